@@ -1,0 +1,164 @@
+// What a call needs from the world, in the call's own words. Each port has a real implementation and an embedded or
+// scripted one; third-party types never cross it.
+
+import type { CallEvent, TerminalEvent } from './call-events.ts';
+import type { AcceptedCall, AmdEvent, AmdSettings, CallId, DialTarget } from './call-types.ts';
+
+export type Clock = { now(): Date };
+
+// ── SIP ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export type SipPort = {
+  /**
+   * Places a call: route, INVITE, digest, provisional and final responses. Returns at once; everything that happens is
+   * told to `observer`, in order, ending with exactly one `onFailed` or (after `onAnswered`) one `onEnded`. Never throws
+   * for a reason of the network: an unreachable engine is an `onFailed`.
+   */
+  place(request: PlaceRequest, observer: LegObserver): CallLeg;
+  /**
+   * Ends what an earlier process left up at the far end, known only from what was stored: CANCELs or BYEs by id on the
+   * engine that holds it. Bounded in time. `gone`: the engine or the far end no longer knows it.
+   */
+  endOrphan(orphan: StoredLeg): Promise<'ended' | 'gone' | 'unreachable'>;
+};
+
+export type PlaceRequest = {
+  readonly callId: CallId;
+  readonly target: DialTarget;
+  readonly trunk?: string;
+  /** User part of the caller ID. */
+  readonly caller: string;
+  readonly offerSdp: string;
+};
+
+export type LegObserver = {
+  /** The INVITE left (the engine confirmed it). Stored, so that another process can CANCEL it. */
+  onSent(sent: { readonly gateway: string; readonly leg: StoredLeg; readonly at: Date }): void;
+  onProvisional(response: {
+    readonly status: number;
+    readonly reason: string;
+    readonly sdp?: string;
+    readonly at: Date;
+  }): void;
+  /**
+   * A usable 200 OK arrived. It is ACKed when `acknowledge()` is called; not called within 5 s, or `hangUp()` called
+   * instead: ACK and BYE. A 200 that crosses our CANCEL, a fork's second 200, one without Contact: never told here.
+   */
+  onAnswered(answer: { readonly sdp: string; readonly leg: StoredLeg; readonly at: Date }): void;
+  onFailed(failure: LegFailure): void;
+  /** The dialog ended after `onAnswered`. */
+  onEnded(end: LegEnd): void;
+  /** Re-INVITE or UPDATE with an offer: the answer SDP, or undefined to refuse with 488. */
+  onReoffer(sdp: string): string | undefined;
+  /** SIP INFO (application/dtmf-relay or application/dtmf). */
+  onDtmf(digit: string, durationMs: number | undefined): void;
+};
+
+export type LegFailure = {
+  readonly at: Date;
+  /** Also for a 487 after our CANCEL, and for a time-out of our own waiting. */
+  readonly sipStatus?: number;
+  /** Phrase without the status, e.g. `Busy Here`; or what failed, e.g. `drachtio connection lost`. */
+  readonly reason: string;
+  /**
+   * response: a real one of the far end. stack: made up by the SIP stack (408 after 32 s of silence, 503 for ICMP,
+   * refusal, DNS). transport: no engine, engine lost, request refused by the engine. unusable: a 200 without usable SDP or Contact.
+   * cancelled: our CANCEL was done, whatever final response came.
+   */
+  readonly kind: 'response' | 'stack' | 'transport' | 'unusable' | 'cancelled';
+};
+
+export type LegEnd = {
+  readonly at: Date;
+  /** remote: BYE. local: our `hangUp`. lost: the engine or its connection went away, or ACK/session timer ran out. */
+  readonly by: 'remote' | 'local' | 'lost';
+  readonly reason: string;
+};
+
+export type CallLeg = {
+  /**
+   * Gives up a call that is not answered. `onFailed` with kind `cancelled` follows at once; the transaction and the
+   * trunk's slot are kept until the final response, and a late 200 is ACKed and BYEd.
+   */
+  cancel(reason: string): void;
+  /** ACKs the 200. */
+  acknowledge(): void;
+  /** BYE; `onEnded` follows at once, with the BYE's transaction finished in the background. */
+  hangUp(reason: string): void;
+};
+
+/** What a stranger needs to end a leg: plain JSON, kept in SQL. */
+export type StoredLeg = {
+  /** Which engine: host:port of the control connection, never its secret. */
+  readonly engine: string;
+  readonly sipCallId: string;
+  readonly transactionId: string;
+  readonly requestUri: string;
+  readonly localTag?: string;
+  /** From here on only after the 200. */
+  readonly dialogId?: string;
+  readonly remoteTag?: string;
+  readonly remoteTarget?: string;
+  readonly routeSet?: readonly string[];
+  readonly localUri?: string;
+  readonly remoteUri?: string;
+  readonly inviteCseq?: number;
+};
+
+// ── Media ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export type MediaPort = {
+  /** Takes a port pair and a socket. Undefined when the pool is exhausted or the sockets cannot be opened (logged). */
+  open(callId: CallId, observer: MediaObserver): Promise<MediaSession | undefined>;
+};
+
+export type MediaObserver = {
+  onAmd(event: AmdEvent): void;
+  onDtmf(digit: string, durationMs: number): void;
+  /** No packet for the inactivity time-out while the call is not on hold. */
+  onInactive(): void;
+  /** The media worker died. */
+  onFailed(reason: string): void;
+};
+
+export type MediaSession = {
+  readonly offerSdp: string;
+  /** Reads the far end's SDP: early (18x) or of the answer. False when no codec or address in it is usable. */
+  applyAnswer(sdp: string, phase: 'early' | 'answer'): boolean;
+  /** Starts the sample clock of detection: called at the 200 OK. Events arrive at the observer, `amd_stopped` last. */
+  startDetection(settings: AmdSettings): void;
+  /** Ends detection early (the call ended): `amd_stopped` with this reason is still told, if detection ran. */
+  stopDetection(reason: string): void;
+  /** Answer to a re-offer of the far end (hold, resume, new address); undefined when nothing in it is usable. */
+  answerReoffer(sdp: string): string | undefined;
+  /** Closes the socket and gives the port back (drained). Idempotent. */
+  close(): void;
+};
+
+// ── Journal ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Publishes facts to JetStream. Facts of one call are published in the order of the calls to `publish`. */
+export type EventPublisher = {
+  /** Resolves when the stream has stored it; keeps trying while NATS is away. Rejects only when stopped. */
+  publish(event: CallEvent): Promise<void>;
+};
+
+/** What SQL is the authority on: accepted, dialled, ended. */
+export type CallLedger = {
+  /**
+   * Marks "an INVITE may have left" and hands the call over, at most once ever.
+   * Undefined: someone has it already, or it ended.
+   */
+  claimForDialing(callId: CallId, nodeId: string): Promise<AcceptedCall | undefined>;
+  recordInvite(callId: CallId, leg: StoredLeg): Promise<void>;
+  recordRinging(callId: CallId, at: Date): Promise<void>;
+  /** Before the ACK: the leg, and the `answered` fact in case this process dies before it is published. */
+  recordAnswer(
+    callId: CallId,
+    answer: { readonly at: Date; readonly leg: StoredLeg; readonly event: CallEvent },
+  ): Promise<void>;
+  /** `… where ended_at is null`, with the terminal fact. False: somebody else ended it. */
+  claimEnd(callId: CallId, event: TerminalEvent): Promise<boolean>;
+  /** The terminal fact is on the stream; it need not be published again at a restart. */
+  markEndPublished(callId: CallId): Promise<void>;
+};

@@ -1,0 +1,246 @@
+// The only reader of the environment. Every variable is optional; what is absent gets the embedded default. The result
+// is frozen, and `describeConfig` prints it with secrets masked.
+
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+
+const port = z.coerce.number().int().min(0).max(65_535);
+
+const networks = z
+  .string()
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  )
+  .pipe(
+    z.array(
+      z
+        .string()
+        .refine(
+          (cidr) => ipaddr.isValidCIDR(cidr),
+          'must be CIDR networks separated by commas, e.g. 10.0.0.0/8',
+        ),
+    ),
+  );
+
+const drachtioUrl = z.string().transform((text, context) => {
+  const servers: { host: string; port: number; secret: string }[] = [];
+  for (const part of text.split(',').map((item) => item.trim())) {
+    const url = URL.canParse(part) ? new URL(part) : undefined;
+    if (url?.protocol !== 'tcp:' || url.hostname === '') {
+      context.addIssue({
+        code: 'custom',
+        message: 'must be tcp://:secret@host:9022, several separated by commas',
+      });
+      return z.NEVER;
+    }
+    servers.push({
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port === '' ? 9022 : Number(url.port),
+      secret: decodeURIComponent(url.password),
+    });
+  }
+  return servers;
+});
+
+const environment = z.object({
+  HTTP_HOST: z.string().default('127.0.0.1').describe('address that the API listens on'),
+  HTTP_PORT: port.default(3000).describe('port of the API; 0 takes a free one'),
+  PUBLIC_URL: z.url().optional().describe('base URL under which callers reach the API'),
+  DATA_DIR: z
+    .string()
+    .default('.offhook')
+    .describe('folder of the embedded parts and of runtime.json'),
+  DATABASE_URL: z.string().optional().describe('PostgreSQL; absent: PGlite under DATA_DIR'),
+  NATS_URL: z
+    .string()
+    .optional()
+    .describe('NATS with JetStream; absent: a private nats-server under DATA_DIR'),
+  NATS_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]+$/, 'letters, digits, _ and - only')
+    .default('offhook')
+    .describe('first token of subjects, prefix of streams'),
+  NATS_SERVER_BIN: z
+    .string()
+    .optional()
+    .describe('the nats-server program; absent: looked for on PATH'),
+  DRACHTIO_URL: drachtioUrl
+    .optional()
+    .describe(
+      'tcp://:secret@host:9022, several separated by commas; absent: the embedded SIP engine',
+    ),
+  SIP_HOST: z.string().default('127.0.0.1').describe('address of the embedded SIP engine'),
+  SIP_PORT: port
+    .default(5060)
+    .describe('port of the embedded SIP engine, UDP and TCP; 0 takes a free one'),
+  SIP_ALLOWED_NETWORKS: networks
+    .optional()
+    .describe(
+      'hosts that sip: targets may be dialled at directly; absent: loopback while only the sandbox is configured, else none',
+    ),
+  TRUNKS_FILE: z
+    .string()
+    .optional()
+    .describe('trunks.yaml; absent: sip-config/trunks.yaml if it exists, else only the sandbox'),
+  SANDBOX: z
+    .enum(['on', 'off'])
+    .optional()
+    .describe('the sandbox carrier; absent: on while no trunks are configured'),
+  MEDIA_HOST: z.string().optional().describe('address of the RTP sockets; absent: SIP_HOST'),
+  MEDIA_PUBLIC_HOST: z.string().optional().describe('address written into SDP; absent: MEDIA_HOST'),
+  MEDIA_PORT_MIN: port.default(20_000).describe('first RTP port'),
+  MEDIA_PORT_MAX: port.default(29_999).describe('last RTP port'),
+  MEDIA_WORKERS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(64)
+    .default(1)
+    .describe('worker threads for RTP and detection'),
+  RTP_INACTIVITY_TIMEOUT_MS: z.coerce
+    .number()
+    .int()
+    .min(1_000)
+    .default(30_000)
+    .describe('an answered call without RTP for this long ends; not while on hold'),
+  MAX_CALL_DURATION_MS: z.coerce
+    .number()
+    .int()
+    .min(1_000)
+    .default(7_200_000)
+    .describe('longest call'),
+  MAX_CONCURRENT_CALLS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(2_000)
+    .describe('calls of this process at once; more wait in the queue'),
+  QUEUE_TIMEOUT_MS: z.coerce
+    .number()
+    .int()
+    .min(1_000)
+    .default(300_000)
+    .describe('a request that waited this long is not dialled any more'),
+  NOTIFY_ALLOWED_NETWORKS: networks
+    .optional()
+    .describe(
+      'private networks that notifications may be sent to; absent: loopback in the embedded profile, else none',
+    ),
+  SECRETS_KEY: z
+    .string()
+    .optional()
+    .describe('32 bytes as 64 hex digits or base64; required with DATABASE_URL'),
+  NODE_ID: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, 'up to 64 letters, digits, . _ -')
+    .optional()
+    .describe('name of this process; absent: host name'),
+  EVENT_RETENTION_DAYS: z.coerce
+    .number()
+    .min(0.01)
+    .default(30)
+    .describe('how long events and calls are kept'),
+  CONTEXT_RETENTION_HOURS: z.coerce
+    .number()
+    .min(0.01)
+    .default(24)
+    .describe('how long a call context is kept after its last change'),
+  SHUTDOWN_TIMEOUT_MS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(30_000)
+    .describe('how long SIGTERM lets running calls finish'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('pino level'),
+});
+
+export type DrachtioServer = {
+  readonly host: string;
+  readonly port: number;
+  readonly secret: string;
+};
+
+export type Config = Readonly<ReturnType<typeof resolveDefaults>>;
+
+/** @throws Error that lists every variable that is wrong. */
+export function loadConfig(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Config {
+  // An empty variable is how compose files and shells say "not set".
+  const given = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const parsed = environment.safeParse(given);
+  if (!parsed.success) throw new Error(`Bad configuration:\n${z.prettifyError(parsed.error)}`);
+  return Object.freeze(resolveDefaults(parsed.data));
+}
+
+function resolveDefaults(env: z.infer<typeof environment>) {
+  if (env.MEDIA_PORT_MIN >= env.MEDIA_PORT_MAX)
+    throw new Error('Bad configuration:\nMEDIA_PORT_MIN must be below MEDIA_PORT_MAX');
+  if (env.DATABASE_URL !== undefined && env.SECRETS_KEY === undefined) {
+    throw new Error(
+      'Bad configuration:\nSECRETS_KEY is required with DATABASE_URL (32 bytes, e.g. openssl rand -hex 32)',
+    );
+  }
+  const dataDir = resolve(env.DATA_DIR);
+  const mediaHost = env.MEDIA_HOST ?? env.SIP_HOST;
+  const nodeId = env.NODE_ID ?? hostname();
+  return {
+    http: { host: env.HTTP_HOST, port: env.HTTP_PORT, publicUrl: env.PUBLIC_URL },
+    dataDir,
+    runtimeFile: join(dataDir, 'runtime.json'),
+    databaseUrl: env.DATABASE_URL,
+    nats: { url: env.NATS_URL, prefix: env.NATS_PREFIX, serverProgram: env.NATS_SERVER_BIN },
+    drachtioServers: env.DRACHTIO_URL as readonly DrachtioServer[] | undefined,
+    sip: {
+      host: env.SIP_HOST,
+      port: env.SIP_PORT,
+      allowedNetworks: env.SIP_ALLOWED_NETWORKS as readonly string[] | undefined,
+    },
+    trunksFile: env.TRUNKS_FILE,
+    sandbox: env.SANDBOX,
+    media: {
+      host: mediaHost,
+      publicHost: env.MEDIA_PUBLIC_HOST ?? mediaHost,
+      portMin: env.MEDIA_PORT_MIN,
+      portMax: env.MEDIA_PORT_MAX,
+      workers: env.MEDIA_WORKERS,
+      inactivityTimeoutMs: env.RTP_INACTIVITY_TIMEOUT_MS,
+    },
+    calls: {
+      maxDurationMs: env.MAX_CALL_DURATION_MS,
+      maxConcurrent: env.MAX_CONCURRENT_CALLS,
+      queueTimeoutMs: env.QUEUE_TIMEOUT_MS,
+    },
+    notifier: { allowedNetworks: env.NOTIFY_ALLOWED_NETWORKS as readonly string[] | undefined },
+    secretsKey: env.SECRETS_KEY,
+    nodeId,
+    /** This start of this node: what a call's owner is, so that a restart knows the calls of the process before it. */
+    ownerId: `${nodeId}/${randomUUID().slice(0, 8)}`,
+    retention: { eventDays: env.EVENT_RETENTION_DAYS, contextHours: env.CONTEXT_RETENTION_HOURS },
+    shutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS,
+    logLevel: env.LOG_LEVEL,
+  };
+}
+
+/** Rows of the README's table: name, default, meaning. A test keeps the two equal. */
+export function configurationTable(): readonly {
+  name: string;
+  fallback: string;
+  meaning: string;
+}[] {
+  return Object.entries(environment.shape).map(([name, schema]) => {
+    const fallback = schema instanceof z.ZodDefault ? String(schema.def.defaultValue) : '';
+    return { name, fallback, meaning: schema.description ?? '' };
+  });
+}

@@ -1,0 +1,88 @@
+// Reading calls: the interactions view, one call with its timeline, its context, its notifications and their attempts.
+
+import type {
+  CallContext,
+  CallOutcome,
+  CallState,
+  InteractionStatus,
+} from '../calls/call-types.ts';
+
+/** Whose calls may be seen: an account and one of its bots. Anything else is as if it did not exist. */
+export type CallScope = { readonly accountId: string; readonly botId: string };
+
+export type CallSummary = {
+  readonly callId: string;
+  readonly sid: string;
+  readonly conversationId: string;
+  readonly botId: string;
+  readonly state: CallState;
+  /** The Status column. */
+  readonly status: InteractionStatus;
+  readonly target: string;
+  readonly caller: string;
+  readonly trunk?: string;
+  readonly machineDetection: string;
+  readonly outcome?: CallOutcome;
+  readonly sipStatus?: number;
+  readonly reason?: string;
+  readonly reasonCode?: string;
+  readonly acceptedAt: string;
+  readonly ringingAt?: string;
+  readonly answeredAt?: string;
+  readonly endedAt?: string;
+};
+
+export type TimelineEntry = {
+  readonly eventId: string;
+  readonly eventSequence: number;
+  readonly type: string;
+  readonly time: string;
+  readonly data: unknown;
+};
+
+export type CallDetails = CallSummary & {
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly timeline: readonly TimelineEntry[];
+};
+
+export type NotificationView = {
+  readonly eventId: string;
+  readonly sequence: number;
+  readonly state: 'pending' | 'delivered' | 'failed';
+  readonly createdAt: string;
+  readonly deliveredAt?: string;
+  readonly body: unknown;
+  readonly attempts: readonly {
+    readonly attempt: number;
+    readonly startedAt: string;
+    readonly durationMs: number;
+    readonly responseStatus?: number;
+    readonly error?: string;
+    readonly delivered: boolean;
+  }[];
+};
+
+export type CallFilter = {
+  readonly status?: InteractionStatus;
+  readonly state?: CallState;
+  readonly outcome?: CallOutcome;
+  readonly idempotencyKey?: string;
+  readonly acceptedFrom?: Date;
+  readonly acceptedTo?: Date;
+  /** Opaque, of the page before. */
+  readonly cursor?: string;
+  /** 1 to 200. */
+  readonly limit: number;
+};
+
+export type CallQueries = {
+  list(
+    scope: CallScope,
+    filter: CallFilter,
+  ): Promise<
+    { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
+  >;
+  details(scope: CallScope, callId: string): Promise<CallDetails | undefined>;
+  context(scope: CallScope, callId: string): Promise<CallContext | undefined>;
+  notifications(scope: CallScope, callId: string): Promise<readonly NotificationView[] | undefined>;
+};

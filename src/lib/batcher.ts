@@ -1,0 +1,71 @@
+// Group commit: callers that arrive while a batch is being written share the next one. Under light load a single item is
+// written at once, under heavy load one statement carries many, and nobody waits on a timer.
+
+type Waiting<Item, Result> = {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+export type BatcherOptions = {
+  /** Items in one batch: bounds the statement's size. */
+  readonly maxBatch: number;
+  /** Items waiting: bounds memory; one more is rejected. */
+  readonly maxWaiting: number;
+  /** Batches under way at the same time. */
+  readonly concurrency: number;
+};
+
+/**
+ * `write` gets the items in the order of their arrival and returns one result for each, in the same order.
+ * A throw of `write` rejects every item of its batch.
+ */
+export class Batcher<Item, Result> {
+  readonly #waiting: Waiting<Item, Result>[] = [];
+  readonly #write: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly #options: BatcherOptions;
+  #running = 0;
+
+  constructor(
+    write: (items: readonly Item[]) => Promise<readonly Result[]>,
+    options: BatcherOptions,
+  ) {
+    this.#write = write;
+    this.#options = options;
+  }
+
+  add(item: Item): Promise<Result> {
+    if (this.#waiting.length >= this.#options.maxWaiting) {
+      return Promise.reject(new Error(`batch queue is full (${this.#options.maxWaiting} waiting)`));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      // The microtask lets everything of this turn of the loop into the same batch.
+      queueMicrotask(() => this.#pump());
+    });
+  }
+
+  #pump(): void {
+    while (this.#running < this.#options.concurrency && this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, this.#options.maxBatch);
+      this.#running += 1;
+      void this.#run(batch);
+    }
+  }
+
+  async #run(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#write(batch.map((waiting) => waiting.item));
+      if (results.length !== batch.length) {
+        throw new Error(`batch of ${batch.length} gave ${results.length} results`);
+      }
+      // The length was checked, so every index exists.
+      for (const [index, waiting] of batch.entries()) waiting.resolve(results[index] as Result);
+    } catch (error) {
+      for (const waiting of batch) waiting.reject(error);
+    } finally {
+      this.#running -= 1;
+      this.#pump();
+    }
+  }
+}

@@ -1,0 +1,131 @@
+// Idempotent set-up for a fresh machine: dependencies, nats-server, the build and, for tests, sipp and
+// PostgreSQL. Plain JavaScript on Node alone, because it runs before anything is installed.
+//
+//   node src/setup.mjs [--test] [--quiet]
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const forTests = process.argv.includes('--test');
+const quiet = process.argv.includes('--quiet');
+
+const say = (text) => quiet || console.error(`setup: ${text}`);
+const fail = (text) => {
+  console.error(`setup: ${text}`);
+  process.exit(1);
+};
+
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 19))
+  fail(`Node 20.19 or later is needed, this is ${process.version}`);
+
+installDependencies();
+installPrograms();
+build();
+linkCommand();
+
+function installDependencies() {
+  const stamp = join(root, 'node_modules', '.offhook-lock');
+  const wanted = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  say('installing npm dependencies');
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
+  writeFileSync(stamp, wanted);
+}
+
+function installPrograms() {
+  const missing = [];
+  if (!process.env.NATS_SERVER_BIN && !process.env.NATS_URL && !onPath('nats-server'))
+    missing.push('nats-server');
+  if (forTests && !onPath('sipp')) missing.push('sip-tester');
+  if (forTests && !postgresInstalled()) missing.push('postgresql');
+  if (missing.length === 0) return;
+  if (!onPath('apt-get')) {
+    fail(
+      `these programs are missing: ${missing.join(', ')} (Debian package names). Install them, put them on PATH, and run this again. nats-server: https://docs.nats.io/running-a-nats-service/introduction/installation`,
+    );
+  }
+  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
+  say(`installing ${missing.join(', ')} with apt-get`);
+  const apt = (args) =>
+    spawnSync([...asRoot, 'apt-get'][0], [...[...asRoot, 'apt-get'].slice(1), ...args], {
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      encoding: 'utf8',
+    });
+  // A stale package list is the usual reason for a failed install, so the list is fetched once before a second try.
+  const install = ['install', '-y', '--no-install-recommends', ...missing];
+  let result = apt(install);
+  if (result.status !== 0) {
+    apt(['update']);
+    result = apt(install);
+  }
+  if (result.status !== 0)
+    fail(
+      `apt-get install ${missing.join(' ')} failed:\n${result.stderr || result.error?.message || result.stdout}`,
+    );
+}
+
+function build() {
+  const built = join(root, 'dist', '.built');
+  const newest = newestChange(join(root, 'src'));
+  if (existsSync(built) && Number(readFileSync(built, 'utf8')) >= newest) return;
+  say('building');
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  run(
+    process.execPath,
+    [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', join(root, 'tsconfig.json')],
+    'the build failed',
+  );
+  writeFileSync(built, String(newest));
+}
+
+/** `npx offhook` in a checkout: npm links the bins of dependencies only, not the project's own. */
+function linkCommand() {
+  const link = join(root, 'node_modules', '.bin', 'offhook');
+  if (existsSync(link)) return;
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(join('..', '..', 'dist', 'cli.js'), link);
+}
+
+function newestChange(folder) {
+  let newest = 0;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    newest = Math.max(newest, entry.isDirectory() ? newestChange(path) : statSync(path).mtimeMs);
+  }
+  return newest;
+}
+
+function onPath(program) {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+  return folders.some((folder) => folder !== '' && existsSync(join(folder, program)));
+}
+
+function postgresInstalled() {
+  if (onPath('initdb')) return true;
+  const versions = '/usr/lib/postgresql';
+  return (
+    existsSync(versions) &&
+    readdirSync(versions).some((version) => existsSync(join(versions, version, 'bin', 'initdb')))
+  );
+}
+
+function run(command, args, problem) {
+  const result = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
+  if (result.status !== 0)
+    fail(`${problem}:\n${result.stderr || ''}${result.stdout || ''}${result.error?.message ?? ''}`);
+}

@@ -1,0 +1,183 @@
+// The tables, in one SQL dialect for PostgreSQL and PGlite. The migrations under ./migrations create them; a test holds the two
+// together. Timestamps are timestamptz(3), read as Date; JSON columns are jsonb, except signed bodies, which are text to
+// the byte.
+
+import {
+  bigint,
+  boolean,
+  customType,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+} from 'drizzle-orm/pg-core';
+import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
+import type { DialoutRequest } from '../calls/call-types.ts';
+import type { StoredLeg } from '../calls/ports.ts';
+
+const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
+const instant = (name: string) =>
+  timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
+
+export const apps = pgTable('apps', {
+  appId: text('app_id').primaryKey(),
+  accountId: text('account_id').notNull(),
+  name: text('name').notNull(),
+  /** Bot ids, or `*` for every bot of the account. */
+  bots: jsonb('bots').$type<readonly string[]>().notNull(),
+  scopes: jsonb('scopes').$type<readonly string[]>().notNull(),
+  /** The one algorithm that this app's tokens are signed with. */
+  jwtAlgorithm: text('jwt_algorithm').notNull(),
+  /** Shared secret, encrypted with SECRETS_KEY. */
+  jwtSecret: bytea('jwt_secret'),
+  /** SHA-256 of the API key: it is random and long, so that a slow hash adds nothing. */
+  apiKeyHash: text('api_key_hash'),
+  createdAt: instant('created_at').notNull(),
+  revokedAt: instant('revoked_at'),
+});
+
+export const webhookSecrets = pgTable(
+  'webhook_secrets',
+  {
+    secretId: text('secret_id').primaryKey(),
+    appId: text('app_id').notNull(),
+    /** `whsec_…`, encrypted. */
+    secret: bytea('secret').notNull(),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at'),
+  },
+  (table) => [index('webhook_secrets_app').on(table.appId)],
+);
+
+export const calls = pgTable(
+  'calls',
+  {
+    callId: text('call_id').primaryKey(),
+    sid: text('sid').notNull(),
+    conversationId: text('conversation_id').notNull(),
+    accountId: text('account_id').notNull(),
+    appId: text('app_id').notNull(),
+    botId: text('bot_id').notNull(),
+    request: jsonb('request').$type<DialoutRequest>().notNull(),
+    notifyUrl: text('notify_url'),
+    /** JSON object of the caller's headers, encrypted. */
+    notifyHeaders: bytea('notify_headers'),
+    /** queued, dialing, ringing, answered, ended: for people and lists; the columns below are what decisions rest on. */
+    state: text('state').notNull(),
+    /** Status column of the interactions view. */
+    status: text('status').notNull(),
+    acceptedAt: instant('accepted_at').notNull(),
+    /** "An INVITE may have left": set before, and never dialled again. */
+    dialStartedAt: instant('dial_started_at'),
+    /** The process that dials it: `NODE_ID` and a random part of this start. */
+    ownerId: text('owner_id'),
+    leg: jsonb('leg').$type<StoredLeg>(),
+    ringingAt: instant('ringing_at'),
+    answeredAt: instant('answered_at'),
+    answeredEvent: jsonb('answered_event').$type<CallEvent>(),
+    endedAt: instant('ended_at'),
+    endEvent: jsonb('end_event').$type<TerminalEvent>(),
+    endPublishedAt: instant('end_published_at'),
+    outcome: text('outcome'),
+    sipStatus: integer('sip_status'),
+    idempotencyKey: text('idempotency_key'),
+  },
+  (table) => [
+    index('calls_by_bot').on(
+      table.accountId,
+      table.botId,
+      table.acceptedAt.desc(),
+      table.callId.desc(),
+    ),
+    index('calls_by_idempotency_key').on(table.accountId, table.idempotencyKey),
+  ],
+);
+
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    appId: text('app_id').notNull(),
+    botId: text('bot_id').notNull(),
+    key: text('key').notNull(),
+    /** SHA-256 of the canonical request. */
+    requestHash: text('request_hash').notNull(),
+    callId: text('call_id').notNull(),
+    /** The stored answer: `{sid, callId, conversationId}`. */
+    answer: jsonb('answer').$type<Readonly<Record<string, string>>>().notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.appId, table.botId, table.key] }),
+    index('idempotency_keys_expiry').on(table.expiresAt),
+  ],
+);
+
+/** Timeline of a call: every fact, once. */
+export const callEvents = pgTable(
+  'call_events',
+  {
+    callId: text('call_id').notNull(),
+    eventSequence: integer('event_sequence').notNull(),
+    eventId: text('event_id').notNull(),
+    type: text('type').notNull(),
+    time: instant('time').notNull(),
+    data: jsonb('data').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.callId, table.eventId] })],
+);
+
+export const notifications = pgTable(
+  'notifications',
+  {
+    eventId: text('event_id').primaryKey(),
+    callId: text('call_id').notNull(),
+    appId: text('app_id').notNull(),
+    sequence: integer('sequence').notNull(),
+    /** The raw body: signed afresh for each attempt, but never built again. */
+    body: text('body').notNull(),
+    /** pending, delivered, failed (24 h are over). */
+    state: text('state').notNull(),
+    attempts: integer('attempts').notNull(),
+    createdAt: instant('created_at').notNull(),
+    deliveredAt: instant('delivered_at'),
+    /** When a refusal (4xx) first held its successors up. */
+    refusedAt: instant('refused_at'),
+  },
+  (table) => [index('notifications_by_call').on(table.callId, table.sequence)],
+);
+
+/** One row for each call that owes notifications: what a dispatcher leases, so that a call leaves in order from one place. */
+export const notificationLanes = pgTable(
+  'notification_lanes',
+  {
+    callId: text('call_id').primaryKey(),
+    nextAttemptAt: instant('next_attempt_at').notNull(),
+    leasedBy: text('leased_by'),
+    leasedUntil: instant('leased_until'),
+  },
+  (table) => [index('notification_lanes_due').on(table.nextAttemptAt)],
+);
+
+/** The delivery log, kept for 7 days. */
+export const deliveryAttempts = pgTable(
+  'delivery_attempts',
+  {
+    attemptId: bigint('attempt_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    eventId: text('event_id').notNull(),
+    callId: text('call_id').notNull(),
+    attempt: integer('attempt').notNull(),
+    startedAt: instant('started_at').notNull(),
+    durationMs: integer('duration_ms').notNull(),
+    /** Absent where no response came. */
+    responseStatus: integer('response_status'),
+    error: text('error'),
+    delivered: boolean('delivered').notNull(),
+  },
+  (table) => [
+    index('delivery_attempts_by_call').on(table.callId),
+    index('delivery_attempts_by_time').on(table.startedAt),
+  ],
+);
