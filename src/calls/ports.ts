@@ -157,8 +157,15 @@ export type CallLedger = {
     callId: CallId,
     answer: { readonly at: Date; readonly leg: StoredLeg; readonly event: CallEvent },
   ): Promise<void>;
-  /** `… where ended_at is null`, with the terminal fact. False: somebody else ended it. */
-  claimEnd(callId: CallId, event: TerminalEvent): Promise<boolean>;
+  /**
+   * `… where ended_at is null`, with the terminal fact and the facts before it that the stream has not confirmed yet, so
+   * that a crash right after cannot leave a gap. False: somebody else ended it.
+   */
+  claimEnd(
+    callId: CallId,
+    event: TerminalEvent,
+    unpublished: readonly CallEvent[],
+  ): Promise<boolean>;
   /** The terminal fact is on the stream; it need not be published again at a restart. */
   markEndPublished(callId: CallId): Promise<void>;
 };

@@ -1,0 +1,194 @@
+// What the machine's transitions do: keep the progress, build the facts, publish them, command the line. Still no I/O.
+
+import { assertEvent } from 'xstate';
+import {
+  amdFact,
+  answeredFact,
+  dialingFact,
+  dtmfFact,
+  endFact,
+  ringingFact,
+} from './call-facts.ts';
+import {
+  type EndCommand,
+  endAfterAnswer,
+  endBeforeAnswer,
+  endOfFailure,
+  endOfMachine,
+  endOfMaxDuration,
+  endOfRemoteBye,
+  endOfRingTimeout,
+} from './call-outcome.ts';
+import { type CallMachineContext, callSetup } from './call-setup.ts';
+import type { AmdEvent } from './call-types.ts';
+
+export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.sent');
+  const { event: fact, ...sequences } = dialingFact(context, event.at, event.gateway);
+  enqueue.assign({ sentAt: event.at, ...sequences });
+  enqueue({ type: 'recordInvite', params: event.leg });
+  enqueue({ type: 'publish', params: fact });
+});
+
+export const stateRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.ringing');
+  const { event: fact, ...sequences } = ringingFact(context, event.at, event);
+  enqueue.assign({ ringingAt: event.at, ...sequences });
+  enqueue({ type: 'recordRinging', params: event.at });
+  enqueue({ type: 'publish', params: fact });
+});
+
+/** The fact is built here and stored with the answer; it is published when that is done. */
+export const noteAnswer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.answered');
+  const { event: fact, ...sequences } = answeredFact({ ...context, answeredAt: event.at });
+  const detects = context.call.request.machineDetection !== 'disabled';
+  enqueue.assign({
+    answeredAt: event.at,
+    answeredEvent: fact,
+    leg: event.leg,
+    detection: detects ? 'running' : 'off',
+    ...sequences,
+  });
+});
+
+/** ACKs first: the callee repeats its 200 until then. */
+export const stateAnswered = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue({ type: 'commandLine', params: { type: 'acknowledge' } });
+  if (context.answeredEvent !== undefined)
+    enqueue({ type: 'publish', params: context.answeredEvent });
+});
+
+/** An answer that could not be stored was never stated: for the caller the call failed before it was answered. */
+export const forgetAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { answeredEvent } = context;
+  enqueue({
+    type: 'commandLine',
+    params: { type: 'hangUp', reason: 'answer could not be recorded' },
+  });
+  enqueue.assign({
+    answeredAt: undefined,
+    answeredEvent: undefined,
+    detection: 'off',
+    ...(answeredEvent === undefined
+      ? {}
+      : {
+          eventSequence: answeredEvent.eventSequence - 1,
+          notificationSequence: 0,
+        }),
+    end: endBeforeAnswer(
+      { by: 'gateway', reason: 'The answer could not be recorded' },
+      context.clock.now(),
+    ),
+  });
+});
+
+export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.amd');
+  const { answeredAt } = context;
+  if (answeredAt === undefined || context.detection !== 'running') return;
+  const amdEvents = [...context.amdEvents, event.amd];
+  const { event: fact, ...sequences } = amdFact(
+    { ...context, answeredAt, amdEvents },
+    event.at,
+    event.amd,
+  );
+  enqueue.assign({
+    amdEvents,
+    detection: event.amd.event === 'amd_stopped' ? 'stopped' : 'running',
+    ...sequences,
+  });
+  enqueue({ type: 'publish', params: fact });
+});
+
+/** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
+export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { answeredAt } = context;
+  if (answeredAt === undefined) return;
+  const at = context.clock.now();
+  const amd: AmdEvent = {
+    event: 'amd_stopped',
+    reason: 'call-ended',
+    elapsedMs: Math.max(0, at.getTime() - answeredAt.getTime()),
+  };
+  const amdEvents = [...context.amdEvents, amd];
+  const { event: fact, ...sequences } = amdFact({ ...context, answeredAt, amdEvents }, at, amd);
+  enqueue.assign({ amdEvents, detection: 'stopped', ...sequences });
+  enqueue({ type: 'publish', params: fact });
+});
+
+export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.dtmf');
+  const { event: fact, ...sequences } = dtmfFact(context, event.at, event);
+  enqueue.assign(sequences);
+  enqueue({ type: 'publish', params: fact });
+});
+
+export const buildEnd = callSetup.assign(({ context }) => {
+  const end =
+    context.end ?? endBeforeAnswer({ by: 'gateway', reason: 'Unknown' }, context.clock.now());
+  const { event, ...sequences } = endFact(context, end);
+  return { endEvent: event, ...sequences };
+});
+
+export const endByFailure = callSetup.assign(({ event }) => {
+  assertEvent(event, 'line.failed');
+  return { end: endOfFailure(event.failure) };
+});
+
+export const endByLeg = callSetup.assign(({ context, event }) => {
+  assertEvent(event, 'line.ended');
+  const { at, by, reason } = event.end;
+  return {
+    end:
+      context.end ??
+      (by === 'remote' ? endOfRemoteBye(at) : endAfterAnswer({ by: 'gateway', reason }, at)),
+  };
+});
+
+export const cancelByRingTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfRingTimeout(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: 'ring time-out' } });
+});
+
+export const cancelByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'command.end');
+  enqueue.assign({ end: endBeforeAnswer(event.command, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: event.command.by } });
+});
+
+export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'command.end');
+  enqueue.assign({ end: endAfterAnswer(event.command, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: event.command.by } });
+});
+
+export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfMachine(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'machine' } });
+});
+
+export const hangUpOnFailure = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  const reason =
+    event.type === 'line.mediaLost' ? event.reason : 'Answering machine detection failed';
+  const command: EndCommand = { by: 'gateway', reason };
+  const at = context.clock.now();
+  const answered = context.answeredAt !== undefined;
+  enqueue.assign({ end: answered ? endAfterAnswer(command, at) : endBeforeAnswer(command, at) });
+  enqueue({ type: 'commandLine', params: { type: answered ? 'hangUp' : 'cancel', reason } });
+});
+
+export const hangUpOnMaxDuration = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfMaxDuration(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'maximum duration' } });
+});
+
+/** In `disconnect` mode, events that end the call: a machine, or a detection that failed. */
+export function disconnects(
+  context: CallMachineContext,
+  amd: AmdEvent,
+): 'machine' | 'failure' | undefined {
+  if (context.call.request.machineDetection !== 'disconnect') return undefined;
+  if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';
+  return amd.event === 'amd_error' ? 'failure' : undefined;
+}

@@ -1,0 +1,264 @@
+// Builds the facts of a call from what is known of it. Pure: the machine, the intake, the control of queued calls and the
+// recovery after a crash all write the same fact in the same way.
+
+import {
+  type AnswerTimes,
+  type CallEvent,
+  callEventId,
+  type TerminalEvent,
+} from './call-events.ts';
+import type { CallEnd } from './call-outcome.ts';
+import type {
+  AcceptedCall,
+  AmdEvent,
+  AmdEventName,
+  CallContext,
+  CallIdentity,
+} from './call-types.ts';
+
+/** What is known of a call so far; grows while it lives. */
+export type CallProgress = {
+  readonly call: AcceptedCall;
+  /** Of the last fact stated. */
+  readonly eventSequence: number;
+  /** Of the last fact stated that is notified. */
+  readonly notificationSequence: number;
+  readonly sentAt?: Date | undefined;
+  readonly ringingAt?: Date | undefined;
+  readonly answeredAt?: Date | undefined;
+  readonly amdEvents: readonly AmdEvent[];
+};
+
+/** An accepted call has stated one fact, `queued`, which is not notified. */
+export function progressOfAccepted(call: AcceptedCall): CallProgress {
+  return { call, eventSequence: 1, notificationSequence: 0, amdEvents: [] };
+}
+
+type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
+export type Stated<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
+
+export function queuedFact(call: AcceptedCall): CallEvent {
+  const { trunk } = call.request;
+  return {
+    ...header({ call, eventSequence: 0 }, 'queued', call.acceptedAt),
+    type: 'queued',
+    data: trunk === undefined ? {} : { trunk },
+  };
+}
+
+export function dialingFact(progress: CallProgress, at: Date, gateway: string): Stated {
+  const { trunk } = progress.call.request;
+  const event: CallEvent = {
+    ...header(progress, 'dialing', at),
+    type: 'dialing',
+    data: { gateway, ...(trunk === undefined ? {} : { trunk }) },
+  };
+  return stated(progress, event, false);
+}
+
+export function ringingFact(
+  progress: CallProgress,
+  at: Date,
+  response: {
+    readonly sipStatus: number;
+    readonly sipReason: string;
+    readonly earlyMedia: boolean;
+  },
+): Stated {
+  const { sipStatus, sipReason, earlyMedia } = response;
+  const event: CallEvent = {
+    ...header(progress, 'ringing', at),
+    type: 'ringing',
+    data: { sipStatus, sipReason, earlyMedia },
+  };
+  return stated(progress, event, false);
+}
+
+export function answeredFact(progress: CallProgress & { readonly answeredAt: Date }): Stated {
+  const notified = progress.call.request.notifyUrl !== undefined;
+  const event: CallEvent = {
+    ...header(progress, 'answered', progress.answeredAt),
+    type: 'answered',
+    data: {
+      ...answerTimes(progress, progress.answeredAt),
+      ...nextNotification(progress, notified),
+      context: callContext(progress),
+    },
+  };
+  return stated(progress, event, notified);
+}
+
+/** `progress.amdEvents` already holds `amd`, so that the context in the fact does too. */
+export function amdFact(
+  progress: CallProgress & { readonly answeredAt: Date },
+  at: Date,
+  amd: AmdEvent,
+): Stated {
+  const notified = isSubscribed(progress.call, amd.event);
+  const event: CallEvent = {
+    ...header(progress, 'amd', at),
+    type: 'amd',
+    data: {
+      ...answerTimes(progress, progress.answeredAt),
+      ...nextNotification(progress, notified),
+      amd,
+      context: callContext(progress),
+    },
+  };
+  return stated(progress, event, notified);
+}
+
+export function dtmfFact(
+  progress: CallProgress,
+  at: Date,
+  press: { readonly digit: string; readonly durationMs?: number; readonly source: 'rtp' | 'info' },
+): Stated {
+  const { digit, durationMs, source } = press;
+  const event: CallEvent = {
+    ...header(progress, 'dtmf', at),
+    type: 'dtmf',
+    data: { digit, source, ...(durationMs === undefined ? {} : { durationMs }) },
+  };
+  return stated(progress, event, false);
+}
+
+export function endFact(progress: CallProgress, end: CallEnd): Stated<TerminalEvent> {
+  const { call, answeredAt } = progress;
+  const type = answeredAt === undefined ? 'failed' : 'completed';
+  const notified = call.request.notifyUrl !== undefined;
+  const verdict = verdictOf(progress.amdEvents);
+  const event: TerminalEvent = {
+    ...header(progress, type, end.at),
+    type,
+    data: {
+      outcome: end.outcome,
+      reason: end.reason,
+      reasonCode: end.reasonCode,
+      ...(end.sipStatus === undefined ? {} : { sipStatus: end.sipStatus }),
+      ringDurationInMS: ringDuration(progress, answeredAt ?? end.at),
+      connectDurationInMS: connectDuration(progress),
+      callDisconnectTime: end.at.toISOString(),
+      ...(answeredAt === undefined
+        ? {}
+        : {
+            callConnectTime: answeredAt.toISOString(),
+            callDurationS: Math.round(elapsed(answeredAt, end.at) / 1000),
+            sessionId: sessionIdOf(call),
+            ...(verdict === undefined ? {} : { machineDetection: verdict }),
+          }),
+      ...(end.outcome === 'machine' ? { machineDetected: true } : {}),
+      ...nextNotification(progress, notified),
+      context: callContext(progress),
+    },
+  };
+  return stated(progress, event, notified);
+}
+
+/** The session of the conversation that this call is; the same for whoever states the end. */
+export function sessionIdOf(call: CallIdentity): string {
+  return `ss-${call.callId.replace(/^call-/, '')}`;
+}
+
+export function callContext(progress: CallProgress): CallContext {
+  const { call, answeredAt, amdEvents } = progress;
+  const machine = amdEvents.find((event) => event.event === 'amd_machine_detected');
+  return {
+    session: {
+      UserSession: {
+        amd: amdEvents.map((event) => event.event),
+        amdInfo: {
+          ...(amdEvents.length > 0 ? { amdEvents } : {}),
+          ...(machine?.transcript === undefined ? {} : { amdGreeting: machine.transcript }),
+          ...(machine === undefined ? {} : { amdReason: machine.reason }),
+          ...(answeredAt === undefined
+            ? {}
+            : {
+                amdRingDurationInMs: ringDuration(progress, answeredAt),
+                amdConnectDurationInMs: connectDuration(progress),
+              }),
+        },
+      },
+    },
+    metadata: call.request.metadata,
+  };
+}
+
+const verdicts: ReadonlySet<AmdEventName> = new Set<AmdEventName>([
+  'amd_human_detected',
+  'amd_machine_detected',
+  'amd_no_speech_detected',
+  'amd_decision_timeout',
+  'amd_error',
+]);
+
+/** What detection came to: the first verdict, unless a later event took it back. Never `amd_stopped`. */
+export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined {
+  const correction = events.find((event) => event.corrects !== undefined);
+  return correction?.event ?? events.find((event) => verdicts.has(event.event))?.event;
+}
+
+/** Left out of the request: every event is sent. An empty list: none. */
+function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
+  const { notifyUrl, amdEventsSubscription } = call.request;
+  return notifyUrl !== undefined && (amdEventsSubscription?.includes(event) ?? true);
+}
+
+function header(
+  progress: { readonly call: AcceptedCall; readonly eventSequence: number },
+  type: CallEvent['type'],
+  at: Date,
+) {
+  const { callId, sid, conversationId, botId, accountId, appId } = progress.call;
+  const eventSequence = progress.eventSequence + 1;
+  return {
+    id: callEventId(callId, type, eventSequence),
+    time: at.toISOString(),
+    eventSequence,
+    callId,
+    sid,
+    conversationId,
+    botId,
+    accountId,
+    appId,
+  };
+}
+
+function stated<Event extends CallEvent>(
+  progress: CallProgress,
+  event: Event,
+  notified: boolean,
+): Stated<Event> {
+  return {
+    event,
+    eventSequence: event.eventSequence,
+    notificationSequence: progress.notificationSequence + (notified ? 1 : 0),
+  };
+}
+
+function nextNotification(
+  progress: CallProgress,
+  notified: boolean,
+): { notificationSequence?: number } {
+  return notified ? { notificationSequence: progress.notificationSequence + 1 } : {};
+}
+
+function answerTimes(progress: CallProgress, answeredAt: Date): AnswerTimes {
+  return {
+    callConnectTime: answeredAt.toISOString(),
+    ringDurationInMS: ringDuration(progress, answeredAt),
+    connectDurationInMS: connectDuration(progress),
+  };
+}
+
+function ringDuration(progress: CallProgress, until: Date): number {
+  return progress.ringingAt === undefined ? 0 : elapsed(progress.ringingAt, until);
+}
+
+function connectDuration({ sentAt, answeredAt }: CallProgress): number {
+  return sentAt === undefined || answeredAt === undefined ? 0 : elapsed(sentAt, answeredAt);
+}
+
+/** Never negative: wall clocks step back. */
+function elapsed(from: Date, to: Date): number {
+  return Math.max(0, to.getTime() - from.getTime());
+}

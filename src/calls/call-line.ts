@@ -1,0 +1,216 @@
+// The line of one call: its SIP leg and its media session as one actor. It answers what cannot wait for the machine (a
+// re-offer), holds detection's events until the answer is acknowledged, and leaves nothing open when it is stopped.
+
+import { fromCallback } from 'xstate';
+import type { LineCommand, LineEvent } from './call-setup.ts';
+import { type AcceptedCall, assertNever } from './call-types.ts';
+import type {
+  CallLeg,
+  Clock,
+  LegObserver,
+  MediaObserver,
+  MediaPort,
+  MediaSession,
+  SipPort,
+  StoredLeg,
+} from './ports.ts';
+
+export type LinePorts = { readonly sip: SipPort; readonly media: MediaPort; readonly clock: Clock };
+
+export function createLineActor(ports: LinePorts) {
+  return fromCallback<LineCommand, AcceptedCall>(({ input, sendBack, receive }) => {
+    const line = new Line(input, ports, sendBack);
+    receive((command) => line.obey(command));
+    void line.open();
+    return () => line.close();
+  });
+}
+
+class Line {
+  readonly #call: AcceptedCall;
+  readonly #ports: LinePorts;
+  readonly #send: (event: LineEvent) => void;
+  #session: MediaSession | undefined;
+  #leg: CallLeg | undefined;
+  /** The leg's life as far as ending it goes: none once it failed, ended, was cancelled or hung up. */
+  #legState: 'none' | 'placed' | 'answered' = 'none';
+  /** Detection's events since the answer, while the answer is being stored. */
+  #held: LineEvent[] | undefined;
+  #detectionStartedAt: Date | undefined;
+  #closed = false;
+
+  constructor(call: AcceptedCall, ports: LinePorts, send: (event: LineEvent) => void) {
+    this.#call = call;
+    this.#ports = ports;
+    this.#send = send;
+  }
+
+  async open(): Promise<void> {
+    const session = await this.#openMedia();
+    if (this.#closed) {
+      session?.close();
+      return;
+    }
+    if (session === undefined) {
+      this.#send({ type: 'line.mediaLost', reason: 'No media port is free' });
+      return;
+    }
+    this.#session = session;
+    const { request, callId } = this.#call;
+    this.#legState = 'placed';
+    this.#leg = this.#ports.sip.place(
+      {
+        callId,
+        target: request.target,
+        caller: request.caller,
+        offerSdp: session.offerSdp,
+        ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
+      },
+      this.#legObserver(),
+    );
+  }
+
+  obey(command: LineCommand): void {
+    switch (command.type) {
+      case 'cancel':
+      case 'hangUp':
+        this.#giveUp(command.reason);
+        break;
+      case 'acknowledge':
+        this.#leg?.acknowledge();
+        this.#releaseHeld();
+        break;
+      case 'stopDetection':
+        this.#session?.stopDetection(command.reason);
+        break;
+      default:
+        assertNever(command);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#giveUp('call is over');
+    this.#session?.close();
+  }
+
+  async #openMedia(): Promise<MediaSession | undefined> {
+    try {
+      return await this.#ports.media.open(this.#call.callId, this.#mediaObserver());
+    } catch {
+      // The media port logs why; for the call it is the same as an exhausted pool.
+      return undefined;
+    }
+  }
+
+  #giveUp(reason: string): void {
+    const state = this.#legState;
+    this.#legState = 'none';
+    if (state === 'placed') this.#leg?.cancel(reason);
+    if (state === 'answered') this.#leg?.hangUp(reason);
+    // Cancelled before the media port was there: `open` finds the line closed and places nothing.
+    if (state === 'none' && this.#leg === undefined) this.#closed = true;
+  }
+
+  #legObserver(): LegObserver {
+    return {
+      onSent: ({ gateway, leg, at }) => this.#send({ type: 'line.sent', at, gateway, leg }),
+      onProvisional: ({ status, reason, sdp, at }) => {
+        if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
+        // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.
+        if (status < 180) return;
+        this.#send({
+          type: 'line.ringing',
+          at,
+          sipStatus: status,
+          sipReason: reason,
+          earlyMedia: sdp !== undefined,
+        });
+      },
+      onAnswered: ({ sdp, leg, at }) => {
+        if (this.#legState === 'placed') this.#legState = 'answered';
+        if (this.#session?.applyAnswer(sdp, 'answer') === true) this.#acceptAnswer(at, leg);
+        else this.#refuseAnswer(at);
+      },
+      onFailed: (failure) => {
+        this.#legState = 'none';
+        this.#send({ type: 'line.failed', failure });
+      },
+      onEnded: (end) => {
+        this.#legState = 'none';
+        this.#send({ type: 'line.ended', end });
+      },
+      onReoffer: (sdp) => this.#session?.answerReoffer(sdp),
+      onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'info'),
+    };
+  }
+
+  #acceptAnswer(at: Date, leg: StoredLeg): void {
+    this.#held = [];
+    this.#startDetection(at);
+    this.#send({ type: 'line.answered', at, leg });
+  }
+
+  /** A 200 without a codec in common: RFC 3261 section 13.2.2.4 has us ACK and BYE it. For the caller the call failed. */
+  #refuseAnswer(at: Date): void {
+    this.#giveUp('no usable SDP in the answer');
+    this.#send({
+      type: 'line.failed',
+      failure: { at, sipStatus: 200, reason: 'OK without usable SDP', kind: 'unusable' },
+    });
+  }
+
+  #startDetection(at: Date): void {
+    const { machineDetection, amd } = this.#call.request;
+    if (machineDetection === 'disabled') return;
+    this.#detectionStartedAt = at;
+    this.#session?.startDetection(amd);
+  }
+
+  #mediaObserver(): MediaObserver {
+    return {
+      onAmd: (amd) => {
+        if (amd.event === 'amd_stopped') this.#detectionStartedAt = undefined;
+        this.#sendOrHold({ type: 'line.amd', at: this.#ports.clock.now(), amd });
+      },
+      onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'rtp'),
+      onInactive: () => this.#loseMedia('No RTP from the far end'),
+      onFailed: (reason) => this.#loseMedia(reason),
+    };
+  }
+
+  #loseMedia(reason: string): void {
+    const startedAt = this.#detectionStartedAt;
+    this.#detectionStartedAt = undefined;
+    const at = this.#ports.clock.now();
+    if (startedAt !== undefined) {
+      const elapsedMs = Math.max(0, at.getTime() - startedAt.getTime());
+      const evidence = { reason: 'media-lost', elapsedMs };
+      this.#sendOrHold({ type: 'line.amd', at, amd: { event: 'amd_error', ...evidence } });
+      this.#sendOrHold({ type: 'line.amd', at, amd: { event: 'amd_stopped', ...evidence } });
+    }
+    this.#sendOrHold({ type: 'line.mediaLost', reason });
+  }
+
+  #sendDtmf(digit: string, durationMs: number | undefined, source: 'rtp' | 'info'): void {
+    this.#sendOrHold({
+      type: 'line.dtmf',
+      at: this.#ports.clock.now(),
+      digit,
+      source,
+      ...(durationMs === undefined ? {} : { durationMs }),
+    });
+  }
+
+  /** What happens between the 200 and its ACK is stated after `answered`, in order. Bounded by the store's time-out. */
+  #sendOrHold(event: LineEvent): void {
+    if (this.#held === undefined) this.#send(event);
+    else this.#held.push(event);
+  }
+
+  #releaseHeld(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const event of held) this.#send(event);
+  }
+}

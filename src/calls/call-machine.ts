@@ -1,0 +1,143 @@
+// The life of one call, and nothing else: no I/O here. `call-actors.ts` provides what the stubs below stand for.
+//
+// calling     The line takes a media port and sends the INVITE. `dialing` until the first 18x, then `ringing`. Left when the
+//             far end answers or refuses, when the ring time-out is over, or when somebody cancels. One timer covers both,
+//             because the caller's patience starts with the INVITE.
+// answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
+//             person in a call that nobody can end. Left when it is stored; a store that fails or stalls hangs up.
+// answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
+//             either side, by a machine in `disconnect` mode, by lost media, by the longest duration.
+// closing     The call is over; detection still owes its `amd_stopped`. Left when it comes, or after a bound.
+// recording   The terminal fact is claimed in SQL and published from there. Left when it is claimed; if that cannot be done
+//             within its bound, the sweep for calls without an owner ends it later.
+// ended       Final.
+
+import type { ActorRefFrom } from 'xstate';
+import {
+  buildEnd,
+  cancelByCommand,
+  cancelByRingTimeout,
+  disconnects,
+  endByFailure,
+  endByLeg,
+  forgetAnswer,
+  hangUpByCommand,
+  hangUpOnFailure,
+  hangUpOnMachine,
+  hangUpOnMaxDuration,
+  noteAnswer,
+  stateAmd,
+  stateAmdStopped,
+  stateAnswered,
+  stateDialing,
+  stateDtmf,
+  stateRinging,
+} from './call-effects.ts';
+import { progressOfAccepted } from './call-facts.ts';
+import {
+  type CallMachineContext,
+  callSetup,
+  type RecordEndInput,
+  type StoreAnswerInput,
+} from './call-setup.ts';
+
+export const callMachine = callSetup.createMachine({
+  id: 'call',
+  context: ({ input }) => ({
+    ...progressOfAccepted(input.call),
+    limits: input.limits,
+    clock: input.clock,
+    detection: 'off',
+  }),
+  output: ({ context }) => ({ outcome: context.end?.outcome }),
+  invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
+  initial: 'calling',
+  states: {
+    calling: {
+      initial: 'dialing',
+      states: {
+        dialing: { on: { 'line.ringing': { target: 'ringing', actions: stateRinging } } },
+        ringing: {},
+      },
+      after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
+      on: {
+        'line.sent': { actions: stateDialing },
+        'line.answered': { target: 'answering', actions: noteAnswer },
+        'line.failed': { target: 'recording', actions: endByFailure },
+        'line.mediaLost': { target: 'recording', actions: hangUpOnFailure },
+        'command.end': { target: 'recording', actions: cancelByCommand },
+      },
+    },
+    answering: {
+      invoke: {
+        src: 'storeAnswer',
+        input: ({ context }) => storeAnswerInput(context),
+        onDone: { target: 'answered' },
+        onError: { target: 'recording', actions: forgetAnswer },
+      },
+      after: { storeAnswerTimeout: { target: 'recording', actions: forgetAnswer } },
+      on: {
+        // Remembered while the store is under way; `answered` sees it and goes on to `closing`.
+        'line.ended': { actions: endByLeg },
+        'line.mediaLost': { actions: hangUpOnFailure },
+        'command.end': { actions: hangUpByCommand },
+      },
+    },
+    answered: {
+      entry: stateAnswered,
+      always: { guard: 'hasEnded', target: 'closing' },
+      after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
+      on: {
+        'line.amd': [
+          {
+            guard: ({ context, event }) => disconnects(context, event.amd) === 'machine',
+            target: 'closing',
+            actions: [stateAmd, hangUpOnMachine],
+          },
+          {
+            guard: ({ context, event }) => disconnects(context, event.amd) === 'failure',
+            target: 'closing',
+            actions: [stateAmd, hangUpOnFailure],
+          },
+          { actions: stateAmd },
+        ],
+        'line.dtmf': { actions: stateDtmf },
+        'line.ended': { target: 'closing', actions: endByLeg },
+        'line.mediaLost': { target: 'closing', actions: hangUpOnFailure },
+        'command.end': { target: 'closing', actions: hangUpByCommand },
+      },
+    },
+    closing: {
+      entry: { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
+      always: { guard: 'detectionIsOver', target: 'recording' },
+      after: { closingTimeout: { target: 'recording', actions: stateAmdStopped } },
+      on: { 'line.amd': { actions: stateAmd } },
+    },
+    recording: {
+      entry: buildEnd,
+      invoke: {
+        src: 'recordEnd',
+        input: ({ context }) => recordEndInput(context),
+        onDone: { target: 'ended' },
+        onError: { target: 'ended' },
+      },
+      after: { recordEndTimeout: { target: 'ended' } },
+    },
+    ended: { type: 'final' },
+  },
+});
+
+export type CallActor = ActorRefFrom<typeof callMachine>;
+
+function storeAnswerInput(context: CallMachineContext): StoreAnswerInput {
+  const { call, answeredAt, leg, answeredEvent } = context;
+  if (answeredAt === undefined || leg === undefined || answeredEvent === undefined) {
+    throw new Error('an answer is stored only after it was noted');
+  }
+  return { call, at: answeredAt, leg, event: answeredEvent };
+}
+
+function recordEndInput(context: CallMachineContext): RecordEndInput {
+  if (context.endEvent === undefined) throw new Error('an end is recorded only after it was built');
+  return { call: context.call, event: context.endEvent };
+}

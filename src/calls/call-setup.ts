@@ -1,0 +1,126 @@
+// The machine's vocabulary: its events, its commands to the line, its context, delays and guards, and stubs for everything
+// that touches the world. `call-machine.ts` is the statechart, `call-effects.ts` what its transitions do.
+
+import { fromCallback, fromPromise, setup } from 'xstate';
+import type { CallEvent, TerminalEvent } from './call-events.ts';
+import type { CallProgress } from './call-facts.ts';
+import type { CallEnd, EndCommand } from './call-outcome.ts';
+import type { AcceptedCall, AmdEvent, CallOutcome } from './call-types.ts';
+import type { Clock, LegEnd, LegFailure, StoredLeg } from './ports.ts';
+
+/** What the line (SIP leg and media session together) tells the machine. */
+export type LineEvent =
+  | {
+      readonly type: 'line.sent';
+      readonly at: Date;
+      readonly gateway: string;
+      readonly leg: StoredLeg;
+    }
+  | {
+      readonly type: 'line.ringing';
+      readonly at: Date;
+      readonly sipStatus: number;
+      readonly sipReason: string;
+      readonly earlyMedia: boolean;
+    }
+  | { readonly type: 'line.answered'; readonly at: Date; readonly leg: StoredLeg }
+  | { readonly type: 'line.failed'; readonly failure: LegFailure }
+  | { readonly type: 'line.ended'; readonly end: LegEnd }
+  | { readonly type: 'line.amd'; readonly at: Date; readonly amd: AmdEvent }
+  | {
+      readonly type: 'line.dtmf';
+      readonly at: Date;
+      readonly digit: string;
+      readonly durationMs?: number;
+      readonly source: 'rtp' | 'info';
+    }
+  | { readonly type: 'line.mediaLost'; readonly reason: string };
+
+/** What the machine asks of the line. */
+export type LineCommand =
+  | { readonly type: 'cancel'; readonly reason: string }
+  | { readonly type: 'acknowledge' }
+  | { readonly type: 'hangUp'; readonly reason: string }
+  | { readonly type: 'stopDetection'; readonly reason: string };
+
+export type CallMachineEvent =
+  | LineEvent
+  | { readonly type: 'command.end'; readonly command: EndCommand };
+
+export type CallLimits = {
+  readonly maxDurationMs: number;
+  /** SQL must take the answer within this; well below the 32 s for which a callee repeats its 200. */
+  readonly storeAnswerTimeoutMs: number;
+  /** The media worker must flush `amd_stopped` within this. */
+  readonly closingTimeoutMs: number;
+  /** SQL must take the end within this. */
+  readonly recordEndTimeoutMs: number;
+};
+
+export const defaultCallLimits: CallLimits = {
+  maxDurationMs: 7_200_000,
+  storeAnswerTimeoutMs: 4_000,
+  closingTimeoutMs: 1_000,
+  recordEndTimeoutMs: 60_000,
+};
+
+export type CallMachineInput = {
+  readonly call: AcceptedCall;
+  readonly limits: CallLimits;
+  readonly clock: Clock;
+};
+
+export type CallMachineContext = CallProgress & {
+  readonly limits: CallLimits;
+  readonly clock: Clock;
+  readonly detection: 'off' | 'running' | 'stopped';
+  readonly end?: CallEnd;
+  readonly endEvent?: TerminalEvent;
+  /** Where the far end can be ended: known from the 200 on. */
+  readonly leg?: StoredLeg;
+  readonly answeredEvent?: CallEvent | undefined;
+};
+
+export type StoreAnswerInput = {
+  readonly call: AcceptedCall;
+  readonly at: Date;
+  readonly leg: StoredLeg;
+  readonly event: CallEvent;
+};
+export type RecordEndInput = { readonly call: AcceptedCall; readonly event: TerminalEvent };
+
+const notProvided = (name: string) => (): never => {
+  throw new Error(`${name} is not provided`);
+};
+
+export const callSetup = setup({
+  types: {} as {
+    context: CallMachineContext;
+    events: CallMachineEvent;
+    input: CallMachineInput;
+    children: { line: 'line' };
+    output: { readonly outcome: CallOutcome | undefined };
+  },
+  actors: {
+    line: fromCallback<LineCommand, AcceptedCall>(notProvided('line')),
+    storeAnswer: fromPromise<void, StoreAnswerInput>(notProvided('storeAnswer')),
+    recordEnd: fromPromise<void, RecordEndInput>(notProvided('recordEnd')),
+  },
+  actions: {
+    publish: (_, _event: CallEvent) => notProvided('publish')(),
+    recordInvite: (_, _leg: StoredLeg) => notProvided('recordInvite')(),
+    recordRinging: (_, _at: Date) => notProvided('recordRinging')(),
+    commandLine: (_, _command: LineCommand) => notProvided('commandLine')(),
+  },
+  delays: {
+    ringTimeout: ({ context }) => context.call.request.ringTimeoutMs,
+    storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
+    maxDuration: ({ context }) => context.limits.maxDurationMs,
+    closingTimeout: ({ context }) => context.limits.closingTimeoutMs,
+    recordEndTimeout: ({ context }) => context.limits.recordEndTimeoutMs,
+  },
+  guards: {
+    hasEnded: ({ context }) => context.end !== undefined,
+    detectionIsOver: ({ context }) => context.detection !== 'running',
+  },
+});
