@@ -55,7 +55,6 @@ export function createCallLogic(ports: CallPorts, callId: CallId) {
       recordInvite: (_, leg) => void ledger.recordInvite(callId, leg).catch(logged('recordInvite')),
       recordRinging: (_, at) =>
         void ledger.recordRinging(callId, at).catch(logged('recordRinging')),
-      commandLine: ({ self }, command) => self.getSnapshot().children.line?.send(command),
     },
   });
 }

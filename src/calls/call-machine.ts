@@ -70,6 +70,7 @@ export const callMachine = callSetup.createMachine({
     },
     answering: {
       invoke: {
+        id: 'storeAnswer',
         src: 'storeAnswer',
         input: ({ context }) => storeAnswerInput(context),
         onDone: { target: 'answered' },
@@ -116,6 +117,7 @@ export const callMachine = callSetup.createMachine({
     recording: {
       entry: buildEnd,
       invoke: {
+        id: 'recordEnd',
         src: 'recordEnd',
         input: ({ context }) => recordEndInput(context),
         onDone: { target: 'ended' },

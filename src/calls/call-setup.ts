@@ -1,7 +1,7 @@
 // The machine's vocabulary: its events, its commands to the line, its context, delays and guards, and stubs for everything
 // that touches the world. `call-machine.ts` is the statechart, `call-effects.ts` what its transitions do.
 
-import { fromCallback, fromPromise, setup } from 'xstate';
+import { fromCallback, fromPromise, sendTo, setup } from 'xstate';
 import type { CallEvent, TerminalEvent } from './call-events.ts';
 import type { CallProgress } from './call-facts.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
@@ -98,7 +98,7 @@ export const callSetup = setup({
     context: CallMachineContext;
     events: CallMachineEvent;
     input: CallMachineInput;
-    children: { line: 'line' };
+    children: { line: 'line'; storeAnswer: 'storeAnswer'; recordEnd: 'recordEnd' };
     output: { readonly outcome: CallOutcome | undefined };
   },
   actors: {
@@ -110,7 +110,7 @@ export const callSetup = setup({
     publish: (_, _event: CallEvent) => notProvided('publish')(),
     recordInvite: (_, _leg: StoredLeg) => notProvided('recordInvite')(),
     recordRinging: (_, _at: Date) => notProvided('recordRinging')(),
-    commandLine: (_, _command: LineCommand) => notProvided('commandLine')(),
+    commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
     ringTimeout: ({ context }) => context.call.request.ringTimeoutMs,
