@@ -4,7 +4,8 @@
 //             far end answers or refuses, when the ring time-out is over, or when somebody cancels. One timer covers both,
 //             because the caller's patience starts with the INVITE.
 // answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
-//             person in a call that nobody can end. Left when it is stored; a store that fails or stalls hangs up.
+//             person in a call that nobody can end. Left when it is stored; a store that fails or stalls leads through
+//             `refusing` (hang up, and say that the call failed) to the end.
 // answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
 //             either side, by a machine in `disconnect` mode, by lost media, by the longest duration.
 // closing     The call is over; detection still owes its `amd_stopped`. Left when it comes, or after a bound.
@@ -74,9 +75,9 @@ export const callMachine = callSetup.createMachine({
         src: 'storeAnswer',
         input: ({ context }) => storeAnswerInput(context),
         onDone: { target: 'answered' },
-        onError: { target: 'recording', actions: forgetAnswer },
+        onError: { target: 'refusing' },
       },
-      after: { storeAnswerTimeout: { target: 'recording', actions: forgetAnswer } },
+      after: { storeAnswerTimeout: { target: 'refusing' } },
       on: {
         // Remembered while the store is under way; `answered` sees it and goes on to `closing`.
         'line.ended': { actions: endByLeg },
@@ -84,6 +85,7 @@ export const callMachine = callSetup.createMachine({
         'command.end': { actions: hangUpByCommand },
       },
     },
+    refusing: { entry: forgetAnswer, always: { target: 'recording' } },
     answered: {
       entry: stateAnswered,
       always: { guard: 'hasEnded', target: 'closing' },

@@ -166,6 +166,8 @@ export type CallLedger = {
     event: TerminalEvent,
     unpublished: readonly CallEvent[],
   ): Promise<boolean>;
+  /** The same for a call that nobody has claimed for dialing. False: somebody has, or it ended. */
+  claimEndOfQueued(callId: CallId, event: TerminalEvent): Promise<boolean>;
   /** The terminal fact is on the stream; it need not be published again at a restart. */
   markEndPublished(callId: CallId): Promise<void>;
 };

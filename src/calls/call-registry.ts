@@ -1,0 +1,92 @@
+// The calls that this process has: started here, found here by id, ended here at shutdown. Bounded by the process's own
+// maximum; whoever starts one more waits for room.
+
+import { createActor } from 'xstate';
+import { type CallPorts, createCallLogic } from './call-actors.ts';
+import type { CallActor } from './call-machine.ts';
+import type { EndCommand } from './call-outcome.ts';
+import type { CallLimits } from './call-setup.ts';
+import type { AcceptedCall, CallId, CallOutcome } from './call-types.ts';
+
+export type CallRegistryOptions = {
+  readonly limits: CallLimits;
+  readonly maxConcurrent: number;
+  /** A call ended here, for the metrics. */
+  readonly onEnded: (outcome: CallOutcome | undefined) => void;
+};
+
+export class CallRegistry {
+  readonly #ports: CallPorts;
+  readonly #options: CallRegistryOptions;
+  readonly #calls = new Map<CallId, CallActor>();
+  readonly #waiters: (() => void)[] = [];
+
+  constructor(ports: CallPorts, options: CallRegistryOptions) {
+    this.#ports = ports;
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  has(callId: CallId): boolean {
+    return this.#calls.has(callId);
+  }
+
+  start(call: AcceptedCall): void {
+    const { limits } = this.#options;
+    const actor = createActor(createCallLogic(this.#ports, call.callId), {
+      input: { call, limits, clock: this.#ports.clock },
+    });
+    this.#calls.set(call.callId, actor);
+    actor.subscribe({
+      complete: () => this.#remove(call.callId, actor.getSnapshot().output?.outcome),
+      error: (error: unknown) => {
+        // A defect: the sweep finds the call without an owner and ends it.
+        this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
+        this.#remove(call.callId, undefined);
+      },
+    });
+    actor.start();
+  }
+
+  /** False: not here. */
+  end(callId: CallId, command: EndCommand): boolean {
+    const actor = this.#calls.get(callId);
+    actor?.send({ type: 'command.end', command });
+    return actor !== undefined;
+  }
+
+  /** Waits until one more call may be started. Waiters are bounded by the queue's consumer, which is the only caller. */
+  async room(signal: AbortSignal): Promise<void> {
+    while (this.#calls.size >= this.#options.maxConcurrent) await this.#change(signal);
+  }
+
+  /** Waits until every call here has ended. */
+  async empty(signal: AbortSignal): Promise<void> {
+    while (this.#calls.size > 0) await this.#change(signal);
+  }
+
+  endAll(command: EndCommand): void {
+    for (const callId of this.#calls.keys()) this.end(callId, command);
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason as Error);
+      const onAbort = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#waiters.push(() => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      });
+    });
+  }
+
+  #remove(callId: CallId, outcome: CallOutcome | undefined): void {
+    if (!this.#calls.delete(callId)) return;
+    this.#options.onEnded(outcome);
+    for (const waiter of this.#waiters.splice(0)) waiter();
+  }
+}

@@ -1,0 +1,59 @@
+// Ends calls that have no machine: still queued, expired, or left by a process that died.
+
+import type { CallEvent } from '../calls/call-events.ts';
+import { type CallProgress, endFact } from '../calls/call-facts.ts';
+import type { CallEnd } from '../calls/call-outcome.ts';
+import type { CallId } from '../calls/call-types.ts';
+import type { CallLedger, EventPublisher } from '../calls/ports.ts';
+import type { Logger } from '../lib/logger.ts';
+
+export type EndRecorder = {
+  /**
+   * Claims the end in SQL and publishes it, after the facts that the stream misses. False: it had ended before.
+   * Resolves when SQL has it; publishing goes on in the background, and again at the next start if it fails.
+   */
+  record(progress: CallProgress, end: CallEnd, missing?: readonly CallEvent[]): Promise<boolean>;
+  /** The same for a call that nobody has begun to dial. False: somebody has, or it had ended. */
+  recordQueued(progress: CallProgress, end: CallEnd): Promise<boolean>;
+};
+
+export function createEndRecorder(ports: {
+  readonly ledger: Pick<CallLedger, 'claimEnd' | 'claimEndOfQueued' | 'markEndPublished'>;
+  readonly publisher: EventPublisher;
+  readonly logger: Logger;
+}): EndRecorder {
+  const { ledger, publisher, logger } = ports;
+
+  function publish(callId: CallId, events: readonly CallEvent[]): void {
+    publishInOrder(publisher, events)
+      .then(() => ledger.markEndPublished(callId))
+      .catch((error: unknown) =>
+        logger.warn({ err: error, callId }, 'the end of a call was not published'),
+      );
+  }
+
+  return {
+    async record(progress, end, missing = []) {
+      const { callId } = progress.call;
+      const { event } = endFact(progress, end);
+      const claimed = await ledger.claimEnd(callId, event, missing);
+      if (claimed) publish(callId, [...missing, event]);
+      return claimed;
+    },
+    async recordQueued(progress, end) {
+      const { callId } = progress.call;
+      const { event } = endFact(progress, end);
+      const claimed = await ledger.claimEndOfQueued(callId, event);
+      if (claimed) publish(callId, [event]);
+      return claimed;
+    },
+  };
+}
+
+/** The publisher keeps the order of one call's facts; all of them must be stored before the end counts as published. */
+export async function publishInOrder(
+  publisher: EventPublisher,
+  events: readonly CallEvent[],
+): Promise<void> {
+  await Promise.all(events.map((event) => publisher.publish(event)));
+}
