@@ -1,0 +1,102 @@
+// The contract: for each scenario recorded between drachtio-srf and the real drachtio-server, the embedded engine says the
+// same on the control connection and on the wire, deliberate differences aside.
+
+import { readdirSync } from 'node:fs';
+import { afterAll, describe, expect, test } from 'vitest';
+import { startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+import { scaledClock } from '../../support/scaled-clock.ts';
+import { DELIBERATE_DIFFERENCES, type DeliberateDifference } from './transcripts/differences.ts';
+import { readRecording } from './transcripts/recording.ts';
+import { type Difference, type EngineUnderTest, replay } from './transcripts/replay.ts';
+
+const FOLDER = new URL('../../fixtures/drachtio/', import.meta.url);
+const SCENARIOS = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.control.txt'))
+  .map((name) => name.slice(0, -'.control.txt'.length))
+  .sort();
+
+/** Recordings that no replay can follow, with the reason. */
+const NOT_REPLAYED: Readonly<Record<string, string>> = {};
+
+/** Scenarios in which the server's own timers act: they run this many times faster than recorded. */
+const TIMED_SPEED = 50;
+const TIMED = new Set([
+  'bye_silent',
+  'cancel_before_provisional',
+  'invite_in_noack',
+  'no_answer',
+  'no_answer_tcp',
+  'ring_forever',
+  'session_timer',
+]);
+
+/** The recorder shows whole frames only; this connection sent six digits of length. */
+const UNRECORDED = { raw_errors: { connection: 21, bytes: '123456#id1|ping' } } as const;
+
+const occurred = new Set<DeliberateDifference>();
+
+describe('the embedded engine speaks like drachtio-server', () => {
+  test('every recording is replayed or has a reason not to be', () => {
+    expect(SCENARIOS).toHaveLength(63);
+    expect(SCENARIOS).toEqual(expect.arrayContaining([...Object.keys(NOT_REPLAYED), ...TIMED]));
+  });
+
+  test.concurrent.for(SCENARIOS.filter((name) => NOT_REPLAYED[name] === undefined))(
+    '%s',
+    async (scenario) => {
+      const listed = DELIBERATE_DIFFERENCES.filter(
+        (entry) => entry.scenario === 'all' || entry.scenario === scenario,
+      );
+      const messages = (aspect: string) =>
+        listed.filter((entry) => entry.aspect === aspect).map((entry) => entry.message);
+
+      const found = await replay(readRecording(FOLDER, scenario), engineUnderTest(scenario), {
+        timed: TIMED.has(scenario),
+        absent: messages('absent'),
+        added: messages('added'),
+        ...(scenario === 'raw_errors' ? { unrecorded: UNRECORDED.raw_errors } : {}),
+      });
+
+      const unlisted = found.filter((difference) => {
+        const entry = listed.find((candidate) => covers(candidate, difference));
+        if (entry !== undefined) occurred.add(entry);
+        return entry === undefined;
+      });
+      expect(unlisted).toEqual([]);
+    },
+  );
+
+  afterAll(() => {
+    const stale = DELIBERATE_DIFFERENCES.filter((entry) => !occurred.has(entry));
+    expect(stale, 'listed differences that no longer occur').toEqual([]);
+  });
+});
+
+function covers(entry: DeliberateDifference, difference: Difference): boolean {
+  const pattern = entry.message.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*');
+  return new RegExp(`^${pattern}$`).test(difference.message) && entry.aspect === difference.aspect;
+}
+
+function engineUnderTest(scenario: string): EngineUnderTest {
+  let engine: Awaited<ReturnType<typeof startSipEngine>> | undefined;
+  let ports = { sipPort: 0, controlPort: 0 };
+  return {
+    start: async () => {
+      engine = await startSipEngine({
+        sipHost: '127.0.0.1',
+        controlHost: '127.0.0.1',
+        ...ports,
+        secret: 'cymru',
+        logger: silentLogger,
+        ...(TIMED.has(scenario) ? { clock: scaledClock(TIMED_SPEED) } : {}),
+      });
+      ports = { sipPort: engine.sipPort, controlPort: engine.controlPort };
+      return ports;
+    },
+    stop: async () => {
+      await engine?.close();
+      engine = undefined;
+    },
+  };
+}

@@ -1,0 +1,174 @@
+// Compares one message of the engine with the recorded one, field by field and header by header, and says in words that
+// hold from run to run what is different.
+
+import type { Naming } from './naming.ts';
+
+/** One thing that is not as recorded: where (`aspect`), what the real server said and what the engine said. */
+export type Mismatch = {
+  readonly aspect: string;
+  readonly recorded: string;
+  readonly live: string;
+};
+
+type SipText = {
+  readonly startLine: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string;
+};
+
+const REPLY_FIELDS = ['source', 'bytes', 'protocol', 'address', 'port', 'time', 'transaction'];
+const FIELD_NAMES: Readonly<Record<string, readonly string[]>> = {
+  response: ['id', 'type', 'request id', 'status', ...REPLY_FIELDS],
+  sip: ['id', 'type', ...REPLY_FIELDS, 'dialog', 'local address', 'local port'],
+};
+
+/** A short name for a message that is the same in both runs: `180 INVITE`, `BYE`. */
+export function sipLabel(text: string): string {
+  const { startLine, headers } = parseSip(text);
+  const method = header(headers, 'CSeq')?.split(' ')[1] ?? '?';
+  return startLine.startsWith('SIP/2.0 ') ? `${startLine.slice(8, 11)} ${method}` : method;
+}
+
+export function controlLabel(payload: string): string {
+  const { fields, sip } = splitPayload(payload);
+  if (fields[1] === 'response') {
+    const status = fields[3] === 'OK' && fields.at(-1) === 'done' ? 'OK done' : fields[3];
+    return sip === undefined ? `reply ${status}` : `reply ${status} with ${sipLabel(sip)}`;
+  }
+  return sip === undefined ? `${fields[1]}` : `${fields[1]} ${sipLabel(sip)}`;
+}
+
+/** Which request a reply answers; messages that answer none are told apart by their label. */
+export function controlKey(payload: string): string {
+  const { fields } = splitPayload(payload);
+  const label = controlLabel(payload);
+  return fields[1] === 'response' ? `reply to ${fields[2]}${/done$/.exec(label) ?? ''}` : label;
+}
+
+export function compareControl(
+  recorded: string,
+  livePayload: string,
+  naming: Naming,
+  receivedLengths: ReadonlySet<number>,
+): Mismatch[] {
+  const live = naming.portsToRecorded(livePayload);
+  const [wanted, got] = [splitPayload(recorded), splitPayload(live)];
+  // Only replies about a message that was sent have the fields that the table names.
+  const names = wanted.sip === undefined ? ['id'] : (FIELD_NAMES[wanted.fields[1] ?? ''] ?? []);
+  const found: Mismatch[] = [];
+  if (wanted.fields.length !== got.fields.length) {
+    found.push(
+      difference('fields', wanted.fields.slice(1).join('|'), got.fields.slice(1).join('|')),
+    );
+  } else {
+    wanted.fields.forEach((field, index) => {
+      const name = names[index] ?? `field ${index}`;
+      const other = got.fields[index] ?? '';
+      const same =
+        name === 'bytes'
+          ? sameLength(field, other, splitPayload(livePayload).sip, receivedLengths)
+          : name === 'id' || sameField(field, other, naming);
+      if (!same) found.push(difference(name, field, other));
+    });
+  }
+  return [...found, ...compareSip(wanted.sip, got.sip, naming)];
+}
+
+export function compareSip(
+  recorded: string | undefined,
+  live: string | undefined,
+  naming: Naming,
+): Mismatch[] {
+  if (recorded === undefined || live === undefined) {
+    return recorded === live ? [] : [difference('message', recorded ?? '', live ?? '')];
+  }
+  const [wanted, got] = [parseSip(recorded), parseSip(live)];
+  const found: Mismatch[] = [];
+  if (!naming.same(wanted.startLine, got.startLine)) {
+    found.push(difference('start line', wanted.startLine, got.startLine));
+  }
+  const [wantedNames, gotNames] = [namesOf(wanted), namesOf(got)];
+  if (wantedNames !== gotNames) found.push(difference('header names', wantedNames, gotNames));
+  if (wanted.body !== got.body) found.push(difference('body', wanted.body, got.body));
+  return [...found, ...compareHeaders(wanted.headers, got.headers, naming)];
+}
+
+function compareHeaders(
+  wanted: SipText['headers'],
+  got: SipText['headers'],
+  naming: Naming,
+): Mismatch[] {
+  const callId = header(wanted, 'Call-ID') ?? '';
+  return wanted.flatMap(([name, value]) => {
+    const other = header(got, name);
+    if (other === undefined || sameHeader(name, value, other, callId, naming)) return [];
+    return [difference(`header ${name}`, value, other)];
+  });
+}
+
+function sameHeader(
+  name: string,
+  recorded: string,
+  live: string,
+  recordedCallId: string,
+  naming: Naming,
+): boolean {
+  if (name === 'Call-ID') return naming.sameName(recorded, live);
+  if (name === 'CSeq') return naming.sameSequence(recordedCallId, recorded, live);
+  return naming.same(recorded, live);
+}
+
+function sameField(recorded: string, live: string, naming: Naming): boolean {
+  const dialog = /^([^;]+);from-tag=(.+)$/.exec(recorded);
+  if (dialog !== null) {
+    const other = /^([^;]+);from-tag=(.+)$/.exec(live);
+    return (
+      naming.sameName(dialog[1] ?? '', other?.[1] ?? '') &&
+      naming.sameName(dialog[2] ?? '', other?.[2] ?? '')
+    );
+  }
+  if (/^[\da-f]{8}-[\da-f]{4}-/.test(recorded)) return naming.sameName(recorded, live);
+  return naming.same(recorded, live);
+}
+
+/** Zero stays zero; else it is the length of what went out (it is attached), or of something that came in. */
+function sameLength(
+  recorded: string,
+  live: string,
+  attached: string | undefined,
+  receivedLengths: ReadonlySet<number>,
+): boolean {
+  if (recorded === '0' || live === '0') return recorded === live;
+  return Number(live) === Buffer.byteLength(attached ?? '') || receivedLengths.has(Number(live));
+}
+
+function splitPayload(payload: string): { fields: string[]; sip: string | undefined } {
+  const end = payload.indexOf('\r\n');
+  if (end === -1) return { fields: payload.split('|'), sip: undefined };
+  return { fields: payload.slice(0, end).split('|'), sip: payload.slice(end + 2) };
+}
+
+function parseSip(text: string): SipText {
+  const end = text.indexOf('\r\n\r\n');
+  const [startLine = '', ...lines] = (end === -1 ? text : text.slice(0, end)).split('\r\n');
+  return {
+    startLine,
+    headers: lines.map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon), line.slice(colon + 1).trim()] as const;
+    }),
+    body: end === -1 ? '' : text.slice(end + 4),
+  };
+}
+
+function header(headers: SipText['headers'], name: string): string | undefined {
+  return headers.find(([other]) => other === name)?.[1];
+}
+
+function namesOf(message: SipText): string {
+  return message.headers.map(([name]) => name).join(', ');
+}
+
+function difference(aspect: string, recorded: string, live: string): Mismatch {
+  return { aspect, recorded, live };
+}

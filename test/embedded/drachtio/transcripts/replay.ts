@@ -1,0 +1,341 @@
+// Plays one recorded scenario against a running engine: srf's frames and the far ends' packets go in, in the recorded
+// causal order and never by the clock; what the engine says is matched with what the real server said.
+
+import { compareControl, compareSip, controlLabel, type Mismatch } from './comparing.ts';
+import {
+  type Expectation,
+  expectControl,
+  expectWire,
+  findControl,
+  wireBase,
+} from './expectations.ts';
+import { Naming } from './naming.ts';
+import {
+  type ControlEvent,
+  RECORDED_SIP_PORT,
+  type Recording,
+  type WireEvent,
+} from './recording.ts';
+import {
+  type ControlPeer,
+  closedPort,
+  connectControl,
+  openTcpPeer,
+  openUdpPeer,
+  type WirePeer,
+} from './sockets.ts';
+
+/** What the replay needs of an engine; a second `start` follows a `stop` on the same ports. */
+export type EngineUnderTest = {
+  start(): Promise<{ readonly sipPort: number; readonly controlPort: number }>;
+  stop(): Promise<void>;
+};
+
+export type Difference = Mismatch & { readonly message: string };
+
+export type ReplayOptions = {
+  /** The real server's timers drive this scenario: repeats are compared loosely, and waits are longer. */
+  readonly timed: boolean;
+  /** Frames that the recorder missed because they were never whole: sent when a connection's first reply is in. */
+  readonly unrecorded?: { readonly connection: number; readonly bytes: string };
+  /** Messages that the engine, known to differ, does not send: nobody waits for them. */
+  readonly absent: readonly string[];
+  /** Messages that the engine, known to differ, adds on a connection: awaited before the client closes it. */
+  readonly added: readonly string[];
+};
+
+/** The recorder stamps the control connection and the wire separately; closer than this says nothing about the order. */
+const CLOCK_SKEW_MS = 5;
+const ANSWER_DEADLINE_MS = 4_000;
+const TIMER_DEADLINE_MS = 20_000;
+const POLL_MS = 2;
+
+export async function replay(
+  recording: Recording,
+  engine: EngineUnderTest,
+  options: ReplayOptions,
+): Promise<Difference[]> {
+  const run = new Replay(recording, engine, options);
+  try {
+    await run.play();
+    return run.differences;
+  } finally {
+    await run.close();
+  }
+}
+
+class Replay {
+  readonly differences: Difference[] = [];
+  readonly #recording: Recording;
+  readonly #engine: EngineUnderTest;
+  readonly #options: ReplayOptions;
+  readonly #control: Expectation<ControlEvent>[];
+  readonly #wire: Expectation<WireEvent>[];
+  readonly #connections = new Map<number, ControlPeer>();
+  readonly #closed = new Set<number>();
+  readonly #peers = new Map<number, WirePeer>();
+  readonly #received = new Map<string, Expectation<WireEvent>>();
+  readonly #sentLengths = new Set<number>();
+  readonly #arrived: string[] = [];
+  #naming = new Naming(new Map());
+  #named = false;
+  #ports = { sipPort: 0, controlPort: 0 };
+  #deadlineMs = ANSWER_DEADLINE_MS;
+  #progress = { control: 0, wire: 0 };
+
+  constructor(recording: Recording, engine: EngineUnderTest, options: ReplayOptions) {
+    this.#recording = recording;
+    this.#engine = engine;
+    this.#options = options;
+    this.#control = expectControl(recording);
+    this.#wire = expectWire(recording);
+    if (options.timed) this.#deadlineMs = TIMER_DEADLINE_MS;
+  }
+
+  async play(): Promise<void> {
+    await this.#openPeers();
+    await this.#startEngine();
+    await Promise.all([
+      this.#playTrack('control', this.#control, (event) => this.#actControl(event)),
+      this.#playTrack('wire', this.#wire, async (event) => this.#actWire(event)),
+    ]);
+    await this.#settle();
+    if (this.#options.timed) this.#reportRepeats();
+  }
+
+  async close(): Promise<void> {
+    for (const connection of this.#connections.values()) connection.close();
+    for (const peer of this.#peers.values()) await peer.close();
+    await this.#engine.stop();
+  }
+
+  async #openPeers(): Promise<void> {
+    for (const [port, transport] of this.#recording.peers) {
+      const open = transport === 'tcp' ? openTcpPeer : openUdpPeer;
+      this.#peers.set(port, await open((text) => this.#onWire(port, text)));
+    }
+  }
+
+  async #startEngine(): Promise<void> {
+    this.#ports = await this.#engine.start();
+    if (this.#named) return;
+    this.#named = true;
+    const ports = new Map([[RECORDED_SIP_PORT, this.#ports.sipPort]]);
+    for (const [recorded, peer] of this.#peers) ports.set(recorded, peer.port);
+    for (const recorded of this.#recording.closedPorts) ports.set(recorded, await closedPort());
+    this.#naming = new Naming(ports);
+  }
+
+  /** One track in its order; each input also waits for what clearly came earlier on the other track. */
+  async #playTrack<Event extends ControlEvent | WireEvent>(
+    name: 'control' | 'wire',
+    track: readonly Expectation<Event>[],
+    act: (event: Event) => Promise<void>,
+  ): Promise<void> {
+    const other = name === 'control' ? this.#wire : this.#control;
+    const otherName = name === 'control' ? 'wire' : 'control';
+    for (const expectation of track) {
+      const { event } = expectation;
+      if (event.kind === 'fromEngine' || event.kind === 'engineCloses') {
+        await this.#awaitMatch(expectation);
+      } else {
+        const earlier = other.filter(({ event: { atMs } }) => atMs < event.atMs - CLOCK_SKEW_MS);
+        await until(() => this.#progress[otherName] >= earlier.length, TIMER_DEADLINE_MS);
+        await act(event);
+      }
+      this.#progress[name] += 1;
+    }
+  }
+
+  async #awaitMatch(expectation: Expectation<ControlEvent | WireEvent>): Promise<void> {
+    if (this.#options.absent.includes(expectation.label)) return this.#missing(expectation);
+    // How often a timer fires within its transaction's life is compared at the end, with a tolerance.
+    if (this.#options.timed && expectation.repeatOf !== undefined) return;
+    if (await until(() => expectation.matched, this.#deadlineMs)) return;
+    // One missing message often takes others with it: the rest of the list should not take minutes.
+    this.#deadlineMs = Math.min(this.#deadlineMs, 300);
+    this.#missing(expectation);
+  }
+
+  #missing({ label }: { readonly label: string }): void {
+    this.differences.push({ message: label, aspect: 'absent', recorded: 'sent', live: 'not sent' });
+  }
+
+  async #actControl(event: ControlEvent): Promise<void> {
+    switch (event.kind) {
+      case 'connect':
+        await this.#connect(event.connection);
+        return;
+      case 'fromClient':
+        this.#connections.get(event.connection)?.send(this.#naming.toLive(event.payload));
+        return;
+      case 'unframed':
+        this.#connections.get(event.connection)?.sendRaw(event.bytes);
+        return;
+      case 'clientCloses': {
+        const suffix = ` on connection ${event.connection}`;
+        const awaited = this.#options.added.filter((name) => name.endsWith(suffix));
+        await until(() => awaited.every((name) => this.#arrived.includes(name)), this.#deadlineMs);
+        this.#closed.add(event.connection);
+        this.#connections.get(event.connection)?.close();
+        return;
+      }
+      case 'engineDies':
+        await this.#engine.stop();
+        return;
+      case 'engineReturns':
+        await this.#startEngine();
+        return;
+      default:
+        return;
+    }
+  }
+
+  async #connect(connection: number): Promise<void> {
+    const peer = await connectControl(
+      this.#ports.controlPort,
+      (payload) => this.#onControl(connection, payload),
+      () => this.#onControlClosed(connection),
+    );
+    this.#connections.set(connection, peer);
+  }
+
+  #actWire(event: WireEvent): void {
+    const text = this.#naming.toLive(event.text);
+    this.#sentLengths.add(Buffer.byteLength(text));
+    this.#peers.get(event.peer)?.send(text, this.#ports.sipPort);
+  }
+
+  #onControl(connection: number, payload: string): void {
+    const expectation = findControl(this.#control, connection, payload);
+    if (expectation === undefined) {
+      this.#extra(`${controlLabel(payload)} on connection ${connection}`, payload);
+      return;
+    }
+    this.#reportDisorder(expectation, connection);
+    const { payload: recorded } = expectation.event;
+    this.#report(expectation, compareControl(recorded, payload, this.#naming, this.#sentLengths));
+    const { unrecorded } = this.#options;
+    if (unrecorded?.connection !== connection) return;
+    this.#connections.get(connection)?.sendRaw(unrecorded.bytes);
+  }
+
+  #onControlClosed(connection: number): void {
+    if (this.#closed.has(connection)) return;
+    this.#closed.add(connection);
+    const expectation = this.#control.find(
+      ({ event }) => event.kind === 'engineCloses' && event.connection === connection,
+    );
+    if (expectation === undefined) this.#extra(`close on connection ${connection}`, '');
+    else expectation.matched = true;
+  }
+
+  #onWire(peer: number, text: string): void {
+    const first = this.#received.get(`${peer} ${text}`);
+    const base = wireBase(text);
+    const expectation = this.#wire.find(
+      ({ event, matched, repeatOf, base: other }) =>
+        !matched &&
+        event.kind === 'fromEngine' &&
+        event.peer === peer &&
+        repeatOf === first &&
+        other === base,
+    );
+    if (expectation === undefined) {
+      const repeated = first !== undefined;
+      if (!(this.#options.timed && repeated)) this.#extra(repeated ? `${base} again` : base, text);
+      return;
+    }
+    if (first === undefined) this.#received.set(`${peer} ${text}`, expectation);
+    const live = this.#naming.portsToRecorded(text);
+    this.#report(expectation, compareSip(expectation.event.text, live, this.#naming));
+  }
+
+  #report(expectation: { label: string; matched: boolean }, found: readonly Mismatch[]): void {
+    for (const mismatch of found)
+      this.differences.push({ message: expectation.label, ...mismatch });
+    expectation.matched = true;
+  }
+
+  /** Frames of one connection come in the recorded order. */
+  #reportDisorder(expectation: Expectation<ControlEvent>, connection: number): void {
+    const earlier = this.#control
+      .slice(0, this.#control.indexOf(expectation))
+      .find(
+        ({ event, matched, label }) =>
+          !matched &&
+          event.kind === 'fromEngine' &&
+          event.connection === connection &&
+          !this.#options.absent.includes(label),
+      );
+    if (earlier === undefined) return;
+    const aspect = `before ${earlier.label}`;
+    this.differences.push({
+      message: expectation.label,
+      aspect,
+      recorded: 'after',
+      live: 'before',
+    });
+  }
+
+  #extra(message: string, live: string): void {
+    this.#arrived.push(message);
+    this.differences.push({ message, aspect: 'added', recorded: 'not sent', live });
+  }
+
+  /** Whatever the engine has still to say is said before it answers these, on the control port and on the wire. */
+  async #settle(): Promise<void> {
+    for (let round = 0; round < 2; round += 1) {
+      let answered = false;
+      const control = await connectControl(
+        this.#ports.controlPort,
+        () => {
+          answered = true;
+        },
+        () => undefined,
+      );
+      control.send('settle|authenticate|cymru|');
+      await until(() => answered, ANSWER_DEADLINE_MS);
+      control.close();
+      let heard = false;
+      const peer = await openUdpPeer(() => {
+        heard = true;
+      });
+      peer.send(settlingRequest(peer.port, round), this.#ports.sipPort);
+      await until(() => heard, ANSWER_DEADLINE_MS);
+      await peer.close();
+    }
+  }
+
+  /** Within one of the recorded count: the last repeat of a series falls close to the end of its transaction. */
+  #reportRepeats(): void {
+    const missing = this.#wire.filter(
+      ({ event, repeatOf, matched }) =>
+        event.kind === 'fromEngine' && repeatOf !== undefined && !matched,
+    );
+    if (missing.length > 1) for (const expectation of missing) this.#missing(expectation);
+  }
+}
+
+function settlingRequest(port: number, round: number): string {
+  return [
+    'PUBLISH sip:settle@127.0.0.1 SIP/2.0',
+    `Via: SIP/2.0/UDP 127.0.0.1:${port};branch=z9hG4bKsettle${round}`,
+    'Max-Forwards: 70',
+    'From: <sip:settle@127.0.0.1>;tag=settle',
+    'To: <sip:settle@127.0.0.1>',
+    `Call-ID: settle-${round}`,
+    'CSeq: 1 PUBLISH',
+    'Content-Length: 0',
+    '\r\n',
+  ].join('\r\n');
+}
+
+async function until(condition: () => boolean, deadlineMs: number): Promise<boolean> {
+  const end = performance.now() + deadlineMs;
+  while (!condition()) {
+    if (performance.now() > end) return false;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  return true;
+}
