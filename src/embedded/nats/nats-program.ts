@@ -1,0 +1,39 @@
+// Finds the nats-server program, or says how to get it.
+
+import { access, constants } from 'node:fs/promises';
+import { delimiter, isAbsolute, join } from 'node:path';
+
+/** Debian puts daemons into /usr/sbin, which is not on every user's PATH. */
+const systemFolders = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
+
+/** `program`: NATS_SERVER_BIN; absent: looked for on `searchPath`. */
+export async function findNatsServer(
+  program: string | undefined,
+  searchPath: string,
+): Promise<string> {
+  if (program !== undefined && (isAbsolute(program) || program.includes('/'))) {
+    if (await isExecutable(program)) return program;
+    throw new Error(`NATS_SERVER_BIN is ${program}, but there is no such program.${howToInstall}`);
+  }
+  const name = program ?? 'nats-server';
+  const folders = [...searchPath.split(delimiter).filter((folder) => folder !== '')];
+  for (const folder of [...folders, ...systemFolders]) {
+    const path = join(folder, name);
+    if (await isExecutable(path)) return path;
+  }
+  throw new Error(`The program ${name} was not found on PATH.${howToInstall}`);
+}
+
+const howToInstall =
+  ' Install it (Debian and Ubuntu: apt-get install nats-server; macOS: brew install nats-server; others:' +
+  ' https://docs.nats.io/running-a-nats-service/introduction/installation), name it in NATS_SERVER_BIN, or set' +
+  ' NATS_URL to use a NATS that runs elsewhere.';
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

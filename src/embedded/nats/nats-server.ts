@@ -1,0 +1,186 @@
+// A private nats-server with JetStream as a child process, for when no NATS_URL is configured. It is the real server:
+// bots connect to it too. Supervised: started again when it dies, ended with us, and one that a killed process of ours
+// left is ended before a new one opens the same store.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Logger } from '../../lib/logger.ts';
+import { endLeftBehind } from './left-behind.ts';
+import {
+  loadIdentity,
+  moveToFreePort,
+  type NatsFiles,
+  type NatsIdentity,
+  natsFiles,
+  natsUrl,
+  writeConfiguration,
+} from './nats-identity.ts';
+import { probeNats } from './nats-probe.ts';
+import { findNatsServer } from './nats-program.ts';
+
+/** A store of millions of messages takes seconds to be read at start. */
+const readyTimeoutMs = 30_000;
+const probeTimeoutMs = 1_000;
+const probeIntervalMs = 25;
+/** From SIGTERM to SIGKILL. */
+const stopTimeoutMs = 5_000;
+const firstRestartDelayMs = 100;
+const maxRestartDelayMs = 5_000;
+/** A server that ran this long starts the back-off afresh. */
+const steadyMs = 10_000;
+/** Lines of its output that an error message quotes. */
+const keptLines = 5;
+
+export type NatsServerOptions = {
+  readonly dataDir: string;
+  /** NATS_SERVER_BIN. */
+  readonly program?: string;
+  /** PATH, where the program is looked for. */
+  readonly searchPath: string;
+  readonly logger: Logger;
+};
+
+export type NatsServerExit = {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly restartInMs: number;
+};
+
+/** Resolves when the server answers. @throws Error that says how to install a missing program, or why it does not start. */
+export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
+  const program = await findNatsServer(options.program, options.searchPath);
+  const files = natsFiles(options.dataDir);
+  let identity = await loadIdentity(files);
+  const left = await endLeftBehind(files);
+  if (left === 'ended') options.logger.info('ended the nats-server of an earlier process');
+  const holder = await probeNats(identity, probeTimeoutMs);
+  if (holder === 'ours') {
+    throw new Error(
+      `A nats-server of this data folder runs on port ${identity.port}, but its process is not known; end it first`,
+    );
+  }
+  if (holder === 'stranger') identity = await moveToFreePort(files, identity);
+  await writeConfiguration(files, identity);
+  const server = new NatsServer(program, files, identity, options.logger);
+  await server.start();
+  return server;
+}
+
+export class NatsServer implements AsyncDisposable {
+  readonly url: string;
+  readonly #program: string;
+  readonly #files: NatsFiles;
+  readonly #identity: NatsIdentity;
+  readonly #logger: Logger;
+  readonly #exitListeners: ((exit: NatsServerExit) => void)[] = [];
+  readonly #killOnExit = () => this.#child?.kill('SIGKILL');
+  #child: ChildProcess | undefined;
+  #lastLines: string[] = [];
+  #startedAt = 0;
+  #restartDelayMs = firstRestartDelayMs;
+  #restartTimer: NodeJS.Timeout | undefined;
+  #stopping = false;
+
+  constructor(program: string, files: NatsFiles, identity: NatsIdentity, logger: Logger) {
+    this.#program = program;
+    this.#files = files;
+    this.#identity = identity;
+    this.#logger = logger;
+    this.url = natsUrl(identity);
+  }
+
+  /** Of the present child; undefined between its death and its restart. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Told when the server died without being asked to; it is started again by itself. */
+  onExit(listener: (exit: NatsServerExit) => void): void {
+    this.#exitListeners.push(listener);
+  }
+
+  async start(): Promise<void> {
+    // A process that ends without `stop()` (an uncaught error, process.exit) takes the server with it.
+    process.once('exit', this.#killOnExit);
+    this.#launch();
+    try {
+      await this.#ready();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    this.#logger.info({ pid: this.pid, port: this.#identity.port }, 'nats-server ready');
+  }
+
+  /** SIGTERM, and SIGKILL after a bound. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#restartTimer);
+    process.removeListener('exit', this.#killOnExit);
+    const child = this.#child;
+    if (child === undefined || hasEnded(child)) return;
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    child.kill('SIGTERM');
+    const killer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
+    await ended;
+    clearTimeout(killer);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #launch(): void {
+    this.#lastLines = [];
+    this.#startedAt = performance.now();
+    const child = spawn(this.#program, ['--config', this.#files.configuration], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      // A group of its own: Ctrl-C in a terminal goes to the whole foreground group, and calls that are being drained
+      // still need their events.
+      detached: true,
+    });
+    this.#child = child;
+    createInterface({ input: child.stderr }).on('line', (line) => this.#keep(line));
+    child.once('error', (error) => {
+      this.#keep(error.message);
+      // A program that cannot be started gives no exit.
+      if (child.pid === undefined) this.#onChildExit(child, null, null);
+    });
+    child.once('exit', (code, signal) => this.#onChildExit(child, code, signal));
+  }
+
+  #keep(line: string): void {
+    this.#lastLines = [...this.#lastLines, line].slice(-keptLines);
+    this.#logger.debug({ line }, 'nats-server says');
+  }
+
+  #onChildExit(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): void {
+    if (this.#stopping || this.#child !== child) return;
+    this.#child = undefined;
+    if (performance.now() - this.#startedAt > steadyMs) this.#restartDelayMs = firstRestartDelayMs;
+    const restartInMs = this.#restartDelayMs;
+    this.#restartDelayMs = Math.min(restartInMs * 2, maxRestartDelayMs);
+    this.#logger.error(
+      { code, signal, restartInMs, lastLines: this.#lastLines },
+      'nats-server died',
+    );
+    this.#restartTimer = setTimeout(() => this.#launch(), restartInMs);
+    for (const listener of this.#exitListeners) listener({ code, signal, restartInMs });
+  }
+
+  async #ready(): Promise<void> {
+    const deadline = performance.now() + readyTimeoutMs;
+    while (performance.now() < deadline) {
+      if ((await probeNats(this.#identity, probeTimeoutMs)) === 'ours') return;
+      // At the first start a death is told at once: the configuration or the store is at fault, and trying again
+      // would only hide it.
+      if (this.#child === undefined || hasEnded(this.#child)) break;
+      await new Promise((resolve) => setTimeout(resolve, probeIntervalMs));
+    }
+    throw new Error(`nats-server does not start: ${this.#lastLines.join(' | ') || 'no output'}`);
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+}

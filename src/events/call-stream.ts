@@ -1,0 +1,60 @@
+// Reads back what the stream holds of one call: for the recovery after a crash, which must go on with the sequences
+// where the call left off.
+
+import type { StoredMsg } from '@nats-io/jetstream';
+import { type CallEvent, callEventTypes } from '../calls/call-events.ts';
+import { parseCallEvent } from './call-event-schema.ts';
+import type { EventConnection } from './connection.ts';
+import { type CallAddress, callSubject, streamNames } from './subjects.ts';
+
+/** A call of 2 h with a digit each second stays below; bounds what a broken stream could make of this. */
+const maxFactsOfCall = 10_000;
+
+/** In the order they were stored. Facts older than the stream's retention are gone. */
+export async function factsOfCall(
+  connection: EventConnection,
+  address: CallAddress,
+): Promise<readonly CallEvent[]> {
+  const { prefix, manager } = connection;
+  const stream = streamNames(prefix).calls;
+  // Exact subjects are found by the server's index; a wildcard from the start of the stream would read it whole.
+  const subjects = callEventTypes.map((type) => callSubject(prefix, address, type));
+  const last = await Promise.all(
+    subjects.map((subject) => manager.streams.getMessage(stream, { last_by_subj: subject })),
+  );
+  const known = last.filter((message) => message !== null);
+  if (known.length === 0) return [];
+  const stored = new Map(known.map((message) => [message.seq, message]));
+  // Facts that repeat (amd, dtmf) lie between the first and the last of the others.
+  const first = Math.min(...stored.keys());
+  for (const message of known) {
+    if (!/\.(amd|dtmf)$/.test(message.subject)) continue;
+    await readSubject(connection, stream, message, first, stored);
+  }
+  const facts: CallEvent[] = [];
+  for (const message of [...stored.values()].sort((a, b) => a.seq - b.seq)) {
+    const parsed = parseCallEvent(message.string());
+    if (parsed.ok) facts.push(parsed.event);
+  }
+  return facts;
+}
+
+async function readSubject(
+  connection: EventConnection,
+  stream: string,
+  last: StoredMsg,
+  first: number,
+  stored: Map<number, StoredMsg>,
+): Promise<void> {
+  let sequence = first;
+  for (let read = 0; read < maxFactsOfCall; read += 1) {
+    const next = await connection.manager.direct.getMessage(stream, {
+      seq: sequence,
+      next_by_subj: last.subject,
+    });
+    if (next === null) return;
+    stored.set(next.seq, next);
+    if (next.seq >= last.seq) return;
+    sequence = next.seq + 1;
+  }
+}

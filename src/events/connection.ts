@@ -1,0 +1,158 @@
+// The one NATS connection of the process. It reconnects for ever: NATS being away is a state that the rest waits out,
+// never a reason to end.
+
+import {
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+} from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import type { Logger } from '../lib/logger.ts';
+
+/** Short, because calls are under way; the jitter keeps many nodes from coming back in one instant. */
+const reconnectWaitMs = 200;
+const reconnectJitterMs = 200;
+/** A link that died silently is noticed after two missed pings. */
+const pingIntervalMs = 5_000;
+const maxPingsOut = 2;
+const connectTimeoutMs = 5_000;
+const firstConnectTimeoutMs = 15_000;
+const firstConnectRetryMs = 250;
+/** Of JetStream API requests. */
+const requestTimeoutMs = 5_000;
+
+export type ConnectOptions = {
+  /** `nats://user:password@host:4222`, several separated by commas. */
+  readonly url: string;
+  /** First token of subjects, prefix of streams. */
+  readonly prefix: string;
+  /** Seen in the server's connection list. */
+  readonly name: string;
+  readonly logger: Logger;
+  readonly firstConnectTimeoutMs?: number;
+};
+
+export type EventConnection = {
+  readonly prefix: string;
+  readonly nats: NatsConnection;
+  readonly jetstream: JetStreamClient;
+  readonly manager: JetStreamManager;
+  connected(): boolean;
+  /** Sends what is buffered, then closes; bounded. */
+  close(): Promise<void>;
+};
+
+/** Waits a while for the server to come up. @throws Error where it does not, or has no JetStream. */
+export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
+  const nats = await firstConnect(options);
+  let connected = true;
+  void watchStatus(nats, options.logger, (now) => {
+    connected = now;
+  });
+  let manager: JetStreamManager;
+  try {
+    manager = await jetstreamManager(nats, { timeout: requestTimeoutMs });
+  } catch (error) {
+    await nats.close();
+    throw new Error('NATS answers, but JetStream is not enabled on it (nats-server -js)', {
+      cause: error,
+    });
+  }
+  return {
+    prefix: options.prefix,
+    nats,
+    jetstream: jetstream(nats, { timeout: requestTimeoutMs }),
+    manager,
+    connected: () => connected && !nats.isClosed(),
+    close: () => closeWithin(nats),
+  };
+}
+
+type Credentials =
+  | { readonly user: string; readonly pass: string }
+  | { readonly token: string }
+  | Readonly<Record<never, never>>;
+
+async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
+  const { servers, credentials } = parseUrls(options.url);
+  const deadline = performance.now() + (options.firstConnectTimeoutMs ?? firstConnectTimeoutMs);
+  for (;;) {
+    try {
+      return await connect({
+        servers,
+        ...credentials,
+        name: options.name,
+        timeout: connectTimeoutMs,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: reconnectWaitMs,
+        reconnectJitter: reconnectJitterMs,
+        reconnectJitterTLS: reconnectJitterMs,
+        pingInterval: pingIntervalMs,
+        maxPingOut: maxPingsOut,
+        // Wrong credentials may be a server that is being set up anew; keep trying as with any other absence.
+        ignoreAuthErrorAbort: true,
+      });
+    } catch (error) {
+      if (performance.now() > deadline) {
+        throw new Error(`cannot connect to NATS at ${servers.join(', ')}`, { cause: error });
+      }
+      await new Promise((resolve) => setTimeout(resolve, firstConnectRetryMs));
+    }
+  }
+}
+
+/** The client does not read credentials from its URLs. */
+function parseUrls(text: string): { servers: string[]; credentials: Credentials } {
+  const urls = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map((part) => new URL(part.includes('://') ? part : `nats://${part}`));
+  const signedIn = urls.find((url) => url.username !== '');
+  return {
+    servers: urls.map((url) => (url.port === '' ? url.hostname : url.host)),
+    credentials: signedIn === undefined ? {} : credentialsOf(signedIn),
+  };
+}
+
+/** `nats://token@host` is how NATS writes a token. */
+function credentialsOf(url: URL): Credentials {
+  const name = decodeURIComponent(url.username);
+  if (url.password === '') return { token: name };
+  return { user: name, pass: decodeURIComponent(url.password) };
+}
+
+async function watchStatus(
+  nats: NatsConnection,
+  logger: Logger,
+  setConnected: (connected: boolean) => void,
+): Promise<void> {
+  for await (const status of nats.status()) {
+    if (status.type === 'disconnect') {
+      setConnected(false);
+      logger.warn('NATS connection lost');
+    } else if (status.type === 'reconnect') {
+      setConnected(true);
+      logger.info('NATS connection restored');
+    } else if (status.type === 'error') {
+      logger.warn({ err: status.error }, 'NATS reported an error');
+    }
+  }
+  setConnected(false);
+}
+
+/** Draining waits for the server; one that is away must not hold the process up. */
+const closeTimeoutMs = 2_000;
+
+async function closeWithin(nats: NatsConnection): Promise<void> {
+  if (nats.isClosed()) return;
+  let timer: NodeJS.Timeout | undefined;
+  const bound = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, closeTimeoutMs);
+  });
+  const drained = nats.drain().catch(() => undefined);
+  await Promise.race([drained, bound]);
+  clearTimeout(timer);
+  await nats.close();
+}

@@ -1,0 +1,24 @@
+// Durable consumers: created if missing, brought up to date if present.
+
+import type { ConsumerConfig } from '@nats-io/jetstream';
+import type { EventConnection } from './connection.ts';
+
+type WantedConsumer = Partial<ConsumerConfig> & { readonly durable_name: string };
+
+/** @throws Error of the server where the present one cannot be changed into it. */
+export async function ensureConsumer(
+  connection: EventConnection,
+  stream: string,
+  wanted: WantedConsumer,
+): Promise<void> {
+  // Create with the same configuration is a no-op; with another one, an update of what may change (the acknowledge wait
+  // and limits, the filter). What may not change is the server's error, told as it is.
+  const { consumers } = connection.manager;
+  for await (const present of consumers.list(stream)) {
+    if (present.name !== wanted.durable_name) continue;
+    const { durable_name: name, ...changeable } = wanted;
+    await consumers.update(stream, name, changeable);
+    return;
+  }
+  await consumers.add(stream, wanted);
+}

@@ -1,0 +1,104 @@
+// The work queue between the API and the workers that dial. It only wakes: SQL says what was accepted and hands a call
+// out once, so a message that comes twice or too late does no harm.
+
+import { AckPolicy, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
+import type { Logger } from '../lib/logger.ts';
+import type { EventConnection } from './connection.ts';
+import { ensureConsumer } from './consumers.ts';
+import { dialoutSubject, streamNames } from './subjects.ts';
+
+const acknowledgeWaitMs = 30_000;
+/** After these the message is dropped: the sweep over SQL finds the call. */
+const redeliveryDelaysMs = [200, 1_000, 5_000, 10_000, 30_000] as const;
+
+/** Resolves when the queue has stored it. @throws when NATS is away: the caller's SQL row is what counts. */
+export async function publishDialout(connection: EventConnection, callId: string): Promise<void> {
+  const subject = dialoutSubject(connection.prefix, callId);
+  await connection.jetstream.publish(subject, '', { msgID: callId });
+}
+
+export type DialoutConsumerOptions = {
+  /** Handles under way at once. */
+  readonly maxInFlight: number;
+  /** Returns quickly: it takes the call over, and does not wait for its end. */
+  readonly handle: (callId: string) => Promise<void>;
+  readonly logger: Logger;
+};
+
+export async function consumeDialout(
+  connection: EventConnection,
+  options: DialoutConsumerOptions,
+): Promise<{ stop(): Promise<void> }> {
+  const stream = streamNames(connection.prefix).dialout;
+  const durable = `${connection.prefix}_dialer`;
+  await ensureConsumer(connection, stream, {
+    durable_name: durable,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(acknowledgeWaitMs),
+    deliver_policy: DeliverPolicy.All,
+    // What is out unacknowledged is also what this process may hold.
+    max_ack_pending: options.maxInFlight * 2,
+    max_deliver: -1,
+  });
+  const consumer = await connection.jetstream.consumers.get(stream, durable);
+  const workers = new DialoutWorkers(options);
+  const messages = await consumer.consume({
+    max_messages: options.maxInFlight,
+    callback: (message) => workers.take(message),
+  });
+  return {
+    stop: async () => {
+      await messages.close();
+      await workers.stop();
+    },
+  };
+}
+
+class DialoutWorkers {
+  readonly #options: DialoutConsumerOptions;
+  readonly #waiting: JsMsg[] = [];
+  readonly #running = new Set<Promise<void>>();
+  #stopping = false;
+
+  constructor(options: DialoutConsumerOptions) {
+    this.#options = options;
+  }
+
+  take(message: JsMsg): void {
+    if (this.#stopping) return;
+    this.#waiting.push(message);
+    this.#pump();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#waiting.length = 0;
+    await Promise.allSettled(this.#running);
+  }
+
+  #pump(): void {
+    while (this.#running.size < this.#options.maxInFlight) {
+      const message = this.#waiting.shift();
+      if (message === undefined) return;
+      const run = this.#handle(message).finally(() => {
+        this.#running.delete(run);
+        this.#pump();
+      });
+      this.#running.add(run);
+    }
+  }
+
+  async #handle(message: JsMsg): Promise<void> {
+    const callId = message.subject.slice(message.subject.lastIndexOf('.') + 1);
+    try {
+      await this.#options.handle(callId);
+      message.ack();
+    } catch (error) {
+      const delayMs = redeliveryDelaysMs[message.info.deliveryCount - 1];
+      this.#options.logger.error({ err: error, callId, delayMs }, 'dial-out not taken over');
+      if (delayMs === undefined) message.term();
+      else message.nak(delayMs);
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// Every subject, stream, consumer and bucket name, in one place.
+
+import type { CallEventType } from '../calls/call-events.ts';
+
+/** Dots and wildcards would widen a subject, white space and control characters would break the protocol line. */
+const token = /^[^\s.*>\p{Cc}]{1,200}$/u;
+
+export function isSubjectToken(text: string): boolean {
+  return token.test(text);
+}
+
+export type CallAddress = {
+  readonly accountId: string;
+  readonly botId: string;
+  readonly callId: string;
+};
+
+/** @throws RangeError when a token could break the subject; the API edge refuses those before. */
+export function callSubject(prefix: string, address: CallAddress, type: CallEventType): string {
+  const tokens = [address.accountId, address.botId, address.callId];
+  for (const part of tokens) {
+    if (!isSubjectToken(part)) throw new RangeError('not a subject token');
+  }
+  return `${prefix}.call.${tokens.join('.')}.${type}`;
+}
+
+export function commandSubject(prefix: string, callId: string): string {
+  return `${prefix}.command.${callId}`;
+}
+
+export function dialoutSubject(prefix: string, callId: string): string {
+  return `${prefix}.dialout.${callId}`;
+}
+
+export function deadLetterSubject(prefix: string, consumer: string): string {
+  return `${prefix}.dead.${consumer}`;
+}
+
+export function streamNames(prefix: string) {
+  return {
+    calls: `${prefix}_calls`,
+    dialout: `${prefix}_dialout`,
+    dead: `${prefix}_dead`,
+    /** `call-context` is what bot flows are told to open; another prefix on the same NATS must not share it. */
+    contextBucket: prefix === 'offhook' ? 'call-context' : `${prefix}-call-context`,
+  } as const;
+}

@@ -1,0 +1,109 @@
+// Facts of a made-up call, well-formed, for tests of those who read them.
+
+import { randomUUID } from 'node:crypto';
+import { type CallEvent, callEventId } from '../../src/calls/call-events.ts';
+import type {
+  AmdEventName,
+  CallContext,
+  CallId,
+  CallIdentity,
+} from '../../src/calls/call-types.ts';
+
+const context: CallContext = { session: { UserSession: { amd: [], amdInfo: {} } }, metadata: {} };
+
+const times = {
+  callConnectTime: '2026-11-20T08:00:02.000Z',
+  ringDurationInMS: 1_500,
+  connectDurationInMS: 2_000,
+} as const;
+
+export function someIdentity(overrides: Partial<CallIdentity> = {}): CallIdentity {
+  return {
+    callId: `call-${randomUUID()}` as CallId,
+    sid: `sid-${randomUUID()}`,
+    conversationId: randomUUID(),
+    botId: 'st-bot',
+    accountId: 'acme',
+    appId: 'app-1',
+    ...overrides,
+  };
+}
+
+/** States the facts of one call one after the other, with sequences as the call itself gives them. */
+export function factTeller(identity: CallIdentity = someIdentity()) {
+  let eventSequence = 0;
+  let notificationSequence = 0;
+  const envelope = (type: CallEvent['type']) => {
+    eventSequence += 1;
+    return {
+      ...identity,
+      id: callEventId(identity.callId, type, eventSequence),
+      time: new Date(Date.UTC(2026, 10, 20, 8, 0, eventSequence)).toISOString(),
+      eventSequence,
+    };
+  };
+  const notified = () => {
+    notificationSequence += 1;
+    return { notificationSequence };
+  };
+  return {
+    identity,
+    dialing: (): CallEvent => ({
+      ...envelope('dialing'),
+      type: 'dialing',
+      data: { gateway: 'sandbox' },
+    }),
+    ringing: (): CallEvent => ({
+      ...envelope('ringing'),
+      type: 'ringing',
+      data: { sipStatus: 180, sipReason: 'Ringing', earlyMedia: false },
+    }),
+    answered: (): CallEvent => ({
+      ...envelope('answered'),
+      type: 'answered',
+      data: { ...times, ...notified(), context },
+    }),
+    amd: (event: AmdEventName): CallEvent => ({
+      ...envelope('amd'),
+      type: 'amd',
+      data: {
+        ...times,
+        ...notified(),
+        context,
+        amd: { event, reason: 'short-greeting', elapsedMs: 900, words: 2, confidence: 0.9 },
+      },
+    }),
+    completed: (): CallEvent => ({
+      ...envelope('completed'),
+      type: 'completed',
+      data: {
+        ...times,
+        ...notified(),
+        outcome: 'completed',
+        reason: '200 OK',
+        reasonCode: 'Caller-disconnected',
+        sipStatus: 200,
+        callDisconnectTime: '2026-11-20T08:00:14.400Z',
+        callDurationS: 12,
+        sessionId: 'session-1',
+        machineDetection: 'amd_human_detected',
+        context,
+      },
+    }),
+    failed: (): CallEvent => ({
+      ...envelope('failed'),
+      type: 'failed',
+      data: {
+        ...notified(),
+        outcome: 'busy',
+        reason: '486 Busy Here',
+        reasonCode: 'Busy here',
+        sipStatus: 486,
+        ringDurationInMS: 0,
+        connectDurationInMS: 0,
+        callDisconnectTime: '2026-11-20T08:00:03.000Z',
+        context,
+      },
+    }),
+  };
+}

@@ -1,0 +1,50 @@
+// A real nats-server for a test file, in a folder of its own, gone afterwards.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type NatsServer, startNatsServer } from '../../src/embedded/nats/nats-server.ts';
+import { connectEvents, type EventConnection } from '../../src/events/connection.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+
+export type TestNats = {
+  readonly server: NatsServer;
+  readonly dataDir: string;
+  readonly url: string;
+  /** A connection with a prefix of its own, so that tests of one file do not see each other's streams. */
+  connect(prefix?: string): Promise<EventConnection>;
+  /** Closes every connection, ends the server, removes the folder. */
+  stop(): Promise<void>;
+};
+
+export async function startTestNats(): Promise<TestNats> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
+  const server = await startNatsServer({
+    dataDir,
+    searchPath: process.env['PATH'] ?? '',
+    logger: silentLogger,
+  });
+  const connections: EventConnection[] = [];
+  let prefixes = 0;
+  return {
+    server,
+    dataDir,
+    url: server.url,
+    connect: async (prefix) => {
+      prefixes += 1;
+      const connection = await connectEvents({
+        url: server.url,
+        prefix: prefix ?? `test${prefixes}`,
+        name: 'test',
+        logger: silentLogger,
+      });
+      connections.push(connection);
+      return connection;
+    },
+    stop: async () => {
+      await Promise.all(connections.map((connection) => connection.close()));
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
