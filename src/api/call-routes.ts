@@ -1,0 +1,187 @@
+// Reading and ending calls. Everything is asked within the caller's account and bot, so that what belongs to somebody
+// else is a 404 like what never was.
+
+import type { FastifyRequest } from 'fastify';
+import type { CallId } from '../calls/call-types.ts';
+import type { CallFilter, CallScope } from '../interactions/call-queries.ts';
+import {
+  botParams,
+  callContextSchema,
+  callDetailsSchema,
+  callEndSchema,
+  callIdPattern,
+  callPageSchema,
+  callParams,
+  listQuery,
+  notificationLogSchema,
+} from './call-schemas.ts';
+import type { ApiInstance, Caller } from './http.ts';
+import { invalidRequest, ProblemError } from './problem.ts';
+import { authenticated, responses } from './route-schema.ts';
+import type { ApiServices } from './services.ts';
+
+export type CallRoutesDependencies = {
+  readonly services: Pick<ApiServices, 'calls' | 'control'>;
+  readonly caller: Caller;
+};
+
+const prefix = '/api/public/bot/:botId/calls';
+
+export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependencies): void {
+  const onRequest = deps.caller.require('Dialout');
+  const { calls } = deps.services;
+  const scopeOf: ScopeOf = (request) => ({
+    accountId: deps.caller.of(request).accountId,
+    botId: (request.params as { botId: string }).botId,
+  });
+
+  server.route({
+    method: 'GET',
+    url: prefix,
+    onRequest,
+    schema: {
+      operationId: 'listCalls',
+      summary: 'The interactions view: calls of a bot, newest first',
+      tags: ['calls'],
+      params: botParams,
+      querystring: listQuery,
+      response: responses('A page of calls', callPageSchema, [400, 401, 403, 404, 406]),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const page = await calls.list(scopeOf(request), toFilter(request.query));
+      if (page !== 'bad-cursor') return page;
+      throw invalidRequest([{ path: 'cursor', message: 'is not one that a page gave' }]);
+    },
+  });
+
+  server.route({
+    method: 'GET',
+    url: `${prefix}/:callId`,
+    onRequest,
+    schema: {
+      operationId: 'getCall',
+      summary: 'One call: state, outcome, timeline',
+      tags: ['calls'],
+      params: callParams,
+      response: responses('The call', callDetailsSchema, [401, 403, 404, 406]),
+      ...authenticated,
+    },
+    handler: async (request) =>
+      found(await calls.details(scopeOf(request), callIdOf(request.params.callId))),
+  });
+
+  registerReports(server, deps, scopeOf);
+  registerEnd(server, deps, scopeOf);
+}
+
+type ScopeOf = (request: FastifyRequest) => CallScope;
+
+function registerReports(
+  server: ApiInstance,
+  { services: { calls }, caller }: CallRoutesDependencies,
+  scopeOf: ScopeOf,
+): void {
+  const onRequest = caller.require('Dialout');
+
+  server.route({
+    method: 'GET',
+    url: `${prefix}/:callId/context`,
+    onRequest,
+    schema: {
+      operationId: 'getCallContext',
+      summary: 'What a bot flow reads of the call: AMD events, metadata',
+      tags: ['calls'],
+      params: callParams,
+      response: responses('The context as it stands now', callContextSchema, [401, 403, 404, 406]),
+      ...authenticated,
+    },
+    handler: async (request) =>
+      found(await calls.context(scopeOf(request), callIdOf(request.params.callId))),
+  });
+
+  server.route({
+    method: 'GET',
+    url: `${prefix}/:callId/notifications`,
+    onRequest,
+    schema: {
+      operationId: 'listNotifications',
+      summary: 'Notifications of the call with every attempt to deliver them',
+      tags: ['calls'],
+      params: callParams,
+      response: responses(
+        'In the order of their sequence',
+        notificationLogSchema,
+        [401, 403, 404, 406],
+      ),
+      ...authenticated,
+    },
+    handler: async (request) => ({
+      notifications: found(
+        await calls.notifications(scopeOf(request), callIdOf(request.params.callId)),
+      ),
+    }),
+  });
+}
+
+function registerEnd(
+  server: ApiInstance,
+  { services, caller }: CallRoutesDependencies,
+  scopeOf: ScopeOf,
+): void {
+  server.route({
+    method: 'DELETE',
+    url: `${prefix}/:callId`,
+    onRequest: caller.require('Dialout'),
+    schema: {
+      operationId: 'endCall',
+      summary: 'Cancel a call, or hang it up',
+      description:
+        'Whatever its state: queued, ringing or answered. May be repeated. The end itself is notified like every end.',
+      tags: ['calls'],
+      params: callParams,
+      response: responses(
+        'The call ends, or had ended before',
+        callEndSchema,
+        [401, 403, 404, 406],
+      ),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const callId = callIdOf(request.params.callId);
+      const call = found(await services.calls.details(scopeOf(request), callId));
+      if (call.state === 'ended') return { callId, state: 'ended' as const };
+      const result = await services.control.end(callId);
+      if (result === 'unknown') throw noSuchCall();
+      return { callId, state: result };
+    },
+  });
+}
+
+function toFilter(query: (typeof listQuery)['_output']): CallFilter {
+  const { limit, cursor, status, state, outcome, idempotencyKey, from, to } = query;
+  return {
+    limit,
+    ...(cursor === undefined ? {} : { cursor }),
+    ...(status === undefined ? {} : { status }),
+    ...(state === undefined ? {} : { state }),
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(from === undefined ? {} : { acceptedFrom: new Date(from) }),
+    ...(to === undefined ? {} : { acceptedTo: new Date(to) }),
+  };
+}
+
+function callIdOf(text: string): CallId {
+  if (!callIdPattern.test(text)) throw noSuchCall();
+  return text as CallId;
+}
+
+function found<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw noSuchCall();
+  return value;
+}
+
+function noSuchCall(): ProblemError {
+  return new ProblemError('not-found', 'There is no such call.');
+}

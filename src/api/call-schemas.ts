@@ -1,0 +1,151 @@
+// What the API says of calls: the interactions view, timelines, contexts, notifications and their attempts.
+
+import { z } from 'zod';
+import { amdEventNames, callOutcomes, callStates } from '../calls/call-types.ts';
+import { botId, idempotencyKey } from './dialout-schema.ts';
+
+export const interactionStatuses = [
+  'queued',
+  'dialing',
+  'ringing',
+  'answered',
+  'completed',
+  'failed',
+  'machineDetected',
+] as const;
+
+const instant = z.string().describe('ISO 8601 UTC with milliseconds');
+
+export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
+
+export const botParams = z.object({ botId });
+export const callParams = z.object({ botId, callId: z.string().describe('`call-<uuid>`') });
+
+/** Strict: a filter that is not known would silently list everything. */
+export const listQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe('calls in one page'),
+  cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the page before'),
+  status: z.enum(interactionStatuses).optional().describe('Status column'),
+  state: z.enum(callStates).optional(),
+  outcome: z.enum(callOutcomes).optional(),
+  idempotencyKey: idempotencyKey.optional().describe('`Idempotency-Key` of the request'),
+  from: z.iso.datetime({ offset: true }).optional().describe('accepted at this instant or later'),
+  to: z.iso.datetime({ offset: true }).optional().describe('accepted before this instant'),
+});
+
+export const callSummarySchema = z
+  .object({
+    callId: z.string(),
+    sid: z.string(),
+    conversationId: z.string(),
+    botId: z.string(),
+    state: z.enum(callStates),
+    status: z
+      .enum(interactionStatuses)
+      .describe('the Status column; `machineDetected` where `disconnect` ended the call'),
+    target: z.string(),
+    caller: z.string(),
+    trunk: z.string().optional(),
+    machineDetection: z.string(),
+    outcome: z.enum(callOutcomes).optional().describe('once the call ended'),
+    sipStatus: z.number().int().optional(),
+    reason: z.string().optional(),
+    reasonCode: z.string().optional(),
+    acceptedAt: instant,
+    ringingAt: instant.optional(),
+    answeredAt: instant.optional(),
+    endedAt: instant.optional(),
+  })
+  .meta({ id: 'CallSummary' });
+
+export const callPageSchema = z
+  .object({
+    calls: z.array(callSummarySchema).readonly().describe('newest first'),
+    nextCursor: z.string().optional().describe('absent on the last page'),
+  })
+  .meta({ id: 'CallPage' });
+
+export const callDetailsSchema = callSummarySchema
+  .extend({
+    metadata: z.record(z.string(), z.unknown()).readonly(),
+    timeline: z
+      .array(
+        z.object({
+          eventId: z.string(),
+          eventSequence: z.number().int(),
+          type: z
+            .string()
+            .describe('queued, dialing, ringing, answered, amd, dtmf, completed, failed'),
+          time: instant,
+          data: z.unknown(),
+        }),
+      )
+      .readonly()
+      .describe('every fact of the call, in order; a fact may be a moment late'),
+  })
+  .meta({ id: 'CallDetails' });
+
+export const callEndSchema = z
+  .object({
+    callId: z.string(),
+    state: z
+      .enum(['ending', 'ended'])
+      .describe('`ending`: being cancelled or hung up; its end is notified. `ended`: it was over'),
+  })
+  .meta({ id: 'CallEnd' });
+
+const amdEvent = z
+  .looseObject({
+    event: z.enum(amdEventNames),
+    reason: z.string().describe('why, in kebab-case'),
+    elapsedMs: z.number().describe('from the answer, by the sample clock'),
+  })
+  .meta({ id: 'AmdEvent', description: 'An AMD event with the evidence that it rests on.' });
+
+export const callContextSchema = z
+  .object({
+    session: z.object({
+      UserSession: z.object({
+        amd: z.array(z.enum(amdEventNames)).readonly().describe('event names in their order'),
+        amdInfo: z.object({
+          amdEvents: z.array(amdEvent).readonly().optional(),
+          amdGreeting: z.string().optional(),
+          amdReason: z.string().optional(),
+          amdRingDurationInMs: z.number().optional(),
+          amdConnectDurationInMs: z.number().optional(),
+        }),
+      }),
+    }),
+    metadata: z.record(z.string(), z.unknown()).readonly(),
+  })
+  .meta({ id: 'CallContext', description: 'What a bot flow reads as `context`.' });
+
+export const notificationLogSchema = z
+  .object({
+    notifications: z
+      .array(
+        z.object({
+          eventId: z.string(),
+          sequence: z.number().int(),
+          state: z.enum(['pending', 'delivered', 'failed']),
+          createdAt: instant,
+          deliveredAt: instant.optional(),
+          body: z.unknown().describe('as it is signed and sent'),
+          attempts: z
+            .array(
+              z.object({
+                attempt: z.number().int(),
+                startedAt: instant,
+                durationMs: z.number(),
+                responseStatus: z.number().int().optional(),
+                error: z.string().optional(),
+                delivered: z.boolean(),
+              }),
+            )
+            .readonly()
+            .describe('kept for 7 days'),
+        }),
+      )
+      .readonly(),
+  })
+  .meta({ id: 'NotificationLog' });

@@ -1,0 +1,88 @@
+// Reads what a caller wants dialled. Strict on purpose: these texts end up in SIP headers, so that anything that could end
+// a URI, a header or a line is refused here, and a number that can only be dialled in part is not dialled at all.
+
+import { isIPv4, isIPv6 } from 'node:net';
+import type { DialTarget } from '../calls/call-types.ts';
+
+export type TargetResult =
+  | { readonly ok: true; readonly target: DialTarget }
+  | { readonly ok: false; readonly message: string };
+
+/** RFC 3261 leaves lengths open; this is more than any carrier takes and far from the engine's limits. */
+const longestUser = 128;
+/** E.164 allows 15 digits; under three there are only service codes of a single switch. */
+const telephoneDigits = /^[0-9]{3,15}$/;
+
+/** RFC 3261 section 25.1 `user`: unreserved, user-unreserved and escapes. No `@`, `:`, `<`, quotes, spaces or controls. */
+const userCharacters = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2})+$/;
+/** Escapes of controls: legal, but they would become a line end for whoever decodes them. */
+const escapedControl = /%(?:[01][0-9A-Fa-f]|7[Ff])/;
+
+export function isSipUser(text: string): boolean {
+  return text.length <= longestUser && userCharacters.test(text) && !escapedControl.test(text);
+}
+
+export function parseTarget(text: string): TargetResult {
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase() ?? '';
+  switch (scheme) {
+    case 'tel':
+      return parseTel(text.slice(4));
+    case 'sip':
+      return parseSip(text.slice(4));
+    case 'sips':
+      return refuse('sips: is not supported; use sip: through a trunk with TLS');
+    default:
+      return refuse('must be a tel: or sip: URI');
+  }
+}
+
+function parseTel(number: string): TargetResult {
+  // RFC 3966 parameters change who is reached (`ext`, `isub`, `phone-context`): leaving them out would ring someone else.
+  if (number.includes(';')) return refuse('tel: parameters are not supported');
+  // Visual separators of RFC 3966 section 3.
+  const digits = number.replace(/^\+/, '').replaceAll(/[-.()]/g, '');
+  if (!telephoneDigits.test(digits)) {
+    return refuse(
+      'must be a global number of 3 to 15 digits with its country code, e.g. tel:+15551234567',
+    );
+  }
+  return { ok: true, target: { kind: 'tel', number: digits } };
+}
+
+function parseSip(rest: string): TargetResult {
+  const at = rest.lastIndexOf('@');
+  if (at < 1) return refuse('must have a user, e.g. sip:user@host');
+  const user = rest.slice(0, at);
+  if (!isSipUser(user)) {
+    return refuse('the user of a sip: URI has characters that must be escaped, or is too long');
+  }
+  const place = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]{1,5}))?$/.exec(rest.slice(at + 1));
+  const host = place?.[1]?.toLowerCase() ?? '';
+  if (!isHost(host)) {
+    return refuse('must be sip:user@host or sip:user@host:port, without parameters or headers');
+  }
+  if (place?.[2] === undefined) return { ok: true, target: { kind: 'sip', user, host } };
+  const port = Number(place[2]);
+  if (port < 1 || port > 65_535) return refuse('the port must be 1 to 65535');
+  return { ok: true, target: { kind: 'sip', user, host, port } };
+}
+
+/** IPv6 keeps its brackets, as in RFC 3261 `IPv6reference`; zones are not for URIs. */
+function isHost(host: string): boolean {
+  if (host.startsWith('[')) return isIPv6(host.slice(1, -1)) && !host.includes('%');
+  // A last label of digits alone is an address or a mistake, never a name (RFC 3261 `toplabel`).
+  if (/(^|\.)[0-9]+$/.test(host)) return isIPv4(host);
+  return (
+    host.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/.test(host)
+  );
+}
+
+export function formatTarget(target: DialTarget): string {
+  if (target.kind === 'tel') return `tel:+${target.number}`;
+  const port = target.port === undefined ? '' : `:${target.port}`;
+  return `sip:${target.user}@${target.host}${port}`;
+}
+
+function refuse(message: string): TargetResult {
+  return { ok: false, message };
+}

@@ -1,0 +1,139 @@
+// From the body of a dial-out request to what the intake takes, or every reason why not. Works on the raw body first
+// (spellings, misspellings), then member by member, then across members.
+
+import { createHash } from 'node:crypto';
+import type { z } from 'zod';
+import type { DialoutRequest } from '../calls/call-types.ts';
+import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
+import { describeIssues } from './issues.ts';
+import { checkNotifyHeaders } from './notify-headers.ts';
+import type { MemberError } from './problem.ts';
+import type { RoutePlanner } from './services.ts';
+import { canonicalJson } from './stored-json.ts';
+
+export type ParsedDialout =
+  | {
+      readonly ok: true;
+      readonly request: DialoutRequest;
+      readonly notifyHeaders?: Readonly<Record<string, string>>;
+      /** SHA-256 of what was asked for, whatever the spelling: the same for a repeated request. */
+      readonly requestHash: string;
+    }
+  | { readonly ok: false; readonly errors: readonly MemberError[] };
+
+/** Documented name → the other spelling that callers use. */
+const otherSpellings = [
+  ['botId', 'bot'],
+  ['notifyurl', 'notifyUrl'],
+  ['machineDetection', 'machinedetection'],
+] as const;
+
+export function parseDialout(
+  body: unknown,
+  pathBotId: string,
+  routes: RoutePlanner,
+): ParsedDialout {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return { ok: false, errors: [{ path: '', message: 'must be a JSON object' }] };
+  }
+  const { members, errors } = canonicalSpelling(body as Readonly<Record<string, unknown>>);
+  const parsed = dialoutSchema.safeParse(members, { error: describeIssues });
+  for (const issue of parsed.error?.issues ?? []) {
+    errors.push({ path: issue.path.join('.'), message: issue.message });
+  }
+  const botId = members['botId'];
+  if (typeof botId === 'string' && botId !== pathBotId) {
+    errors.push({ path: 'botId', message: 'differs from the bot in the path' });
+  }
+  if (!parsed.success) return { ok: false, errors };
+
+  return acrossMembers(parsed.data, routes, errors);
+}
+
+/** What the members are to the rest of the world: headers, providers, routes. */
+function acrossMembers(
+  { notifyHeaders, ...wanted }: z.output<typeof dialoutSchema>,
+  routes: RoutePlanner,
+  found: readonly MemberError[],
+): ParsedDialout {
+  const errors = [...found];
+  const headers = checkNotifyHeaders(notifyHeaders ?? {});
+  if (!headers.ok) errors.push(...headers.errors);
+  if (wanted.callControlParameter !== undefined) {
+    errors.push({
+      path: 'callControlParameter.sttProvider',
+      message: 'no speech-to-text provider of this name is configured',
+    });
+  }
+  const route = routes.plan(wanted.target, wanted.trunk);
+  if (!route.ok) errors.push({ path: route.field, message: route.message });
+  if (errors.length > 0 || !headers.ok || !route.ok) return { ok: false, errors };
+
+  return {
+    ok: true,
+    request: toRequest(wanted, route.trunk),
+    ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
+    // Before the default trunk is filled in: a repeated request stays the same when that default changes.
+    requestHash: createHash('sha256')
+      .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
+      .digest('hex'),
+  };
+}
+
+type Wanted = Omit<z.output<typeof dialoutSchema>, 'notifyHeaders'>;
+
+function toRequest(wanted: Wanted, trunk: string | undefined): DialoutRequest {
+  const { thresholdWordCount, amdEventsSubscription } = wanted;
+  return {
+    target: wanted.target,
+    caller: wanted.caller,
+    ...(wanted.notifyurl === undefined ? {} : { notifyUrl: wanted.notifyurl }),
+    ringTimeoutMs: wanted.timeoutInMs,
+    ...(trunk === undefined ? {} : { trunk }),
+    metadata: wanted.metadata,
+    machineDetection: wanted.machineDetection,
+    amd: {
+      timers: wanted.timers,
+      ...(thresholdWordCount === undefined ? {} : { thresholdWordCount }),
+    },
+    ...(amdEventsSubscription === undefined
+      ? {}
+      : { amdEventsSubscription: [...new Set(amdEventsSubscription)] }),
+  };
+}
+
+function canonicalSpelling(body: Readonly<Record<string, unknown>>) {
+  const members: Record<string, unknown> = { ...body };
+  const errors: MemberError[] = [];
+  for (const [documented, other] of otherSpellings) {
+    if (members[other] === undefined) continue;
+    if (members[documented] === undefined) members[documented] = members[other];
+    else if (members[documented] !== members[other]) {
+      errors.push({ path: other, message: `differs from ${documented}, which means the same` });
+    }
+    delete members[other];
+  }
+  errors.push(...misspellings(members, Object.keys(dialoutSchema.shape), ''));
+  errors.push(...misspellings(members['timers'], Object.keys(timersSchema.shape), 'timers.'));
+  errors.push(
+    ...misspellings(
+      members['callControlParameter'],
+      Object.keys(callControlSchema.shape),
+      'callControlParameter.',
+    ),
+  );
+  return { members, errors };
+}
+
+/** An unknown member is ignored, but `timeoutInMS` was meant to do something: silence would be a trap. */
+function misspellings(value: unknown, known: readonly string[], prefix: string): MemberError[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
+  const byBareName = new Map(known.map((name) => [bare(name), name]));
+  return Object.keys(value).flatMap((name) => {
+    const meant = byBareName.get(bare(name));
+    return meant === undefined || meant === name
+      ? []
+      : [{ path: `${prefix}${name}`, message: `is not known; ${meant} is` }];
+  });
+}

@@ -1,0 +1,103 @@
+// POST …/dialout: checks everything, hands it to the intake, and answers as soon as the request is durable.
+
+import type { FastifyRequest } from 'fastify';
+import { assertNever } from '../calls/call-types.ts';
+import { botParams } from './call-schemas.ts';
+import { parseDialout } from './dialout-request.ts';
+import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-schema.ts';
+import type { ApiInstance, Caller } from './http.ts';
+import type { Metrics } from './metrics.ts';
+import { invalidRequest, type MemberError, ProblemError } from './problem.ts';
+import { authenticated, responses } from './route-schema.ts';
+import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from './services.ts';
+import { validatorCompiler } from './validation.ts';
+
+export type DialoutDependencies = {
+  readonly services: Pick<ApiServices, 'intake' | 'routes'>;
+  readonly caller: Caller;
+  readonly metrics: Metrics | undefined;
+};
+
+export function registerDialout(server: ApiInstance, deps: DialoutDependencies): void {
+  server.route({
+    method: 'POST',
+    url: '/api/1.1/public/bot/:botId/V2/contactcenter/dialout',
+    onRequest: deps.caller.require('Dialout'),
+    schema: {
+      operationId: 'dialOut',
+      summary: 'Place an outbound call',
+      description:
+        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and nobody is called twice.',
+      tags: ['calls'],
+      params: botParams,
+      body: dialoutSchema,
+      response: responses(
+        'The request is stored and the call is under way',
+        dialoutAnswerSchema,
+        [400, 401, 403, 404, 406, 409, 413, 415, 429],
+      ),
+      ...authenticated,
+    },
+    // The schema documents the body; `parseDialout` reads it, because spellings and routes concern several members.
+    validatorCompiler: (part) =>
+      part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part),
+    handler: async (request, reply) => {
+      const submission = toSubmission(request, deps);
+      const result = await deps.services.intake.submit(submission);
+      const answer = answerOf(result);
+      if (result.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
+      else deps.metrics?.callAccepted();
+      return answer;
+    },
+  });
+}
+
+function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submission {
+  const { botId } = request.params as { botId: string };
+  const app = deps.caller.of(request);
+  const key = request.headers['idempotency-key'];
+  const keyProblems = idempotencyKeyProblems(key);
+  const parsed = parseDialout(request.body, botId, deps.services.routes);
+  if (!parsed.ok || keyProblems.length > 0) {
+    throw invalidRequest([...keyProblems, ...(parsed.ok ? [] : parsed.errors)]);
+  }
+  return {
+    appId: app.appId,
+    accountId: app.accountId,
+    botId,
+    request: parsed.request,
+    ...(parsed.notifyHeaders === undefined ? {} : { notifyHeaders: parsed.notifyHeaders }),
+    ...(typeof key === 'string' ? { idempotency: { key, requestHash: parsed.requestHash } } : {}),
+  };
+}
+
+/** A key that is sent but unusable must not pass as "no key": the caller counts on it. */
+function idempotencyKeyProblems(key: string | string[] | undefined): readonly MemberError[] {
+  if (key === undefined) return [];
+  const { error } = idempotencyKey.safeParse(key);
+  return (error?.issues ?? []).map(({ message }) => ({ path: 'Idempotency-Key', message }));
+}
+
+function answerOf(result: SubmitResult): DialoutAnswer {
+  switch (result.kind) {
+    case 'accepted':
+    case 'replayed':
+      return result.answer;
+    case 'conflict':
+      throw new ProblemError(
+        'idempotency-conflict',
+        'The same Idempotency-Key came before with another request.',
+      );
+    case 'full':
+      throw new ProblemError('too-many-requests', 'Too many calls wait to be placed.', {
+        retryAfterS: result.retryAfterS,
+      });
+    case 'unavailable':
+      throw new ProblemError('unavailable', 'Nothing was accepted. Try again shortly.', {
+        retryAfterS: result.retryAfterS,
+        cause: new Error(`${result.what} is away`),
+      });
+    default:
+      return assertNever(result);
+  }
+}

@@ -1,0 +1,185 @@
+// The dial-out request as it is written on the wire: what is checked member by member, and what the OpenAPI document says.
+// What concerns several members (spellings, the path's bot, routes) is in dialout-request.ts.
+
+import { z } from 'zod';
+import { amdEventNames, defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
+import { isSipUser, parseTarget } from './dial-target.ts';
+import { jsonProblem } from './stored-json.ts';
+
+/** Used as tokens of NATS subjects and as path segments. */
+export const botIdPattern = /^[A-Za-z0-9_-]{1,128}$/;
+export const botId = z
+  .string()
+  .regex(botIdPattern, 'must be 1 to 128 letters, digits, "_" or "-"')
+  .describe('bot or stream identifier')
+  .meta({ examples: ['st-1b2c3d'] });
+
+const target = z
+  .string()
+  .max(512)
+  .transform((text, context) => {
+    const result = parseTarget(text);
+    if (result.ok) return result.target;
+    context.addIssue({ code: 'custom', message: result.message });
+    return z.NEVER;
+  });
+
+const notifyUrl = z
+  .string()
+  .max(2_048)
+  .transform((text, context) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    const problem = notifyUrlProblem(url);
+    if (url === undefined || problem !== undefined) {
+      context.addIssue({ code: 'custom', message: problem ?? 'must be an absolute URL' });
+      return z.NEVER;
+    }
+    // A fragment never leaves a client.
+    url.hash = '';
+    return url.href;
+  });
+
+function notifyUrlProblem(url: URL | undefined): string | undefined {
+  if (url === undefined) return 'must be an absolute URL';
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http or https URL';
+  if (url.username !== '' || url.password !== '') {
+    return 'must not hold a user or password; use notifyHeaders';
+  }
+  return undefined;
+}
+
+/** The context of a call travels in every event on NATS, whose messages are 1 MiB at most; many calls are alive at once. */
+const longestMetadataBytes = 16 * 1_024;
+
+const metadata = z.record(z.string(), z.unknown()).superRefine((value, context) => {
+  const problem = jsonProblem(value, longestMetadataBytes);
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+});
+
+const milliseconds = (from: number, to: number) => z.number().int().min(from).max(to);
+
+/** Under 100 ms no timer can be told from the jitter of speech; over a minute a greeting is no greeting. */
+const timer = milliseconds(100, 60_000);
+/** These two wait for an outcome, and long greetings exist. */
+const longTimer = milliseconds(100, 120_000);
+
+export const timersSchema = z.object({
+  noSpeechTimeoutMs: timer
+    .default(defaultAmdTimers.noSpeechTimeoutMs)
+    .describe('wait for speech before `amd_no_speech_detected`'),
+  decisionTimeoutMs: longTimer
+    .default(defaultAmdTimers.decisionTimeoutMs)
+    .describe('wait for a verdict before `amd_decision_timeout`'),
+  toneTimeoutMs: longTimer
+    .default(defaultAmdTimers.toneTimeoutMs)
+    .describe('from the answer, how long a tone is listened for'),
+  greetingCompletionTimeoutMs: timer
+    .default(defaultAmdTimers.greetingCompletionTimeoutMs)
+    .describe('silence after a greeting before `amd_machine_stopped_speaking`'),
+});
+
+const sttName = z.string().min(1).max(128);
+export const callControlSchema = z.object({
+  sttProvider: sttName.describe('a speech-to-text provider that is configured; another is a 400'),
+  sttLanguage: sttName.describe('language code'),
+  interim: z.boolean().optional().describe('whether interim results are returned'),
+  sttLabel: sttName.optional(),
+  continuousASRTimeoutInMS: milliseconds(0, 60_000).optional(),
+  sttVendorUtteranceEndMs: milliseconds(0, 60_000).optional(),
+  sttVendorEndpointing: milliseconds(0, 60_000).optional(),
+});
+
+export const dialoutSchema = z
+  .object({
+    botId: botId.describe('the bot of the path again; also accepted as `bot`'),
+    target: target.describe(
+      '`tel:` global number with country code, with or without `+`, visual separators dropped, without parameters; or `sip:user@host[:port]`, without parameters or headers',
+    ),
+    caller: z
+      .string()
+      .min(1)
+      .refine(isSipUser, 'must be characters of the user part of a SIP URI, at most 128')
+      .describe('user part of the caller ID'),
+    notifyurl: notifyUrl
+      .optional()
+      .describe(
+        'absolute http(s) URL for notifications, without user-info; left out: none are sent. Also accepted as `notifyUrl`',
+      ),
+    notifyHeaders: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe(
+        'sent along with each notification. `Host`, hop-by-hop, length, encoding and signature headers are refused; `Accept` and `Content-Type: application/json` are accepted and change nothing',
+      ),
+    timeoutInMs: milliseconds(1_000, 180_000)
+      .default(60_000)
+      .describe('how long to wait for an answer'),
+    trunk: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .describe(
+        'name of a configured trunk; left out: the default for `tel:`, no trunk at all for `sip:`',
+      ),
+    metadata: metadata
+      .default({})
+      .describe('JSON object passed to the bot in the call context, 16 KiB at most'),
+    timers: timersSchema.prefault({}).describe('detection timers, milliseconds'),
+    machineDetection: z
+      .enum(machineDetectionModes)
+      .default('disabled')
+      .describe(
+        '`disconnect`: hang up on a machine; `detect`: tell and go on; `disabled`. Also accepted as `machinedetection`',
+      ),
+    thresholdWordCount: z
+      .number()
+      .int()
+      .min(1)
+      .max(1_000)
+      .optional()
+      .describe('a strict rule: that many words in a greeting make a machine'),
+    amdEventsSubscription: z
+      .array(z.enum(amdEventNames))
+      .max(64)
+      .optional()
+      .describe('AMD events to be notified of; left out: all; empty: none'),
+    callControlParameter: callControlSchema
+      .optional()
+      .describe('overrides of the speech-to-text settings'),
+  })
+  .meta({
+    id: 'DialoutRequest',
+    description:
+      'Members that are not listed are ignored, except a misspelling of a listed one (other case, `_` or `-`), which is a 400.',
+  });
+
+export const dialoutExample = {
+  botId: 'st-1b2c3d',
+  target: 'tel:+15551230001',
+  caller: '+15559876543',
+  notifyurl: 'https://dialer.example.com/calls',
+  machineDetection: 'detect',
+  metadata: { customer: '4711' },
+};
+
+export const dialoutAnswerSchema = z
+  .object({
+    sid: z.string().describe('names the dial-out request'),
+    callId: z.string().describe('names the call'),
+    conversationId: z.string().describe('UUID that joins the notifications of this call'),
+  })
+  .meta({
+    id: 'DialoutAnswer',
+    examples: [
+      {
+        sid: 'sid-6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
+        callId: 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+        conversationId: '5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42',
+      },
+    ],
+  });
+
+export const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters');

@@ -1,0 +1,74 @@
+// Prometheus metrics of one process. Others are handed the functions they need, never the registry.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { CallOutcome } from '../calls/call-types.ts';
+
+export type NotificationResult = 'delivered' | 'retry' | 'failed';
+
+export type Metrics = {
+  readonly contentType: string;
+  /** The text that `/metrics` answers. */
+  render(): Promise<string>;
+  httpRequest(method: string, route: string, status: number, seconds: number): void;
+  callAccepted(): void;
+  callEnded(outcome: CallOutcome): void;
+  notificationAttempt(result: NotificationResult, seconds: number): void;
+  /** From the 200 OK to an `Answered` that was delivered, and the like: seconds. */
+  notificationDelay(seconds: number): void;
+};
+
+/** @param activeCalls asked when metrics are read. */
+export function createMetrics(activeCalls: () => number = () => 0): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const http = new Histogram({
+    name: 'offhook_http_request_duration_seconds',
+    help: 'HTTP requests by route and status',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers,
+  });
+  const accepted = new Counter({
+    name: 'offhook_calls_accepted_total',
+    help: 'Dial-out requests that were accepted',
+    registers,
+  });
+  const ended = new Counter({
+    name: 'offhook_calls_ended_total',
+    help: 'Calls that ended, by outcome',
+    labelNames: ['outcome'],
+    registers,
+  });
+  new Gauge({
+    name: 'offhook_calls_active',
+    help: 'Calls that this process has under way',
+    registers,
+    collect() {
+      this.set(activeCalls());
+    },
+  });
+  const attempts = new Histogram({
+    name: 'offhook_notification_attempt_duration_seconds',
+    help: 'Attempts to deliver a notification, by result',
+    labelNames: ['result'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const delay = new Histogram({
+    name: 'offhook_notification_delay_seconds',
+    help: 'From an event to its delivery',
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600],
+    registers,
+  });
+  return {
+    contentType: registry.contentType,
+    render: () => registry.metrics(),
+    httpRequest: (method, route, status, seconds) =>
+      http.observe({ method, route, status: String(status) }, seconds),
+    callAccepted: () => accepted.inc(),
+    callEnded: (outcome) => ended.inc({ outcome }),
+    notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
+    notificationDelay: (seconds) => delay.observe(seconds),
+  };
+}

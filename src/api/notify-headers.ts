@@ -1,0 +1,74 @@
+// The caller's own headers for notifications. What would break the request, or let a caller forge what receivers trust,
+// is refused by name; what callers send along out of habit is accepted and changes nothing.
+
+import type { MemberError } from './problem.ts';
+
+/** Together with the signature they must fit the 8 KiB that common receivers allow for all headers. */
+const mostHeaders = 32;
+const mostBytes = 4_096;
+
+/** RFC 9110 section 5.6.2. */
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
+/** RFC 9110 section 5.5, without obs-text: what is not ASCII is read differently by every receiver. */
+const fieldValue = /^[\t\x20-\x7e]*$/;
+
+const refused: ReadonlyMap<string, string> = new Map([
+  ['host', 'cannot be set: it comes from the URL'],
+  ...[
+    'connection',
+    'keep-alive',
+    'proxy-authenticate',
+    'proxy-authorization',
+    'proxy-connection',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+    'expect',
+  ].map((name) => [name, 'cannot be set: it belongs to the connection'] as const),
+  ['content-length', 'cannot be set: it comes from the body'],
+  ['content-encoding', 'cannot be set: the body is sent as it is signed'],
+  ...['gateway-signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature'].map(
+    (name) => [name, 'cannot be set: it carries the signature that receivers trust'] as const,
+  ),
+]);
+
+export type NotifyHeadersResult =
+  | { readonly ok: true; readonly headers: Readonly<Record<string, string>> }
+  | { readonly ok: false; readonly errors: readonly MemberError[] };
+
+export function checkNotifyHeaders(given: Readonly<Record<string, string>>): NotifyHeadersResult {
+  const entries = Object.entries(given);
+  const errors: MemberError[] = [];
+  const bytes = entries.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+  if (entries.length > mostHeaders || bytes > mostBytes) {
+    const limit = `must have at most ${mostHeaders} headers and ${mostBytes} bytes`;
+    errors.push({ path: 'notifyHeaders', message: limit });
+  }
+  const seen = new Set<string>();
+  const headers: [string, string][] = [];
+  for (const [name, value] of entries) {
+    const lower = name.toLowerCase();
+    const problem = seen.has(lower) ? 'is given twice' : problemOf(lower, value);
+    seen.add(lower);
+    if (problem !== undefined) {
+      errors.push({ path: `notifyHeaders.${name}`, message: `header ${name} ${problem}` });
+    } else if (lower !== 'accept' && lower !== 'content-type') {
+      headers.push([name, value]);
+    }
+  }
+  return errors.length > 0
+    ? { ok: false, errors }
+    : { ok: true, headers: Object.fromEntries(headers) };
+}
+
+function problemOf(lower: string, value: string): string | undefined {
+  if (!token.test(lower)) return 'is not a legal header name';
+  const reason = refused.get(lower);
+  if (reason !== undefined) return reason;
+  if (!fieldValue.test(value)) return 'has a value with characters outside printable ASCII';
+  if (lower === 'content-type' && !/^application\/json(\s*;.*)?$/i.test(value.trim())) {
+    return 'can only be application/json';
+  }
+  return undefined;
+}

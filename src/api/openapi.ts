@@ -1,0 +1,147 @@
+// /openapi.json: OpenAPI 3.1, made from the same zod schemas that check requests and serialise answers.
+
+import swagger from '@fastify/swagger';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { dialoutExample } from './dialout-schema.ts';
+import type { ApiInstance } from './http.ts';
+import { notificationSchema } from './notification-schema.ts';
+
+export type OpenApiOptions = { readonly publicUrl: string | undefined };
+
+export async function registerOpenApi(server: ApiInstance, options: OpenApiOptions): Promise<void> {
+  await server.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Offhook',
+        version: '1.1',
+        description: 'Places outbound phone calls and tells you who picked up.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: options.publicUrl ?? '/' }],
+      tags: [{ name: 'calls', description: 'Dial out, follow, end' }],
+      components: {
+        securitySchemes: {
+          auth: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'auth',
+            description:
+              'JWT of a registered app, signed with its secret by the algorithm it registered (HS256, HS384 or HS512). Claims: `appId`, `exp` (required), `iat`, `aud` (optional: `offhook` or the public URL). A prefix `Bearer ` is accepted.',
+          },
+        },
+      },
+    },
+    transform: jsonSchemaTransform,
+    transformObject: (document) => complete(jsonSchemaTransformObject(document)),
+  });
+  server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+}
+
+type Node = { [name: string]: unknown };
+
+/** What the route schemas cannot say: headers, webhooks; and away with what nothing refers to. */
+function complete<Document extends object>(document: Document): Document {
+  const whole = { ...document, webhooks: webhooks() };
+  addHeaders(whole);
+  return withoutUnusedSchemas(whole);
+}
+
+function webhooks(): Node {
+  const id = z.globalRegistry.get(notificationSchema)?.id ?? '';
+  return {
+    callNotification: {
+      post: {
+        operationId: 'callNotification',
+        summary: 'What the notify URL of a call receives',
+        description:
+          'At least once, and in order within a call; de-duplicate by `eventId`. Any 2xx accepts it, everything else is tried again for 24 hours. The headers of `notifyHeaders` come along.',
+        parameters: [
+          webhookHeader(
+            'Gateway-Signature',
+            '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body, keyed with the webhook secret as it is written, one `v1` for each live secret',
+          ),
+          webhookHeader('webhook-id', 'Standard Webhooks: the `eventId`'),
+          webhookHeader('webhook-timestamp', 'Standard Webhooks: unix time of this attempt'),
+          webhookHeader('webhook-signature', 'Standard Webhooks: `v1,<base64>`'),
+        ],
+        requestBody: {
+          required: true,
+          content: { 'application/json': { schema: { $ref: `#/components/schemas/${id}` } } },
+        },
+        responses: { '2XX': { description: 'Received' } },
+      },
+    },
+  };
+}
+
+function webhookHeader(name: string, description: string): Node {
+  return { name, in: 'header', required: true, description, schema: { type: 'string' } };
+}
+
+function addHeaders(document: Node): void {
+  for (const operation of operationsOf(document)) {
+    const answers = operation['responses'] as Record<string, Node>;
+    for (const status of ['429', '503']) {
+      if (answers[status] === undefined) continue;
+      answers[status]['headers'] = {
+        'Retry-After': { description: 'seconds', schema: { type: 'integer' } },
+      };
+    }
+    if (operation['operationId'] === 'dialOut') {
+      addIdempotency(operation, answers);
+      addExample(operation);
+    }
+  }
+}
+
+function addIdempotency(operation: Node, answers: Record<string, Node>): void {
+  operation['parameters'] = [
+    ...((operation['parameters'] as readonly Node[] | undefined) ?? []),
+    {
+      name: 'Idempotency-Key',
+      in: 'header',
+      required: false,
+      description: 'names this request for 24 hours, within the app and bot',
+      schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+    },
+  ];
+  if (answers['200'] === undefined) return;
+  answers['200']['headers'] = {
+    'Idempotent-Replayed': {
+      description: '`true` where the key came before and this is the first answer again',
+      schema: { type: 'string', enum: ['true'] },
+    },
+  };
+}
+
+/** zod leaves examples out where a schema transforms what it reads. */
+function addExample(operation: Node): void {
+  const body = operation['requestBody'] as { content: Record<string, Node> };
+  const json = body.content['application/json'];
+  if (json !== undefined) json['example'] = dialoutExample;
+}
+
+function operationsOf(document: Node): readonly Node[] {
+  const paths = Object.values((document['paths'] ?? {}) as Record<string, Node>);
+  return paths.flatMap((path) => Object.values(path)) as readonly Node[];
+}
+
+/** Each registered schema is written for input and for output; only one of them is referred to. */
+function withoutUnusedSchemas<Document extends Node>(document: Document): Document {
+  const components = (document['components'] ?? {}) as Node;
+  const schemas = (components['schemas'] ?? {}) as Node;
+  const used = new Set<string>();
+  const visit = (value: unknown): void => {
+    const text = JSON.stringify(value) ?? '';
+    for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name)) continue;
+      used.add(name);
+      visit(schemas[name]);
+    }
+  };
+  visit({ ...document, components: undefined });
+  const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
+  return { ...document, components: { ...components, schemas: kept } };
+}

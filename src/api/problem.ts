@@ -1,0 +1,182 @@
+// Every error that leaves the API is a problem document (RFC 9457), and this file is the only translator. What we mean to
+// say is thrown as a `ProblemError`; whatever else arrives here is a 500 (or a 503 when a dependency is away) that tells
+// the caller nothing but a request id to ask about.
+
+import type { FastifyError } from 'fastify';
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+
+const catalogue = {
+  'invalid-request': { status: 400, title: 'The request is not valid' },
+  unauthorized: { status: 401, title: 'Credentials are missing or not valid' },
+  forbidden: { status: 403, title: 'The app lacks a scope' },
+  'not-found': { status: 404, title: 'Not found' },
+  'not-acceptable': { status: 406, title: 'No acceptable representation' },
+  'request-timeout': { status: 408, title: 'The request did not arrive in time' },
+  'idempotency-conflict': { status: 409, title: 'The idempotency key was used before' },
+  'body-too-large': { status: 413, title: 'The body is too large' },
+  'unsupported-media-type': { status: 415, title: 'The body is not JSON' },
+  'too-many-requests': { status: 429, title: 'Too many requests' },
+  internal: { status: 500, title: 'Internal error' },
+  unavailable: { status: 503, title: 'Service unavailable' },
+} as const;
+
+export type ProblemKind = keyof typeof catalogue;
+
+/** A wrong member of the request: `path` is dotted, e.g. `timers.noSpeechTimeoutMs`. */
+export type MemberError = { readonly path: string; readonly message: string };
+
+type ProblemExtras = {
+  readonly errors?: readonly MemberError[];
+  readonly retryAfterS?: number;
+  readonly cause?: unknown;
+};
+
+export class ProblemError extends Error {
+  readonly kind: ProblemKind;
+  readonly errors: readonly MemberError[] | undefined;
+  readonly retryAfterS: number | undefined;
+
+  constructor(kind: ProblemKind, detail: string, extras: ProblemExtras = {}) {
+    super(detail, extras.cause === undefined ? {} : { cause: extras.cause });
+    this.name = 'ProblemError';
+    this.kind = kind;
+    this.errors = extras.errors;
+    this.retryAfterS = extras.retryAfterS;
+  }
+
+  get status(): number {
+    return catalogue[this.kind].status;
+  }
+}
+
+export function invalidRequest(errors: readonly MemberError[]): ProblemError {
+  const count = errors.length === 1 ? 'One member is' : `${errors.length} members are`;
+  return new ProblemError('invalid-request', `${count} not valid; see errors.`, { errors });
+}
+
+export function problemHeaders(problem: ProblemError): Record<string, string> {
+  return {
+    'content-type': 'application/problem+json; charset=utf-8',
+    'cache-control': 'no-store',
+    ...(problem.retryAfterS === undefined ? {} : { 'retry-after': String(problem.retryAfterS) }),
+    // RFC 9110 section 11.6.1: a 401 names the scheme. The token travels in the header `auth`, not `Authorization`.
+    ...(problem.kind === 'unauthorized' ? { 'www-authenticate': 'Bearer realm="offhook"' } : {}),
+  };
+}
+
+/** The document as text, so that no response schema stands between an error and its reader. */
+export function problemBody(problem: ProblemError, requestId: string): string {
+  const { status, title } = catalogue[problem.kind];
+  return JSON.stringify({
+    type: `urn:offhook:problem:${problem.kind}`,
+    title,
+    status,
+    detail: problem.message,
+    ...(problem.errors === undefined ? {} : { errors: problem.errors }),
+    requestId,
+  });
+}
+
+export const problemSchema = z
+  .object({
+    type: z.string().describe('`urn:offhook:problem:<kind>`: what programs should look at'),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string().describe('what happened this time, for people'),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .describe('every wrong member of the request with its dotted path'),
+    requestId: z.string().describe('also in the header `x-request-id`; quote it when you ask'),
+  })
+  .meta({
+    id: 'Problem',
+    description: 'An error, as RFC 9457 describes it (`application/problem+json`).',
+    examples: [
+      {
+        type: 'urn:offhook:problem:invalid-request',
+        title: 'The request is not valid',
+        status: 400,
+        detail: 'One member is not valid; see errors.',
+        errors: [{ path: 'target', message: 'must be a tel: or sip: URI' }],
+        requestId: '0b1c0cf9-6d8e-4f0a-9c4e-2a3d6b0a7c11',
+      },
+    ],
+  });
+
+/** Seconds that a caller should wait when a dependency is away: most restarts and fail-overs are over by then. */
+const dependencyRetryAfterS = 5;
+
+export function toProblem(error: unknown): ProblemError {
+  if (error instanceof ProblemError) return error;
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    return invalidRequest(
+      error.validation.map((issue) => ({
+        path: issue.instancePath.slice(1).replaceAll('/', '.'),
+        message: issue.message ?? 'is not valid',
+      })),
+    );
+  }
+  const fastifyProblem = isFastifyError(error) ? fromFastify(error) : undefined;
+  if (fastifyProblem !== undefined) return fastifyProblem;
+  if (isDependencyFailure(error)) {
+    return new ProblemError('unavailable', 'A part that this needs is away. Try again shortly.', {
+      retryAfterS: dependencyRetryAfterS,
+      cause: error,
+    });
+  }
+  return new ProblemError('internal', 'Something went wrong on our side.', { cause: error });
+}
+
+function isFastifyError(error: unknown): error is FastifyError {
+  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number';
+}
+
+function fromFastify(error: FastifyError): ProblemError | undefined {
+  const cause = { cause: error };
+  switch (error.statusCode ?? 500) {
+    case 400:
+      // Bad JSON, an empty body, `__proto__` as a member, a length that does not fit, a bad escape in the path.
+      return new ProblemError('invalid-request', sentence(error.message), cause);
+    case 404:
+      return new ProblemError('not-found', 'There is nothing at this address.', cause);
+    case 408:
+      return new ProblemError('request-timeout', 'The request did not arrive in time.', cause);
+    case 413:
+      return new ProblemError('body-too-large', 'The body is larger than 256 KiB.', cause);
+    case 414:
+      return new ProblemError('not-found', 'The address is too long.', cause);
+    case 415:
+      return new ProblemError('unsupported-media-type', 'Send application/json.', cause);
+    case 503:
+      return new ProblemError('unavailable', 'The answer took too long or we are shutting down.', {
+        retryAfterS: dependencyRetryAfterS,
+        cause: error,
+      });
+    default:
+      return undefined;
+  }
+}
+
+function sentence(message: string): string {
+  return message.endsWith('.') ? message : `${message}.`;
+}
+
+/** System and PostgreSQL codes that mean "away", not "wrong": sockets, class 08, shutdown, start-up, too many clients. */
+const dependencyCode =
+  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08...|57P0[1-5]|53300)$/;
+/** `pg` has no code for these two, and words are all it gives. */
+const poolFailure =
+  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout)/;
+
+function isDependencyFailure(error: unknown): boolean {
+  // Drivers wrap: the connection error is the cause of a query error. Eight is deeper than any of them nests.
+  let current = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
+    if ('code' in current && dependencyCode.test(String(current.code))) return true;
+    if (poolFailure.test(current.message)) return true;
+    current = current.cause;
+  }
+  return false;
+}

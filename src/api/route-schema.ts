@@ -1,0 +1,44 @@
+// Parts that every documented route shares: errors as problem documents, and the way in.
+
+import type { z } from 'zod';
+import { problemSchema } from './problem.ts';
+
+const descriptions = {
+  400: 'The request is not valid; `errors` lists every problem with its path',
+  401: 'No token, or one that is not valid',
+  403: 'The app lacks the scope',
+  404: 'There is no such thing, or it belongs to somebody else',
+  406: 'The answer is JSON, and `Accept` excludes it',
+  409: 'The idempotency key was used with another request',
+  413: 'The body is larger than 256 KiB',
+  415: 'The body is not `application/json`',
+  429: 'Too many calls wait; see `Retry-After`',
+  500: 'Something went wrong on our side',
+  503: 'A dependency is away; see `Retry-After`',
+} as const;
+
+export type ProblemStatus = keyof typeof descriptions;
+
+/** `response` of a route: its success, and the problems it may answer with. */
+export function responses<Success extends z.ZodType>(
+  description: string,
+  success: Success,
+  problems: readonly ProblemStatus[],
+) {
+  const documented = [...problems, 500 as const, 503 as const];
+  return {
+    200: { description, content: { 'application/json': { schema: success } } },
+    ...Object.fromEntries(
+      documented.map((status) => [
+        status,
+        {
+          description: descriptions[status],
+          content: { 'application/problem+json': { schema: problemSchema } },
+        },
+      ]),
+    ),
+  };
+}
+
+/** Every route that needs a token. */
+export const authenticated = { security: [{ auth: [] }] };

@@ -1,0 +1,145 @@
+// The HTTP edge: one fastify instance with every route, to be listened on by whoever made it. Requests are checked here,
+// and nowhere else; errors become problem documents here, and nowhere else.
+
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Config } from '../config.ts';
+import type { Logger } from '../lib/logger.ts';
+import { createAuthenticator } from './auth.ts';
+import { registerCallRoutes } from './call-routes.ts';
+import { registerDialout } from './dialout-route.ts';
+import { registerHealthRoutes } from './health-routes.ts';
+import { type ApiInstance, createCaller } from './http.ts';
+import type { Metrics } from './metrics.ts';
+import { registerOpenApi } from './openapi.ts';
+import { ProblemError, problemBody, problemHeaders, toProblem } from './problem.ts';
+import type { ApiServices } from './services.ts';
+import { validatorCompiler } from './validation.ts';
+
+export type ApiServerOptions = {
+  readonly services: ApiServices;
+  readonly config: Pick<Config, 'http'>;
+  readonly logger: Logger;
+  readonly metrics?: Metrics;
+};
+
+const limits = {
+  /** A request with everything at its limit is under 40 KiB; this leaves room for members that we ignore. */
+  bodyLimit: 256 * 1_024,
+  /** A dial-out request is small: who needs longer to send one holds the connection on purpose. */
+  requestTimeout: 10_000,
+  /** Longer than the 60 s of common load balancers, so that they close idle connections and never write into a closed one. */
+  keepAliveTimeout: 72_000,
+  /** Storing a request takes milliseconds; past this the caller has given up, and should hear a 503 and not a reset. */
+  handlerTimeout: 15_000,
+  /** The longest bot id. Longer path segments match no route. */
+  maxParamLength: 128,
+};
+
+export async function createApiServer(options: ApiServerOptions): Promise<ApiInstance> {
+  const { services, config, logger, metrics } = options;
+  const { maxParamLength, ...serverLimits } = limits;
+  const base = fastify({
+    ...serverLimits,
+    routerOptions: { maxParamLength },
+    // Bodies become records of ours: a `__proto__` member is a 400, not a prototype.
+    onProtoPoisoning: 'error',
+    onConstructorPoisoning: 'error',
+    genReqId: () => randomUUID(),
+    forceCloseConnections: 'idle',
+    // Node looks for requests over their time-out this often; its 30 s would let each live three times as long.
+    http: { connectionsCheckingInterval: 2_000, headersTimeout: limits.requestTimeout },
+    frameworkErrors: (error, request, reply) => {
+      void answerProblem(toProblem(error), request as FastifyRequest, reply as FastifyReply);
+    },
+    clientErrorHandler: answerClientError,
+  });
+  const server: ApiInstance = base.withTypeProvider<ZodTypeProvider>();
+
+  server.setValidatorCompiler(validatorCompiler);
+  server.setSerializerCompiler(serializerCompiler);
+  // JSON is the one thing that is understood; everything else is a 415.
+  server.removeContentTypeParser('text/plain');
+  server.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error);
+    if (problem.status >= 500) {
+      logger.error(
+        { requestId: request.id, route: request.routeOptions.url, err: problem.cause ?? problem },
+        'request failed',
+      );
+    }
+    return answerProblem(problem, request, reply);
+  });
+  server.setNotFoundHandler((request, reply) =>
+    answerProblem(
+      new ProblemError('not-found', 'There is nothing at this address.'),
+      request,
+      reply,
+    ),
+  );
+  observe(server, logger, metrics);
+
+  await registerOpenApi(server, { publicUrl: config.http.publicUrl });
+  const audience = config.http.publicUrl ?? `http://${config.http.host}:${config.http.port}`;
+  const authenticate = createAuthenticator(services.apps, [
+    'offhook',
+    audience,
+    audience.replace(/\/$/, ''),
+  ]);
+  const caller = createCaller(authenticate);
+  registerHealthRoutes(server, { health: services.health, logger, metrics });
+  registerDialout(server, { services, caller, metrics });
+  registerCallRoutes(server, { services, caller });
+  return server;
+}
+
+/** The request id goes out with every answer, and each answer is measured. Paths stay out of logs: routes say enough. */
+function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefined): void {
+  server.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id);
+  });
+  server.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none';
+    const durationMs = reply.elapsedTime;
+    metrics?.httpRequest(request.method, route, reply.statusCode, durationMs / 1_000);
+    logger.debug(
+      {
+        requestId: request.id,
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        durationMs,
+      },
+      'request answered',
+    );
+  });
+}
+
+function answerProblem(
+  problem: ProblemError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  return reply
+    .code(problem.status)
+    .headers({ ...problemHeaders(problem), 'x-request-id': request.id })
+    .send(problemBody(problem, request.id));
+}
+
+/** What Node's parser refuses never becomes a request: the answer is written by hand, and the connection ends. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  const problem = late
+    ? new ProblemError('request-timeout', 'The request did not arrive in time.')
+    : new ProblemError('invalid-request', 'This is not HTTP/1.1 as we understand it.');
+  const body = problemBody(problem, randomUUID());
+  socket.end(
+    `HTTP/1.1 ${late ? '408 Request Timeout' : '400 Bad Request'}\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

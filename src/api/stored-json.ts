@@ -1,0 +1,38 @@
+// JSON of callers that we keep: bounded, and nothing in it that a database refuses to store.
+
+/** Deeper nesting is an attack on whoever walks it recursively, PostgreSQL's parser included. */
+const deepest = 32;
+
+/** What is wrong with a value that was parsed from JSON, or undefined. */
+export function jsonProblem(value: unknown, longestBytes: number): string | undefined {
+  const problem = walk(value, 0);
+  if (problem !== undefined) return problem;
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  return bytes > longestBytes ? `must be at most ${longestBytes} bytes of JSON` : undefined;
+}
+
+function walk(value: unknown, depth: number): string | undefined {
+  if (typeof value === 'string') return stringProblem(value);
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth >= deepest) return `must not be nested more than ${deepest} levels deep`;
+  for (const [key, child] of Object.entries(value)) {
+    const problem = stringProblem(key) ?? walk(child, depth + 1);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/** `jsonb` holds neither U+0000 nor half a surrogate pair. */
+function stringProblem(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'must not contain the character U+0000';
+  return /[\ud800-\udfff]/u.test(text) ? 'must be well-formed Unicode' : undefined;
+}
+
+/** The same value whatever the order of members: what a hash is taken of. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, child: unknown) =>
+    typeof child === 'object' && child !== null && !Array.isArray(child)
+      ? Object.fromEntries(Object.entries(child).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : child,
+  );
+}
