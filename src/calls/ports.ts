@@ -34,6 +34,8 @@ export type PlaceRequest = {
 export type LegObserver = {
   /** The INVITE left (the engine confirmed it). Stored, so that another process can CANCEL it. */
   onSent(sent: { readonly gateway: string; readonly leg: StoredLeg; readonly at: Date }): void;
+  /** The INVITE was challenged and sent again with credentials: only the new transaction can be CANCELled from here on. */
+  onResent?(leg: StoredLeg): void;
   onProvisional(response: {
     readonly status: number;
     readonly reason: string;
@@ -85,6 +87,8 @@ export type CallLeg = {
   acknowledge(): void;
   /** BYE; `onEnded` follows at once, with the BYE's transaction finished in the background. */
   hangUp(reason: string): void;
+  /** Settles when nothing of this leg is on the wire any more: the trunk's slot is free. Bounded; never rejects. */
+  readonly released: Promise<void>;
 };
 
 /** What a stranger needs to end a leg: plain JSON, kept in SQL. */

@@ -1,0 +1,556 @@
+import { describe, expect, test } from 'vitest';
+import { type ScriptOptions, scriptCall } from '../support/scripted-call.ts';
+
+async function answered(options: ScriptOptions = {}) {
+  const call = scriptCall(options);
+  await call.sent();
+  call.advance(1_000);
+  call.ring();
+  call.advance(2_500);
+  await call.answer();
+  return call;
+}
+
+describe('a call that is placed', () => {
+  test('states dialing once the INVITE has left, and stores how to cancel it', async () => {
+    const call = scriptCall();
+    await call.sent();
+
+    expect(call.state()).toEqual({ calling: 'dialing' });
+    expect(call.types()).toEqual(['dialing']);
+    expect(call.log).toContain('recordInvite');
+    expect(call.placed()).toMatchObject({
+      caller: '15550199',
+      trunk: 'sandbox',
+      offerSdp: 'offer',
+    });
+  });
+
+  test('states ringing once, however many 18x arrive', async () => {
+    const call = scriptCall();
+    await call.sent();
+    call.ring(180);
+    call.ring(180);
+    call.ring(183, 'early');
+
+    expect(call.state()).toEqual({ calling: 'ringing' });
+    expect(call.types()).toEqual(['dialing', 'ringing']);
+    expect(call.log).toContain('media early');
+  });
+
+  test('is not ringing at a 100', async () => {
+    const call = scriptCall();
+    await call.sent();
+    call.ring(100);
+
+    expect(call.state()).toEqual({ calling: 'dialing' });
+  });
+
+  test('fails without a media port, and no INVITE leaves', async () => {
+    const call = scriptCall({ noMedia: true });
+    await call.settle();
+
+    expect(call.end()).toMatchObject({
+      type: 'failed',
+      data: {
+        reason: 'No media port is free',
+        reasonCode: 'Service Unavailable',
+        outcome: 'gateway-failure',
+      },
+    });
+    expect(() => call.placed()).toThrow();
+  });
+
+  test('cancelled before the media port is there, places nothing', async () => {
+    const call = scriptCall();
+    call.actor.send({ type: 'command.end', command: { by: 'application' } });
+    await call.settle();
+
+    expect(call.end().data).toMatchObject({
+      outcome: 'cancelled',
+      reasonCode: 'Temporarily Unavailable',
+    });
+    expect(() => call.placed()).toThrow();
+    expect(call.log).toContain('media closed');
+  });
+});
+
+describe('a call that is not answered', () => {
+  test('gives up after the ring time-out, cancels, and reports no answer', async () => {
+    const call = scriptCall({ request: { ringTimeoutMs: 20_000 } });
+    await call.sent();
+    call.ring();
+    call.advance(19_999);
+    expect(call.state()).toEqual({ calling: 'ringing' });
+    call.advance(1);
+    await call.settle();
+
+    expect(call.log).toContain('cancel');
+    expect(call.end()).toMatchObject({
+      type: 'failed',
+      data: {
+        outcome: 'no-answer',
+        reason: 'Ring time-out',
+        reasonCode: 'Temporarily Unavailable',
+        ringDurationInMS: 20_000,
+        connectDurationInMS: 0,
+      },
+    });
+    expect(call.end().data).not.toHaveProperty('callConnectTime');
+    expect(call.actor.getSnapshot().status).toBe('done');
+  });
+
+  test('the ring time-out counts from the INVITE, not from the first 18x', async () => {
+    const call = scriptCall({ request: { ringTimeoutMs: 20_000 } });
+    await call.sent();
+    call.advance(15_000);
+    call.ring();
+    call.advance(5_000);
+
+    expect(call.log).toContain('cancel');
+  });
+
+  test('busy: states failed with the status line', async () => {
+    const call = scriptCall();
+    await call.sent();
+    call.fail({ sipStatus: 486, reason: 'Busy Here' });
+    await call.settle();
+
+    expect(call.end()).toMatchObject({
+      type: 'failed',
+      data: {
+        reason: '486 Busy Here',
+        reasonCode: 'Busy here',
+        outcome: 'busy',
+        sipStatus: 486,
+        notificationSequence: 1,
+      },
+    });
+    expect(call.types()).toEqual(['dialing', 'failed']);
+    expect(call.log.at(-1)).toBe('markEndPublished');
+    expect(call.log).toContain('media closed');
+    expect(call.log).not.toContain('cancel');
+  });
+
+  test('cancelled by the application while it rings', async () => {
+    const call = scriptCall();
+    await call.sent();
+    call.ring();
+    call.actor.send({ type: 'command.end', command: { by: 'application' } });
+    await call.settle();
+
+    expect(call.log.filter((entry) => entry === 'cancel')).toHaveLength(1);
+    expect(call.end().data).toMatchObject({
+      outcome: 'cancelled',
+      reason: 'Cancelled by the application',
+    });
+  });
+
+  test('a late final response after the time-out changes nothing', async () => {
+    const call = scriptCall({ request: { ringTimeoutMs: 1_000 } });
+    await call.sent();
+    const leg = call.leg();
+    call.advance(1_000);
+    leg.onFailed({ at: call.now(), kind: 'cancelled', reason: 'cancelled' });
+    await call.settle();
+
+    expect(call.claimed).toHaveLength(1);
+    expect(call.end().data.outcome).toBe('no-answer');
+  });
+
+  test('the media worker dies while it rings: cancelled, and said so', async () => {
+    const call = scriptCall();
+    await call.sent();
+    call.media().onFailed('media worker exited');
+    await call.settle();
+
+    expect(call.log).toContain('cancel');
+    expect(call.end().data).toMatchObject({
+      outcome: 'gateway-failure',
+      reason: 'media worker exited',
+    });
+  });
+});
+
+describe('a call that is answered', () => {
+  test('stores what a BYE needs before the 200 is ACKed, then states answered', async () => {
+    let stored = () => {};
+    const call = await answered({
+      recordAnswer: () =>
+        new Promise((resolve) => {
+          stored = resolve;
+        }),
+    });
+
+    expect(call.state()).toBe('answering');
+    expect(call.log).not.toContain('ack');
+    expect(call.types()).toEqual(['dialing', 'ringing']);
+    stored();
+    await call.settle();
+
+    expect(call.state()).toBe('answered');
+    expect(call.log.indexOf('recordAnswer')).toBeLessThan(call.log.indexOf('ack'));
+    expect(call.published.at(-1)).toMatchObject({
+      type: 'answered',
+      eventSequence: 4,
+      data: {
+        callConnectTime: '2026-01-01T00:00:03.500Z',
+        ringDurationInMS: 2_500,
+        connectDurationInMS: 3_500,
+        notificationSequence: 1,
+        context: { metadata: { campaign: 'spring' } },
+      },
+    });
+  });
+
+  test('a store that fails hangs up, and the call has failed', async () => {
+    const call = await answered({ recordAnswer: () => Promise.reject(new Error('SQL is away')) });
+    await call.settle();
+
+    expect(call.log).toContain('bye');
+    expect(call.log).not.toContain('ack');
+    expect(call.end()).toMatchObject({
+      type: 'failed',
+      eventSequence: 4,
+      data: { outcome: 'gateway-failure', notificationSequence: 1 },
+    });
+  });
+
+  test('a store that stalls hangs up after its bound', async () => {
+    const call = await answered({ recordAnswer: () => new Promise(() => {}) });
+    call.advance(4_000);
+    await call.settle();
+
+    expect(call.log).toContain('bye');
+    expect(call.end().type).toBe('failed');
+  });
+
+  test('a 200 without usable SDP is hung up and the call has failed', async () => {
+    const call = await answered({ unusableAnswer: true });
+    await call.settle();
+
+    expect(call.log).toContain('bye');
+    expect(call.end()).toMatchObject({
+      type: 'failed',
+      data: { outcome: 'carrier-failure', reasonCode: 'Service Unavailable' },
+    });
+  });
+
+  test('hung up by the person: completed with its times', async () => {
+    const call = await answered({ request: { machineDetection: 'disabled' } });
+    call.advance(7_200);
+    call.remoteBye();
+    await call.settle();
+
+    expect(call.end()).toMatchObject({
+      type: 'completed',
+      time: '2026-01-01T00:00:10.700Z',
+      data: {
+        outcome: 'completed',
+        reason: '200 OK',
+        reasonCode: 'Caller-disconnected',
+        callConnectTime: '2026-01-01T00:00:03.500Z',
+        callDisconnectTime: '2026-01-01T00:00:10.700Z',
+        callDurationS: 7,
+        sessionId: 'ss-11111111-1111-4111-8111-111111111111',
+        notificationSequence: 2,
+      },
+    });
+    expect(call.log).not.toContain('bye');
+  });
+
+  test('hung up by the application', async () => {
+    const call = await answered({ request: { machineDetection: 'disabled' } });
+    call.actor.send({ type: 'command.end', command: { by: 'application' } });
+    await call.settle();
+
+    expect(call.log.filter((entry) => entry === 'bye')).toHaveLength(1);
+    expect(call.end().data).toMatchObject({ reason: '200 OK', reasonCode: 'Bot-disconnected' });
+  });
+
+  test('a BYE that comes while the answer is stored ends it after `answered` was stated', async () => {
+    let stored = () => {};
+    const call = await answered({
+      request: { machineDetection: 'disabled' },
+      recordAnswer: () =>
+        new Promise((resolve) => {
+          stored = resolve;
+        }),
+    });
+    call.remoteBye();
+    expect(call.state()).toBe('answering');
+    stored();
+    await call.settle();
+
+    expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'completed']);
+    expect(call.end().data.reasonCode).toBe('Caller-disconnected');
+  });
+
+  test('a lost engine is the gateway’s fault', async () => {
+    const call = await answered({ request: { machineDetection: 'disabled' } });
+    call.leg().onEnded({ at: call.now(), by: 'lost', reason: 'SIP engine lost' });
+    await call.settle();
+
+    expect(call.end().data).toMatchObject({
+      reasonCode: 'Gateway-disconnected',
+      reason: 'SIP engine lost',
+      outcome: 'gateway-failure',
+    });
+  });
+
+  test('ends at the longest duration', async () => {
+    const call = await answered({
+      request: { machineDetection: 'disabled' },
+      limits: { maxDurationMs: 60_000 },
+    });
+    call.advance(60_000);
+    await call.settle();
+
+    expect(call.log).toContain('bye');
+    expect(call.end().data).toMatchObject({
+      reasonCode: 'Gateway-disconnected',
+      reason: 'Maximum call duration reached',
+    });
+  });
+
+  test('without RTP it ends, with amd_error and amd_stopped before the end', async () => {
+    const call = await answered();
+    call.media().onInactive();
+    await call.settle();
+
+    expect(
+      call.published
+        .slice(3)
+        .map((event) => (event.type === 'amd' ? event.data.amd.event : event.type)),
+    ).toEqual(['amd_error', 'amd_stopped', 'completed']);
+    expect(call.end().data).toMatchObject({
+      reasonCode: 'Gateway-disconnected',
+      reason: 'No RTP from the far end',
+      machineDetection: 'amd_error',
+    });
+  });
+
+  test('states digits with where they came from', async () => {
+    const call = await answered();
+    call.media().onDtmf('5', 120);
+    call.leg().onDtmf('#', undefined);
+
+    expect(call.published.slice(-2).map((event) => event.data)).toEqual([
+      { digit: '5', durationMs: 120, source: 'rtp' },
+      { digit: '#', source: 'info' },
+    ]);
+  });
+});
+
+describe('answering machine detection', () => {
+  test('states each event in order, with the context that grows', async () => {
+    const call = await answered();
+    call.amd('amd_human_detected', { reason: 'short-greeting', confidence: 0.9 });
+    call.amd('amd_stopped', { reason: 'human' });
+
+    const [human, stopped] = call.published.slice(3);
+    expect(human).toMatchObject({
+      type: 'amd',
+      data: {
+        notificationSequence: 2,
+        amd: { event: 'amd_human_detected', reason: 'short-greeting' },
+        context: { session: { UserSession: { amd: ['amd_human_detected'] } } },
+      },
+    });
+    expect(stopped).toMatchObject({
+      data: {
+        notificationSequence: 3,
+        context: { session: { UserSession: { amd: ['amd_human_detected', 'amd_stopped'] } } },
+      },
+    });
+  });
+
+  test('is not started when it is disabled', async () => {
+    const call = await answered({ request: { machineDetection: 'disabled' } });
+
+    expect(call.log).not.toContain('startDetection');
+  });
+
+  test('events between the 200 and its ACK are stated after answered', async () => {
+    let stored = () => {};
+    const call = await answered({
+      recordAnswer: () =>
+        new Promise((resolve) => {
+          stored = resolve;
+        }),
+    });
+    call.amd('amd_no_speech_detected');
+    stored();
+    await call.settle();
+
+    expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd']);
+  });
+
+  test('a call that ends first waits for amd_stopped, which comes before the end', async () => {
+    const call = await answered();
+    call.remoteBye();
+    expect(call.state()).toBe('closing');
+    expect(call.log.at(-1)).toBe('stopDetection call-ended');
+    call.amd('amd_stopped', { reason: 'call-ended' });
+    await call.settle();
+
+    expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd', 'completed']);
+    expect(call.end().data).not.toHaveProperty('machineDetection');
+  });
+
+  test('a worker that does not say amd_stopped in time has it said for it', async () => {
+    const call = await answered();
+    call.remoteBye();
+    call.advance(1_000);
+    await call.settle();
+    call.amd('amd_stopped');
+
+    expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd', 'completed']);
+    expect(call.published.at(-2)).toMatchObject({
+      data: { amd: { event: 'amd_stopped', reason: 'call-ended', elapsedMs: 1_000 } },
+    });
+  });
+
+  test.each(['amd_machine_detected', 'amd_tone_detected'] as const)(
+    'in disconnect mode %s hangs up and marks the interaction',
+    async (event) => {
+      const call = await answered({ request: { machineDetection: 'disconnect' } });
+      call.amd(event);
+      expect(call.log).toContain('bye');
+      call.amd('amd_stopped');
+      await call.settle();
+
+      expect(call.end().data).toMatchObject({
+        outcome: 'machine',
+        machineDetected: true,
+        reason: '200 OK',
+        reasonCode: 'Bot-disconnected',
+      });
+    },
+  );
+
+  test('in disconnect mode a failed detection hangs up as the gateway', async () => {
+    const call = await answered({ request: { machineDetection: 'disconnect' } });
+    call.amd('amd_error', { reason: 'detector-failed' });
+    call.amd('amd_stopped');
+    await call.settle();
+
+    expect(call.end().data).toMatchObject({
+      reasonCode: 'Gateway-disconnected',
+      reason: 'Answering machine detection failed',
+      machineDetection: 'amd_error',
+    });
+  });
+
+  test('in detect mode a machine keeps the call', async () => {
+    const call = await answered();
+    call.amd('amd_machine_detected');
+
+    expect(call.state()).toBe('answered');
+    expect(call.log).not.toContain('bye');
+  });
+
+  test('the verdict on completed is the first one', async () => {
+    const call = await answered();
+    for (const event of [
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_tone_detected',
+      'amd_stopped',
+    ] as const)
+      call.amd(event);
+    call.remoteBye();
+    await call.settle();
+
+    expect(call.end().data.machineDetection).toBe('amd_machine_detected');
+  });
+
+  test('unless a beep took it back', async () => {
+    const call = await answered();
+    call.amd('amd_human_detected');
+    call.amd('amd_tone_detected', { corrects: 'amd_human_detected' });
+    call.amd('amd_stopped');
+    call.remoteBye();
+    await call.settle();
+
+    expect(call.end().data.machineDetection).toBe('amd_tone_detected');
+  });
+
+  test('an empty subscription notifies none of them and leaves no gap in the sequence', async () => {
+    const call = await answered({ request: { amdEventsSubscription: [] } });
+    call.amd('amd_human_detected');
+    call.amd('amd_stopped');
+    call.remoteBye();
+    await call.settle();
+
+    expect(
+      call.published.filter((event) => event.type === 'amd').map((event) => event.data),
+    ).not.toContainEqual(expect.objectContaining({ notificationSequence: expect.anything() }));
+    expect(call.end().data.notificationSequence).toBe(2);
+  });
+
+  test('a list of names notifies those', async () => {
+    const call = await answered({ request: { amdEventsSubscription: ['amd_stopped'] } });
+    call.amd('amd_human_detected');
+    call.amd('amd_stopped');
+
+    const sequences = call.published
+      .slice(3)
+      .map((event) => (event.type === 'amd' ? event.data.notificationSequence : undefined));
+    expect(sequences).toEqual([undefined, 2]);
+  });
+});
+
+describe('the end', () => {
+  test('is claimed with the facts that the stream has not confirmed', async () => {
+    const call = scriptCall({
+      publish: (event) => (event.type === 'failed' ? Promise.resolve() : new Promise(() => {})),
+    });
+    await call.sent();
+    call.fail({ sipStatus: 603, reason: 'Decline' });
+    await call.settle();
+
+    expect(call.claimed[0]?.unpublished.map((event) => event.type)).toEqual(['dialing']);
+  });
+
+  test('is not published when somebody else ended the call', async () => {
+    const call = scriptCall({ claimEnd: () => Promise.resolve(false) });
+    await call.sent();
+    call.fail({ sipStatus: 486 });
+    await call.settle();
+
+    expect(call.types()).toEqual(['dialing']);
+    expect(call.actor.getSnapshot().status).toBe('done');
+  });
+
+  test('has one id whoever states it', async () => {
+    const call = scriptCall();
+    await call.sent();
+    call.fail({ sipStatus: 486 });
+    await call.settle();
+
+    expect(call.end().id).toBe('evt-11111111-1111-4111-8111-111111111111-end');
+  });
+
+  test('gives up waiting for SQL after its bound, and leaves the call to the sweep', async () => {
+    const call = scriptCall({ claimEnd: () => new Promise(() => {}) });
+    await call.sent();
+    call.fail({ sipStatus: 486 });
+    call.advance(60_000);
+
+    expect(call.actor.getSnapshot().status).toBe('done');
+    expect(call.types()).toEqual(['dialing']);
+  });
+
+  test('event sequences are whole from the start to the end', async () => {
+    const call = await answered();
+    call.amd('amd_human_detected');
+    call.media().onDtmf('1', 80);
+    call.amd('amd_stopped');
+    call.remoteBye();
+    await call.settle();
+
+    expect(call.published.map((event) => event.eventSequence)).toEqual([2, 3, 4, 5, 6, 7, 8]);
+    expect(new Set(call.published.map((event) => event.id)).size).toBe(7);
+  });
+});

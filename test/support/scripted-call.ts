@@ -1,0 +1,196 @@
+// One call on scripted ports: SIP, media, SQL and the stream are played by the test, time by a simulated clock.
+
+import { createActor, SimulatedClock } from 'xstate';
+import { createCallLogic } from '../../src/calls/call-actors.ts';
+import type { CallEvent, TerminalEvent } from '../../src/calls/call-events.ts';
+import { type CallLimits, defaultCallLimits } from '../../src/calls/call-setup.ts';
+import {
+  type AcceptedCall,
+  type AmdEvent,
+  type AmdEventName,
+  type CallId,
+  type DialoutRequest,
+  defaultAmdTimers,
+} from '../../src/calls/call-types.ts';
+import type {
+  CallLedger,
+  EventPublisher,
+  LegFailure,
+  LegObserver,
+  MediaObserver,
+  PlaceRequest,
+  StoredLeg,
+} from '../../src/calls/ports.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+
+export const epoch = Date.parse('2026-01-01T00:00:00.000Z');
+
+export const storedLeg: StoredLeg = {
+  engine: '127.0.0.1:9022',
+  sipCallId: 'sip-call-id',
+  transactionId: 'transaction-1',
+  requestUri: 'sip:15550100@127.0.0.1',
+};
+
+export function acceptedCall(request: Partial<DialoutRequest> = {}): AcceptedCall {
+  return {
+    callId: 'call-11111111-1111-4111-8111-111111111111' as CallId,
+    sid: 'sid-1',
+    conversationId: '22222222-2222-4222-8222-222222222222',
+    botId: 'bot-1',
+    accountId: 'account-1',
+    appId: 'app-1',
+    acceptedAt: new Date(epoch),
+    request: {
+      target: { kind: 'tel', number: '15550100' },
+      caller: '15550199',
+      notifyUrl: 'http://127.0.0.1:1/notify',
+      ringTimeoutMs: 60_000,
+      trunk: 'sandbox',
+      metadata: { campaign: 'spring' },
+      machineDetection: 'detect',
+      amd: { timers: defaultAmdTimers },
+      ...request,
+    },
+  };
+}
+
+export type ScriptOptions = {
+  readonly request?: Partial<DialoutRequest>;
+  readonly limits?: Partial<CallLimits>;
+  /** What SQL does with the answer; stays pending unless given. */
+  readonly recordAnswer?: () => Promise<void>;
+  readonly claimEnd?: () => Promise<boolean>;
+  readonly publish?: (event: CallEvent) => Promise<void>;
+  readonly noMedia?: boolean;
+  readonly unusableAnswer?: boolean;
+};
+
+/** Plays one call. `now` follows the simulated clock. */
+export function scriptCall(options: ScriptOptions = {}) {
+  const clock = new SimulatedClock();
+  const now = () => new Date(epoch + clock.now());
+  const published: CallEvent[] = [];
+  const claimed: { event: TerminalEvent; unpublished: readonly CallEvent[] }[] = [];
+  const log: string[] = [];
+  let leg: LegObserver | undefined;
+  let media: MediaObserver | undefined;
+  let placed: PlaceRequest | undefined;
+
+  const ledger: CallLedger = {
+    claimForDialing: () => Promise.resolve(undefined),
+    recordInvite: async () => void log.push('recordInvite'),
+    recordRinging: async () => void log.push('recordRinging'),
+    recordAnswer: async () => {
+      log.push('recordAnswer');
+      await options.recordAnswer?.();
+    },
+    claimEnd: async (_callId, event, unpublished) => {
+      claimed.push({ event, unpublished });
+      return (await options.claimEnd?.()) ?? true;
+    },
+    claimEndOfQueued: () => Promise.resolve(false),
+    markEndPublished: async () => void log.push('markEndPublished'),
+  };
+  const publisher: EventPublisher = {
+    publish: async (event) => {
+      published.push(event);
+      await options.publish?.(event);
+    },
+  };
+  const logic = createCallLogic(
+    {
+      ledger,
+      publisher,
+      clock: { now },
+      logger: silentLogger,
+      media: {
+        open: (_callId, observer) => {
+          media = observer;
+          if (options.noMedia === true) return Promise.resolve(undefined);
+          return Promise.resolve({
+            offerSdp: 'offer',
+            applyAnswer: (_sdp, phase) => {
+              log.push(`media ${phase}`);
+              return options.unusableAnswer !== true;
+            },
+            startDetection: () => log.push('startDetection'),
+            stopDetection: (reason) => log.push(`stopDetection ${reason}`),
+            answerReoffer: () => 'answer',
+            close: () => log.push('media closed'),
+          });
+        },
+      },
+      sip: {
+        place: (request, observer) => {
+          placed = request;
+          leg = observer;
+          return {
+            cancel: () => log.push('cancel'),
+            acknowledge: () => log.push('ack'),
+            hangUp: () => log.push('bye'),
+            released: Promise.resolve(),
+          };
+        },
+        endOrphan: () => Promise.resolve('gone'),
+      },
+    },
+    acceptedCall().callId,
+  );
+  const actor = createActor(logic, {
+    clock,
+    input: {
+      call: acceptedCall(options.request),
+      limits: { ...defaultCallLimits, ...options.limits },
+      clock: { now },
+    },
+  });
+  actor.start();
+
+  const present = <Value>(value: Value | undefined, what: string): Value => {
+    if (value === undefined) throw new Error(`${what} is not there yet`);
+    return value;
+  };
+  return {
+    actor,
+    log,
+    published,
+    claimed,
+    now,
+    placed: () => present(placed, 'the INVITE'),
+    leg: () => present(leg, 'the leg'),
+    media: () => present(media, 'the media session'),
+    /** Lets promises settle; nothing here waits on real time. */
+    settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
+    advance: (ms: number) => clock.increment(ms),
+    state: () => actor.getSnapshot().value,
+    types: () => published.map((event) => event.type),
+    async sent() {
+      await this.settle();
+      this.leg().onSent({ gateway: 'gw', leg: storedLeg, at: now() });
+    },
+    ring(status = 180, sdp?: string) {
+      const reason = status === 183 ? 'Session Progress' : 'Ringing';
+      this.leg().onProvisional({
+        status,
+        reason,
+        at: now(),
+        ...(sdp === undefined ? {} : { sdp }),
+      });
+    },
+    async answer() {
+      this.leg().onAnswered({ sdp: 'sdp', leg: { ...storedLeg, dialogId: 'dialog-1' }, at: now() });
+      await this.settle();
+    },
+    amd(event: AmdEventName, more: Partial<AmdEvent> = {}) {
+      this.media().onAmd({ event, reason: 'scripted', elapsedMs: 100, ...more });
+    },
+    fail(failure: Partial<LegFailure>) {
+      this.leg().onFailed({ at: now(), reason: 'Busy Here', kind: 'response', ...failure });
+    },
+    remoteBye() {
+      this.leg().onEnded({ at: now(), by: 'remote', reason: 'BYE' });
+    },
+    end: () => present(claimed[0], 'the end').event,
+  };
+}
