@@ -1,10 +1,10 @@
 // Ends a call wherever it is in its life: queued, ringing, answered.
 
-import type { CallControl } from '../api/services.ts';
 import { progressOfAccepted } from '../calls/call-facts.ts';
 import { endBeforeAnswer } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { CallControl } from '../calls/dialout-ports.ts';
 import type { Clock } from '../calls/ports.ts';
 import type { EndRecorder } from './end-recorder.ts';
 

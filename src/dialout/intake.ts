@@ -2,9 +2,9 @@
 // wakes one where that message was lost.
 
 import { randomUUID } from 'node:crypto';
-import type { DialoutAnswer, Intake, Submission, SubmitResult } from '../api/services.ts';
 import { queuedFact } from '../calls/call-facts.ts';
 import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { DialoutAnswer, Intake, Submission, SubmitResult } from '../calls/dialout-ports.ts';
 import type { Clock, EventPublisher } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 
