@@ -1,0 +1,214 @@
+// Runs sipp with one of our scenario files as the far end of a call: a SIP implementation that is none of ours. A run is
+// bounded in calls and in time, its logs live in a temporary folder, and nothing of it survives `stop`.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export type SippTransport = 'udp' | 'tcp';
+
+export type SippOptions = {
+  /** A file of test/fixtures/sipp, without its ending. */
+  readonly scenario: string;
+  /** UDP unless told otherwise. */
+  readonly transport?: SippTransport;
+  /** sipp exits by itself after so many calls; one unless told otherwise. */
+  readonly calls?: number;
+  /** The length of the scenario's pauses. */
+  readonly pauseMs?: number;
+  /** How long each awaited message may take; scenarios with `ontimeout` (load) hang up then. */
+  readonly hangUpAfterMs?: number;
+  /** Where the scenario's SDP says that its audio is; by default a port where sipp listens to nobody. */
+  readonly media?: { readonly host: string; readonly port: number };
+  /** What stands in the scenario for `[status]` and the like; sipp's own -key cannot make a start line. */
+  readonly keys?: Readonly<Record<string, string>>;
+  /** Place calls to this address instead of waiting for them. */
+  readonly callTo?: { readonly host: string; readonly port: number };
+  /** Keeping every message is for tests, not for load. */
+  readonly keepMessages?: boolean;
+  /** The whole run may take so long, then sipp exits with a failure. */
+  readonly timeoutMs?: number;
+};
+
+export type SippMessage = { readonly direction: 'sent' | 'received'; readonly text: string };
+
+export type SippExit = {
+  /** 0: every call went as the scenario says. `undefined`: it was stopped. */
+  readonly code: number | undefined;
+  /** What sipp complained about. */
+  readonly errors: string;
+};
+
+export type Sipp = AsyncDisposable & {
+  readonly host: string;
+  readonly port: number;
+  /** The URI to dial; over TCP it says so. */
+  uri(user?: string): string;
+  readonly exited: Promise<SippExit>;
+  /** Everything that sipp has sent and received; complete once it has exited. */
+  messages(): Promise<readonly SippMessage[]>;
+  /** Ends the process if need be and removes its files. Harmless when repeated. */
+  stop(): Promise<void>;
+};
+
+const HOST = '127.0.0.1';
+const SCENARIOS = new URL('../fixtures/sipp/', import.meta.url);
+const SCENARIO_FILE = 'scenario.xml';
+const DEFAULT_TIMEOUT_MS = 20_000;
+/** sipp has been told a port that was free a moment ago; another process may have been quicker. */
+const MAX_STARTS = 3;
+const START_DEADLINE_MS = 10_000;
+const POLL_MS = 5;
+
+export async function startSipp(options: SippOptions): Promise<Sipp> {
+  let errors = '';
+  for (let attempt = 0; attempt < MAX_STARTS; attempt += 1) {
+    const run = await launch(options);
+    if (await isListening(run, options)) return run.sipp;
+    await run.sipp.stop();
+    errors = (await run.sipp.exited).errors;
+  }
+  throw new Error(`sipp did not start with scenario ${options.scenario}: ${errors}`);
+}
+
+type Run = { readonly sipp: Sipp; readonly process: ChildProcess };
+
+async function launch(options: SippOptions): Promise<Run> {
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-sipp-'));
+  await writeFile(join(folder, SCENARIO_FILE), await readScenario(options));
+  const port = await freePort(options.transport ?? 'udp');
+  const child = spawn('sipp', commandLine(options, port), {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let printed = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    printed += chunk.toString('utf8');
+  });
+
+  let messages: readonly SippMessage[] | undefined;
+  const readMessages = async () => messages ?? parseMessages(await readLogs(folder, 'messages'));
+  const exited = waitForExit(child).then(async (code) => {
+    const errors = `${printed}${await readLogs(folder, 'errors')}`.trim();
+    messages = await readMessages();
+    await rm(folder, { recursive: true, force: true });
+    return { code, errors };
+  });
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  const suffix = options.transport === 'tcp' ? ';transport=tcp' : '';
+  const sipp: Sipp = {
+    host: HOST,
+    port,
+    uri: (user = 'callee') => `sip:${user}@${HOST}:${port}${suffix}`,
+    exited,
+    messages: readMessages,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+  return { sipp, process: child };
+}
+
+async function readScenario(options: SippOptions): Promise<string> {
+  const template = await readFile(new URL(`${options.scenario}.xml`, SCENARIOS), 'utf8');
+  return Object.entries(options.keys ?? {}).reduce(
+    (text, [key, value]) => text.replaceAll(`[${key}]`, value),
+    template,
+  );
+}
+
+function commandLine(options: SippOptions, port: number): string[] {
+  const { media, callTo, keepMessages = true } = options;
+  const timeoutS = Math.ceil((options.timeoutMs ?? DEFAULT_TIMEOUT_MS) / 1000);
+  return [
+    ...(callTo === undefined ? [] : [`${callTo.host}:${callTo.port}`]),
+    ...['-sf', SCENARIO_FILE],
+    ...['-t', options.transport === 'tcp' ? 't1' : 'u1', '-i', HOST, '-bind_local'],
+    ...['-p', String(port), '-nostdin', '-m', String(options.calls ?? 1)],
+    ...['-timeout', `${timeoutS}s`, '-timeout_error', '-trace_err'],
+    ...['-d', String(options.pauseMs ?? 100)],
+    ...(options.hangUpAfterMs === undefined
+      ? []
+      : ['-recv_timeout', String(options.hangUpAfterMs)]),
+    ...(media === undefined ? [] : ['-mi', media.host, '-mp', String(media.port)]),
+    ...(keepMessages ? ['-trace_msg'] : []),
+  ];
+}
+
+function waitForExit(child: ChildProcess): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    child.on('exit', (code) => resolve(code ?? undefined));
+    child.on('error', (cause) => {
+      reject(new Error('sipp cannot be started; is sip-tester installed?', { cause }));
+    });
+  });
+}
+
+/** A caller needs nobody to wait for it. A callee listens as soon as its port can no longer be bound. */
+async function isListening({ sipp, process }: Run, options: SippOptions): Promise<boolean> {
+  const deadline = performance.now() + START_DEADLINE_MS;
+  while (process.exitCode === null && performance.now() < deadline) {
+    if (process.pid === undefined) await sipp.exited;
+    if (options.callTo !== undefined) return true;
+    if (!(await isFree(options.transport ?? 'udp', sipp.port))) return process.exitCode === null;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  return false;
+}
+
+async function freePort(transport: SippTransport): Promise<number> {
+  const port = await bind(transport, 0);
+  if (port === undefined) throw new Error(`No free ${transport} port on ${HOST}.`);
+  return port;
+}
+
+async function isFree(transport: SippTransport, port: number): Promise<boolean> {
+  return (await bind(transport, port)) !== undefined;
+}
+
+/** Binds for a moment; `undefined` if somebody has the port. */
+async function bind(transport: SippTransport, port: number): Promise<number | undefined> {
+  const socket = transport === 'udp' ? createSocket('udp4') : createServer();
+  try {
+    const listening = once(socket, 'listening');
+    if ('bind' in socket) socket.bind({ port, address: HOST, exclusive: true });
+    else socket.listen({ port, host: HOST, exclusive: true });
+    await listening;
+    const address = socket.address();
+    return address !== null && typeof address === 'object' ? address.port : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    await new Promise<void>((resolve) => {
+      socket.once('close', () => resolve());
+      try {
+        socket.close();
+      } catch {
+        resolve();
+      }
+    });
+  }
+}
+
+async function readLogs(folder: string, kind: 'messages' | 'errors'): Promise<string> {
+  const names = await readdir(folder).catch(() => []);
+  const logs = names.filter((name) => name.endsWith(`_${kind}.log`)).sort();
+  const texts = await Promise.all(logs.map((name) => readFile(join(folder, name), 'utf8')));
+  return texts.join('');
+}
+
+/** sipp heads each message with a ruler and `UDP message sent (12 bytes):` or `UDP message received [12] bytes :`. */
+function parseMessages(log: string): SippMessage[] {
+  const heading = /^-{20,} .*\n(?:UDP|TCP) message (sent|received) .*\n\n/gm;
+  const marks = [...log.matchAll(heading)];
+  return marks.map((mark, index) => ({
+    direction: mark[1] === 'sent' ? 'sent' : 'received',
+    text: log.slice(mark.index + mark[0].length, marks[index + 1]?.index).replace(/\n$/, ''),
+  }));
+}
