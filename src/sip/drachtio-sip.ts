@@ -1,0 +1,206 @@
+// The SIP port over any number of drachtio servers. Calls are spread over those that are connected; a server that goes
+// away ends its legs within seconds, and what it left up at the far end is ended when it is back.
+
+import type {
+  CallLeg,
+  Clock,
+  LegObserver,
+  PlaceRequest,
+  SipPort,
+  StoredLeg,
+} from '../calls/ports.ts';
+import type { DrachtioServer } from '../config.ts';
+import type { Logger } from '../lib/logger.ts';
+import { EngineConnection } from './engine-connection.ts';
+import type { EngineLink } from './engine-link.ts';
+import { endOrphanOn, type OrphanResult } from './orphans.ts';
+import { OutboundLeg } from './outbound-leg.ts';
+import { createRouter } from './routing.ts';
+import { defaultSipLimits, type SipLimits } from './sip-limits.ts';
+import type { TrunkDirectory } from './trunks.ts';
+
+export type DrachtioSipOptions = {
+  readonly servers: readonly DrachtioServer[];
+  readonly trunks: TrunkDirectory;
+  /** CIDR networks that `sip:` targets may be dialled at without a trunk. */
+  readonly allowedNetworks: readonly string[];
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly limits?: Partial<SipLimits>;
+  /** Answer INVITE (480) and OPTIONS (200) from outside; off where other applications share the drachtio servers. */
+  readonly claimStrangers?: boolean;
+};
+
+export type DrachtioSip = SipPort &
+  AsyncDisposable & {
+    /** A call can be placed now. */
+    ready(): boolean;
+    /** Engines that are connected, host:port. */
+    connected(): readonly string[];
+    /** Legs whose transactions are still followed, those that their calls are done with included. */
+    liveLegs(): number;
+  };
+
+export function createDrachtioSip(options: DrachtioSipOptions): DrachtioSip {
+  return new DrachtioPool(options);
+}
+
+type Abandoned = { readonly leg: StoredLeg; readonly at: number };
+
+class DrachtioPool implements DrachtioSip {
+  readonly #limits: SipLimits;
+  readonly #options: DrachtioSipOptions;
+  readonly #router: ReturnType<typeof createRouter>;
+  readonly #connections: readonly EngineConnection[];
+  readonly #legs = new Set<OutboundLeg>();
+  readonly #waitingForLink = new Set<() => void>();
+  #abandoned: Abandoned[] = [];
+  #nextConnection = 0;
+  #isDisposed = false;
+
+  constructor(options: DrachtioSipOptions) {
+    this.#options = options;
+    this.#limits = { ...defaultSipLimits, ...options.limits };
+    this.#router = createRouter({
+      trunks: options.trunks,
+      allowedNetworks: options.allowedNetworks,
+      resolveTimeoutMs: this.#limits.resolveTimeoutMs,
+    });
+    this.#connections = options.servers.map(
+      (server) =>
+        new EngineConnection({
+          server,
+          limits: this.#limits,
+          logger: options.logger,
+          claimStrangers: options.claimStrangers ?? true,
+          onUp: (link) => this.#onUp(link),
+        }),
+    );
+  }
+
+  ready(): boolean {
+    return !this.#isDisposed && this.connected().length > 0;
+  }
+
+  connected(): readonly string[] {
+    return this.#connections.flatMap(({ engine, link }) => (link === undefined ? [] : [engine]));
+  }
+
+  liveLegs(): number {
+    return this.#legs.size;
+  }
+
+  place(request: PlaceRequest, observer: LegObserver): CallLeg {
+    const { clock, logger } = this.#options;
+    const leg = new OutboundLeg(request, observer, {
+      clock,
+      logger,
+      limits: this.#limits,
+      onAbandoned: (stored) => this.#keepAbandoned(stored),
+    });
+    this.#legs.add(leg);
+    void leg.released.then(() => this.#legs.delete(leg));
+    void this.#dial(leg, request);
+    return leg;
+  }
+
+  async endOrphan(orphan: StoredLeg): Promise<OrphanResult> {
+    const deadline = performance.now() + this.#limits.orphanTimeoutMs;
+    const link = await this.#linkFor(orphan.engine, this.#limits.orphanTimeoutMs / 2);
+    if (link === undefined) return 'unreachable';
+    const remainingMs = Math.max(1, deadline - performance.now());
+    return endOrphanOn(link, orphan, link.engine === orphan.engine, remainingMs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    const legs = [...this.#legs];
+    for (const leg of legs) leg.hangUp('gateway stopped');
+    if (legs.length > 0) {
+      let timer: NodeJS.Timeout | undefined;
+      const timeout = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, this.#limits.disposeTimeoutMs);
+      });
+      await Promise.race([Promise.all(legs.map((leg) => leg.released)), timeout]);
+      clearTimeout(timer);
+    }
+    for (const connection of this.#connections) connection.close();
+    for (const wake of [...this.#waitingForLink]) wake();
+  }
+
+  async #dial(leg: OutboundLeg, request: PlaceRequest): Promise<void> {
+    try {
+      const result = await this.#router.resolve(request);
+      const link = this.#isDisposed ? undefined : this.#pickLink();
+      if (!result.ok) leg.fail(result.reason);
+      else if (link === undefined) leg.fail('no SIP engine is connected');
+      else leg.start(link, result.route);
+    } catch (error) {
+      this.#options.logger.error(
+        { err: error, callId: request.callId },
+        'call could not be placed',
+      );
+      leg.fail('internal error');
+    }
+  }
+
+  /** Round robin over those that are connected. */
+  #pickLink(): EngineLink | undefined {
+    for (let tries = 0; tries < this.#connections.length; tries += 1) {
+      const connection = this.#connections[this.#nextConnection % this.#connections.length];
+      this.#nextConnection += 1;
+      if (connection?.link !== undefined) return connection.link;
+    }
+    return undefined;
+  }
+
+  /** The engine that placed the leg, waiting a little for it; else any. */
+  async #linkFor(engine: string, timeoutMs: number): Promise<EngineLink | undefined> {
+    const own = () => this.#connections.find((connection) => connection.engine === engine)?.link;
+    const isOurs = this.#connections.some((connection) => connection.engine === engine);
+    const found = () => own() ?? (isOurs ? undefined : this.#pickLink());
+    const deadline = performance.now() + timeoutMs;
+    while (!this.#isDisposed) {
+      const link = found();
+      if (link !== undefined) return link;
+      const remainingMs = deadline - performance.now();
+      if (remainingMs <= 0) break;
+      await this.#nextLink(remainingMs);
+    }
+    return this.#pickLink();
+  }
+
+  #nextLink(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#waitingForLink.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, timeoutMs);
+      this.#waitingForLink.add(done);
+    });
+  }
+
+  #onUp(link: EngineLink): void {
+    for (const wake of [...this.#waitingForLink]) wake();
+    const oldest = performance.now() - this.#limits.abandonedForMs;
+    const mine = this.#abandoned.filter(({ leg, at }) => leg.engine === link.engine && at > oldest);
+    this.#abandoned = this.#abandoned.filter(
+      ({ leg, at }) => leg.engine !== link.engine && at > oldest,
+    );
+    for (const { leg } of mine) {
+      void endOrphanOn(link, leg, true, this.#limits.orphanTimeoutMs).then((result) => {
+        this.#options.logger.info(
+          { engine: link.engine, result },
+          'leg of a lost connection ended',
+        );
+      });
+    }
+  }
+
+  #keepAbandoned(leg: StoredLeg): void {
+    if (this.#isDisposed || this.#abandoned.length >= this.#limits.abandonedLegs) return;
+    this.#abandoned.push({ leg, at: performance.now() });
+  }
+}

@@ -1,0 +1,91 @@
+// The INVITE as it is handed to the engine, with the digest credentials for srf to use when it is challenged.
+
+import type { Route } from './routing.ts';
+import { maxFrameBytes } from './sip-limits.ts';
+import type { DigestFunction, RequestOptions } from './srf-types.ts';
+
+// One for the challenge and one for a nonce that went stale meanwhile. Srf by itself would go on for as long as a
+// gateway puts a provisional between its challenges.
+const maxChallenges = 2;
+
+/** What srf adds around an Authorization header's quoted values: names, cnonce, response, nc. */
+const digestOverheadBytes = 300;
+
+/** Framing around the message: length, message id, transaction and dialog id, separators. */
+const frameOverheadBytes = 120;
+
+export function inviteOptions(
+  route: Route,
+  offerSdp: string,
+  onChallengeRefused: (reason: 'too-large' | 'too-many') => void,
+): RequestOptions {
+  const options: RequestOptions = {
+    method: 'INVITE',
+    uri: route.requestUri,
+    headers: {
+      ...route.headers,
+      From: route.from,
+      To: route.to,
+      Allow: 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK',
+      'Content-Type': 'application/sdp',
+    },
+    body: offerSdp,
+    ...(route.nextHop !== undefined && { proxy: route.nextHop }),
+  };
+  if (route.credentials !== undefined) {
+    const bytes = requestFrameBytes(options);
+    options.auth = answerChallenges(route, bytes, onChallengeRefused);
+    keepNextHopUsable(options);
+  }
+  return options;
+}
+
+/** Upper bound of the control frame's size; srf would only find out by losing the connection. */
+export function requestFrameBytes(options: RequestOptions): number {
+  const headers = Object.entries(options.headers ?? {}).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  const text = [options.method, options.uri, options.proxy, ...headers, options.body].join('');
+  return (
+    Buffer.byteLength(text) + Buffer.byteLength(options.stackDialogId ?? '') + frameOverheadBytes
+  );
+}
+
+function answerChallenges(
+  route: Route,
+  inviteBytes: number,
+  onRefused: (reason: 'too-large' | 'too-many') => void,
+): DigestFunction {
+  let challenges = 0;
+  return (_request, response, callback) => {
+    challenges += 1;
+    const name = response.status === 407 ? 'Proxy-Authenticate' : 'WWW-Authenticate';
+    const challengeBytes = Buffer.byteLength(response.get(name) ?? '');
+    const uriBytes = Buffer.byteLength(route.requestUri);
+    const bytes = inviteBytes + challengeBytes + uriBytes + digestOverheadBytes;
+    const { credentials } = route;
+    if (credentials === undefined || challenges > maxChallenges) {
+      onRefused('too-many');
+      callback(new Error('challenged too often'));
+    } else if (bytes > maxFrameBytes) {
+      onRefused('too-large');
+      callback(new Error('challenge too large'));
+    } else callback(null, credentials.username, credentials.password);
+  };
+}
+
+/** Srf sends the retry to the address that challenged, and writes an IPv6 address there without its brackets. */
+function keepNextHopUsable(options: RequestOptions): void {
+  let nextHop = options.proxy;
+  Object.defineProperty(options, 'proxy', {
+    enumerable: true,
+    get: () => nextHop,
+    set: (uri: string) => {
+      nextHop = uri.replace(
+        /^(sips?:)([0-9a-f]*:[0-9a-f:.]+):(\d+)(;|$)/i,
+        (_match, scheme: string, address: string, port: string, end: string) =>
+          `${scheme}[${address}]:${port}${end}`,
+      );
+    },
+  });
+}

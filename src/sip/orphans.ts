@@ -1,0 +1,108 @@
+// Ends a leg that this process knows only from what was stored: by the engine's own ids where the engine still has them,
+// else by a BYE that is built anew from the dialog's state.
+
+import type { StoredLeg } from '../calls/ports.ts';
+import type { EngineLink } from './engine-link.ts';
+import type { RequestOptions } from './srf-types.ts';
+import { type TransactionResult, transact } from './transaction.ts';
+
+export type OrphanResult = 'ended' | 'gone' | 'unreachable';
+
+// The engine numbers what it sends by itself in the dialog (session refreshes) without telling us; a gap is allowed
+// (RFC 3261, 12.2.1.1: strictly increasing), being behind is not.
+const cseqGap = 1_000;
+
+/** @param isSameEngine the link goes to the engine that placed the leg, so its ids may mean something there. */
+export async function endOrphanOn(
+  link: EngineLink,
+  orphan: StoredLeg,
+  isSameEngine: boolean,
+  timeoutMs: number,
+): Promise<OrphanResult> {
+  const deadline = performance.now() + timeoutMs;
+  const remainingMs = () => Math.max(1, deadline - performance.now());
+  if (isSameEngine) {
+    const result = await endById(link, orphan, remainingMs);
+    if (result !== undefined) return result;
+  }
+  const bye = rebuiltBye(orphan);
+  if (bye === undefined) return 'gone';
+  return (
+    ofBye(await transact(link, bye, { until: 'answered', timeoutMs: remainingMs() })) ?? 'gone'
+  );
+}
+
+/** Undefined: the engine does not know the leg. */
+async function endById(
+  link: EngineLink,
+  orphan: StoredLeg,
+  remainingMs: () => number,
+): Promise<OrphanResult | undefined> {
+  if (orphan.dialogId === undefined) {
+    const cancelled = await transact(
+      link,
+      { method: 'CANCEL', uri: orphan.requestUri, stackTxnId: orphan.transactionId },
+      { until: 'sent', timeoutMs: remainingMs() },
+    );
+    if (cancelled.kind === 'response') return 'ended';
+    if (cancelled.kind !== 'refused') return 'unreachable';
+  }
+  // The 200 may have come just before the process died: then the dialog goes by the name that drachtio gives it.
+  const dialogId = orphan.dialogId ?? dialogIdOf(orphan);
+  if (dialogId === undefined) return 'gone';
+  // Stored before the ACK: whether that left is not known, and a second one does no harm (RFC 3261, 17.1.1.3).
+  await transact(
+    link,
+    { method: 'ACK', uri: orphan.requestUri, stackDialogId: dialogId },
+    { until: 'sent', timeoutMs: remainingMs() },
+  );
+  return ofBye(
+    await transact(
+      link,
+      { method: 'BYE', stackDialogId: dialogId },
+      { until: 'answered', timeoutMs: remainingMs() },
+    ),
+  );
+}
+
+function dialogIdOf(leg: StoredLeg): string | undefined {
+  return leg.localTag === undefined ? undefined : `${leg.sipCallId};from-tag=${leg.localTag}`;
+}
+
+/** Undefined: the engine refused to send it, for it does not know the dialog. */
+function ofBye(result: TransactionResult): OrphanResult | undefined {
+  switch (result.kind) {
+    case 'response':
+      // 481: the far end has forgotten it. 408 and 503 are the stack's: nobody answered.
+      if (result.status === 481) return 'gone';
+      return result.status === 408 || result.status === 503 ? 'unreachable' : 'ended';
+    case 'refused':
+      return undefined;
+    case 'timeout':
+    case 'lost':
+      return 'unreachable';
+  }
+}
+
+/**
+ * A BYE outside of any dialog that the engine knows. Engines take no Route header from us, so only the first hop of a
+ * route set can be given, as the address to send to; a proxy that record-routed passes it on by the request URI.
+ */
+export function rebuiltBye(leg: StoredLeg): RequestOptions | undefined {
+  const { localTag, remoteTag, localUri, remoteUri, inviteCseq } = leg;
+  if (localTag === undefined || remoteTag === undefined || inviteCseq === undefined)
+    return undefined;
+  if (localUri === undefined || remoteUri === undefined) return undefined;
+  const firstHop = leg.routeSet?.[0];
+  return {
+    method: 'BYE',
+    uri: leg.remoteTarget ?? leg.requestUri,
+    headers: {
+      From: `<${localUri}>;tag=${localTag}`,
+      To: `<${remoteUri}>;tag=${remoteTag}`,
+      'Call-ID': leg.sipCallId,
+      CSeq: `${inviteCseq + cseqGap} BYE`,
+    },
+    ...(firstHop !== undefined && { proxy: firstHop }),
+  };
+}

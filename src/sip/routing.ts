@@ -1,0 +1,198 @@
+// Where a target goes: through a trunk's gateway, or directly to the host of a `sip:` target, which must then lie in the
+// allowed networks. Asked twice: at the API's edge, so that a bad request is a 400, and again when it is dialled, where a
+// host name is resolved and only the address that was checked is connected to.
+
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { RoutePlanner } from '../api/services.ts';
+import type { DialTarget } from '../calls/call-types.ts';
+import type { Gateway, Trunk, TrunkDirectory } from './trunks.ts';
+
+type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
+
+/** Everything that an INVITE needs to know of its way. */
+export type Route = {
+  readonly requestUri: string;
+  /** SIP URI of where to send it, when that is not the host of the request URI. */
+  readonly nextHop?: string;
+  readonly from: string;
+  readonly to: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly credentials?: { readonly username: string; readonly password: string };
+  /** For people and metrics: host:port. */
+  readonly gateway: string;
+};
+
+export type RouteResult =
+  | { readonly ok: true; readonly route: Route }
+  | { readonly ok: false; readonly reason: string };
+
+export type RouteRequest = {
+  readonly target: DialTarget;
+  readonly trunk?: string;
+  readonly caller: string;
+};
+
+export type ResolveHost = (host: string) => Promise<readonly string[]>;
+
+export type Router = RoutePlanner & {
+  resolve(request: RouteRequest): Promise<RouteResult>;
+};
+
+export function createRouter(options: {
+  readonly trunks: TrunkDirectory;
+  readonly allowedNetworks: readonly string[];
+  readonly resolveTimeoutMs?: number;
+  readonly resolveHost?: ResolveHost;
+}): Router {
+  const { trunks } = options;
+  const networks = options.allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
+  const lookUp = options.resolveHost ?? addressesOf;
+  const resolveHost = (host: string) => within(lookUp(host), options.resolveTimeoutMs ?? 5_000);
+
+  const trunkFor = (name: string | undefined) =>
+    name === undefined ? trunks.default : trunks.get(name);
+
+  const plan: Router['plan'] = (target, trunkName) => {
+    if (trunkName === undefined && target.kind === 'sip') return planDirect(target.host, networks);
+    const trunk = trunkFor(trunkName);
+    if (trunk !== undefined) return { ok: true, trunk: trunk.name };
+    const message =
+      trunkName === undefined ? 'no trunk is configured' : `there is no trunk named ${trunkName}`;
+    return { ok: false, field: 'trunk', message };
+  };
+
+  const resolve: Router['resolve'] = async ({ target, trunk: trunkName, caller }) => {
+    if (trunkName === undefined && target.kind === 'sip') return resolveDirect(target, caller);
+    const trunk = trunkFor(trunkName);
+    return trunk === undefined
+      ? { ok: false, reason: 'no such trunk' }
+      : { ok: true, route: routeThrough(trunk, target, caller) };
+  };
+
+  const resolveDirect = async (target: SipTarget, caller: string): Promise<RouteResult> => {
+    if (networks.length === 0) return { ok: false, reason: notAllowed };
+    const isLiteral = isIP(target.host) !== 0;
+    const addresses = isLiteral ? [target.host] : await resolveHost(target.host);
+    if (addresses === undefined) return { ok: false, reason: 'the host does not resolve' };
+    // Only the address that was checked is used: a name may resolve to another one the next time it is asked.
+    const address = addresses.find((candidate) => isAllowed(candidate, networks));
+    return address === undefined
+      ? { ok: false, reason: notAllowed }
+      : { ok: true, route: routeTo(target, address, caller) };
+  };
+
+  return { plan, resolve };
+}
+
+const notAllowed = 'the host is not in the allowed networks';
+
+/** A host name is resolved when it is dialled; here it passes if any address could. */
+function planDirect(host: string, networks: readonly Network[]): ReturnType<RoutePlanner['plan']> {
+  const mayPass = isIP(host) === 0 ? networks.length > 0 : isAllowed(host, networks);
+  if (mayPass) return { ok: true };
+  const message = `${host} is not in SIP_ALLOWED_NETWORKS; name a trunk to carry the call`;
+  return { ok: false, field: 'target', message };
+}
+
+function routeThrough(trunk: Trunk, target: DialTarget, caller: string): Route {
+  const [gateway] = trunk.gateways;
+  const gatewayUri = `sip:${authority(gateway)}${transportParameter(gateway)}`;
+  const shared = {
+    from: `<sip:${userPart(caller)}@${trunk.fromDomain === undefined ? 'localhost' : bracketed(trunk.fromDomain)}>`,
+    headers: trunk.headers,
+    ...(trunk.auth !== undefined && { credentials: trunk.auth }),
+    gateway: authority({ ...gateway, port: gateway.port ?? defaultPort(gateway) }),
+  };
+  if (target.kind === 'sip') {
+    const uri = `sip:${userPart(target.user)}@${authority(target)}`;
+    return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop: gatewayUri };
+  }
+  const user = trunk.numberPrefix + formatNumber(target.number, trunk.numberFormat);
+  const uri = `sip:${userPart(user)}@${authority(gateway)}`;
+  return { ...shared, requestUri: `${uri}${transportParameter(gateway)}`, to: `<${uri}>` };
+}
+
+function routeTo(target: SipTarget, address: string, caller: string): Route {
+  const uri = `sip:${userPart(target.user)}@${authority(target)}`;
+  const port = target.port ?? 5060;
+  return {
+    requestUri: uri,
+    to: `<${uri}>`,
+    // `@localhost` is the engine's word for its own address.
+    from: `<sip:${userPart(caller)}@localhost>`,
+    headers: {},
+    gateway: authority({ host: address, port }),
+    ...(address !== target.host && { nextHop: `sip:${authority({ host: address, port })}` }),
+  };
+}
+
+function formatNumber(digits: string, format: Trunk['numberFormat']): string {
+  switch (format) {
+    case 'e164':
+      return `+${digits}`;
+    case 'digits':
+      return digits;
+    case 'double-zero':
+      return `00${digits}`;
+  }
+}
+
+/** What may not stand in the user part of a SIP URI is escaped (RFC 3261, section 25.1), CR and LF above all. */
+function userPart(text: string): string {
+  return text.replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-_.!~*'()&=+$,;?/%]/gu, (character) =>
+    encodeURIComponent(character).replace(
+      /^[^%]$/,
+      (plain) => `%${plain.charCodeAt(0).toString(16)}`,
+    ),
+  );
+}
+
+function authority(place: { readonly host: string; readonly port?: number }): string {
+  return `${bracketed(place.host)}${place.port === undefined ? '' : `:${place.port}`}`;
+}
+
+function bracketed(host: string): string {
+  return isIP(host) === 6 ? `[${host}]` : host;
+}
+
+function transportParameter(gateway: Gateway): string {
+  return gateway.transport === 'udp' ? '' : `;transport=${gateway.transport}`;
+}
+
+function defaultPort(gateway: Gateway): number {
+  return gateway.transport === 'tls' ? 5061 : 5060;
+}
+
+type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+function isAllowed(address: string, networks: readonly Network[]): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  // `::ffff:10.0.0.1` is the host 10.0.0.1.
+  const parsed = ipaddr.process(address);
+  return networks.some(
+    ([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits),
+  );
+}
+
+async function addressesOf(host: string): Promise<readonly string[]> {
+  const found = await lookup(host, { all: true });
+  return found.map((entry) => entry.address);
+}
+
+/** Undefined after the time-out, or when it fails. */
+async function within<Value>(
+  promise: Promise<Value>,
+  timeoutMs: number,
+): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), timeoutMs);
+  });
+  try {
+    return await Promise.race([promise.catch(() => undefined), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

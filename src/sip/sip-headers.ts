@@ -1,0 +1,77 @@
+// Small readers of SIP header values (RFC 3261, section 25). Input comes from the network: what cannot be read is
+// undefined, and nothing throws.
+
+import type { SipMessage } from './srf-types.ts';
+
+/** URI of a name-addr or addr-spec: of From, To, Contact, Route. */
+export function uriOf(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const open = indexOutsideQuotes(header, '<');
+  if (open >= 0) {
+    const close = header.indexOf('>', open);
+    return close > open + 1 ? header.slice(open + 1, close).trim() : undefined;
+  }
+  // Without angle brackets, parameters belong to the header and not to the URI (section 20.10).
+  const uri = header.split(';', 1)[0]?.trim();
+  return uri === undefined || uri === '' ? undefined : uri;
+}
+
+/** The tag parameter of From or To. */
+export function tagOf(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const open = indexOutsideQuotes(header, '<');
+  const parameters = open >= 0 ? header.slice(Math.max(header.indexOf('>', open), open)) : header;
+  return /;\s*tag\s*=\s*([^;\s,>]+)/i.exec(parameters)?.[1];
+}
+
+/** The values of a comma separated list of name-addrs, such as Record-Route. */
+export function addressList(header: string | undefined): readonly string[] {
+  if (header === undefined) return [];
+  const uris: string[] = [];
+  for (const match of header.matchAll(/(?:"(?:[^"\\]|\\.)*"|[^,<"])*<([^>]*)>[^,]*/g)) {
+    if (match[1] !== undefined && match[1] !== '') uris.push(match[1].trim());
+  }
+  return uris;
+}
+
+export function cseqNumber(header: string | undefined): number | undefined {
+  const digits = /^\s*(\d{1,10})\s/.exec(header ?? '')?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** What a Reason header says in words (RFC 3326), e.g. `ACK timeout`. */
+export function reasonText(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const text = /text\s*=\s*"((?:[^"\\]|\\.){1,200})"/i.exec(header)?.[1];
+  if (text !== undefined) return text;
+  const cause = /cause\s*=\s*(\d{1,4})/i.exec(header)?.[1];
+  const protocol = /^\s*([\w.]{1,20})/.exec(header)?.[1];
+  return cause !== undefined && protocol !== undefined ? `${protocol} ${cause}` : undefined;
+}
+
+export function sdpOf(message: SipMessage): string | undefined {
+  const type = message.get('Content-Type')?.toLowerCase() ?? '';
+  if (type.startsWith('multipart/')) {
+    const part = message.payload?.find((item) =>
+      item.type?.toLowerCase().startsWith('application/sdp'),
+    );
+    return nonEmpty(part?.content);
+  }
+  const isSdp = type.startsWith('application/sdp') || type === '';
+  return isSdp ? nonEmpty(message.body) : undefined;
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === undefined || text.trim() === '' ? undefined : text;
+}
+
+function indexOutsideQuotes(text: string, wanted: string): number {
+  let quoted = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (quoted && character === '\\') index += 1;
+    else if (character === '"') quoted = !quoted;
+    else if (!quoted && character === wanted) return index;
+  }
+  return -1;
+}

@@ -1,0 +1,53 @@
+// Bounds of everything that the SIP layer waits for or keeps. Drachtio-srf itself gives up nothing: a lost reply is a
+// promise that never settles, so each wait here has its own end.
+
+export type SipLimits = {
+  /** TCP connect and authentication of one control connection. */
+  readonly connectTimeoutMs: number;
+  readonly pingIntervalMs: number;
+  /** A pong that is missing this long: the engine is lost. Several intervals, so that one busy second does not kill calls. */
+  readonly pongTimeoutMs: number;
+  readonly reconnectMinMs: number;
+  readonly reconnectMaxMs: number;
+  /** The engine's OK to an INVITE. It answers in a millisecond; a missing answer means a lost frame. */
+  readonly confirmTimeoutMs: number;
+  /** From `onAnswered` to `acknowledge()`: storing the leg. The far end repeats its 200 for 32 s (RFC 3261, 13.3.1.4). */
+  readonly acknowledgeTimeoutMs: number;
+  /** Final response to a BYE: the engine makes up a 408 after 32 s (timer F). */
+  readonly byeTimeoutMs: number;
+  /** Final response to a cancelled INVITE: drachtio cancels by itself at 185 s and makes up a 408 32 s later at most. */
+  readonly followTimeoutMs: number;
+  /** Everything that `endOrphan` does for one leg. */
+  readonly orphanTimeoutMs: number;
+  /** Resolving a host name that a `sip:` target names. */
+  readonly resolveTimeoutMs: number;
+  /** How long disposal waits for BYEs and CANCELs to be answered. */
+  readonly disposeTimeoutMs: number;
+  /** Legs of a lost engine that are ended when it comes back; older ones the far end has given up by itself. */
+  readonly abandonedLegs: number;
+  readonly abandonedForMs: number;
+};
+
+export const defaultSipLimits: SipLimits = {
+  connectTimeoutMs: 5_000,
+  pingIntervalMs: 2_000,
+  pongTimeoutMs: 6_000,
+  reconnectMinMs: 100,
+  reconnectMaxMs: 5_000,
+  confirmTimeoutMs: 10_000,
+  acknowledgeTimeoutMs: 5_000,
+  byeTimeoutMs: 35_000,
+  followTimeoutMs: 220_000,
+  orphanTimeoutMs: 5_000,
+  resolveTimeoutMs: 5_000,
+  disposeTimeoutMs: 2_000,
+  abandonedLegs: 10_000,
+  abandonedForMs: 600_000,
+};
+
+/**
+ * Largest control frame that is ever sent. Drachtio-server appends reads of up to 8,192 bytes to a ring of 12,228 bytes
+ * and overwrites the oldest bytes when they do not fit; the connection then stalls for good, without a word. What
+ * can be left in the ring from a frame that is still incomplete must therefore stay below the difference.
+ */
+export const maxFrameBytes = 12_228 - 8_192;

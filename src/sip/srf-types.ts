@@ -1,0 +1,90 @@
+// The part of drachtio-srf that we use, typed as its source behaves (its own types leave most of this out).
+
+import type { Server, Socket } from 'node:net';
+
+export type SipMessage = {
+  get(name: string): string | undefined;
+  has(name: string): boolean;
+  readonly body?: string;
+  readonly payload?: readonly { readonly type?: string | null; readonly content?: string }[];
+};
+
+/** Called by srf for a 401/407; `callback(error)` hands the challenge to us as the final response. */
+export type DigestFunction = (
+  request: SentRequest,
+  response: ReceivedResponse,
+  callback: (error: Error | null, username?: string, password?: string) => void,
+) => void;
+
+export type RequestOptions = {
+  method: string;
+  uri?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  auth?: DigestFunction;
+  /** Where the request goes, when not to the host of the URI. */
+  proxy?: string;
+  stackTxnId?: string;
+  stackDialogId?: string;
+};
+
+/** Sends the ACK of a 2xx, or the PRACK of a reliable provisional. */
+export type AckFunction = (options?: { body?: string }) => void;
+
+export type SentRequest = SipMessage & {
+  readonly uri: string;
+  /** Changes when srf repeats the request with credentials. */
+  readonly stackTxnId: string;
+  on(event: 'response', listener: (response: ReceivedResponse, ack: AckFunction) => void): void;
+  /** UPDATE of the far end while the INVITE is pending. */
+  on(event: 'update', listener: (request: ReceivedRequest, response: Responder) => void): void;
+  /** The request was sent again with credentials; listeners of `response` are moved by srf, others are not. */
+  on(event: 'authenticate', listener: (request: SentRequest) => void): void;
+};
+
+export type ReceivedResponse = SipMessage & {
+  readonly status: number;
+  readonly reason: string;
+  /** Empty when the stack made the response up. */
+  readonly source_address: string;
+  readonly stackDialogId?: string;
+};
+
+export type ReceivedRequest = SipMessage & {
+  readonly method: string;
+  /** `application`: a BYE that the server sent by itself. */
+  readonly source: 'network' | 'application';
+  readonly stackDialogId?: string;
+};
+
+export type Responder = {
+  send(
+    status: number,
+    options?: { body?: string; headers?: Record<string, string> },
+    callback?: (error: unknown) => void,
+  ): void;
+};
+
+export type SrfClient = {
+  listen(options: { server: Server; secret: string }): void;
+  on(
+    event: 'connect',
+    listener: (error: Error | null, hostports?: string, version?: string) => void,
+  ): void;
+  on(event: 'error', listener: (error: Error) => void): void;
+  request(
+    socket: Socket,
+    uri: string,
+    options: RequestOptions,
+    callback: (error: Error | null, request?: SentRequest) => void,
+  ): void;
+  use(handler: (request: ReceivedRequest, response: Responder, next: () => void) => void): void;
+  invite(handler: (request: ReceivedRequest, response: Responder) => void): void;
+  options(handler: (request: ReceivedRequest, response: Responder) => void): void;
+  readonly app: {
+    readonly client: {
+      readonly wp: { send(socket: Socket, message: string): string };
+      readonly mapServer: Map<Socket, { pendingRequests: Map<string, (token: string[]) => void> }>;
+    };
+  };
+};
