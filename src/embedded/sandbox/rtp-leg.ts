@@ -1,0 +1,88 @@
+// A callee's RTP: one UDP socket, packets of 20 ms to the address of the offer, a count of what comes in.
+
+import { randomBytes, randomInt } from 'node:crypto';
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import {
+  createRtpHeader,
+  readRtp,
+  rtpHeaderBytes,
+  writeRtpHeader,
+} from '../../media/rtp-packet.ts';
+import type { AudioOffer } from './sdp-answer.ts';
+import { frameSamples } from './sounds.ts';
+
+export class RtpLeg {
+  packetsSent = 0;
+  packetsReceived = 0;
+  readonly #socket: Socket;
+  readonly #packet = new Uint8Array(rtpHeaderBytes + frameSamples);
+  readonly #ssrc = randomBytes(4).readUInt32BE();
+  #sequence = randomInt(0x1_0000);
+  #timestamp = randomBytes(4).readUInt32BE();
+  #remote: AudioOffer;
+  #talkSpurt = true;
+  #closed = false;
+
+  private constructor(socket: Socket, remote: AudioOffer) {
+    this.#socket = socket;
+    this.#remote = remote;
+    const header = createRtpHeader();
+    socket.on('message', (packet) => {
+      if (readRtp(packet, header)) this.packetsReceived += 1;
+    });
+    // ICMP port unreachable: the caller's socket is gone, the BYE is on its way.
+    socket.on('error', () => undefined);
+  }
+
+  /** @throws Error when no socket can be had. */
+  static async open(host: string, remote: AudioOffer): Promise<RtpLeg> {
+    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    socket.bind(0, host);
+    await once(socket, 'listening');
+    return new RtpLeg(socket, remote);
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  get remote(): AudioOffer {
+    return this.#remote;
+  }
+
+  /** From a re-INVITE: a new address, a new codec, hold or resume. */
+  redirect(remote: AudioOffer): void {
+    this.#remote = remote;
+  }
+
+  /** The next 20 ms. While the caller holds, time passes without packets. */
+  send(payload: Uint8Array): void {
+    if (this.#closed) return;
+    this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
+    const { direction, payloadType, port, host } = this.#remote;
+    if (direction === 'sendonly' || direction === 'inactive') {
+      this.#talkSpurt = true;
+      return;
+    }
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    writeRtpHeader(this.#packet, {
+      payloadType,
+      marker: this.#talkSpurt,
+      sequence: this.#sequence,
+      timestamp: this.#timestamp,
+      ssrc: this.#ssrc,
+    });
+    this.#talkSpurt = false;
+    this.#packet.set(payload, rtpHeaderBytes);
+    this.packetsSent += 1;
+    // A copy: the socket may send it after the next frame was written.
+    this.#socket.send(Buffer.from(this.#packet), port, host, () => undefined);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#socket.close();
+  }
+}

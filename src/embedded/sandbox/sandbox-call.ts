@@ -1,0 +1,205 @@
+// One call to the sandbox, from the INVITE to its end. Everything in it happens on ticks of the shared clock or on a SIP
+// message; there are no timers of its own.
+
+import { randomInt } from 'node:crypto';
+import type { Logger } from '../../lib/logger.ts';
+import type { Codec } from '../../media/g711.ts';
+import type { FrameClock } from './frame-clock.ts';
+import { RtpLeg } from './rtp-leg.ts';
+import type { SandboxBehaviour, SandboxNumber } from './sandbox-numbers.ts';
+import { type AudioOffer, readOffer, writeAnswer } from './sdp-answer.ts';
+import { frameMs, type SoundLibrary } from './sounds.ts';
+import type { CalleeDialog, CalleeRequest, CalleeResponse, SrfCallee } from './srf-callee.ts';
+
+/** What became of a call: for logs and tests. */
+export type SandboxCallSummary = {
+  readonly name: string;
+  readonly end:
+    | 'refused'
+    | 'cancelled'
+    | 'caller-hung-up'
+    | 'callee-hung-up'
+    | 'given-up'
+    | 'failed';
+  readonly codec?: Codec;
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+};
+
+export type SandboxCallDeps = {
+  readonly srf: SrfCallee;
+  readonly host: string;
+  readonly clock: FrameClock;
+  readonly sounds: SoundLibrary;
+  readonly logger: Logger;
+  readonly onEnded: (call: SandboxCall, summary: SandboxCallSummary) => void;
+};
+
+/** A call that neither side ends is ended here: a developer's forgotten call must not last for ever. */
+const longestCallMs = 600_000;
+
+type Phase =
+  | { readonly name: 'starting' }
+  | { readonly name: 'ringing'; readonly offer: AudioOffer }
+  /** The 200 was handed to the engine. */
+  | { readonly name: 'answering' }
+  | { readonly name: 'talking'; readonly dialog: CalleeDialog }
+  | { readonly name: 'ended' };
+
+export class SandboxCall {
+  readonly #deps: SandboxCallDeps;
+  readonly #row: SandboxNumber;
+  readonly #behaviour: SandboxBehaviour;
+  readonly #request: CalleeRequest;
+  readonly #response: CalleeResponse;
+  readonly #sessionId = randomInt(1, 2 ** 31);
+  #phase: Phase = { name: 'starting' };
+  #leg: RtpLeg | undefined;
+  #sdpVersion = 1;
+  /** Since the INVITE, and since the answer. */
+  #totalMs = 0;
+  #phaseMs = 0;
+
+  constructor(
+    row: SandboxNumber,
+    request: CalleeRequest,
+    response: CalleeResponse,
+    deps: SandboxCallDeps,
+  ) {
+    this.#row = row;
+    this.#behaviour = row.behaviour;
+    this.#request = request;
+    this.#response = response;
+    this.#deps = deps;
+  }
+
+  async start(): Promise<void> {
+    const { ringMs, next } = this.#behaviour;
+    this.#request.on('cancel', () => this.#end('cancelled'));
+    if (ringMs === 0 && next.do === 'refuse') return this.#refuse(next.sipStatus);
+    const offer = readOffer(this.#request.body ?? '');
+    // 488 Not Acceptable Here: no audio that we speak, or no offer at all.
+    if (offer === undefined) return this.#refuse(488);
+    const { host } = this.#deps;
+    this.#leg = await RtpLeg.open(host, offer);
+    if (this.#phase.name === 'ended') return this.#leg.close();
+    this.#phase = { name: 'ringing', offer };
+    if (this.#behaviour.earlyMedia === undefined) this.#response.send(180);
+    else this.#response.send(183, { body: this.#answerSdp(offer, this.#leg) });
+    this.#deps.clock.add(this);
+  }
+
+  tick(): void {
+    this.#totalMs += frameMs;
+    this.#phaseMs += frameMs;
+    switch (this.#phase.name) {
+      case 'ringing':
+        return this.#ring(this.#phase.offer);
+      case 'talking':
+        return this.#talk(this.#phase.dialog);
+      case 'starting':
+      case 'answering':
+      case 'ended':
+        return;
+    }
+  }
+
+  /** The sandbox closes. */
+  giveUp(): void {
+    if (this.#phase.name === 'talking') return this.#hangUp(this.#phase.dialog, 'given-up');
+    if (this.#phase.name === 'starting' || this.#phase.name === 'ringing') {
+      this.#response.send(480);
+    }
+    this.#end('given-up');
+  }
+
+  #ring(offer: AudioOffer): void {
+    const { earlyMedia, ringMs, next } = this.#behaviour;
+    if (this.#totalMs >= longestCallMs) return this.giveUp();
+    if (earlyMedia !== undefined) this.#play(earlyMedia);
+    if (this.#phaseMs < ringMs || next.do === 'ring-on') return;
+    if (next.do === 'refuse') return this.#refuse(next.sipStatus);
+    this.#phase = { name: 'answering' };
+    this.#answer(offer).catch((error: unknown) => {
+      this.#deps.logger.warn({ err: error, callee: this.#row.name }, 'sandbox call not answered');
+      this.#end('failed');
+    });
+  }
+
+  async #answer(offer: AudioOffer): Promise<void> {
+    if (this.#leg === undefined) return;
+    const { srf } = this.#deps;
+    const dialog = await srf.createUAS(this.#request, this.#response, {
+      localSdp: this.#answerSdp(offer, this.#leg),
+    });
+    // Cancelled or closed while the 200 was on its way.
+    if (this.#phase.name !== 'answering') return dialog.destroy({}, () => undefined);
+    this.#phase = { name: 'talking', dialog };
+    this.#phaseMs = 0;
+    dialog.on('destroy', () => this.#end('caller-hung-up'));
+    dialog.on('modify', (request, response) => this.#reoffer(request, response));
+    dialog.on('update', (request, response) => this.#reoffer(request, response));
+    dialog.on('info', (_request, response) => response.send(200));
+    dialog.on('options', (_request, response) => response.send(200));
+  }
+
+  #talk(dialog: CalleeDialog): void {
+    const { next } = this.#behaviour;
+    if (next.do !== 'answer') return;
+    this.#play(next.sound);
+    const { hangUpAfterMs } = next;
+    if (hangUpAfterMs !== undefined && this.#phaseMs >= hangUpAfterMs) {
+      return this.#hangUp(dialog, 'callee-hung-up');
+    }
+    if (this.#totalMs >= longestCallMs) this.giveUp();
+  }
+
+  #play(sound: Parameters<SoundLibrary['frame']>[0]): void {
+    if (this.#leg === undefined) return;
+    const index = this.#phaseMs / frameMs - 1;
+    this.#leg.send(this.#deps.sounds.frame(sound, index, this.#leg.remote.codec));
+  }
+
+  #reoffer(request: CalleeRequest, response: CalleeResponse): void {
+    // An UPDATE or a re-INVITE without SDP only refreshes the session.
+    if (request.body === undefined || request.body === '') {
+      return response.send(request.method === 'INVITE' ? 488 : 200);
+    }
+    const offer = readOffer(request.body);
+    if (offer === undefined || this.#leg === undefined) return response.send(488);
+    this.#leg.redirect(offer);
+    response.send(200, { body: this.#answerSdp(offer, this.#leg) });
+  }
+
+  #answerSdp(offer: AudioOffer, leg: RtpLeg): string {
+    const local = { host: this.#deps.host, port: leg.port, sessionId: this.#sessionId };
+    const sdp = writeAnswer(offer, local, this.#sdpVersion);
+    this.#sdpVersion += 1;
+    return sdp;
+  }
+
+  #refuse(sipStatus: number): void {
+    this.#response.send(sipStatus);
+    this.#end('refused');
+  }
+
+  #hangUp(dialog: CalleeDialog, end: 'callee-hung-up' | 'given-up'): void {
+    dialog.destroy({}, () => undefined);
+    this.#end(end);
+  }
+
+  #end(end: SandboxCallSummary['end']): void {
+    if (this.#phase.name === 'ended') return;
+    this.#phase = { name: 'ended' };
+    this.#deps.clock.remove(this);
+    const leg = this.#leg;
+    leg?.close();
+    this.#deps.onEnded(this, {
+      name: this.#row.name,
+      end,
+      ...(leg === undefined ? {} : { codec: leg.remote.codec }),
+      packetsSent: leg?.packetsSent ?? 0,
+      packetsReceived: leg?.packetsReceived ?? 0,
+    });
+  }
+}

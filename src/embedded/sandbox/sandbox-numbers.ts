@@ -1,0 +1,130 @@
+// The numbers of the sandbox carrier and what happens when one is dialled. One table: the README, the demo and the tests
+// read it too. Numbers are from the range that North America keeps for fiction (+1 NPA 555 0100 to 0199); the third digit
+// from the right says who is there: 0 people, 1 machines, 2 nobody, 3 refusals.
+
+import type { SoundName } from './sounds.ts';
+
+export type SandboxBehaviour = {
+  /** 180 is sent at once when this is above zero; then the rest follows. */
+  readonly ringMs: number;
+  /** Rings with 183 and this sound instead of 180. */
+  readonly earlyMedia?: SoundName;
+  readonly next:
+    | { readonly do: 'refuse'; readonly sipStatus: number }
+    | { readonly do: 'ring-on' }
+    /** Plays the sound, then is silent. Left out: stays until the caller hangs up. */
+    | { readonly do: 'answer'; readonly sound: SoundName; readonly hangUpAfterMs?: number };
+};
+
+export type SandboxNumber = {
+  /** E.164. */
+  readonly number: string;
+  /** May be dialled instead of the number, as the user part of a SIP URI. */
+  readonly name: string;
+  readonly description: string;
+  readonly behaviour: SandboxBehaviour;
+};
+
+export const sandboxNumbers = [
+  {
+    number: '+12025550100',
+    name: 'person',
+    description: 'rings 1 s, answers "Hello?", hears nobody and hangs up 8 s after answering',
+    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'hello', hangUpAfterMs: 8_000 } },
+  },
+  {
+    number: '+12025550101',
+    name: 'person-hangs-up',
+    description:
+      'rings 1 s, answers with her name (a real voice) and hangs up 2.5 s after answering',
+    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'name', hangUpAfterMs: 2_500 } },
+  },
+  {
+    number: '+12025550102',
+    name: 'person-stays',
+    description: 'rings 1 s, answers "Hello?" and waits in silence until you hang up',
+    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'hello' } },
+  },
+  {
+    number: '+12025550103',
+    name: 'person-after-ringback',
+    description:
+      'ringback in early media (183 with SDP) for 5 s, then answers "Hello?" and hangs up 8 s after answering',
+    behaviour: {
+      ringMs: 5_000,
+      earlyMedia: 'ringback',
+      next: { do: 'answer', sound: 'helloSecond', hangUpAfterMs: 8_000 },
+    },
+  },
+  {
+    number: '+12025550110',
+    name: 'voicemail',
+    description: 'rings 1 s, a greeting of 5 s, a beep; records for 4 s and hangs up',
+    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'voicemail', hangUpAfterMs: 10_500 } },
+  },
+  {
+    number: '+12025550111',
+    name: 'voicemail-no-beep',
+    description: 'rings 1 s, an announcement of 5 s without a beep; hangs up 5 s after it',
+    behaviour: {
+      ringMs: 1_000,
+      next: { do: 'answer', sound: 'announcement', hangUpAfterMs: 10_000 },
+    },
+  },
+  {
+    number: '+12025550112',
+    name: 'fax',
+    description: 'rings 1 s, a fax machine: 3 s of 2100 Hz; hangs up 10 s after answering',
+    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'fax', hangUpAfterMs: 10_000 } },
+  },
+  {
+    number: '+12025550120',
+    name: 'silence',
+    description: 'rings 1 s, answers and says nothing; hangs up after 30 s',
+    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'silence', hangUpAfterMs: 30_000 } },
+  },
+  {
+    number: '+12025550121',
+    name: 'no-answer',
+    description: 'rings for ever',
+    behaviour: { ringMs: 1_000, next: { do: 'ring-on' } },
+  },
+  {
+    number: '+12025550130',
+    name: 'busy',
+    description: '486 Busy Here',
+    behaviour: { ringMs: 0, next: { do: 'refuse', sipStatus: 486 } },
+  },
+  {
+    number: '+12025550131',
+    name: 'declined',
+    description: 'rings 1 s, then 603 Decline',
+    behaviour: { ringMs: 1_000, next: { do: 'refuse', sipStatus: 603 } },
+  },
+  {
+    number: '+12025550132',
+    name: 'unavailable',
+    description: '480 Temporarily Unavailable',
+    behaviour: { ringMs: 0, next: { do: 'refuse', sipStatus: 480 } },
+  },
+  {
+    number: '+12025550133',
+    name: 'carrier-down',
+    description: '503 Service Unavailable',
+    behaviour: { ringMs: 0, next: { do: 'refuse', sipStatus: 503 } },
+  },
+  {
+    number: '+12025550134',
+    name: 'invalid',
+    description: '404 Not Found, like every number that is not in this table',
+    behaviour: { ringMs: 0, next: { do: 'refuse', sipStatus: 404 } },
+  },
+] as const satisfies readonly SandboxNumber[];
+
+export type SandboxName = (typeof sandboxNumbers)[number]['name'];
+
+/** By the user part of the request URI: the number with or without `+`, or the name. */
+export function findSandboxNumber(user: string): SandboxNumber | undefined {
+  const wanted = user.replace(/^\+/, '');
+  return sandboxNumbers.find((row) => row.number === `+${wanted}` || row.name === wanted);
+}

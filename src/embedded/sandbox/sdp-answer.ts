@@ -1,0 +1,117 @@
+// The callee's side of offer/answer (RFC 3264): the first of the offer's codecs that is G.711, one audio stream.
+
+import { parse } from 'sdp-transform';
+import type { Codec } from '../../media/g711.ts';
+
+export type AudioOffer = {
+  readonly host: string;
+  readonly port: number;
+  readonly codec: Codec;
+  readonly payloadType: number;
+  readonly telephoneEventPayloadType?: number;
+  /** What the caller wants to do; held: neither. */
+  readonly direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
+  /** Kinds of all media lines in their order, and which one is ours: the answer needs as many. */
+  readonly lines: readonly { readonly kind: string; readonly protocol: string }[];
+  readonly line: number;
+};
+
+/** Of a hostile offer nobody has to answer more lines than this. */
+const maxMediaLines = 8;
+
+const staticPayloadTypes: Readonly<Record<string, Codec>> = { 0: 'PCMU', 8: 'PCMA' };
+
+/** Undefined when nothing in it can be answered. */
+export function readOffer(sdp: string): AudioOffer | undefined {
+  try {
+    return audioOffer(parse(sdp));
+  } catch {
+    return undefined;
+  }
+}
+
+type Session = ReturnType<typeof parse>;
+type Media = Session['media'][number];
+
+function audioOffer(session: Session): AudioOffer | undefined {
+  const { media } = session;
+  const line = media.findIndex(
+    ({ type, port, protocol }) => type === 'audio' && port > 0 && protocol === 'RTP/AVP',
+  );
+  const audio = media[line];
+  const host = audio?.connection?.ip ?? session.connection?.ip;
+  if (audio === undefined || host === undefined || media.length > maxMediaLines) return undefined;
+  const chosen = choosePayload(audio);
+  if (chosen === undefined) return undefined;
+  const telephoneEvent = audio.rtp.find(
+    ({ codec, rate }) => codec.toLowerCase() === 'telephone-event' && (rate ?? 8_000) === 8_000,
+  );
+  return {
+    host,
+    port: audio.port,
+    ...chosen,
+    ...(telephoneEvent === undefined ? {} : { telephoneEventPayloadType: telephoneEvent.payload }),
+    // RFC 2543's way to hold: an address of zeros.
+    direction:
+      host === '0.0.0.0' ? 'inactive' : (audio.direction ?? session.direction ?? 'sendrecv'),
+    lines: media.map(({ type, protocol }) => ({ kind: type, protocol })),
+    line,
+  };
+}
+
+function choosePayload(
+  audio: Media,
+): { readonly codec: Codec; readonly payloadType: number } | undefined {
+  for (const text of String(audio.payloads ?? '').split(' ')) {
+    const payloadType = Number(text);
+    const named = audio.rtp.find(({ payload }) => payload === payloadType);
+    const name = named?.codec.toUpperCase() ?? staticPayloadTypes[text];
+    if ((name === 'PCMU' || name === 'PCMA') && (named?.rate ?? 8_000) === 8_000) {
+      return { codec: name, payloadType };
+    }
+  }
+  return undefined;
+}
+
+const answerDirections = {
+  sendrecv: 'sendrecv',
+  sendonly: 'recvonly',
+  recvonly: 'sendonly',
+  inactive: 'inactive',
+} as const;
+
+/** `version` grows with every answer of the same call. */
+export function writeAnswer(
+  offer: AudioOffer,
+  local: { readonly host: string; readonly port: number; readonly sessionId: number },
+  version: number,
+): string {
+  const family = local.host.includes(':') ? 'IP6' : 'IP4';
+  const lines = [
+    'v=0',
+    `o=sandbox ${local.sessionId} ${version} IN ${family} ${local.host}`,
+    's=sandbox',
+    `c=IN ${family} ${local.host}`,
+    't=0 0',
+  ];
+  for (const [index, { kind, protocol }] of offer.lines.entries()) {
+    // Lines that are not taken are answered with port 0, in their place (RFC 3264 6).
+    if (index === offer.line) lines.push(...audioLines(offer, local.port));
+    else lines.push(`m=${kind} 0 ${protocol} 0`);
+  }
+  return `${lines.join('\r\n')}\r\n`;
+}
+
+function audioLines(offer: AudioOffer, port: number): string[] {
+  const event = offer.telephoneEventPayloadType;
+  const formats = event === undefined ? `${offer.payloadType}` : `${offer.payloadType} ${event}`;
+  return [
+    `m=audio ${port} RTP/AVP ${formats}`,
+    `a=rtpmap:${offer.payloadType} ${offer.codec}/8000`,
+    ...(event === undefined
+      ? []
+      : [`a=rtpmap:${event} telephone-event/8000`, `a=fmtp:${event} 0-16`]),
+    'a=ptime:20',
+    `a=${answerDirections[offer.direction]}`,
+  ];
+}

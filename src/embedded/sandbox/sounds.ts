@@ -1,0 +1,88 @@
+// What the sandbox's callees say: recordings and tones, as frames ready to be sent, coded once for each codec.
+
+import { type Codec, encode, silenceByte } from '../../media/g711.ts';
+import { joined, silence, tone } from './tones.ts';
+import { readMulawWav } from './wav-file.ts';
+
+export const frameMs = 20;
+export const frameSamples = 160;
+
+export const soundNames = [
+  'hello',
+  'helloSecond',
+  'name',
+  'voicemail',
+  'announcement',
+  'fax',
+  'silence',
+  'ringback',
+] as const;
+export type SoundName = (typeof soundNames)[number];
+
+export type Sound = {
+  readonly samples: Int16Array;
+  /** Starts again at its end; otherwise silence follows. */
+  readonly loops: boolean;
+};
+
+export type SoundLibrary = {
+  /** 20 ms of payload, from the sound's start on. */
+  frame(name: SoundName, index: number, codec: Codec): Uint8Array;
+};
+
+/** The same two steps up to the package root from `src/embedded/sandbox` and from `dist/embedded/sandbox`. */
+const audioFolder = new URL('../../../src/embedded/sandbox/audio/', import.meta.url);
+
+/** @throws Error when a recording is missing. */
+export function createSounds(): Readonly<Record<SoundName, Sound>> {
+  const recording = (name: string) => readMulawWav(new URL(`${name}.wav`, audioFolder));
+  const once = (...parts: Int16Array[]): Sound => ({ samples: joined(parts), loops: false });
+  // People need a moment from the button to the word.
+  const pickUp = silence(400);
+  return {
+    hello: once(pickUp, recording('person-hello')),
+    helloSecond: once(pickUp, recording('person-hello-second')),
+    name: once(pickUp, recording('person-name')),
+    voicemail: once(pickUp, recording('voicemail-greeting'), silence(400), tone([1_000], 500, -9)),
+    announcement: once(pickUp, recording('announcement')),
+    // T.30 CED: 2100 Hz for 2.6 to 4 s.
+    fax: once(pickUp, tone([2_100], 3_000, -10)),
+    silence: once(),
+    // North American ringback: 440 and 480 Hz, 2 s in 6.
+    ringback: { samples: joined([tone([440, 480], 2_000, -19), silence(4_000)]), loops: true },
+  };
+}
+
+export function createSoundLibrary(sounds = createSounds()): SoundLibrary {
+  const coded = new Map<string, Uint8Array>();
+  const quiet: Readonly<Record<Codec, Uint8Array>> = {
+    PCMU: new Uint8Array(frameSamples).fill(silenceByte.PCMU),
+    PCMA: new Uint8Array(frameSamples).fill(silenceByte.PCMA),
+  };
+
+  function codedSound(name: SoundName, codec: Codec): Uint8Array {
+    const key = `${name} ${codec}`;
+    let payload = coded.get(key);
+    if (payload === undefined) {
+      payload = encode(codec, wholeFrames(sounds[name].samples));
+      coded.set(key, payload);
+    }
+    return payload;
+  }
+
+  return {
+    frame(name, index, codec) {
+      const payload = codedSound(name, codec);
+      const frames = payload.length / frameSamples;
+      if (!sounds[name].loops && index >= frames) return quiet[codec];
+      const at = (index % frames) * frameSamples;
+      return payload.subarray(at, at + frameSamples);
+    },
+  };
+}
+
+function wholeFrames(samples: Int16Array): Int16Array {
+  const whole = new Int16Array(Math.ceil(samples.length / frameSamples) * frameSamples);
+  whole.set(samples);
+  return whole;
+}

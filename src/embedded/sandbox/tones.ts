@@ -1,0 +1,34 @@
+// Generated sounds, as samples: silence, sine waves, and their joining.
+
+export const sampleRateHz = 8_000;
+const samplesPerMs = sampleRateHz / 1_000;
+
+/** Rise and fall, so that a tone does not click. */
+const rampMs = 5;
+
+export function silence(ms: number): Int16Array {
+  return new Int16Array(ms * samplesPerMs);
+}
+
+/** Sine waves of equal level that sound together; `levelDbfs` is the peak of each. */
+export function tone(frequenciesHz: readonly number[], ms: number, levelDbfs: number): Int16Array {
+  const amplitude = 32_767 * 10 ** (levelDbfs / 20);
+  const count = ms * samplesPerMs;
+  const ramp = rampMs * samplesPerMs;
+  return Int16Array.from({ length: count }, (_, index) => {
+    const gain = Math.min(1, index / ramp, (count - 1 - index) / ramp);
+    let sum = 0;
+    for (const hz of frequenciesHz) sum += Math.sin((2 * Math.PI * hz * index) / sampleRateHz);
+    return Math.round(amplitude * gain * sum);
+  });
+}
+
+export function joined(parts: readonly Int16Array[]): Int16Array {
+  const whole = new Int16Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

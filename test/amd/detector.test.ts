@@ -1,0 +1,189 @@
+// What the detector states about audio whose truth is known, timers and evidence included.
+
+import { describe, expect, test } from 'vitest';
+import { createDetector } from '../../src/amd/detector.ts';
+import { frameSamples } from '../../src/amd/frame.ts';
+import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
+import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
+import { defaultSettings, listen, names } from './listen.ts';
+import { noise, seededRandom } from './made-up-audio.ts';
+
+const sounds = createSounds();
+const hello = sounds.hello.samples;
+const announcement = sounds.announcement.samples;
+const beep = tone([1_000], 400, -9);
+
+describe('a person', () => {
+  test('answers briefly and waits', () => {
+    const events = listen(hello);
+
+    expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
+    expect(events[0]).toMatchObject({ reason: 'short-greeting', words: 1 });
+    expect(events[1]).toMatchObject({ reason: 'human' });
+    expect((events[1]?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0)).toBe(3_000);
+  });
+
+  test('is corrected by a beep within three seconds', () => {
+    const events = listen(joined([hello, silence(1_500), beep]));
+
+    expect(names(events)).toEqual(['amd_human_detected', 'amd_tone_detected', 'amd_stopped']);
+    expect(events[1]).toMatchObject({ corrects: 'amd_human_detected', tone: { hz: 1_000 } });
+    expect(events[2]).toMatchObject({ reason: 'tone' });
+  });
+
+  test('may be as slow as the no-speech time-out allows', () => {
+    expect(names(listen(joined([silence(4_000), hello])))).toEqual([
+      'amd_human_detected',
+      'amd_stopped',
+    ]);
+  });
+});
+
+describe('a machine', () => {
+  test('talks on, stops, and nothing follows until the tone time-out', () => {
+    const events = listen(announcement);
+
+    expect(names(events)).toEqual([
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_stopped',
+    ]);
+    expect(events[0]).toMatchObject({ reason: 'long-greeting' });
+    expect(events[1]).toMatchObject({ reason: 'silence' });
+    expect(events[1]?.pauseMs).toBe(2_000);
+    expect(events[2]).toMatchObject({ reason: 'tone-timeout', elapsedMs: 20_000 });
+  });
+
+  test('ends its greeting with a beep', () => {
+    const events = listen(joined([announcement, silence(300), beep]));
+
+    expect(names(events)).toEqual([
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_tone_detected',
+      'amd_stopped',
+    ]);
+    expect(events[1]).toMatchObject({ reason: 'tone' });
+    expect(events[2]).toMatchObject({ tone: { hz: 1_000 }, elapsedMs: events[1]?.elapsedMs });
+  });
+
+  test('beeps long after its greeting', () => {
+    const events = listen(joined([announcement, silence(6_000), beep]));
+
+    expect(names(events)).toEqual([
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_tone_detected',
+      'amd_stopped',
+    ]);
+    expect(events[1]).toMatchObject({ reason: 'silence' });
+  });
+
+  test('a beep before any word is a machine without a greeting', () => {
+    expect(names(listen(joined([silence(1_000), beep])))).toEqual([
+      'amd_machine_detected',
+      'amd_tone_detected',
+      'amd_stopped',
+    ]);
+  });
+
+  test('a beep after the tone time-out is not stated', () => {
+    const timers = { ...defaultSettings.timers, toneTimeoutMs: 8_000 };
+    const events = listen(joined([announcement, announcement, beep]), { timers });
+
+    expect(names(events)).toEqual([
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_stopped',
+    ]);
+    expect(events[2]).toMatchObject({ reason: 'tone-timeout' });
+  });
+
+  test('that never stops speaking is left after 60 s', () => {
+    const events = listen(joined(Array.from({ length: 16 }, () => announcement)));
+
+    expect(names(events)).toEqual(['amd_machine_detected', 'amd_stopped']);
+    expect(events[1]).toMatchObject({ reason: 'greeting-timeout', elapsedMs: 60_000 });
+  });
+});
+
+describe('word threshold', () => {
+  test('is a strict rule: one word of a person is a machine at one', () => {
+    const events = listen(hello, { ...defaultSettings, thresholdWordCount: 1 });
+
+    expect(events[0]).toMatchObject({ event: 'amd_machine_detected', reason: 'word-count' });
+  });
+
+  test('lets a long greeting of fewer words be a person', () => {
+    const events = listen(announcement, { ...defaultSettings, thresholdWordCount: 100 });
+
+    expect(events[0]).toMatchObject({ event: 'amd_human_detected', reason: 'word-count' });
+  });
+});
+
+describe('nobody', () => {
+  test.each([
+    ['digital silence', silence(0)],
+    ['line noise', noise(seededRandom(1), 10_000, 60)],
+    ['ringback', joined([tone([440, 480], 2_000, -19), silence(4_000)])],
+    [
+      'busy tone',
+      joined(Array.from({ length: 8 }, () => joined([tone([480, 620], 500, -24), silence(500)]))),
+    ],
+    ['dial tone', tone([350, 440], 8_000, -19)],
+    ['European ringback', joined([silence(500), tone([425], 1_000, -15), silence(4_000)])],
+  ])('%s is no speech', (_, samples) => {
+    const events = listen(samples);
+
+    expect(names(events)).toEqual(['amd_no_speech_detected', 'amd_stopped']);
+    expect(events[0]?.elapsedMs).toBe(5_000);
+  });
+
+  test('no-speech time-out counts from the answer', () => {
+    const timers = { ...defaultSettings.timers, noSpeechTimeoutMs: 1_240 };
+
+    expect(listen(silence(0), { timers })[0]?.elapsedMs).toBe(1_240);
+  });
+
+  test('a speaker who is neither brief nor done runs into the decision time-out', () => {
+    const timers = { ...defaultSettings.timers, decisionTimeoutMs: 1_500 };
+    const events = listen(announcement, { timers });
+
+    expect(names(events)).toEqual(['amd_decision_timeout', 'amd_stopped']);
+    expect(events[0]).toMatchObject({ elapsedMs: 1_500, reason: 'undecided' });
+  });
+});
+
+describe('fax', () => {
+  test.each([
+    ['answering (CED)', joined([silence(500), tone([2_100], 3_000, -10)])],
+    ['calling (CNG)', joined([silence(500), tone([1_100], 500, -10), silence(3_000)])],
+  ])('%s is a machine without a beep', (_, samples) => {
+    const events = listen(samples);
+
+    expect(names(events)).toEqual(['amd_machine_detected', 'amd_stopped']);
+    expect(events[0]).toMatchObject({ reason: 'fax-tone' });
+  });
+});
+
+describe('the end of the call', () => {
+  test('is stated once with its reason, whatever was known', () => {
+    const detector = createDetector(defaultSettings);
+    detector.push(new Int16Array(frameSamples), false);
+
+    expect(detector.stop('call-ended')).toEqual([
+      { event: 'amd_stopped', reason: 'call-ended', elapsedMs: 20 },
+    ]);
+    expect(detector.done).toBe(true);
+    expect(detector.stop('call-ended')).toEqual([]);
+    expect(detector.push(new Int16Array(frameSamples), false)).toEqual([]);
+  });
+
+  test('lost frames pass time and say nothing', () => {
+    const detector = createDetector(defaultSettings);
+    const loud = new Int16Array(frameSamples).fill(20_000);
+    const events = Array.from({ length: 300 }, () => detector.push(loud, true)).flat();
+
+    expect(names(events)).toEqual(['amd_no_speech_detected', 'amd_stopped']);
+  });
+});
