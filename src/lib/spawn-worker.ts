@@ -4,9 +4,14 @@ import { Worker } from 'node:worker_threads';
 
 /** `url`: `new URL('./media-worker.ts', import.meta.url)`, written with the extension of the file that runs (see `siblingModule`). */
 export function spawnWorker(url: URL, workerData: unknown): Worker {
-  // Node 20 cannot read TypeScript; the built package never gets here with a .ts file.
-  const execArgv = url.pathname.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : [];
-  return new Worker(url, { workerData, execArgv });
+  if (!url.pathname.endsWith('.ts')) return new Worker(url, { workerData });
+  // Node 20 cannot read TypeScript, and its loader hooks do not reach a worker's own entry file: register tsx first.
+  const loader = import.meta.resolve('tsx/esm/api');
+  const bootstrap = `import(${JSON.stringify(loader)}).then(({ register }) => {
+    register();
+    return import(${JSON.stringify(url.href)});
+  });`;
+  return new Worker(bootstrap, { workerData, eval: true });
 }
 
 /** A module beside the caller: `.ts` where the caller runs as source, `.js` where it was built. */

@@ -1,0 +1,63 @@
+// One call's detector, fenced in: whatever it throws becomes `amd_error` and `amd_stopped`, and hurts no other call.
+
+import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
+import type { CreateDetector, Detector } from './detector-port.ts';
+
+const frameMs = 20;
+const failedReason = 'detector-failed';
+
+export class Detection {
+  readonly #tell: (events: readonly AmdEvent[]) => void;
+  #detector: Detector | undefined;
+  #frames = 0;
+
+  constructor(
+    create: CreateDetector,
+    settings: AmdSettings,
+    tell: (events: readonly AmdEvent[]) => void,
+  ) {
+    this.#tell = tell;
+    try {
+      this.#detector = create(settings);
+    } catch {
+      this.#fail();
+    }
+  }
+
+  get done(): boolean {
+    return this.#detector === undefined;
+  }
+
+  push(frame: Int16Array, lost: boolean): void {
+    this.#frames += 1;
+    this.#run((detector) => detector.push(frame, lost));
+  }
+
+  stop(reason: string): void {
+    this.#run((detector) => detector.stop(reason));
+    this.#detector = undefined;
+  }
+
+  #run(step: (detector: Detector) => readonly AmdEvent[]): void {
+    const detector = this.#detector;
+    if (detector === undefined) return;
+    let events: readonly AmdEvent[];
+    try {
+      events = step(detector);
+      if (detector.done) this.#detector = undefined;
+    } catch {
+      this.#fail();
+      return;
+    }
+    if (events.length > 0) this.#tell(events);
+  }
+
+  #fail(): void {
+    this.#detector = undefined;
+    const elapsedMs = this.#frames * frameMs;
+    this.#tell([
+      { event: 'amd_error', reason: failedReason, elapsedMs },
+      { event: 'amd_stopped', reason: failedReason, elapsedMs },
+    ]);
+  }
+}

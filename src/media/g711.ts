@@ -1,0 +1,58 @@
+// G.711 (ITU-T): A-law and µ-law bytes to 16-bit linear samples and back.
+
+export type Codec = 'PCMU' | 'PCMA';
+
+/** The byte that both laws' decoders turn into (almost) zero: what silence looks like on the wire. */
+export const silenceByte: Readonly<Record<Codec, number>> = { PCMU: 0xff, PCMA: 0xd5 };
+
+const mulawBias = 0x84;
+const mulawClip = 32_635;
+
+function decodeMulawByte(byte: number): number {
+  const inverted = ~byte & 0xff;
+  const exponent = (inverted >> 4) & 0x07;
+  const magnitude = ((((inverted & 0x0f) << 3) + mulawBias) << exponent) - mulawBias;
+  return (inverted & 0x80) === 0 ? magnitude : -magnitude;
+}
+
+function decodeAlawByte(byte: number): number {
+  const toggled = byte ^ 0x55;
+  const exponent = (toggled >> 4) & 0x07;
+  const mantissa = (toggled & 0x0f) << 4;
+  const magnitude = exponent === 0 ? mantissa + 8 : (mantissa + 0x108) << (exponent - 1);
+  // A-law's sign bit is set for positive samples.
+  return (toggled & 0x80) === 0 ? -magnitude : magnitude;
+}
+
+/** Linear sample of each of the 256 code words. */
+export const decodeTable: Readonly<Record<Codec, Int16Array>> = {
+  PCMU: Int16Array.from({ length: 256 }, (_, byte) => decodeMulawByte(byte)),
+  PCMA: Int16Array.from({ length: 256 }, (_, byte) => decodeAlawByte(byte)),
+};
+
+export function encodeMulaw(sample: number): number {
+  const sign = sample < 0 ? 0x80 : 0;
+  const magnitude = Math.min(Math.abs(sample), mulawClip) + mulawBias;
+  // The position of the highest bit, 7 to 14, is the segment.
+  const exponent = 24 - Math.clz32(magnitude);
+  const mantissa = (magnitude >> (exponent + 3)) & 0x0f;
+  return ~(sign | (exponent << 4) | mantissa) & 0xff;
+}
+
+export function encodeAlaw(sample: number): number {
+  const sign = sample < 0 ? 0 : 0x80;
+  // One's complement for negatives, as the reference code does: -1 and 0 fall into neighbouring steps.
+  const magnitude = Math.min(sample < 0 ? -sample - 1 : sample, 32_767);
+  const exponent = magnitude < 0x100 ? 0 : 24 - Math.clz32(magnitude);
+  const mantissa = exponent === 0 ? magnitude >> 4 : (magnitude >> (exponent + 3)) & 0x0f;
+  return (sign | (exponent << 4) | mantissa) ^ 0x55;
+}
+
+export function encode(codec: Codec, samples: Int16Array): Uint8Array {
+  const encodeSample = codec === 'PCMU' ? encodeMulaw : encodeAlaw;
+  const bytes = new Uint8Array(samples.length);
+  for (let index = 0; index < samples.length; index += 1) {
+    bytes[index] = encodeSample(samples[index] ?? 0);
+  }
+  return bytes;
+}

@@ -1,0 +1,63 @@
+// What the main thread and a media worker say to each other. A handful of messages per call, none per packet.
+
+import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
+import type { RemoteMedia } from './sdp.ts';
+
+export type MediaWorkerData = {
+  readonly host: string;
+  readonly portMin: number;
+  readonly portMax: number;
+  readonly portDrainMs: number;
+  readonly workerIndex: number;
+  readonly workerCount: number;
+  readonly startAfterPort?: number;
+  readonly inactivityTimeoutMs: number;
+  /** URL of a module that exports `createDetector`; left out: the one of src/amd. */
+  readonly detectorModule?: string;
+};
+
+/** `id` names the session among those of its worker. */
+export type ToMediaWorker =
+  | { readonly kind: 'open'; readonly id: number }
+  | {
+      readonly kind: 'remote';
+      readonly id: number;
+      readonly remote: RemoteMedia;
+      readonly phase: 'early' | 'answer';
+    }
+  | { readonly kind: 'detect'; readonly id: number; readonly settings: AmdSettings }
+  | { readonly kind: 'stop'; readonly id: number; readonly reason: string }
+  | { readonly kind: 'close'; readonly id: number }
+  | { readonly kind: 'statistics'; readonly request: number };
+
+export type FromMediaWorker =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'opened'; readonly id: number; readonly port: number }
+  | { readonly kind: 'refused'; readonly id: number; readonly reason: string }
+  | { readonly kind: 'amd'; readonly id: number; readonly events: readonly AmdEvent[] }
+  | {
+      readonly kind: 'dtmf';
+      readonly id: number;
+      readonly digit: string;
+      readonly durationMs: number;
+    }
+  | { readonly kind: 'inactive'; readonly id: number }
+  | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
+  | { readonly kind: 'closed'; readonly id: number }
+  | {
+      readonly kind: 'statistics';
+      readonly request: number;
+      readonly statistics: MediaStatistics;
+    };
+
+/** Of one worker, or the sum over all. Counters start with the worker. */
+export type MediaStatistics = {
+  readonly sessions: number;
+  readonly restingPorts: number;
+  readonly packetsReceived: number;
+  /** Not RTP, not the agreed payload, or from somebody else. */
+  readonly packetsDiscarded: number;
+  readonly packetsSent: number;
+  /** The latest that the playout clock ever was: what a worker with too much to do shows first. */
+  readonly maxLateMs: number;
+};

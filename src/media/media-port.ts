@@ -1,0 +1,123 @@
+// The calls' MediaPort: RTP sessions in worker threads. The main thread reads and writes SDP; a worker has the sockets,
+// the jitter buffers and the detectors.
+
+import { isIPv6 } from 'node:net';
+import type { MediaPort } from '../calls/ports.ts';
+import type { Logger } from '../lib/logger.ts';
+import { siblingModule } from '../lib/spawn-worker.ts';
+import type { MediaStatistics } from './media-messages.ts';
+import { createMediaSession } from './media-session.ts';
+import { MediaWorkerHandle } from './media-worker-handle.ts';
+
+/** Longer than packets of an ended call keep coming: a lost BYE is sent again for some seconds. */
+const defaultPortDrainMs = 5_000;
+
+export type MediaPortOptions = {
+  /** Address that the sockets are bound to: a literal. */
+  readonly host: string;
+  /** Address written into SDP: what the far end reaches us at. */
+  readonly publicHost: string;
+  readonly portMin: number;
+  readonly portMax: number;
+  readonly workers: number;
+  readonly inactivityTimeoutMs: number;
+  readonly logger: Logger;
+  /** How long a closed call's port rests before another call gets it. */
+  readonly portDrainMs?: number;
+  /** URL of another module that exports `createDetector`: for tests. */
+  readonly detectorModule?: string;
+};
+
+export type MediaGateway = MediaPort &
+  AsyncDisposable & {
+    /** True once every worker has started. */
+    ready(): Promise<boolean>;
+    statistics(): Promise<MediaStatistics>;
+  };
+
+/** @throws Error when the addresses cannot be offered to anybody. */
+export function createMediaPort(options: MediaPortOptions): MediaGateway {
+  const { host, publicHost, logger } = options;
+  if (publicHost === '0.0.0.0' || publicHost === '::') {
+    throw new Error(
+      `MEDIA_PUBLIC_HOST is needed: ${publicHost} is no address that a far end can send to`,
+    );
+  }
+  const workers = startWorkers(options);
+  const ipVersion = isIPv6(host) ? 6 : 4;
+  return {
+    async open(callId, observer) {
+      const worker = leastLoaded(workers);
+      const opened = await worker?.open(observer);
+      if (worker === undefined || opened === undefined) {
+        logger.warn({ callId }, 'no media session for the call');
+        return undefined;
+      }
+      return createMediaSession({ ...opened, worker, publicHost, ipVersion });
+    },
+    async ready() {
+      const started = await Promise.all(workers.map((worker) => worker.whenReady()));
+      return started.every(Boolean);
+    },
+    async statistics() {
+      return sum(await Promise.all(workers.map((worker) => worker.statistics())));
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
+  const { host, portMin, portMax, inactivityTimeoutMs, detectorModule, logger } = options;
+  const entryUrl = siblingModule('../media-worker', import.meta.url);
+  return Array.from(
+    { length: options.workers },
+    (_, workerIndex) =>
+      new MediaWorkerHandle(
+        entryUrl,
+        {
+          host,
+          portMin,
+          portMax,
+          portDrainMs: options.portDrainMs ?? defaultPortDrainMs,
+          workerIndex,
+          workerCount: options.workers,
+          inactivityTimeoutMs,
+          ...(detectorModule === undefined ? {} : { detectorModule }),
+        },
+        logger.child({ mediaWorker: workerIndex }),
+      ),
+  );
+}
+
+/** Ready ones first: while one is being started again the others take its calls. */
+function leastLoaded(workers: readonly MediaWorkerHandle[]): MediaWorkerHandle | undefined {
+  const ready = workers.filter((worker) => worker.ready);
+  const candidates = ready.length > 0 ? ready : workers;
+  return candidates.reduce<MediaWorkerHandle | undefined>(
+    (best, worker) => (best === undefined || worker.load < best.load ? worker : best),
+    undefined,
+  );
+}
+
+function sum(all: readonly (MediaStatistics | undefined)[]): MediaStatistics {
+  const total = {
+    sessions: 0,
+    restingPorts: 0,
+    packetsReceived: 0,
+    packetsDiscarded: 0,
+    packetsSent: 0,
+    maxLateMs: 0,
+  };
+  for (const one of all) {
+    if (one === undefined) continue;
+    total.sessions += one.sessions;
+    total.restingPorts += one.restingPorts;
+    total.packetsReceived += one.packetsReceived;
+    total.packetsDiscarded += one.packetsDiscarded;
+    total.packetsSent += one.packetsSent;
+    total.maxLateMs = Math.max(total.maxLateMs, one.maxLateMs);
+  }
+  return total;
+}

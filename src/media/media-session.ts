@@ -1,0 +1,65 @@
+// A call's media on the main thread: the offer and answers, and the way to the worker that has the sockets.
+
+import { randomBytes } from 'node:crypto';
+import type { AmdSettings } from '../calls/call-types.ts';
+import type { MediaSession } from '../calls/ports.ts';
+import type { MediaWorkerHandle } from './media-worker-handle.ts';
+import { answerOffer, buildOffer, type LocalMedia, readAnswer } from './sdp.ts';
+
+export type MediaSessionOptions = {
+  readonly id: number;
+  readonly worker: MediaWorkerHandle;
+  /** Written into the SDP. */
+  readonly publicHost: string;
+  readonly port: number;
+  /** Of the sockets: an address of the other kind cannot be reached. */
+  readonly ipVersion: 4 | 6;
+};
+
+export function createMediaSession(options: MediaSessionOptions): MediaSession {
+  const { id, worker, ipVersion } = options;
+  const local: LocalMedia = {
+    address: options.publicHost,
+    port: options.port,
+    // RFC 3264 5 wants it to fit 62 bits; 48 are unique enough and safe in every parser's integer.
+    sessionId: String(randomBytes(6).readUIntBE(0, 6)),
+  };
+  let version = 1;
+  const offerSdp = buildOffer(local, version);
+  let currentSdp = offerSdp;
+
+  const keepVersion = (build: (version: number) => string): string => {
+    // RFC 3264 8: the version grows by one when anything changed, and only then.
+    if (build(version) === currentSdp) return currentSdp;
+    version += 1;
+    currentSdp = build(version);
+    return currentSdp;
+  };
+
+  return {
+    offerSdp,
+    applyAnswer(sdp, phase) {
+      const remote = readAnswer(sdp, ipVersion);
+      if (remote === undefined) return false;
+      worker.setRemote({ kind: 'remote', id, remote, phase });
+      return true;
+    },
+    startDetection(settings: AmdSettings) {
+      worker.startDetection(id, settings);
+    },
+    stopDetection(reason) {
+      worker.stopDetection(id, reason);
+    },
+    answerReoffer(sdp) {
+      // A re-INVITE without SDP asks for our offer (RFC 3261 14.2).
+      if (sdp.trim() === '') return keepVersion((next) => buildOffer(local, next));
+      const answer = answerOffer(sdp, local, ipVersion);
+      if (answer === undefined) return undefined;
+      worker.setRemote({ kind: 'remote', id, remote: answer.remote, phase: 'answer' });
+      return keepVersion(answer.build);
+    },
+    close() {
+      worker.close(id);
+    },
+  };
+}

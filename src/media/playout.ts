@@ -1,0 +1,37 @@
+// The 20 ms clock of a worker. Sessions are spread over four phases, 5 ms apart, so that a thousand of them do not all
+// send in the same instant. Driven by a monotonic clock from outside: a late call makes up for every step it missed,
+// since the count of frames is the clock of detection.
+
+export const tickMs = 20;
+export const phases = 4;
+const stepMs = tickMs / phases;
+/** Three packets in a row fill a far end's jitter buffer again; more would only overflow it. */
+const maxTransmitLateMs = 60;
+/** 200 ms of steps in one go; then the sockets get their turn, however late the clock is. */
+const maxStepsAtOnce = 40;
+
+export class PlayoutClock {
+  readonly #startMs: number;
+  #steps = 0;
+
+  constructor(nowMs: number) {
+    this.#startMs = nowMs;
+  }
+
+  /** When the next step is due. */
+  get nextMs(): number {
+    return this.#startMs + (this.#steps + 1) * stepMs;
+  }
+
+  /** Runs the steps that are due, a bounded number of them. False: more are due. */
+  run(nowMs: number, step: (phase: number, transmit: boolean) => void): boolean {
+    for (let count = 0; count < maxStepsAtOnce; count += 1) {
+      const dueMs = this.nextMs;
+      if (dueMs > nowMs) return true;
+      const phase = this.#steps % phases;
+      this.#steps += 1;
+      step(phase, nowMs - dueMs <= maxTransmitLateMs);
+    }
+    return this.nextMs > nowMs;
+  }
+}

@@ -1,0 +1,114 @@
+// Symmetric RTP (RFC 4961) with latching (RFC 7362): media goes to the address in the SDP until packets show where the
+// far end really is, behind its NAT; after the first seconds that is locked, so that whoever finds the port by spraying
+// packets ("RTPBleed") can neither be heard nor divert the audio.
+
+import { sequenceDistance } from './rtp-packet.ts';
+
+/** 3 s from the first packet: NATs and media relays have settled, and a guesser has had little time. */
+const learningFrames = 150;
+/** 0.5 s without a packet: the source may have moved, and another one of the same standing may follow. */
+const silentFrames = 25;
+/** Two in a row with one SSRC: a single stray packet moves nothing. */
+const packetsToBelieve = 2;
+/** Packets of the candidate that may be lost in between. */
+const maxSequenceGap = 5;
+
+export class RemoteSource {
+  #signalledAddress = '';
+  #signalledPort = 0;
+  /** Where media is sent to and heard from. */
+  #address = '';
+  #port = 0;
+  #heard = false;
+  #framesSinceHeard = 0;
+  /** Undefined until the first packet since the last signalling. */
+  #learningFramesLeft: number | undefined;
+  #candidateAddress = '';
+  #candidatePort = 0;
+  #candidateSsrc = 0;
+  #candidateSequence = 0;
+  #candidatePackets = 0;
+
+  get address(): string {
+    return this.#address;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get locked(): boolean {
+    return this.#learningFramesLeft === 0;
+  }
+
+  /** An offer or answer named this address. Unlocks: the far end may have moved. */
+  signal(address: string, port: number): void {
+    const moved = address !== this.#signalledAddress || port !== this.#signalledPort;
+    this.#signalledAddress = address;
+    this.#signalledPort = port;
+    this.#learningFramesLeft = undefined;
+    this.#candidatePackets = 0;
+    // The same address again (hold, resume): what was learned about the NAT in front of it stays good until it is disproved.
+    if (!moved) return;
+    this.#address = address;
+    this.#port = port;
+    this.#heard = false;
+  }
+
+  /** Every 20 ms. */
+  tick(): void {
+    this.#framesSinceHeard += 1;
+    if (this.#learningFramesLeft !== undefined && this.#learningFramesLeft > 0) {
+      this.#learningFramesLeft -= 1;
+    }
+  }
+
+  /** Whether a well-formed packet from there is the far end's. May move to it. */
+  accept(address: string, port: number, ssrc: number, sequence: number): boolean {
+    if (port === this.#port && address === this.#address) {
+      this.#hear();
+      return true;
+    }
+    if (this.locked || !this.#mayMoveTo(address, port)) return false;
+    if (!this.#believes(address, port, ssrc, sequence)) return false;
+    this.#address = address;
+    this.#port = port;
+    this.#candidatePackets = 0;
+    this.#hear();
+    return true;
+  }
+
+  #hear(): void {
+    this.#heard = true;
+    this.#framesSinceHeard = 0;
+    this.#learningFramesLeft ??= learningFrames;
+  }
+
+  #mayMoveTo(address: string, port: number): boolean {
+    if (!this.#heard || this.#framesSinceHeard >= silentFrames) return true;
+    return this.#standing(address, port) > this.#standing(this.#address, this.#port);
+  }
+
+  /** The signalled address is best, its host with another port (a NAT's) next, a stranger last. */
+  #standing(address: string, port: number): number {
+    if (address !== this.#signalledAddress) return 0;
+    return port === this.#signalledPort ? 2 : 1;
+  }
+
+  #believes(address: string, port: number, ssrc: number, sequence: number): boolean {
+    const gap = sequenceDistance(sequence, this.#candidateSequence);
+    const continues =
+      this.#candidatePackets > 0 &&
+      address === this.#candidateAddress &&
+      port === this.#candidatePort &&
+      ssrc === this.#candidateSsrc &&
+      gap > 0 &&
+      gap <= maxSequenceGap;
+    this.#candidatePackets = continues ? this.#candidatePackets + 1 : 1;
+    this.#candidateAddress = address;
+    this.#candidatePort = port;
+    this.#candidateSsrc = ssrc;
+    this.#candidateSequence = sequence;
+    return this.#candidatePackets >= packetsToBelieve;
+  }
+}

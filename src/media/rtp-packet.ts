@@ -1,0 +1,110 @@
+// RTP's fixed header (RFC 3550 5.1), read without allocation and without ever throwing, and written in place.
+//
+//   0                   1                   2                   3
+//   |V=2|P|X|  CC   |M|     PT      |       sequence number         |
+//   |                           timestamp                           |
+//   |                             SSRC                              |
+//   |                     CSRC × CC, extension                      |
+
+export const rtpHeaderBytes = 12;
+
+/** Filled by `readRtp`; one object serves all packets. */
+export type RtpHeader = {
+  payloadType: number;
+  marker: boolean;
+  sequence: number;
+  timestamp: number;
+  ssrc: number;
+  /** The payload is `packet.subarray(payloadStart, payloadEnd)`, padding taken off. */
+  payloadStart: number;
+  payloadEnd: number;
+};
+
+export function createRtpHeader(): RtpHeader {
+  return {
+    payloadType: 0,
+    marker: false,
+    sequence: 0,
+    timestamp: 0,
+    ssrc: 0,
+    payloadStart: 0,
+    payloadEnd: 0,
+  };
+}
+
+/** False when the bytes are no RTP packet; the header is then not to be used. */
+export function readRtp(packet: Uint8Array, header: RtpHeader): boolean {
+  if (packet.length < rtpHeaderBytes) return false;
+  const first = packet[0] as number;
+  if (first >> 6 !== 2) return false;
+  const second = packet[1] as number;
+  header.marker = (second & 0x80) !== 0;
+  header.payloadType = second & 0x7f;
+  header.sequence = uint16(packet, 2);
+  header.timestamp = uint32(packet, 4);
+  header.ssrc = uint32(packet, 8);
+  return findPayload(packet, first, header);
+}
+
+function findPayload(packet: Uint8Array, first: number, header: RtpHeader): boolean {
+  let start = rtpHeaderBytes + (first & 0x0f) * 4;
+  if ((first & 0x10) !== 0) {
+    if (packet.length < start + 4) return false;
+    start += 4 + uint16(packet, start + 2) * 4;
+  }
+  let end = packet.length;
+  if ((first & 0x20) !== 0) {
+    const padding = packet[end - 1] as number;
+    // RFC 3550 A.1: the count includes itself, so zero is as wrong as more than there is.
+    if (padding === 0) return false;
+    end -= padding;
+  }
+  if (start > end) return false;
+  header.payloadStart = start;
+  header.payloadEnd = end;
+  return true;
+}
+
+export type RtpFields = {
+  readonly payloadType: number;
+  readonly marker: boolean;
+  readonly sequence: number;
+  readonly timestamp: number;
+  readonly ssrc: number;
+};
+
+/** Writes the fixed header into the first 12 bytes. Numbers wrap around. */
+export function writeRtpHeader(packet: Uint8Array, fields: RtpFields): void {
+  packet[0] = 0x80;
+  packet[1] = (fields.marker ? 0x80 : 0) | fields.payloadType;
+  packet[2] = fields.sequence >>> 8;
+  packet[3] = fields.sequence;
+  putUint32(packet, 4, fields.timestamp);
+  putUint32(packet, 8, fields.ssrc);
+}
+
+/** The bounds were checked by the caller. */
+function uint16(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+}
+
+function uint32(bytes: Uint8Array, at: number): number {
+  return ((uint16(bytes, at) << 16) | uint16(bytes, at + 2)) >>> 0;
+}
+
+function putUint32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24;
+  bytes[at + 1] = value >>> 16;
+  bytes[at + 2] = value >>> 8;
+  bytes[at + 3] = value;
+}
+
+/** How far `a` is ahead of `b` on the 32-bit circle: negative when behind. */
+export function timestampDistance(a: number, b: number): number {
+  return (a - b) | 0;
+}
+
+/** How far `a` is ahead of `b` on the 16-bit circle: negative when behind. */
+export function sequenceDistance(a: number, b: number): number {
+  return ((a - b) << 16) >> 16;
+}

@@ -1,0 +1,206 @@
+// One call's audio, driven from outside: `receive` with every packet, `tick` every 20 ms. Knows neither sockets nor
+// timers, so that tests run it on a clock of their own.
+
+import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
+import { Detection } from './detection.ts';
+import type { CreateDetector } from './detector-port.ts';
+import { DtmfReceiver } from './dtmf-receiver.ts';
+import { decodeTable, silenceByte } from './g711.ts';
+import { frameSamples, JitterBuffer } from './jitter-buffer.ts';
+import { RemoteSource } from './remote-source.ts';
+import {
+  createRtpHeader,
+  type RtpHeader,
+  readRtp,
+  rtpHeaderBytes,
+  sequenceDistance,
+  writeRtpHeader,
+} from './rtp-packet.ts';
+import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
+
+/** The present sender must be silent for two frames before another SSRC from the same place takes over. */
+const ssrcSilentFrames = 2;
+
+export type RtpSessionSink = {
+  send(packet: Uint8Array, port: number, address: string): void;
+  onAmd(events: readonly AmdEvent[]): void;
+  onDtmf(digit: string, durationMs: number): void;
+  onInactive(): void;
+};
+
+export type RtpSessionOptions = {
+  readonly createDetector: CreateDetector;
+  readonly inactivityFrames: number;
+  readonly scratch: RtpScratch;
+  /** Random (RFC 3550 5.1), so that nobody can guess them. */
+  readonly ssrc: number;
+  readonly firstSequence: number;
+  readonly firstTimestamp: number;
+};
+
+export type RtpCounts = { received: number; discarded: number; sent: number };
+
+type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
+
+/** Serves every session of a thread in turn, so that no packet and no frame costs an allocation. */
+export type RtpScratch = { readonly header: RtpHeader; readonly frame: Int16Array };
+
+export function createRtpScratch(): RtpScratch {
+  return { header: createRtpHeader(), frame: new Int16Array(frameSamples) };
+}
+
+export class RtpSession {
+  readonly #options: RtpSessionOptions;
+  readonly #sink: RtpSessionSink;
+  readonly #counts: RtpCounts;
+  readonly #source = new RemoteSource();
+  readonly #dtmf: DtmfReceiver;
+  /** Our packet: header and 20 ms of silence, sent again and again. Its own, as a full socket sends it later. */
+  readonly #packet = new Uint8Array(rtpHeaderBytes + frameSamples);
+  readonly #kinds = new Map<number, PacketKind>();
+  #remote: RemoteMedia | undefined;
+  #answered = false;
+  #sequence: number;
+  #timestamp: number;
+  /** The next packet begins a stretch of audio: RFC 3551 4.1's marker. */
+  #marker = true;
+  #quietFrames = 0;
+  #detection: Detection | undefined;
+  #jitter: JitterBuffer | undefined;
+  #ssrc: number | undefined;
+  #framesSinceSsrc = 0;
+  #candidateSsrc: number | undefined;
+  #candidateSequence = 0;
+
+  constructor(options: RtpSessionOptions, sink: RtpSessionSink, counts: RtpCounts) {
+    this.#options = options;
+    this.#sink = sink;
+    this.#counts = counts;
+    this.#sequence = options.firstSequence & 0xffff;
+    this.#timestamp = options.firstTimestamp >>> 0;
+    this.#dtmf = new DtmfReceiver((digit, durationMs) => sink.onDtmf(digit, durationMs));
+  }
+
+  /** An early answer, the answer, or what a re-offer came to. */
+  applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
+    this.#remote = remote;
+    this.#kinds.clear();
+    this.#kinds.set(comfortNoisePayloadType, 'noise');
+    for (const type of remote.receive.PCMU) this.#kinds.set(type, 'PCMU');
+    for (const type of remote.receive.PCMA) this.#kinds.set(type, 'PCMA');
+    for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
+    // The old hold (0.0.0.0) names no address: where the far end was heard stays good.
+    if (!remote.addressWithheld) this.#source.signal(remote.address, remote.port);
+    this.#packet.fill(silenceByte[remote.codec], rtpHeaderBytes);
+    this.#quietFrames = 0;
+    if (phase === 'answer') this.#answered = true;
+  }
+
+  /** What was heard until now was ringback. */
+  startDetection(settings: AmdSettings): void {
+    if (this.#detection !== undefined) return;
+    this.#jitter = new JitterBuffer();
+    this.#detection = new Detection(this.#options.createDetector, settings, (events) =>
+      this.#sink.onAmd(events),
+    );
+    this.#releaseWhenDone();
+  }
+
+  stopDetection(reason: string): void {
+    this.#detection?.stop(reason);
+    this.#releaseWhenDone();
+  }
+
+  receive(packet: Uint8Array, address: string, port: number): void {
+    if (!this.#isTheirs(packet, address, port)) {
+      this.#counts.discarded += 1;
+      return;
+    }
+    const { header } = this.#options.scratch;
+    this.#counts.received += 1;
+    this.#quietFrames = 0;
+    const kind = this.#kinds.get(header.payloadType);
+    // Ringback and announcements before the answer are no person's.
+    if (!this.#answered || kind === undefined || kind === 'noise') return;
+    const { payloadStart, payloadEnd, timestamp } = header;
+    if (kind === 'event') {
+      this.#dtmf.receive(packet, payloadStart, payloadEnd, timestamp);
+      return;
+    }
+    const decode = decodeTable[kind];
+    this.#jitter?.put(packet, payloadStart, payloadEnd, header.sequence, timestamp, decode);
+  }
+
+  /** 20 ms have passed. `transmit` is false for the ticks of a late clock that would only make a burst. */
+  tick(transmit: boolean): void {
+    this.#source.tick();
+    this.#dtmf.tick();
+    this.#framesSinceSsrc += 1;
+    this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
+    if (this.#answered && this.#remote !== undefined) {
+      if (transmit) this.#transmit(this.#remote);
+      this.#watchActivity(this.#remote);
+    }
+    if (this.#detection === undefined || this.#jitter === undefined) return;
+    const { frame } = this.#options.scratch;
+    const received = this.#jitter.take(frame);
+    this.#detection.push(frame, !received);
+    this.#releaseWhenDone();
+  }
+
+  #isTheirs(packet: Uint8Array, address: string, port: number): boolean {
+    const { header } = this.#options.scratch;
+    if (!readRtp(packet, header) || !this.#kinds.has(header.payloadType)) return false;
+    if (!this.#source.accept(address, port, header.ssrc, header.sequence)) return false;
+    return this.#isPresentSsrc(header.ssrc, header.sequence);
+  }
+
+  /** Two senders may overlap at one address (a forked or transferred call): one is heard at a time. */
+  #isPresentSsrc(ssrc: number, sequence: number): boolean {
+    if (ssrc === this.#ssrc || this.#ssrc === undefined) {
+      this.#ssrc = ssrc;
+      this.#framesSinceSsrc = 0;
+      return true;
+    }
+    const confirmed =
+      ssrc === this.#candidateSsrc && sequenceDistance(sequence, this.#candidateSequence) > 0;
+    this.#candidateSsrc = ssrc;
+    this.#candidateSequence = sequence;
+    if (!confirmed || this.#framesSinceSsrc < ssrcSilentFrames) return false;
+    this.#ssrc = ssrc;
+    this.#framesSinceSsrc = 0;
+    this.#candidateSsrc = undefined;
+    this.#jitter?.reset();
+    this.#dtmf.reset();
+    return true;
+  }
+
+  #transmit(remote: RemoteMedia): void {
+    if (!remote.weSend) {
+      this.#marker = true;
+      return;
+    }
+    writeRtpHeader(this.#packet, {
+      payloadType: remote.payloadType,
+      marker: this.#marker,
+      sequence: this.#sequence,
+      timestamp: this.#timestamp,
+      ssrc: this.#options.ssrc,
+    });
+    this.#marker = false;
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    this.#counts.sent += 1;
+    this.#sink.send(this.#packet, this.#source.port, this.#source.address);
+  }
+
+  #watchActivity(remote: RemoteMedia): void {
+    // On hold either side may rightly be silent for as long as it likes.
+    if (!remote.weSend || !remote.theySend) return;
+    this.#quietFrames += 1;
+    if (this.#quietFrames === this.#options.inactivityFrames) this.#sink.onInactive();
+  }
+
+  #releaseWhenDone(): void {
+    if (this.#detection?.done === true) this.#jitter = undefined;
+  }
+}

@@ -1,0 +1,82 @@
+// The UDP sockets of one call: RTP on the even port, RTCP on the odd one. RTCP is received and thrown away: the port is
+// held so that reports of the far end meet no ICMP error, and nobody else takes it.
+
+import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+
+export type RtpSocketHandlers = {
+  onPacket(packet: Uint8Array, address: string, port: number): void;
+  onError(reason: string): void;
+};
+
+export type OpenResult =
+  | { readonly kind: 'open'; readonly sockets: RtpSockets }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+export class RtpSockets {
+  readonly #rtp: Socket;
+  readonly #rtcp: Socket;
+
+  private constructor(rtp: Socket, rtcp: Socket) {
+    this.#rtp = rtp;
+    this.#rtcp = rtcp;
+  }
+
+  static async open(host: string, port: number, handlers: RtpSocketHandlers): Promise<OpenResult> {
+    const rtp = createUdpSocket(host);
+    const rtcp = createUdpSocket(host);
+    try {
+      await bind(rtp, host, port);
+      await bind(rtcp, host, port + 1);
+    } catch (error) {
+      closeQuietly(rtp);
+      closeQuietly(rtcp);
+      return { kind: 'failed', reason: reasonOf(error) };
+    }
+    rtp.on('message', (packet, from) => handlers.onPacket(packet, from.address, from.port));
+    rtp.on('error', (error) => handlers.onError(reasonOf(error)));
+    // Nothing to lose here: RTCP is not used.
+    rtcp.on('error', () => {});
+    return { kind: 'open', sockets: new RtpSockets(rtp, rtcp) };
+  }
+
+  /** Without a callback: a packet that cannot be sent is lost, as on any network. */
+  send(packet: Uint8Array, port: number, address: string): void {
+    this.#rtp.send(packet, port, address);
+  }
+
+  close(): void {
+    closeQuietly(this.#rtp);
+    closeQuietly(this.#rtcp);
+  }
+}
+
+function createUdpSocket(host: string): Socket {
+  // Only literals get here; the default look-up would cost every packet a turn of the event loop.
+  const lookup: SocketOptions['lookup'] = (address, _options, callback) =>
+    callback(null, address, isIPv6(address) ? 6 : 4);
+  return createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4', lookup });
+}
+
+function bind(socket: Socket, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('listening', () => {
+      socket.off('error', reject);
+      resolve();
+    });
+    socket.bind({ address: host, port, exclusive: true });
+  });
+}
+
+function closeQuietly(socket: Socket): void {
+  try {
+    socket.close();
+  } catch {
+    // Never bound or closed already: what was wanted.
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

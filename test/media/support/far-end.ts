@@ -1,0 +1,71 @@
+// The other side of a call: a UDP socket that sends RTP as a carrier does, and keeps what it receives.
+
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import {
+  createRtpHeader,
+  type RtpHeader,
+  readRtp,
+  rtpHeaderBytes,
+  writeRtpHeader,
+} from '../../../src/media/rtp-packet.ts';
+
+export type Received = RtpHeader & { readonly payload: Buffer; readonly fromPort: number };
+
+export class FarEnd implements AsyncDisposable {
+  readonly received: Received[] = [];
+  readonly #socket: Socket;
+  #sequence = 65_500;
+  #timestamp = 4_294_960_000;
+  ssrc = 0x1234;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('message', (packet, from) => {
+      const header = createRtpHeader();
+      if (!readRtp(packet, header)) return;
+      const payload = packet.subarray(header.payloadStart, header.payloadEnd);
+      this.received.push({ ...header, payload, fromPort: from.port });
+    });
+  }
+
+  static async open(host = '127.0.0.1'): Promise<FarEnd> {
+    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    socket.bind(0, host);
+    await once(socket, 'listening');
+    return new FarEnd(socket);
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  /** One packet of 20 ms; `byte` is every code word in it. */
+  send(toPort: number, byte: number, host = '127.0.0.1', payloadType = 0): void {
+    const packet = Buffer.alloc(rtpHeaderBytes + 160, byte);
+    writeRtpHeader(packet, {
+      payloadType,
+      marker: false,
+      sequence: this.#sequence,
+      timestamp: this.#timestamp,
+      ssrc: this.ssrc,
+    });
+    this.#sequence += 1;
+    this.#timestamp += 160;
+    this.#socket.send(packet, toPort, host);
+  }
+
+  /** A packet every 20 ms until the returned function is called. */
+  stream(toPort: number, byte: number, host = '127.0.0.1'): () => void {
+    const timer = setInterval(() => this.send(toPort, byte, host), 20);
+    return () => clearInterval(timer);
+  }
+
+  sendRaw(toPort: number, packet: Uint8Array): void {
+    this.#socket.send(packet, toPort, '127.0.0.1');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await new Promise<void>((resolve) => this.#socket.close(() => resolve()));
+  }
+}

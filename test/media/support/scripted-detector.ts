@@ -1,0 +1,45 @@
+// A detector that does what its settings say, for tests through the real worker: the word count selects the script.
+
+import type { AmdEvent, AmdSettings } from '../../../src/calls/call-types.ts';
+import type { Detector } from '../../../src/media/detector-port.ts';
+
+export const script = {
+  /** Human at the first loud frame. */
+  firstSound: 1,
+  /** Throws at the third frame. */
+  throws: 2,
+  /** Ends the whole worker thread at the third frame. */
+  kills: 3,
+  /** Throws when it is created. */
+  throwsAtStart: 4,
+} as const;
+
+export function createDetector(settings: AmdSettings): Detector {
+  const chosen = settings.thresholdWordCount;
+  if (chosen === script.throwsAtStart) throw new Error('scripted');
+  let frames = 0;
+  let done = false;
+  const stopped = (reason: string): AmdEvent => {
+    done = true;
+    return { event: 'amd_stopped', reason, elapsedMs: frames * 20 };
+  };
+  return {
+    get done() {
+      return done;
+    },
+    push(frame) {
+      frames += 1;
+      if (chosen === script.throws && frames === 3) throw new Error('scripted');
+      if (chosen === script.kills && frames === 3) process.exit(3);
+      if (chosen !== script.firstSound || !frame.some((sample) => Math.abs(sample) > 1_000)) {
+        return [];
+      }
+      const elapsedMs = frames * 20;
+      return [
+        { event: 'amd_human_detected', reason: 'scripted', elapsedMs },
+        stopped('human-detected'),
+      ];
+    },
+    stop: (reason) => [stopped(reason)],
+  };
+}
