@@ -152,7 +152,7 @@ function registerEnd(
       const call = found(await services.calls.details(scopeOf(request), callId));
       if (call.state === 'ended') return { callId, state: 'ended' as const };
       const result = await services.control.end(callId);
-      if (result === 'unknown') throw noSuchCall();
+      if (result === 'unknown') throw outOfReach();
       return { callId, state: result };
     },
   });
@@ -180,6 +180,13 @@ function callIdOf(text: string): CallId {
 function found<Value>(value: Value | undefined): Value {
   if (value === undefined) throw noSuchCall();
   return value;
+}
+
+/** SQL has the call, so that it exists: the process that places it is gone or away, and its successor ends the call. */
+function outOfReach(): ProblemError {
+  return new ProblemError('unavailable', 'The call cannot be reached just now.', {
+    retryAfterS: 5,
+  });
 }
 
 function noSuchCall(): ProblemError {

@@ -77,12 +77,6 @@ function isHost(host: string): boolean {
   );
 }
 
-export function formatTarget(target: DialTarget): string {
-  if (target.kind === 'tel') return `tel:+${target.number}`;
-  const port = target.port === undefined ? '' : `:${target.port}`;
-  return `sip:${target.user}@${target.host}${port}`;
-}
-
 function refuse(message: string): TargetResult {
   return { ok: false, message };
 }
