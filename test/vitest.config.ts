@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
     // Two cores in CI: more workers only make each test slower and its time-outs tighter.
     maxWorkers: 3,
     testTimeout: 30_000,

@@ -2,6 +2,7 @@
 // together. Timestamps are timestamptz(3), read as Date; JSON columns are jsonb, except signed bodies, which are text to
 // the byte.
 
+import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
@@ -80,6 +81,8 @@ export const calls = pgTable(
     answeredEvent: jsonb('answered_event').$type<CallEvent>(),
     endedAt: instant('ended_at'),
     endEvent: jsonb('end_event').$type<TerminalEvent>(),
+    /** Facts before the end that the stream had not confirmed when it was claimed: published again together with it. */
+    unpublishedEvents: jsonb('unpublished_events').$type<readonly CallEvent[]>(),
     endPublishedAt: instant('end_published_at'),
     outcome: text('outcome'),
     sipStatus: integer('sip_status'),
@@ -93,6 +96,10 @@ export const calls = pgTable(
       table.callId.desc(),
     ),
     index('calls_by_idempotency_key').on(table.accountId, table.idempotencyKey),
+    // Everything that somebody still has to do something about: a few thousand rows at most, whatever the table holds.
+    index('calls_open').on(table.acceptedAt).where(sql`end_published_at is null`),
+    // For retention. Not on `ended_at`: an index on a column that changes would make every end a costly update.
+    index('calls_by_age').on(table.acceptedAt),
   ],
 );
 

@@ -1,0 +1,187 @@
+// What sweepers, recovery, control and the notifier ask about calls.
+
+import type { Pool } from 'pg';
+import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
+import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { StoredLeg } from '../calls/ports.ts';
+import type { Logger } from '../lib/logger.ts';
+import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
+import type { SecretBox } from './secrets.ts';
+
+/** A call that another process (or an earlier start of this one) had taken and did not end. */
+export type UnfinishedCall = {
+  readonly call: AcceptedCall;
+  readonly ownerId: string;
+  readonly dialStartedAt: Date;
+  /** Absent where no INVITE was confirmed to have left. */
+  readonly leg?: StoredLeg;
+  readonly ringingAt?: Date;
+  readonly answeredAt?: Date;
+  readonly answeredEvent?: CallEvent;
+};
+
+export type CallNotifying = {
+  readonly appId: string;
+  readonly accountId: string;
+  readonly notifyUrl?: string;
+  readonly notifyHeaders?: Readonly<Record<string, string>>;
+};
+
+export type CallWhereabouts =
+  | { readonly phase: 'queued'; readonly call: AcceptedCall }
+  | { readonly phase: 'claimed'; readonly ownerId: string }
+  | { readonly phase: 'ended' };
+
+export type EndToPublish = { readonly callId: CallId; readonly events: readonly CallEvent[] };
+
+export type CallReads = {
+  /**
+   * Accepted before that instant, and nobody has taken them; oldest first. `doubtful`: claims that may or may not stand,
+   * which wait as well.
+   */
+  waiting(
+    acceptedBefore: Date,
+    limit: number,
+    doubtful: readonly CallId[],
+  ): Promise<readonly CallId[]>;
+  queuedCount(): Promise<number>;
+  /** Taken by an owner other than this one and not ended, oldest first. */
+  unfinished(ownerId: string, limit: number): Promise<readonly UnfinishedCall[]>;
+  /** The end of a call, and facts before it, that may not be on the stream yet; oldest call first. */
+  endsToPublish(limit: number): Promise<readonly EndToPublish[]>;
+  /** Unknown calls are left out. */
+  callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
+  /** Undefined: no such call. */
+  whereabouts(callId: CallId): Promise<CallWhereabouts | undefined>;
+};
+
+// `end_published_at is null` is said everywhere, though `ended_at is null` implies it: it is what the partial index
+// `calls_open` is known by.
+const openCondition = 'end_published_at is null and ended_at is null';
+
+type UnfinishedColumns = CallColumns & {
+  readonly owner_id: string;
+  readonly dial_started_at: Date;
+  readonly leg: StoredLeg | null;
+  readonly ringing_at: Date | null;
+  readonly answered_at: Date | null;
+  readonly answered_event: CallEvent | null;
+};
+
+type WhereaboutsColumns = CallColumns & {
+  readonly owner_id: string | null;
+  readonly ended: boolean;
+};
+
+type NotifyingColumns = {
+  readonly call_id: string;
+  readonly app_id: string;
+  readonly account_id: string;
+  readonly notify_url: string | null;
+  readonly notify_headers: Buffer | null;
+};
+
+export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger): CallReads {
+  return {
+    async waiting(acceptedBefore, limit, doubtful) {
+      const { rows } = await pool.query<{ call_id: CallId }>(
+        `select call_id from calls
+         where ${openCondition} and (dial_started_at is null or call_id = any($3::text[])) and accepted_at < $1
+         order by accepted_at limit $2`,
+        [acceptedBefore, limit, doubtful],
+      );
+      return rows.map((row) => row.call_id);
+    },
+    async queuedCount() {
+      const { rows } = await pool.query<{ count: number }>(
+        `select count(*)::integer as count from calls where ${openCondition} and dial_started_at is null`,
+      );
+      return rows[0]?.count ?? 0;
+    },
+    async unfinished(ownerId, limit) {
+      const { rows } = await pool.query<UnfinishedColumns>(
+        `select ${callColumns}, owner_id, dial_started_at, leg, ringing_at, answered_at, answered_event from calls
+         where ${openCondition} and dial_started_at is not null and owner_id <> $1
+         order by accepted_at limit $2`,
+        [ownerId, limit],
+      );
+      return rows.map(unfinishedCallOf);
+    },
+    async endsToPublish(limit) {
+      const { rows } = await pool.query<{
+        call_id: CallId;
+        end_event: TerminalEvent;
+        unpublished_events: readonly CallEvent[] | null;
+      }>(
+        `select call_id, end_event, unpublished_events from calls
+         where end_published_at is null and ended_at is not null
+         order by accepted_at limit $1`,
+        [limit],
+      );
+      return rows.map((row) => ({
+        callId: row.call_id,
+        events: [...(row.unpublished_events ?? []), row.end_event],
+      }));
+    },
+    async callForNotifying(callIds) {
+      const { rows } = await pool.query<NotifyingColumns>(
+        `select call_id, app_id, account_id, notify_url, notify_headers from calls
+         where call_id = any($1::text[])`,
+        [callIds],
+      );
+      return new Map(rows.map((row) => [row.call_id, notifyingOf(row, secrets, logger)]));
+    },
+    async whereabouts(callId) {
+      const { rows } = await pool.query<WhereaboutsColumns>(
+        `select ${callColumns}, owner_id, ended_at is not null as ended from calls where call_id = $1`,
+        [callId],
+      );
+      const row = rows[0];
+      if (row === undefined) return undefined;
+      if (row.ended) return { phase: 'ended' };
+      return row.owner_id === null
+        ? { phase: 'queued', call: acceptedCallOf(row) }
+        : { phase: 'claimed', ownerId: row.owner_id };
+    },
+  };
+}
+
+function unfinishedCallOf(row: UnfinishedColumns): UnfinishedCall {
+  return {
+    call: acceptedCallOf(row),
+    ownerId: row.owner_id,
+    dialStartedAt: row.dial_started_at,
+    ...(row.leg === null ? {} : { leg: row.leg }),
+    ...(row.ringing_at === null ? {} : { ringingAt: row.ringing_at }),
+    ...(row.answered_at === null ? {} : { answeredAt: row.answered_at }),
+    ...(row.answered_event === null ? {} : { answeredEvent: row.answered_event }),
+  };
+}
+
+function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger): CallNotifying {
+  const notifyHeaders =
+    row.notify_headers === null
+      ? undefined
+      : openHeaders(row.call_id, row.notify_headers, secrets, logger);
+  return {
+    appId: row.app_id,
+    accountId: row.account_id,
+    ...(row.notify_url === null ? {} : { notifyUrl: row.notify_url }),
+    ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
+  };
+}
+
+/** Headers that do not open must not hold up the notifications of every other call: those of this one go without. */
+function openHeaders(
+  callId: string,
+  sealed: Buffer,
+  secrets: SecretBox,
+  logger: Logger,
+): Readonly<Record<string, string>> | undefined {
+  try {
+    return JSON.parse(secrets.open('notify-headers', callId, sealed)) as Record<string, string>;
+  } catch (error) {
+    logger.error({ err: error, callId }, 'notify headers cannot be read');
+    return undefined;
+  }
+}

@@ -1,0 +1,158 @@
+// What happens to a call after it was accepted, as writes. All kinds share one statement, and so one commit: under load a
+// batch holds whatever many calls have to store at that moment, and a call's own writes stay in order.
+
+import type { Pool } from 'pg';
+import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
+import type { CallId, InteractionStatus } from '../calls/call-types.ts';
+import type { CallLedger, Clock, StoredLeg } from '../calls/ports.ts';
+import { acceptedCallOf, type CallColumns } from './call-rows.ts';
+import { DialingClaims } from './dialing-claims.ts';
+import { GroupWriter } from './group-writer.ts';
+import { jsonRows, storableJson } from './json-rows.ts';
+
+type UpdateRow = {
+  readonly call_id: CallId;
+  readonly kind:
+    | 'claim'
+    | 'reclaim'
+    | 'invite'
+    | 'ringing'
+    | 'answer'
+    | 'end'
+    | 'end-queued'
+    | 'published';
+  readonly at: Date;
+  readonly owner?: string;
+  readonly leg?: StoredLeg;
+  readonly event?: CallEvent;
+  readonly unpublished?: readonly CallEvent[];
+  readonly status?: InteractionStatus;
+  readonly outcome?: string;
+  readonly sip_status?: number | undefined;
+};
+
+/** The key is the call id: a call's writes keep their order. */
+type Item = { readonly key: string; readonly row: string };
+/** The call as it is now, where the write took effect. */
+type Effect = CallColumns | undefined;
+
+// `where` says when each kind takes effect; what it returns took effect. Nothing moves a state backwards, so a write that
+// arrives late does no harm: an answered or ended call does not ring again. The leg of an answer is kept even for an ended
+// call, because somebody may have to hang it up.
+const updateStatement = `
+update calls c set
+  dial_started_at = case when i.kind in ('claim', 'reclaim') then i.at else c.dial_started_at end,
+  owner_id = case when i.kind in ('claim', 'reclaim') then i.owner else c.owner_id end,
+  leg = case when i.kind in ('invite', 'answer') then i.leg else c.leg end,
+  ringing_at = case when i.kind = 'ringing' then i.at else c.ringing_at end,
+  answered_at = case when i.kind = 'answer' and c.ended_at is null then i.at else c.answered_at end,
+  answered_event = case when i.kind = 'answer' and c.ended_at is null then i.event else c.answered_event end,
+  ended_at = case when i.kind in ('end', 'end-queued') then i.at else c.ended_at end,
+  end_event = case when i.kind in ('end', 'end-queued') then i.event else c.end_event end,
+  unpublished_events = case
+    when i.kind in ('end', 'end-queued') then i.unpublished
+    when i.kind = 'published' then null
+    else c.unpublished_events end,
+  outcome = case when i.kind in ('end', 'end-queued') then i.outcome else c.outcome end,
+  sip_status = case when i.kind in ('end', 'end-queued') then i.sip_status else c.sip_status end,
+  end_published_at = case when i.kind = 'published' then i.at else c.end_published_at end,
+  state = case
+    when i.kind in ('end', 'end-queued') then 'ended'
+    when c.ended_at is not null then c.state
+    when i.kind in ('claim', 'reclaim') then 'dialing'
+    when i.kind = 'ringing' and c.state in ('queued', 'dialing') then 'ringing'
+    when i.kind = 'answer' then 'answered'
+    else c.state end,
+  status = case
+    when i.kind in ('end', 'end-queued') then i.status
+    when c.ended_at is not null then c.status
+    when i.kind in ('claim', 'reclaim') then 'dialing'
+    when i.kind = 'ringing' and c.state in ('queued', 'dialing') then 'ringing'
+    when i.kind = 'answer' then 'answered'
+    else c.status end
+from json_to_recordset($1::json) as i(call_id text, kind text, at timestamptz, owner text, leg jsonb, event jsonb,
+  unpublished jsonb, status text, outcome text, sip_status integer)
+where c.call_id = i.call_id and case i.kind
+  when 'claim' then c.dial_started_at is null and c.ended_at is null
+  when 'reclaim' then (c.dial_started_at is null or c.owner_id = i.owner) and c.ended_at is null
+  when 'invite' then c.answered_at is null
+  when 'ringing' then c.ringing_at is null
+  when 'answer' then c.answered_at is null
+  when 'end' then c.ended_at is null or (c.end_event = i.event and c.end_published_at is null)
+  when 'end-queued' then c.dial_started_at is null
+    and (c.ended_at is null or (c.end_event = i.event and c.end_published_at is null))
+  when 'published' then c.ended_at is not null and c.end_published_at is null
+  end
+returning c.call_id, c.sid, c.conversation_id, c.account_id, c.app_id, c.bot_id, c.accepted_at,
+  case when i.kind in ('claim', 'reclaim') then c.request end as request`;
+
+export type CallUpdates = CallLedger & {
+  /** Claims of this process that may stand in the database though it was not told so. */
+  readonly doubtfulClaims: () => readonly CallId[];
+};
+
+export function createCallUpdates(pool: Pool, clock: Clock): CallUpdates {
+  // One batch at a time: two could lock the same calls in another order and deadlock, and could swap a call's writes.
+  const writer = new GroupWriter<Item, Effect>((items) => updateBatch(pool, items), {
+    maxBatch: 200,
+    // Every running call has one or two writes under way: five times the most calls of one process.
+    maxWaiting: 20_000,
+    concurrency: 1,
+  });
+  const write = async (row: UpdateRow): Promise<Effect> =>
+    await writer.add({ key: row.call_id, row: storableJson(row) });
+  const claims = new DialingClaims(async (callId, owner, isRetry) => {
+    const kind = isRetry ? 'reclaim' : 'claim';
+    const claimed = await write({ call_id: callId, kind, at: clock.now(), owner });
+    return claimed === undefined ? undefined : acceptedCallOf(claimed);
+  });
+  return {
+    claimForDialing: (callId, nodeId) => claims.claim(callId, nodeId),
+    doubtfulClaims: () => claims.doubtful(),
+    async recordInvite(callId, leg) {
+      await write({ call_id: callId, kind: 'invite', at: clock.now(), leg });
+    },
+    async recordRinging(callId, at) {
+      await write({ call_id: callId, kind: 'ringing', at });
+    },
+    async recordAnswer(callId, { at, leg, event }) {
+      await write({ call_id: callId, kind: 'answer', at, leg, event });
+    },
+    async claimEnd(callId, event, unpublished) {
+      return (await write(endRow('end', callId, event, unpublished))) !== undefined;
+    },
+    async claimEndOfQueued(callId, event) {
+      return (await write(endRow('end-queued', callId, event, []))) !== undefined;
+    },
+    async markEndPublished(callId) {
+      await write({ call_id: callId, kind: 'published', at: clock.now() });
+    },
+  };
+}
+
+function endRow(
+  kind: 'end' | 'end-queued',
+  callId: CallId,
+  event: TerminalEvent,
+  unpublished: readonly CallEvent[],
+): UpdateRow {
+  const status = event.data.machineDetected === true ? 'machineDetected' : event.type;
+  return {
+    call_id: callId,
+    kind,
+    at: new Date(event.time),
+    event,
+    ...(unpublished.length === 0 ? {} : { unpublished }),
+    status,
+    outcome: event.data.outcome,
+    sip_status: event.data.sipStatus,
+  };
+}
+
+async function updateBatch(pool: Pool, items: readonly Item[]): Promise<readonly Effect[]> {
+  const { rows } = await pool.query<CallColumns>(updateStatement, [
+    jsonRows(items.map((item) => item.row)),
+  ]);
+  const byCall = new Map<string, CallColumns>(rows.map((row) => [row.call_id, row]));
+  return items.map((item) => byCall.get(item.key));
+}

@@ -1,0 +1,132 @@
+// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. Both are spoken to by `pg` through one pool, so
+// that everything above is written, and fails, the same way.
+
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
+import { Pool, type PoolConfig } from 'pg';
+import type { Logger } from '../lib/logger.ts';
+import { migrate } from './migrations/migrate.ts';
+import { startPglite } from './pglite-server.ts';
+import * as schema from './schema.ts';
+
+export type Database = {
+  readonly kind: 'postgres' | 'pglite';
+  readonly db: NodePgDatabase<typeof schema>;
+  readonly pool: Pool;
+  close(): Promise<void>;
+};
+
+export type DatabaseOptions = {
+  readonly databaseUrl?: string;
+  /** The embedded database lives in `pglite` under it. */
+  readonly dataDir: string;
+  readonly logger: Logger;
+  /** The embedded database died: nothing can be stored any more, and the process should end. */
+  readonly onFatal?: (error: Error) => void;
+};
+
+const timeouts = {
+  /** Waiting for a free connection, or for a new one. */
+  connectionTimeoutMillis: 10_000,
+  /** Every statement here is small; one that takes this long is stuck, and its caller gives up anyway. */
+  statement_timeout: 15_000,
+  lock_timeout: 10_000,
+  idle_in_transaction_session_timeout: 30_000,
+  /** For a server that went away without a word. */
+  query_timeout: 20_000,
+} as const satisfies PoolConfig;
+
+/** Far below PostgreSQL's default of 100 for several nodes; group commit needs few. */
+const postgresConnections = 10;
+/** A database that is just starting (a compose file, a fail-over) is waited for this long. */
+const startPatienceMs = 30_000;
+
+/** Opened, reached and migrated. */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  return options.databaseUrl === undefined
+    ? await openPglite(options)
+    : await openPostgres(options.databaseUrl, options.logger);
+}
+
+async function openPostgres(databaseUrl: string, logger: Logger): Promise<Database> {
+  const pool = new Pool({
+    connectionString: databaseUrl,
+    application_name: 'offhook',
+    max: postgresConnections,
+    keepAlive: true,
+    ...timeouts,
+  });
+  logIdleErrors(pool, logger);
+  try {
+    await untilReachable(pool, logger);
+    await migrate(pool, logger);
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  return { kind: 'postgres', pool, db: drizzle({ client: pool, schema }), close: () => pool.end() };
+}
+
+async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promise<Database> {
+  const server = await startPglite(dataDir, (error) => {
+    logger.fatal({ err: error }, 'embedded database died');
+    onFatal?.(error);
+  });
+  const pool = new Pool({
+    host: server.socketFolder,
+    user: 'postgres',
+    database: 'postgres',
+    // One session, see pglite-worker.ts. So a transaction must not wait for a query outside of it: it would wait for itself.
+    max: 1,
+    idleTimeoutMillis: 0,
+    ...timeouts,
+    // The session outlives its connection: a new one must not inherit what a broken one left.
+    verify: (client, done) => {
+      client.query('discard all', (error) => done(error));
+    },
+  });
+  logIdleErrors(pool, logger);
+  const close = async (): Promise<void> => {
+    await pool.end();
+    await server.close();
+  };
+  try {
+    await migrate(pool, logger);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { kind: 'pglite', pool, db: drizzle({ client: pool, schema }), close };
+}
+
+/** Without a listener the loss of an idle connection would end the process; the pool replaces it by itself. */
+function logIdleErrors(pool: Pool, logger: Logger): void {
+  pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));
+}
+
+/** Not accepting yet: refused, unknown to DNS, shutting down or starting up. Anything else is a mistake to be told at once. */
+const passingErrors = new Set([
+  'ECONNREFUSED',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  '57P01',
+  '57P02',
+  '57P03',
+]);
+
+async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
+  const deadline = Date.now() + startPatienceMs;
+  for (;;) {
+    try {
+      await pool.query('select 1');
+      return;
+    } catch (error) {
+      const code = (error as { code?: unknown }).code;
+      if (!passingErrors.has(String(code)) || Date.now() > deadline) {
+        throw new Error('the database at DATABASE_URL cannot be reached', { cause: error });
+      }
+      logger.warn({ code }, 'waiting for the database');
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+}

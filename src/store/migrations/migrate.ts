@@ -1,0 +1,62 @@
+// Brings a database to the newest schema: only forward, all steps in one transaction, one node at a time.
+
+import type { Pool, PoolClient } from 'pg';
+import type { Logger } from '../../lib/logger.ts';
+import { callsAndNotifications } from './0001-calls-and-notifications.ts';
+import type { Migration } from './migration.ts';
+
+export const migrations: readonly Migration[] = [callsAndNotifications];
+
+/** Any number that nobody else takes an advisory lock on: the letters `offhook`. */
+const migrationLockKey = '31366214770880363';
+
+/** Nodes that start together wait for the first one's migrations; one that waits this long has met a stuck node. */
+const longestWaitMs = 120_000;
+
+export async function migrate(
+  pool: Pool,
+  logger: Logger,
+  steps: readonly Migration[] = migrations,
+): Promise<void> {
+  const client = await pool.connect();
+  let failure: Error | undefined;
+  try {
+    await client.query('begin');
+    await client.query(`set local statement_timeout = ${longestWaitMs}`);
+    await client.query(`set local lock_timeout = ${longestWaitMs}`);
+    await client.query(`select pg_advisory_xact_lock(${migrationLockKey})`);
+    await runMissing(client, logger, steps);
+    await client.query('commit');
+  } catch (error) {
+    failure = new Error('the database could not be migrated', { cause: error });
+    await client.query('rollback').catch(() => undefined);
+    throw failure;
+  } finally {
+    client.release(failure);
+  }
+}
+
+async function runMissing(
+  client: PoolClient,
+  logger: Logger,
+  steps: readonly Migration[],
+): Promise<void> {
+  await client.query(
+    `create table if not exists schema_migrations (
+       version integer primary key, name text not null, applied_at timestamptz(3) not null)`,
+  );
+  const { rows } = await client.query<{ version: number }>('select version from schema_migrations');
+  const done = new Set(rows.map((row) => row.version));
+  for (const step of steps.filter((candidate) => !done.has(candidate.version))) {
+    await client.query(step.sql);
+    await client.query(
+      'insert into schema_migrations (version, name, applied_at) values ($1, $2, now())',
+      [step.version, step.name],
+    );
+    logger.info({ version: step.version, name: step.name }, 'database migrated');
+  }
+  const newest = Math.max(0, ...steps.map((step) => step.version));
+  const unknown = [...done].filter((version) => version > newest);
+  // During a rolling upgrade an old node may start again: migrations only add, so that it can work on.
+  if (unknown.length > 0) logger.warn({ versions: unknown }, 'database is newer than this program');
+}

@@ -1,0 +1,40 @@
+// Worker thread: PGlite (PostgreSQL as WebAssembly) behind a private unix socket that speaks PostgreSQL's protocol. In the
+// main thread its synchronous file and WebAssembly work would block every call.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { PGlite } from '@electric-sql/pglite';
+import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import type { PgliteWorkerData } from './pglite-server.ts';
+
+const { folder, socketPath } = workerData as PgliteWorkerData;
+
+const database = await PGlite.create({ dataDir: folder });
+
+// An SQL error is an answer of the protocol and never comes here. What throws is a broken database (WebAssembly trap, disk
+// full), after which pglite-socket would leave every later query waiting for ever: the thread dies of it instead.
+const execute = database.execProtocolRawStream.bind(database);
+database.execProtocolRawStream = async (message, options) => {
+  try {
+    await execute(message, options);
+  } catch (error) {
+    setImmediate(() => {
+      throw new Error('PGlite failed', { cause: error });
+    });
+    throw error;
+  }
+};
+
+// PGlite is one session: all connections share it, and pglite-socket takes turns between single protocol messages (0.2.17).
+// Two connections could put their Parse and Bind into each other's statements, so there is one; the second place is for
+// the moment in which a lost connection is replaced.
+const server = new PGLiteSocketServer({ db: database, path: socketPath, maxConnections: 2 });
+await server.start();
+
+const port = parentPort;
+port?.once('message', () => {
+  void server
+    .stop()
+    .then(() => database.close())
+    .finally(() => port.close());
+});
+port?.postMessage('ready');

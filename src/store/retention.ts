@@ -1,0 +1,62 @@
+// Deleting what is old, a little at a time, so that no statement is long and the calls of the moment never wait.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Database } from './database.ts';
+
+/** Rows in one statement: some 100 ms on a slow disk. */
+const batchRows = 500;
+/** Between statements: leaves the single session of the embedded database to others. */
+const pauseMs = 20;
+const attemptRetention = '7 days';
+
+// A call that still owes something is kept, however old: its end is not on the stream, or it has notifications to deliver.
+const callStatement = `
+with doomed as (
+  select call_id from calls
+  where accepted_at < $1 and ended_at < $1 and end_published_at < $1
+    and not exists (select from notification_lanes l where l.call_id = calls.call_id)
+  order by accepted_at limit ${batchRows}
+), events as (
+  delete from call_events where call_id in (select call_id from doomed)
+), bodies as (
+  delete from notifications where call_id in (select call_id from doomed)
+), attempts as (
+  delete from delivery_attempts where call_id in (select call_id from doomed)
+)
+delete from calls where call_id in (select call_id from doomed)`;
+
+const attemptStatement = `
+delete from delivery_attempts where attempt_id in (
+  select attempt_id from delivery_attempts where started_at < $1::timestamptz - interval '${attemptRetention}'
+  limit ${batchRows})`;
+
+const keyStatement = `
+delete from idempotency_keys where (app_id, bot_id, key) in (
+  select app_id, bot_id, key from idempotency_keys where expires_at < $1
+  order by expires_at limit ${batchRows})`;
+
+const tables = ['calls', 'call_events', 'notifications', 'delivery_attempts', 'idempotency_keys'];
+
+/** Calls that ended before `before` with all that belongs to them; and what has its own, shorter time. Calls deleted. */
+export async function purgeExpired(
+  { kind, pool }: Pick<Database, 'kind' | 'pool'>,
+  before: Date,
+  now: Date,
+): Promise<number> {
+  const repeat = async (statement: string, limit: Date): Promise<number> => {
+    let total = 0;
+    for (;;) {
+      const deleted = (await pool.query(statement, [limit])).rowCount ?? 0;
+      total += deleted;
+      if (deleted < batchRows) return total;
+      await pause(pauseMs);
+    }
+  };
+  const calls = await repeat(callStatement, before);
+  const others = (await repeat(attemptStatement, now)) + (await repeat(keyStatement, now));
+  // PGlite has no autovacuum: without this its files would only ever grow.
+  if (kind === 'pglite' && calls + others > 0) {
+    for (const table of tables) await pool.query(`vacuum (analyze) ${table}`);
+  }
+  return calls;
+}

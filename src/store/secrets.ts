@@ -1,0 +1,112 @@
+// Encryption of what is stored but must not be readable in a dump: JWT and webhook secrets, the callers' headers.
+// AES-256-GCM; `| version 1 | nonce 12 | ciphertext | tag 16 |`, bound to what it is for by the additional data.
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export type SecretPurpose = 'jwt-secret' | 'webhook-secret' | 'notify-headers' | 'connection';
+
+/** `id`: the row that it belongs to. A ciphertext that was moved to another row or column does not open. */
+export type SecretBox = {
+  seal(purpose: SecretPurpose, id: string, plain: string): Buffer;
+  /** @throws Error when the key is another one, or the ciphertext was changed or moved. */
+  open(purpose: SecretPurpose, id: string, sealed: Uint8Array): string;
+};
+
+const algorithm = 'aes-256-gcm';
+const keyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+/** Names the key, so that a later one can be told from it. */
+const keyVersion = 1;
+const keyFileName = 'secrets.key';
+
+/** SECRETS_KEY, or, in the embedded profile, a key of our own that is kept beside the data. */
+export async function openSecretBox(options: {
+  readonly secretsKey?: string;
+  readonly dataDir: string;
+}): Promise<SecretBox> {
+  if (options.secretsKey !== undefined)
+    return createSecretBox(parseKey(options.secretsKey, 'SECRETS_KEY'));
+  const path = join(options.dataDir, keyFileName);
+  return createSecretBox(parseKey(await readOrCreateKeyFile(options.dataDir, path), path));
+}
+
+export function createSecretBox(key: Buffer): SecretBox {
+  return {
+    seal(purpose, id, plain) {
+      const nonce = randomBytes(nonceBytes);
+      const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+      cipher.setAAD(additionalData(purpose, id));
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      return Buffer.concat([Buffer.from([keyVersion]), nonce, body, cipher.getAuthTag()]);
+    },
+    open(purpose, id, sealed) {
+      const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+      if (bytes.length < 1 + nonceBytes + tagBytes || bytes[0] !== keyVersion)
+        throw new Error(`stored secret (${purpose}) has an unknown form`);
+      const nonce = bytes.subarray(1, 1 + nonceBytes);
+      const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+      decipher.setAAD(additionalData(purpose, id));
+      decipher.setAuthTag(bytes.subarray(-tagBytes));
+      try {
+        const body = decipher.update(bytes.subarray(1 + nonceBytes, -tagBytes));
+        return Buffer.concat([body, decipher.final()]).toString('utf8');
+      } catch (error) {
+        throw new Error(`stored secret (${purpose}) does not open: was SECRETS_KEY changed?`, {
+          cause: error,
+        });
+      }
+    },
+  };
+}
+
+/** 64 hex digits, or base64 (also base64url, also without padding) of 32 bytes. */
+export function parseKey(text: string, source: string): Buffer {
+  const trimmed = text.trim();
+  if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return Buffer.from(trimmed, 'hex');
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) {
+    const key = Buffer.from(trimmed, 'base64');
+    if (key.length === keyBytes) return key;
+  }
+  throw new Error(
+    `${source} must be 32 bytes, as 64 hex digits or base64 (openssl rand -hex 32 makes one)`,
+  );
+}
+
+async function readOrCreateKeyFile(dataDir: string, path: string): Promise<string> {
+  const existing = await readIfThere(path);
+  if (existing !== undefined) return existing;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.writeFile(`${randomBytes(keyBytes).toString('hex')}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    // A link is made whole or not at all, and never over a key that another process has just made.
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return await readFile(path, 'utf8');
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function additionalData(purpose: SecretPurpose, id: string): Buffer {
+  return Buffer.from(`${purpose}\0${id}`, 'utf8');
+}

@@ -1,0 +1,127 @@
+// A fresh, migrated database for each test that asks, on both kinds: `describe.each(databaseKinds)('…on %s', (kind) => …)`.
+
+import { randomUUID } from 'node:crypto';
+import { access, cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { inject } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+
+export const databaseKinds = ['postgres', 'pglite'] as const;
+export type DatabaseKind = (typeof databaseKinds)[number];
+
+type Location = { readonly databaseUrl?: string; readonly dataDir: string };
+
+export type TestDatabase = Database & {
+  /** What `openDatabase` was given: opens the same database again. */
+  readonly location: Location;
+  /** Closes and removes it. Idempotent. */
+  remove(): Promise<void>;
+};
+
+/** Call `remove()` in an `afterEach`, or use `await using`. */
+export async function openTestDatabase(
+  kind: DatabaseKind,
+): Promise<TestDatabase & AsyncDisposable> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-data-'));
+  const location = kind === 'postgres' ? await clonePostgres(dataDir) : await clonePglite(dataDir);
+  const database = await openDatabase({ ...location, logger: silentLogger });
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing ??= database.close();
+    return closing;
+  };
+  const remove = async (): Promise<void> => {
+    await close();
+    if (location.databaseUrl !== undefined) await dropPostgres(location.databaseUrl);
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  return { ...database, location, close, remove, [Symbol.asyncDispose]: remove };
+}
+
+// ── PostgreSQL: a migrated template database, cloned in some 30 ms ───────────────────────────────────────────────────
+
+const templateName = 'offhook_template';
+
+async function clonePostgres(dataDir: string): Promise<Location> {
+  await once('postgres-template', async () => {
+    await asSuperuser(`create database ${templateName}`);
+    const template = await openDatabase({
+      databaseUrl: urlOf(templateName),
+      dataDir,
+      logger: silentLogger,
+    });
+    await template.close();
+  });
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await asSuperuser(`create database ${name} template ${templateName}`);
+  return { databaseUrl: urlOf(name), dataDir };
+}
+
+async function dropPostgres(databaseUrl: string): Promise<void> {
+  const name = /\/(test_\w+)\?/.exec(databaseUrl)?.[1];
+  if (name !== undefined) await asSuperuser(`drop database if exists ${name} with (force)`);
+}
+
+function urlOf(name: string): string {
+  return inject('postgresUrl').replace('/postgres?', `/${name}?`);
+}
+
+async function asSuperuser(statement: string): Promise<void> {
+  const client = new Client({ connectionString: inject('postgresUrl') });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+// ── PGlite: a migrated data folder, copied (creating one takes seconds) ──────────────────────────────────────────────
+
+async function clonePglite(dataDir: string): Promise<Location> {
+  const template = join(inject('sharedFolder'), 'pglite-template');
+  await once('pglite-template', async () => {
+    const database = await openDatabase({ dataDir: template, logger: silentLogger });
+    await database.close();
+  });
+  await cp(join(template, 'pglite'), join(dataDir, 'pglite'), { recursive: true });
+  return { dataDir };
+}
+
+// ── Once for the whole run, though test files run in several processes ───────────────────────────────────────────────
+
+async function once(name: string, work: () => Promise<void>): Promise<void> {
+  const folder = inject('sharedFolder');
+  const done = join(folder, `${name}.done`);
+  const begun = await mkdir(join(folder, `${name}.begun`)).then(
+    () => true,
+    () => false,
+  );
+  if (begun) {
+    try {
+      await work();
+    } catch (error) {
+      // The next test file tries for itself, and fails with the reason.
+      await rm(join(folder, `${name}.begun`), { recursive: true });
+      throw error;
+    }
+    await mkdir(done);
+    return;
+  }
+  const deadline = Date.now() + 50_000;
+  while (!(await exists(done))) {
+    if (Date.now() > deadline) throw new Error(`${name} was begun elsewhere and never finished`);
+    await pause(20);
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,90 @@
+// A PostgreSQL of the test run's own: a new cluster in a temporary folder, reachable on a unix socket only, and gone with the
+// run, whatever ends it.
+
+import { execFile, spawn } from 'node:child_process';
+import { chown, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export type PostgresServer = { readonly url: string; stop(): Promise<void> };
+
+/** @throws Error that says what to install when there is no PostgreSQL. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const programs = await findPrograms();
+  // PostgreSQL refuses to run as root.
+  const user = process.getuid?.() === 0 ? await userNamed('postgres') : undefined;
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-test-postgres-'));
+  if (user !== undefined) await chown(folder, user.uid, user.gid);
+  const data = join(folder, 'data');
+  await run(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C'],
+    { ...user, cwd: folder },
+  );
+  // The shell outlives this process just long enough: when the pipe closes, even by SIGKILL, it stops the server and
+  // removes the folder.
+  const script = `"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+-c max_connections=100 -c shared_buffers=32MB >"$2/log" 2>&1 & server=$!
+cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
+  const shell = spawn('sh', ['-c', script, 'sh', programs, folder], {
+    ...user,
+    cwd: folder,
+    stdio: ['pipe', 'ignore', 'inherit'],
+    // A Ctrl-C for the test run must not reach the server before its clients have gone.
+    detached: true,
+  });
+  const ended = new Promise<void>((resolve) => shell.once('exit', () => resolve()));
+  const stop = async (): Promise<void> => {
+    shell.stdin.end();
+    await ended;
+    // The shell could not remove its folder from a parent that belongs to root.
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await untilAccepting(join(folder, '.s.PGSQL.5432'));
+  } catch (error) {
+    await stop();
+    throw new Error('PostgreSQL did not start', { cause: error });
+  }
+  return { url: `postgres://postgres@/postgres?host=${encodeURIComponent(folder)}`, stop };
+}
+
+async function findPrograms(): Promise<string> {
+  const debian = '/usr/lib/postgresql';
+  const versions = await readdir(debian).catch(() => []);
+  const newest = versions.toSorted((one, other) => Number(other) - Number(one))[0];
+  if (newest !== undefined) return join(debian, newest, 'bin');
+  try {
+    return (await run('pg_config', ['--bindir'])).stdout.trim();
+  } catch (cause) {
+    throw new Error('the tests need PostgreSQL (Debian: apt-get install postgresql)', { cause });
+  }
+}
+
+async function userNamed(name: string): Promise<{ readonly uid: number; readonly gid: number }> {
+  const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+  return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+}
+
+async function untilAccepting(socketPath: string): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await accepts(socketPath))) {
+    if (Date.now() > deadline) throw new Error('not accepting connections after 20 s');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function accepts(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
