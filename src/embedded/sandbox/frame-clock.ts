@@ -14,14 +14,19 @@ export type Ticking = {
 const maxMadeUpTicks = 5;
 
 export class FrameClock {
+  readonly #now: () => number;
   readonly #members = new Set<Ticking>();
   #timer: NodeJS.Timeout | undefined;
   #dueAt = 0;
 
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
   add(member: Ticking): void {
     this.#members.add(member);
     if (this.#timer !== undefined) return;
-    this.#dueAt = performance.now() + frameMs;
+    this.#dueAt = this.#now() + frameMs;
     this.#schedule();
   }
 
@@ -33,11 +38,11 @@ export class FrameClock {
   }
 
   #schedule(): void {
-    this.#timer = setTimeout(() => this.#wake(), Math.max(0, this.#dueAt - performance.now()));
+    this.#timer = setTimeout(() => this.#wake(), Math.max(0, this.#dueAt - this.#now()));
   }
 
   #wake(): void {
-    const now = performance.now();
+    const now = this.#now();
     this.#dueAt = Math.max(this.#dueAt, now - maxMadeUpTicks * frameMs);
     for (; this.#dueAt <= now; this.#dueAt += frameMs) {
       // A member may leave while it ticks; a set bears that.
