@@ -1,14 +1,19 @@
-// A fresh, migrated database for each test that asks, on both kinds: `describe.each(databaseKinds)('…on %s', (kind) => …)`.
+// A fresh, migrated database for each test or file that asks, on both kinds:
+// `describe.each(databaseKinds)('… on %s', (kind) => …)`. PGlite needs a second to open, so a file with many tests opens one
+// in `beforeAll` and calls `clear()` after each.
 
 import { randomUUID } from 'node:crypto';
 import { access, cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { getTableName, is } from 'drizzle-orm';
+import { PgTable } from 'drizzle-orm/pg-core';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import * as schema from '../../src/store/schema.ts';
 
 export const databaseKinds = ['postgres', 'pglite'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
@@ -18,9 +23,15 @@ type Location = { readonly databaseUrl?: string; readonly dataDir: string };
 export type TestDatabase = Database & {
   /** What `openDatabase` was given: opens the same database again. */
   readonly location: Location;
+  /** Empties all tables. */
+  clear(): Promise<void>;
   /** Closes and removes it. Idempotent. */
   remove(): Promise<void>;
 };
+
+const tableNames = Object.values(schema).flatMap((value) =>
+  is(value, PgTable) ? [getTableName(value)] : [],
+);
 
 /** Call `remove()` in an `afterEach`, or use `await using`. */
 export async function openTestDatabase(
@@ -34,12 +45,15 @@ export async function openTestDatabase(
     closing ??= database.close();
     return closing;
   };
+  const clear = async (): Promise<void> => {
+    await database.pool.query(`truncate ${tableNames.join(', ')}`);
+  };
   const remove = async (): Promise<void> => {
     await close();
     if (location.databaseUrl !== undefined) await dropPostgres(location.databaseUrl);
     await rm(dataDir, { recursive: true, force: true });
   };
-  return { ...database, location, close, remove, [Symbol.asyncDispose]: remove };
+  return { ...database, location, clear, close, remove, [Symbol.asyncDispose]: remove };
 }
 
 // ── PostgreSQL: a migrated template database, cloned in some 30 ms ───────────────────────────────────────────────────

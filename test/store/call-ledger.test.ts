@@ -1,0 +1,475 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CallId } from '../../src/calls/call-types.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+import { acceptedCall, answeredEvent, endEvent, storedLeg } from '../support/call-records.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const noon = new Date('2026-03-01T12:00:00.000Z');
+const tomorrow = new Date('2026-03-02T12:00:00.000Z');
+const secrets = createSecretBox(Buffer.alloc(32, 7));
+
+describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
+  let database: TestDatabase;
+  let ledger: StoredCallLedger;
+  let now: Date;
+
+  const openLedger = (): StoredCallLedger =>
+    createCallLedger({ database, secrets, logger: silentLogger, clock: { now: () => now } });
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+
+  beforeEach(() => {
+    now = noon;
+    ledger = openLedger();
+  });
+
+  afterEach(async () => {
+    await database.clear();
+  });
+
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  const rowOf = async (callId: string) =>
+    (await database.pool.query('select * from calls where call_id = $1', [callId])).rows[0];
+
+  describe('accepting', () => {
+    test('stores the call as queued, and hands it over as it was accepted', async () => {
+      const call = acceptedCall();
+
+      expect(await ledger.accept(call, {})).toEqual({ kind: 'accepted' });
+
+      expect(await rowOf(call.callId)).toMatchObject({
+        state: 'queued',
+        status: 'queued',
+        accepted_at: call.acceptedAt,
+        notify_url: call.request.notifyUrl,
+        notify_headers: null,
+        dial_started_at: null,
+      });
+      expect(await ledger.claimForDialing(call.callId, 'node-1')).toEqual(call);
+    });
+
+    test('answers the same key and request with the first answer', async () => {
+      const first = acceptedCall();
+      const second = acceptedCall();
+      const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+      await ledger.accept(first, { idempotency });
+
+      const result = await ledger.accept(second, { idempotency });
+
+      const { sid, callId, conversationId } = first;
+      expect(result).toEqual({ kind: 'replayed', answer: { sid, callId, conversationId } });
+      expect(await rowOf(second.callId)).toBeUndefined();
+      expect((await rowOf(first.callId)).idempotency_key).toBe('key-1');
+    });
+
+    test('refuses the same key with another request', async () => {
+      await ledger.accept(acceptedCall(), { idempotency: { key: 'key-1', requestHash: 'hash-1' } });
+
+      const result = await ledger.accept(acceptedCall(), {
+        idempotency: { key: 'key-1', requestHash: 'hash-2' },
+      });
+
+      expect(result).toEqual({ kind: 'conflict' });
+      expect(await ledger.queuedCount()).toBe(1);
+    });
+
+    test('keeps keys apart by app and bot', async () => {
+      const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+
+      const results = await Promise.all([
+        ledger.accept(acceptedCall(), { idempotency }),
+        ledger.accept(acceptedCall({ botId: 'bot-2' }), { idempotency }),
+        ledger.accept(acceptedCall({ appId: 'app-2' }), { idempotency }),
+      ]);
+
+      expect(results).toEqual(Array(3).fill({ kind: 'accepted' }));
+    });
+
+    test('forgets a key after 24 hours', async () => {
+      const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+      await ledger.accept(acceptedCall({ acceptedAt: noon }), { idempotency });
+      const justBefore = acceptedCall({ acceptedAt: new Date(tomorrow.getTime() - 1) });
+      const after = acceptedCall({ acceptedAt: tomorrow });
+
+      expect(await ledger.accept(justBefore, { idempotency })).toMatchObject({ kind: 'replayed' });
+      expect(await ledger.accept(after, { idempotency })).toEqual({ kind: 'accepted' });
+      expect(
+        await ledger.accept(acceptedCall({ acceptedAt: tomorrow }), { idempotency }),
+      ).toMatchObject({ kind: 'replayed', answer: { callId: after.callId } });
+    });
+
+    test('makes exactly one call of 50 requests with the same key at the same time', async () => {
+      // Two ledgers: what two nodes do, in batches that know nothing of each other.
+      const ledgers = [ledger, openLedger()];
+      const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+
+      const results = await Promise.all(
+        Array.from({ length: 50 }, (_, index) =>
+          ledgers[index % 2]?.accept(acceptedCall(), { idempotency }),
+        ),
+      );
+
+      expect(results.filter((result) => result?.kind === 'accepted')).toHaveLength(1);
+      expect(results.filter((result) => result?.kind === 'replayed')).toHaveLength(49);
+      const answers = results.flatMap((result) =>
+        result?.kind === 'replayed' ? [result.answer.callId] : [],
+      );
+      expect(new Set(answers).size).toBe(1);
+      expect(await ledger.queuedCount()).toBe(1);
+    });
+
+    test('takes many keys in any order from two nodes without a deadlock', async () => {
+      const ledgers = [ledger, openLedger()];
+      const keys = Array.from({ length: 60 }, (_, index) => `key-${index}`);
+
+      const results = await Promise.all(
+        ledgers.flatMap((each, index) =>
+          (index === 0 ? keys : keys.toReversed()).map((key) =>
+            each.accept(acceptedCall(), { idempotency: { key, requestHash: 'hash' } }),
+          ),
+        ),
+      );
+
+      expect(results.filter((result) => result.kind === 'accepted')).toHaveLength(60);
+      expect(results.filter((result) => result.kind === 'replayed')).toHaveLength(60);
+    });
+
+    test('refuses one bad call and accepts the others of its batch', async () => {
+      const stored = acceptedCall();
+      await ledger.accept(stored, {});
+      const others = Array.from({ length: 20 }, () => acceptedCall());
+
+      const results = await Promise.allSettled(
+        others.toSpliced(10, 0, stored).map((call) => ledger.accept(call, {})),
+      );
+
+      expect(results.map((result) => result.status)).toEqual([
+        ...Array(10).fill('fulfilled'),
+        'rejected',
+        ...Array(10).fill('fulfilled'),
+      ]);
+      expect(await ledger.queuedCount()).toBe(21);
+    });
+
+    test('stores text that JSON allows and the database does not', async () => {
+      const call = acceptedCall();
+      const odd = 'nul \u0000, half a pair \ud83d, backslash \\u0000, quote ", emoji \u{1f600}';
+      const request = { ...call.request, metadata: { odd } };
+
+      await ledger.accept({ ...call, request }, {});
+
+      const claimed = await ledger.claimForDialing(call.callId, 'node-1');
+      expect(claimed?.request.metadata['odd']).toBe(
+        'nul \ufffd, half a pair \ufffd, backslash \\u0000, quote ", emoji \u{1f600}',
+      );
+    });
+  });
+
+  describe('dialing', () => {
+    test('hands a call to exactly one of many that claim it', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+      const ledgers = [ledger, openLedger()];
+
+      const claims = await Promise.all(
+        Array.from({ length: 40 }, (_, index) =>
+          ledgers[index % 2]?.claimForDialing(call.callId, `node-${index}`),
+        ),
+      );
+
+      expect(claims.filter((claim) => claim !== undefined)).toEqual([call]);
+      expect(await ledger.claimForDialing(call.callId, 'node-1')).toBeUndefined();
+      expect(await rowOf(call.callId)).toMatchObject({ state: 'dialing', status: 'dialing' });
+    });
+
+    test('hands out no call that is unknown or has ended', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+      await ledger.claimEnd(call.callId, endEvent(call, { type: 'failed' }), []);
+
+      expect(await ledger.claimForDialing(call.callId, 'node-1')).toBeUndefined();
+      expect(await ledger.claimForDialing('call-unknown' as CallId, 'node-1')).toBeUndefined();
+    });
+
+    test('follows a call from the INVITE to the published end', async () => {
+      const call = acceptedCall();
+      const ringingAt = new Date('2026-03-01T12:00:01.000Z');
+      const answeredAt = new Date('2026-03-01T12:00:05.000Z');
+      const answered = answeredEvent(call, answeredAt.toISOString());
+      const end = endEvent(call);
+      await ledger.accept(call, {});
+      await ledger.claimForDialing(call.callId, 'node-1');
+
+      await ledger.recordInvite(call.callId, storedLeg);
+      await ledger.recordRinging(call.callId, ringingAt);
+      expect(await rowOf(call.callId)).toMatchObject({ state: 'ringing', status: 'ringing' });
+
+      const leg = { ...storedLeg, dialogId: 'dialog-1' };
+      await ledger.recordAnswer(call.callId, { at: answeredAt, leg, event: answered });
+      expect(await rowOf(call.callId)).toMatchObject({ state: 'answered', status: 'answered' });
+
+      expect(await ledger.claimEnd(call.callId, end, [answered])).toBe(true);
+      expect(await ledger.endsToPublish(10)).toEqual([
+        { callId: call.callId, events: [answered, end] },
+      ]);
+      await ledger.markEndPublished(call.callId);
+      expect(await ledger.endsToPublish(10)).toEqual([]);
+      expect(await rowOf(call.callId)).toMatchObject({
+        state: 'ended',
+        status: 'completed',
+        outcome: 'completed',
+        sip_status: 200,
+        owner_id: 'node-1',
+        leg,
+        dial_started_at: noon,
+        ringing_at: ringingAt,
+        answered_at: answeredAt,
+        answered_event: answered,
+        ended_at: new Date(end.time),
+        end_event: end,
+        end_published_at: noon,
+      });
+    });
+
+    test('never moves a state backwards when writes arrive late', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+      await ledger.claimForDialing(call.callId, 'node-1');
+      const leg = { ...storedLeg, dialogId: 'dialog-1' };
+      const event = answeredEvent(call, noon.toISOString());
+      await ledger.recordAnswer(call.callId, { at: noon, leg, event });
+
+      await ledger.recordInvite(call.callId, storedLeg);
+      await ledger.recordRinging(call.callId, noon);
+
+      expect(await rowOf(call.callId)).toMatchObject({ state: 'answered', ringing_at: noon, leg });
+
+      await ledger.claimEnd(call.callId, endEvent(call), []);
+      await ledger.recordRinging(call.callId, tomorrow);
+      expect(await rowOf(call.callId)).toMatchObject({
+        state: 'ended',
+        status: 'completed',
+        ringing_at: noon,
+      });
+    });
+
+    test('keeps the leg, but no answer, of a call that had ended before', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+      await ledger.claimForDialing(call.callId, 'node-1');
+      await ledger.claimEnd(call.callId, endEvent(call, { type: 'failed' }), []);
+
+      const event = answeredEvent(call, noon.toISOString());
+      await ledger.recordAnswer(call.callId, { at: noon, leg: storedLeg, event });
+
+      expect(await rowOf(call.callId)).toMatchObject({
+        state: 'ended',
+        status: 'failed',
+        leg: storedLeg,
+        answered_at: null,
+        answered_event: null,
+      });
+    });
+
+    test("keeps the order of one call's writes that are not waited for", async () => {
+      const calls = Array.from({ length: 30 }, () => acceptedCall());
+      await Promise.all(calls.map((call) => ledger.accept(call, {})));
+
+      await Promise.all(
+        calls.flatMap((call) => [
+          ledger.claimForDialing(call.callId, 'node-1'),
+          ledger.recordInvite(call.callId, storedLeg),
+          ledger.recordRinging(call.callId, noon),
+          ledger.recordAnswer(call.callId, {
+            at: noon,
+            leg: { ...storedLeg, dialogId: call.callId },
+            event: answeredEvent(call, noon.toISOString()),
+          }),
+          ledger.claimEnd(call.callId, endEvent(call), []),
+          ledger.markEndPublished(call.callId),
+        ]),
+      );
+
+      for (const call of calls) {
+        expect(await rowOf(call.callId)).toMatchObject({
+          state: 'ended',
+          leg: { dialogId: call.callId },
+          ringing_at: noon,
+          answered_at: noon,
+          end_published_at: noon,
+        });
+      }
+    });
+  });
+
+  describe('ending', () => {
+    test('is claimed by exactly one of many', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+      const ledgers = [ledger, openLedger()];
+
+      const claims = await Promise.all(
+        Array.from({ length: 40 }, (_, index) =>
+          ledgers[index % 2]?.claimEnd(call.callId, endEvent(call, { reason: `${index}` }), []),
+        ),
+      );
+
+      expect(claims.filter(Boolean)).toHaveLength(1);
+      const winner = claims.indexOf(true);
+      expect(await ledger.endsToPublish(10)).toMatchObject([
+        { events: [{ data: { reason: `${winner}` } }] },
+      ]);
+    });
+
+    test('may be claimed again with the very same fact until it is published', async () => {
+      const call = acceptedCall();
+      const end = endEvent(call);
+      await ledger.accept(call, {});
+      await ledger.claimEnd(call.callId, end, []);
+
+      expect(await ledger.claimEnd(call.callId, end, [])).toBe(true);
+      await ledger.markEndPublished(call.callId);
+      expect(await ledger.claimEnd(call.callId, end, [])).toBe(false);
+    });
+
+    test('of a queued call fails once somebody dials it', async () => {
+      const [queued, dialled] = [acceptedCall(), acceptedCall()];
+      await Promise.all([queued, dialled].map((call) => ledger.accept(call, {})));
+      await ledger.claimForDialing(dialled.callId, 'node-1');
+
+      const end = { type: 'failed', outcome: 'cancelled' } as const;
+      expect(await ledger.claimEndOfQueued(queued.callId, endEvent(queued, end))).toBe(true);
+      expect(await ledger.claimEndOfQueued(dialled.callId, endEvent(dialled, end))).toBe(false);
+
+      expect(await rowOf(queued.callId)).toMatchObject({ status: 'failed', outcome: 'cancelled' });
+      expect(await ledger.claimForDialing(queued.callId, 'node-1')).toBeUndefined();
+    });
+
+    test('shows a machine that was hung up on in the Status column', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+
+      await ledger.claimEnd(call.callId, endEvent(call, { machineDetected: true }), []);
+
+      expect((await rowOf(call.callId)).status).toBe('machineDetected');
+    });
+
+    test('is stored whatever the far end put into its reason phrase', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+
+      const reason = '486 Busy\u0000 \udfff Here';
+      expect(await ledger.claimEnd(call.callId, endEvent(call, { reason }), [])).toBe(true);
+    });
+
+    test('of one call that cannot be stored does not fail the others', async () => {
+      const calls = Array.from({ length: 9 }, () => acceptedCall());
+      await Promise.all(calls.map((call) => ledger.accept(call, {})));
+
+      const results = await Promise.allSettled(
+        calls.map((call, index) =>
+          // Out of the range of an integer.
+          ledger.claimEnd(call.callId, endEvent(call, { sipStatus: index === 4 ? 1e12 : 200 }), []),
+        ),
+      );
+
+      expect(results.map((result) => result.status === 'fulfilled' && result.value)).toEqual(
+        calls.map((_, index) => index !== 4),
+      );
+    });
+  });
+
+  describe('asking', () => {
+    test('lists the calls that wait, oldest first', async () => {
+      const at = (second: number) =>
+        acceptedCall({ acceptedAt: new Date(noon.getTime() + second * 1_000) });
+      const [third, first, second, claimed, ended, young] = [
+        at(3),
+        at(1),
+        at(2),
+        at(0),
+        at(0),
+        at(9),
+      ];
+      await Promise.all(
+        [third, first, second, claimed, ended, young].map((call) => ledger.accept(call, {})),
+      );
+      await ledger.claimForDialing(claimed.callId, 'node-1');
+      await ledger.claimEnd(ended.callId, endEvent(ended), []);
+      const before = new Date(noon.getTime() + 5_000);
+
+      expect(await ledger.waiting(before, 10)).toEqual([first.callId, second.callId, third.callId]);
+      expect(await ledger.waiting(before, 2)).toEqual([first.callId, second.callId]);
+      expect(await ledger.queuedCount()).toBe(4);
+    });
+
+    test('lists what other owners left unfinished, with what a recovery needs', async () => {
+      const [mine, left, answered, queued] = [
+        acceptedCall(),
+        acceptedCall(),
+        acceptedCall(),
+        acceptedCall(),
+      ];
+      const event = answeredEvent(answered, noon.toISOString());
+      await Promise.all([mine, left, answered, queued].map((call) => ledger.accept(call, {})));
+      await ledger.claimForDialing(mine.callId, 'node-1/new');
+      await ledger.claimForDialing(left.callId, 'node-1/old');
+      await ledger.claimForDialing(answered.callId, 'node-1/old');
+      await ledger.recordRinging(answered.callId, noon);
+      await ledger.recordAnswer(answered.callId, { at: noon, leg: storedLeg, event });
+
+      const unfinished = await ledger.unfinished('node-1/new', 10);
+
+      const common = { ownerId: 'node-1/old', dialStartedAt: noon };
+      expect(unfinished).toHaveLength(2);
+      expect(unfinished).toContainEqual({ call: left, ...common });
+      expect(unfinished).toContainEqual({
+        call: answered,
+        ...common,
+        leg: storedLeg,
+        ringingAt: noon,
+        answeredAt: noon,
+        answeredEvent: event,
+      });
+      await ledger.claimEnd(left.callId, endEvent(left), []);
+      expect(await ledger.unfinished('node-1/new', 10)).toHaveLength(1);
+    });
+
+    test('says where a call is', async () => {
+      const call = acceptedCall();
+      expect(await ledger.whereabouts(call.callId)).toBeUndefined();
+      await ledger.accept(call, {});
+      expect(await ledger.whereabouts(call.callId)).toEqual({ phase: 'queued', call });
+      await ledger.claimForDialing(call.callId, 'node-1');
+      expect(await ledger.whereabouts(call.callId)).toEqual({
+        phase: 'claimed',
+        ownerId: 'node-1',
+      });
+      await ledger.claimEnd(call.callId, endEvent(call), []);
+      expect(await ledger.whereabouts(call.callId)).toEqual({ phase: 'ended' });
+    });
+
+    test('gives the notifier the headers, which are stored encrypted', async () => {
+      const [call, plain] = [acceptedCall(), acceptedCall()];
+      const notifyHeaders = { authorization: 'Bearer sesame' };
+      await ledger.accept(call, { notifyHeaders });
+      await ledger.accept(plain, {});
+
+      const found = await ledger.callForNotifying([call.callId, plain.callId, 'call-unknown']);
+
+      const common = { appId: 'app-1', accountId: 'account-1', notifyUrl: call.request.notifyUrl };
+      expect(Object.fromEntries(found)).toEqual({
+        [call.callId]: { ...common, notifyHeaders },
+        [plain.callId]: common,
+      });
+      expect((await rowOf(call.callId)).notify_headers.includes('sesame')).toBe(false);
+    });
+  });
+});
