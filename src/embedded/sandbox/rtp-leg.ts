@@ -37,7 +37,12 @@ export class RtpLeg {
 
   /** @throws Error when no socket can be had. */
   static async open(host: string, remote: AudioOffer): Promise<RtpLeg> {
-    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    const family = host.includes(':') ? 6 : 4;
+    const socket = createSocket({
+      type: family === 6 ? 'udp6' : 'udp4',
+      // Addresses come from SDP as they are; a name in it is not looked up for every packet, or at all.
+      lookup: (address, _options, callback) => callback(null, address, family),
+    });
     socket.bind(0, host);
     await once(socket, 'listening');
     return new RtpLeg(socket, remote);

@@ -37,6 +37,8 @@ export type SandboxCallDeps = {
 
 /** A call that neither side ends is ended here: a developer's forgotten call must not last for ever. */
 const longestCallMs = 600_000;
+/** Longer than any ring time-out of a caller. */
+const longestRingMs = 300_000;
 
 type Phase =
   | { readonly name: 'starting' }
@@ -56,7 +58,7 @@ export class SandboxCall {
   #phase: Phase = { name: 'starting' };
   #leg: RtpLeg | undefined;
   #sdpVersion = 1;
-  /** Since the INVITE, and since the answer. */
+  /** Since the INVITE; since the INVITE or the answer. */
   #totalMs = 0;
   #phaseMs = 0;
 
@@ -94,33 +96,42 @@ export class SandboxCall {
     this.#phaseMs += frameMs;
     switch (this.#phase.name) {
       case 'ringing':
-        return this.#ring(this.#phase.offer);
+        this.#ring(this.#phase.offer);
+        break;
       case 'talking':
-        return this.#talk(this.#phase.dialog);
+        this.#talk(this.#phase.dialog);
+        break;
       case 'starting':
       case 'answering':
       case 'ended':
-        return;
+        break;
     }
   }
 
-  /** The sandbox closes. */
-  giveUp(): void {
-    if (this.#phase.name === 'talking') return this.#hangUp(this.#phase.dialog, 'given-up');
-    if (this.#phase.name === 'starting' || this.#phase.name === 'ringing') {
-      this.#response.send(480);
-    }
+  /** Ends it from this side, whatever it does. Resolves when the engine has passed that on; or never, so bound the wait. */
+  async giveUp(): Promise<void> {
+    const phase = this.#phase;
+    if (phase.name === 'talking') return this.#hangUp(phase.dialog, 'given-up');
     this.#end('given-up');
+    if (phase.name !== 'starting' && phase.name !== 'ringing') return;
+    await new Promise<void>((resolve) => {
+      this.#response.send(480, {}, () => resolve());
+    });
   }
 
   #ring(offer: AudioOffer): void {
     const { earlyMedia, ringMs, next } = this.#behaviour;
-    if (this.#totalMs >= longestCallMs) return this.giveUp();
     if (earlyMedia !== undefined) this.#play(earlyMedia);
-    if (this.#phaseMs < ringMs || next.do === 'ring-on') return;
-    if (next.do === 'refuse') return this.#refuse(next.sipStatus);
+    if (this.#totalMs >= longestRingMs) void this.giveUp();
+    else if (this.#phaseMs >= ringMs && next.do === 'refuse') this.#refuse(next.sipStatus);
+    else if (this.#phaseMs >= ringMs && next.do === 'answer') this.#pickUp(offer);
+  }
+
+  #pickUp(offer: AudioOffer): void {
     this.#phase = { name: 'answering' };
     this.#answer(offer).catch((error: unknown) => {
+      // A CANCEL that crossed the 200.
+      if (this.#phase.name === 'ended') return;
       this.#deps.logger.warn({ err: error, callee: this.#row.name }, 'sandbox call not answered');
       this.#end('failed');
     });
@@ -149,9 +160,10 @@ export class SandboxCall {
     this.#play(next.sound);
     const { hangUpAfterMs } = next;
     if (hangUpAfterMs !== undefined && this.#phaseMs >= hangUpAfterMs) {
-      return this.#hangUp(dialog, 'callee-hung-up');
+      void this.#hangUp(dialog, 'callee-hung-up');
+    } else if (this.#totalMs >= longestCallMs) {
+      void this.giveUp();
     }
-    if (this.#totalMs >= longestCallMs) this.giveUp();
   }
 
   #play(sound: Parameters<SoundLibrary['frame']>[0]): void {
@@ -161,14 +173,15 @@ export class SandboxCall {
   }
 
   #reoffer(request: CalleeRequest, response: CalleeResponse): void {
-    // An UPDATE or a re-INVITE without SDP only refreshes the session.
-    if (request.body === undefined || request.body === '') {
-      return response.send(request.method === 'INVITE' ? 488 : 200);
+    const body = request.body ?? '';
+    const offer = readOffer(body);
+    if (offer !== undefined && this.#leg !== undefined) {
+      this.#leg.redirect(offer);
+      response.send(200, { body: this.#answerSdp(offer, this.#leg) });
+      return;
     }
-    const offer = readOffer(request.body);
-    if (offer === undefined || this.#leg === undefined) return response.send(488);
-    this.#leg.redirect(offer);
-    response.send(200, { body: this.#answerSdp(offer, this.#leg) });
+    // An UPDATE without SDP only refreshes the session.
+    response.send(request.method === 'UPDATE' && body === '' ? 200 : 488);
   }
 
   #answerSdp(offer: AudioOffer, leg: RtpLeg): string {
@@ -183,9 +196,11 @@ export class SandboxCall {
     this.#end('refused');
   }
 
-  #hangUp(dialog: CalleeDialog, end: 'callee-hung-up' | 'given-up'): void {
-    dialog.destroy({}, () => undefined);
+  #hangUp(dialog: CalleeDialog, end: 'callee-hung-up' | 'given-up'): Promise<void> {
     this.#end(end);
+    return new Promise((resolve) => {
+      dialog.destroy({}, () => resolve());
+    });
   }
 
   #end(end: SandboxCallSummary['end']): void {

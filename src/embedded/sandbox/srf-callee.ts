@@ -1,5 +1,8 @@
 // The part of drachtio-srf that a callee uses, typed as its source behaves (its own types leave most of this out).
 
+import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+
 export type CalleeRequest = {
   readonly method: string;
   readonly uri: string;
@@ -12,6 +15,7 @@ export type CalleeResponse = {
   send(
     status: number,
     options?: { readonly body?: string; readonly headers?: Record<string, string> },
+    callback?: (error: unknown) => void,
   ): void;
 };
 
@@ -26,14 +30,9 @@ export type CalleeDialog = {
   ): void;
 };
 
-export type SrfCallee = {
+export type SrfCallee = EventEmitter & {
   connect(options: { readonly host: string; readonly port: number; readonly secret: string }): void;
   disconnect(): void;
-  on(
-    event: 'connect',
-    listener: (error: Error | null, hostports?: string, version?: string) => void,
-  ): void;
-  on(event: 'error', listener: (error: Error) => void): void;
   invite(handler: (request: CalleeRequest, response: CalleeResponse) => void): void;
   options(handler: (request: CalleeRequest, response: CalleeResponse) => void): void;
   createUAS(
@@ -41,4 +40,10 @@ export type SrfCallee = {
     response: CalleeResponse,
     options: { readonly localSdp: string },
   ): Promise<CalleeDialog>;
+  readonly app: {
+    readonly client: {
+      readonly wp: { send(socket: Socket, message: string): string };
+      readonly mapServer: Map<Socket, { pendingRequests: Map<string, () => void> }>;
+    };
+  };
 };
