@@ -1,0 +1,92 @@
+// One attempt at one notification: signs, sends, judges, and says what is to be recorded of it.
+
+import {
+  type AttemptResult,
+  judge,
+  type PendingNotification,
+  type RetrySchedule,
+  type Verdict,
+} from './delivery-plan.ts';
+import type { NotificationSender } from './http-sender.ts';
+import { mergeHeaders } from './notification-headers.ts';
+import type { AttemptRecord } from './notification-store.ts';
+import type { Recipient, SecretLookup } from './recipients.ts';
+import { signatureHeaders } from './signature.ts';
+
+export type DeliveryDeps = {
+  readonly sender: NotificationSender;
+  readonly secrets: SecretLookup;
+  readonly schedule: RetrySchedule;
+  readonly now: () => Date;
+  readonly random: () => number;
+  /** For the User-Agent. */
+  readonly version: string;
+};
+
+export type Delivery = {
+  readonly result: AttemptResult;
+  readonly verdict: Verdict;
+  readonly record: AttemptRecord;
+};
+
+export async function attemptDelivery(
+  deps: DeliveryDeps,
+  notification: PendingNotification,
+  callId: string,
+  recipient: Recipient | undefined,
+): Promise<Delivery> {
+  const startedAt = deps.now();
+  const result = await send(deps, notification, recipient, startedAt);
+  const at = deps.now();
+  const attempts = notification.attempts + 1;
+  const verdict = judge(
+    result,
+    { attempts, createdAt: notification.createdAt },
+    { now: at.getTime(), schedule: deps.schedule, random: deps.random() },
+  );
+  const record: AttemptRecord = {
+    eventId: notification.eventId,
+    callId,
+    attempt: attempts,
+    startedAt,
+    durationMs: Math.max(0, at.getTime() - startedAt.getTime()),
+    ...(result.kind === 'response' ? { responseStatus: result.status } : { error: result.error }),
+    state: verdict.kind === 'retry' ? 'pending' : verdict.kind,
+    at,
+    refused: verdict.kind === 'retry' && verdict.fault === 'event',
+  };
+  return { result, verdict, record };
+}
+
+async function send(
+  deps: DeliveryDeps,
+  notification: PendingNotification,
+  recipient: Recipient | undefined,
+  startedAt: Date,
+): Promise<AttemptResult> {
+  if (recipient?.notifyUrl === undefined) {
+    return { kind: 'forbidden', error: 'the call and its notification URL are gone' };
+  }
+  let secrets: readonly string[];
+  try {
+    secrets = await deps.secrets(notification.appId);
+  } catch {
+    return { kind: 'unreachable', error: 'the webhook secret could not be read' };
+  }
+  // Never unsigned: a receiver that got used to that would take anybody's word.
+  if (secrets.length === 0) {
+    return { kind: 'unreachable', error: 'the application has no webhook secret' };
+  }
+  const signatures = signatureHeaders({
+    eventId: notification.eventId,
+    timestampS: Math.floor(startedAt.getTime() / 1_000),
+    body: notification.body,
+    secrets,
+  });
+  const headers = mergeHeaders(recipient.notifyHeaders ?? {}, {
+    'content-type': 'application/json',
+    'user-agent': `Offhook/${deps.version}`,
+    ...signatures,
+  });
+  return await deps.sender.send({ url: recipient.notifyUrl, headers, body: notification.body });
+}

@@ -1,0 +1,333 @@
+// Delivers what is owed. Leases whole calls from the database, sends each call's notifications in order and one at a
+// time, many calls at once. Notifications that were just accepted arrive with their lease and go out without a look into
+// the database; everything else (retries, what another process left) is found by the poll.
+//
+// A restart loses nothing: a lease that is not renewed runs out, and those of this node's former process are given back
+// at the start.
+
+import type { Logger } from '../lib/logger.ts';
+import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
+import { type LaneStep, nextStep, type PendingNotification } from './delivery-plan.ts';
+import type { IntakeTarget } from './intake.ts';
+import { type Lane, newLane, refreshLane, updatePending } from './lane.ts';
+import type {
+  AcceptedLane,
+  AttemptRecord,
+  LeasedLane,
+  NewNotification,
+  NotificationStore,
+  Settlement,
+} from './notification-store.ts';
+import { defaultGateLimits, type GateLimits, OriginGates } from './origin-gates.ts';
+import type { Recipient, RecipientLookup } from './recipients.ts';
+
+/** Three renewals fit into it; longer would delay what a process that was killed owes. */
+const leaseMs = 30_000;
+const renewEveryMs = 10_000;
+/** Less than this of the lease left: nothing is sent any more, because it could outlast the lease. */
+const minLeaseLeftMs = 12_000;
+const defaultPollMs = 1_000;
+/** Calls in memory: bounds it, and the sockets, whatever number of receivers hangs. */
+const maxLanes = 2_000;
+const claimLimit = 200;
+/** A call that found no place at its receiver looks again after this. */
+const noRoomDelayMs = 2_000;
+/** The database did not take the outcome of an attempt: the lane is left to its lease. */
+const settleRetries = 3;
+const settleRetryMs = 500;
+
+export type DispatcherDeps = DeliveryDeps & {
+  readonly store: NotificationStore;
+  readonly recipients: RecipientLookup;
+  readonly nodeId: string;
+  readonly logger: Logger;
+  /** Told of each attempt, for metrics. */
+  readonly onAttempt?: (delivery: Delivery) => void;
+};
+
+export type DispatcherOptions = {
+  readonly pollMs?: number;
+  readonly gates?: GateLimits;
+};
+
+export class NotificationDispatcher implements IntakeTarget {
+  readonly #deps: DispatcherDeps;
+  readonly #pollMs: number;
+  readonly #gates: OriginGates;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #running = new Set<Promise<void>>();
+  /** Calls to look for at once: accepted, but into a lane that was not made for it. */
+  readonly #wanted = new Set<string>();
+  #pollTimer: NodeJS.Timeout | undefined;
+  #renewTimer: NodeJS.Timeout | undefined;
+  #polling: Promise<void> | undefined;
+  #isStopping = false;
+
+  constructor(deps: DispatcherDeps, options: DispatcherOptions = {}) {
+    this.#deps = deps;
+    this.#pollMs = options.pollMs ?? defaultPollMs;
+    this.#gates = new OriginGates(options.gates ?? defaultGateLimits);
+  }
+
+  async start(): Promise<void> {
+    const released = await this.#deps.store.releaseFormer(this.#deps.nodeId);
+    if (released > 0)
+      this.#deps.logger.info({ calls: released }, 'took over notifications of a former process');
+    this.#renewTimer = setInterval(() => void this.#renew(), renewEveryMs);
+    this.#poll(true);
+  }
+
+  /** Ends what is being sent, at most this long; what is owed stays owed, for the next process. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.#gates.close();
+    clearTimeout(this.#pollTimer);
+    clearInterval(this.#renewTimer);
+    let timer: NodeJS.Timeout | undefined;
+    const bound = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeoutMs);
+    });
+    // The poll first: it may still take lanes.
+    const ended = Promise.resolve(this.#polling).then(() => Promise.allSettled(this.#running));
+    await Promise.race([ended, bound]);
+    clearTimeout(timer);
+    await this.#deps.store.releaseOwn();
+  }
+
+  /** Calls in memory. */
+  lanes(): number {
+    return this.#lanes.size;
+  }
+
+  canTake(url: string): boolean {
+    return !this.#isStopping && this.#lanes.size < maxLanes && this.#gates.hasRoom(url);
+  }
+
+  leaseUntil(): Date {
+    return new Date(this.#now() + leaseMs);
+  }
+
+  onAccepted(
+    lanes: readonly AcceptedLane[],
+    rows: readonly NewNotification[],
+    recipients: ReadonlyMap<string, Recipient>,
+    leasedUntil: Date,
+  ): void {
+    const byCall = new Map<string, NewNotification[]>();
+    for (const row of rows) byCall.set(row.callId, [...(byCall.get(row.callId) ?? []), row]);
+    for (const { callId, isNew } of lanes) {
+      const ofCall = byCall.get(callId) ?? [];
+      if (!isNew || !ofCall.every((row) => row.lease)) {
+        this.#want(callId);
+        continue;
+      }
+      const pending = ofCall.map((row) => ({
+        ...row,
+        attempts: 0,
+        createdAt: row.createdAt.getTime(),
+      }));
+      const leased = { callId, leasedUntil: leasedUntil.getTime(), pending };
+      this.#take(leased, recipients.get(callId));
+    }
+  }
+
+  #now(): number {
+    return this.#deps.now().getTime();
+  }
+
+  /** Looks for a call at once: something was added to a lane that was not made for it. */
+  #want(callId: string): void {
+    const lane = this.#lanes.get(callId);
+    if (lane !== undefined) {
+      lane.isStale = true;
+    } else if (!this.#isStopping) {
+      this.#wanted.add(callId);
+      this.#poll(false);
+    }
+  }
+
+  #take(leased: LeasedLane, recipient: Recipient | undefined): void {
+    const present = this.#lanes.get(leased.callId);
+    if (present !== undefined) {
+      present.successor = leased;
+      return;
+    }
+    const lane = newLane(leased, recipient);
+    this.#lanes.set(lane.callId, lane);
+    const run = this.#run(lane)
+      .catch((error: unknown) => {
+        // The lane goes with its lease, and comes back when that has run out.
+        this.#deps.logger.error({ err: error, callId: lane.callId }, 'notifications interrupted');
+      })
+      .finally(() => {
+        this.#running.delete(run);
+        this.#lanes.delete(lane.callId);
+        if (lane.successor !== undefined) this.#take(lane.successor, recipient);
+        else if (lane.isStale) this.#want(lane.callId);
+      });
+    this.#running.add(run);
+  }
+
+  async #run(lane: Lane): Promise<void> {
+    while (await this.#advance(lane)) {
+      // One step after the other, until nothing is due or the lane is no longer ours.
+    }
+  }
+
+  /** Sends what is next, or lets the lane go. False: it is out of our hands. */
+  async #advance(lane: Lane): Promise<boolean> {
+    if (lane.isStale && !(await this.#refresh(lane))) return false;
+    const step = this.#step(lane);
+    if (step.kind !== 'send') return await this.#settle(lane, undefined, step);
+    const sent = await this.#send(lane, step.notification);
+    if (sent === 'lease-short') return false;
+    return sent === 'no-room' || (await this.#settle(lane, sent, this.#step(lane)));
+  }
+
+  #step(lane: Lane): LaneStep {
+    const now = this.#now();
+    const { heldUntil } = lane;
+    if (this.#isStopping && lane.pending.length > 0) {
+      return { kind: 'wait', until: Math.max(heldUntil ?? now, now) };
+    }
+    return nextStep(lane.pending, {
+      now,
+      passRefusedAfterMs: this.#deps.schedule.passRefusedAfterMs,
+      ...(heldUntil === undefined ? {} : { heldUntil }),
+    });
+  }
+
+  /** `no-room`: nothing was sent; look again at what is to be done. */
+  async #send(
+    lane: Lane,
+    notification: PendingNotification,
+  ): Promise<AttemptRecord | 'no-room' | 'lease-short'> {
+    const url = lane.recipient?.notifyUrl ?? '';
+    if (!(await this.#gates.enter(url, this.#now()))) {
+      lane.heldUntil = this.#now() + noRoomDelayMs;
+      return 'no-room';
+    }
+    let failed: boolean | undefined;
+    try {
+      // Both may have come about while it waited for its place.
+      if (this.#isStopping || lane.isStale) return 'no-room';
+      if (lane.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
+      const delivery = await attemptDelivery(this.#deps, notification, lane.callId, lane.recipient);
+      this.#deps.onAttempt?.(delivery);
+      failed = recordInLane(lane, notification.eventId, delivery);
+      return delivery.record;
+    } finally {
+      this.#gates.leave(url, this.#now(), failed);
+    }
+  }
+
+  /** Records an attempt and what the lane does next. False: it was let go. */
+  async #settle(lane: Lane, attempt: AttemptRecord | undefined, next: LaneStep): Promise<boolean> {
+    for (let failures = 1; ; failures += 1) {
+      try {
+        const letGo = await this.#deps.store.settle({
+          callId: lane.callId,
+          leasedUntil: lane.leasedUntil,
+          ...(attempt === undefined ? {} : { attempt }),
+          lane: settlementOf(next),
+        });
+        // Not let go although it was to be: something was added to it.
+        if (next.kind !== 'send' && !letGo) lane.isStale = true;
+        return !letGo;
+      } catch (error) {
+        if (failures > settleRetries) throw error;
+        await new Promise((resolve) => setTimeout(resolve, settleRetryMs));
+      }
+    }
+  }
+
+  /** False: the lane is no longer ours. */
+  async #refresh(lane: Lane): Promise<boolean> {
+    const leased = (await this.#deps.store.load([lane.callId])).get(lane.callId);
+    if (leased === undefined) {
+      lane.isStale = false;
+      return false;
+    }
+    refreshLane(lane, leased);
+    return true;
+  }
+
+  async #renew(): Promise<void> {
+    const lanes = [...this.#lanes.values()];
+    if (lanes.length === 0) return;
+    const until = this.leaseUntil();
+    try {
+      const renewed = await this.#deps.store.renew(lanes, until);
+      for (const lane of lanes) {
+        if (renewed.has(lane.callId)) lane.leasedUntil = until.getTime();
+        else lane.isStale = true;
+      }
+    } catch (error) {
+      this.#deps.logger.warn({ err: error }, 'leases of notifications not renewed');
+    }
+  }
+
+  /** `due`: looks for everything that is due; else only for what is wanted. One at a time. */
+  #poll(due: boolean): void {
+    if (this.#polling !== undefined || this.#isStopping) return;
+    clearTimeout(this.#pollTimer);
+    this.#polling = this.#claim(due)
+      .catch((error: unknown) => {
+        this.#deps.logger.error({ err: error }, 'cannot look for notifications that are due');
+        return false;
+      })
+      .then((more) => {
+        this.#polling = undefined;
+        if (this.#isStopping) return;
+        if (more || this.#wanted.size > 0) this.#poll(more);
+        else this.#pollTimer = setTimeout(() => this.#poll(true), this.#pollMs);
+      });
+  }
+
+  /** True: there may be more that is due. */
+  async #claim(due: boolean): Promise<boolean> {
+    const { store, now, recipients } = this.#deps;
+    this.#gates.forgetIdle(this.#now());
+    const wanted = [...this.#wanted];
+    this.#wanted.clear();
+    const limit = due ? Math.min(claimLimit, maxLanes - this.#lanes.size) : 0;
+    const until = this.leaseUntil();
+    const claimed = [
+      ...(wanted.length === 0 ? [] : await store.claimThese(now(), until, wanted)),
+      ...(limit <= 0 ? [] : await store.claimDue(now(), until, limit, this.#gates.fullOrigins())),
+    ];
+    if (claimed.length === 0) return false;
+    const [lanes, targets] = await Promise.all([store.load(claimed), recipients(claimed)]);
+    for (const leased of lanes.values()) this.#take(leased, targets.get(leased.callId));
+    return limit > 0 && claimed.length >= limit;
+  }
+}
+
+/** True: the receiver as a whole failed. */
+function recordInLane(lane: Lane, eventId: string, { verdict, record }: Delivery): boolean {
+  if (verdict.kind !== 'retry') {
+    updatePending(lane, eventId, undefined);
+    return false;
+  }
+  const isReceiverFault = verdict.fault === 'receiver';
+  if (isReceiverFault) lane.heldUntil = verdict.at;
+  updatePending(lane, eventId, (pending) => ({
+    ...pending,
+    attempts: record.attempt,
+    ...(isReceiverFault
+      ? {}
+      : { dueAt: verdict.at, refusedAt: pending.refusedAt ?? record.at.getTime() }),
+  }));
+  return isReceiverFault;
+}
+
+function settlementOf(next: LaneStep): Settlement['lane'] {
+  switch (next.kind) {
+    case 'send':
+      return 'keep';
+    case 'wait':
+      return { until: next.until };
+    case 'finish':
+      return 'finish';
+  }
+}

@@ -1,0 +1,117 @@
+// Sends one notification over HTTP and says what became of it, as a value. Connections are kept and bounded per
+// receiver, and only made to addresses that the guard let pass.
+
+import { Agent, request } from 'undici';
+import { type AttemptResult, parseRetryAfterS } from './delivery-plan.ts';
+import { AddressNotAllowedError, type SsrfGuard } from './ssrf-guard.ts';
+
+/** From the first byte of the connection to the status line. */
+const defaultTimeoutMs = 10_000;
+/** What a receiver answers is not read, only emptied, so that the connection can be used again. */
+const maxReplyBytes = 64 * 1024;
+/** Receivers kept open at once; beyond it new ones have to wait for idle ones to be closed. */
+const maxOrigins = 5_000;
+
+export type OutgoingNotification = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
+export type NotificationSender = {
+  /** Never rejects. */
+  send(notification: OutgoingNotification): Promise<AttemptResult>;
+  close(): Promise<void>;
+};
+
+export type SenderOptions = {
+  readonly guard: SsrfGuard;
+  readonly connectionsPerOrigin: number;
+  readonly timeoutMs?: number;
+  readonly now: () => number;
+};
+
+export function createSender(options: SenderOptions): NotificationSender {
+  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+  const agent = new Agent({
+    connections: options.connectionsPerOrigin,
+    pipelining: 1,
+    maxOrigins,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    connect: { timeout: timeoutMs, lookup: options.guard.lookup },
+  });
+  return {
+    send: async (notification) => {
+      const url = URL.canParse(notification.url) ? new URL(notification.url) : undefined;
+      if (url === undefined) return { kind: 'forbidden', error: 'the notification URL is invalid' };
+      if (!options.guard.isHostAllowed(url)) return forbidden(new AddressNotAllowedError());
+      const deadline = new AbortController();
+      const timer = setTimeout(() => deadline.abort(), timeoutMs);
+      try {
+        const response = await request(url, {
+          method: 'POST',
+          headers: notification.headers,
+          body: notification.body,
+          dispatcher: agent,
+          signal: deadline.signal,
+        });
+        // The status decides; the rest of the answer only has to be out of the way.
+        response.body.dump({ limit: maxReplyBytes }).catch(() => undefined);
+        return answered(response.statusCode, response.headers['retry-after'], options.now());
+      } catch (error) {
+        if (deadline.signal.aborted)
+          return { kind: 'unreachable', error: `no response within ${timeoutMs} ms` };
+        return failure(error);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function answered(
+  status: number,
+  retryAfter: string | string[] | undefined,
+  now: number,
+): AttemptResult {
+  const header = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
+  const retryAfterS = parseRetryAfterS(status, header, now);
+  return { kind: 'response', status, ...(retryAfterS === undefined ? {} : { retryAfterS }) };
+}
+
+function failure(error: unknown): AttemptResult {
+  for (const cause of causes(error)) {
+    if (cause instanceof AddressNotAllowedError) return forbidden(cause);
+  }
+  const code = errorCode(error);
+  // The request itself cannot be written: the same next time.
+  if (code === 'UND_ERR_INVALID_ARG') {
+    return {
+      kind: 'forbidden',
+      error: 'the request cannot be sent: invalid URL or notifyHeaders',
+    };
+  }
+  // A code and not a message: messages carry addresses of our network.
+  return { kind: 'unreachable', error: code };
+}
+
+function forbidden(error: AddressNotAllowedError): AttemptResult {
+  return { kind: 'forbidden', error: error.message };
+}
+
+/** The error, what caused it, and, of attempts on several addresses, each. */
+function causes(error: unknown): readonly unknown[] {
+  const members: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+  const cause = error instanceof Error ? error.cause : undefined;
+  return [error, cause, ...members];
+}
+
+function errorCode(error: unknown): string {
+  for (const candidate of causes(error)) {
+    if (typeof candidate !== 'object' || candidate === null || !('code' in candidate)) continue;
+    if (typeof candidate.code === 'string') return candidate.code;
+  }
+  return error instanceof Error ? error.name : 'unknown error';
+}

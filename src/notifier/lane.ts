@@ -1,0 +1,53 @@
+// One call's queue in memory, while this process holds its lease.
+
+import type { PendingNotification } from './delivery-plan.ts';
+import type { LeasedLane } from './notification-store.ts';
+import type { Recipient } from './recipients.ts';
+
+export type Lane = {
+  readonly callId: string;
+  readonly recipient: Recipient | undefined;
+  leasedUntil: number;
+  pending: readonly PendingNotification[];
+  /** The receiver as a whole failed: nothing is sent before. */
+  heldUntil?: number;
+  /** The lane may have changed in the database: read it again before the next step. */
+  isStale: boolean;
+  /** Made anew in the database while this one was being let go. */
+  successor?: LeasedLane;
+};
+
+export function newLane(leased: LeasedLane, recipient: Recipient | undefined): Lane {
+  return {
+    callId: leased.callId,
+    recipient,
+    leasedUntil: leased.leasedUntil,
+    pending: [...leased.pending].sort((a, b) => a.sequence - b.sequence),
+    isStale: false,
+  };
+}
+
+/** What was read again from the database stands; what waited as a successor is in it. */
+export function refreshLane(lane: Lane, leased: LeasedLane): void {
+  lane.leasedUntil = leased.leasedUntil;
+  // Held back by a refusal: the exact time, with its jitter, is only known here.
+  const known = new Map(lane.pending.map((pending) => [pending.eventId, pending.dueAt]));
+  lane.pending = leased.pending.map((pending) => {
+    const dueAt = known.get(pending.eventId) ?? pending.dueAt;
+    return dueAt === undefined ? pending : { ...pending, dueAt };
+  });
+  lane.isStale = false;
+  delete lane.successor;
+}
+
+/** Takes the outcome of an attempt into the queue. Undefined: it is no longer owed. */
+export function updatePending(
+  lane: Lane,
+  eventId: string,
+  change: ((pending: PendingNotification) => PendingNotification) | undefined,
+): void {
+  lane.pending = lane.pending.flatMap((pending) => {
+    if (pending.eventId !== eventId) return pending;
+    return change === undefined ? [] : change(pending);
+  });
+}

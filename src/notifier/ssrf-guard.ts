@@ -1,0 +1,104 @@
+// Keeps notifications from being aimed at the inside: our own machine, the private network, a cloud's metadata service.
+// Addresses are judged where the connection is made, so that a name cannot resolve to one thing for the check and to
+// another for the connection.
+
+import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** Longer ones break receivers' own servers and proxies. */
+const maxUrlLength = 2_048;
+
+/** For the API edge: what can be said of a URL without asking the network. */
+export function isUrlAcceptable(
+  text: string,
+): { readonly ok: true } | { readonly ok: false; readonly message: string } {
+  if (text.length > maxUrlLength)
+    return { ok: false, message: `must have at most ${maxUrlLength} characters` };
+  if (!URL.canParse(text)) return { ok: false, message: 'must be an absolute URL' };
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    return { ok: false, message: 'must be an http or https URL' };
+  }
+  if (url.username !== '' || url.password !== '') {
+    return { ok: false, message: 'must not contain user information' };
+  }
+  return { ok: true };
+}
+
+export class AddressNotAllowedError extends Error {
+  constructor() {
+    // Which address it was would tell the caller about our network.
+    super('the address of the notification URL is not allowed (private, local or reserved)');
+    this.name = 'AddressNotAllowedError';
+  }
+}
+
+export type SsrfGuard = {
+  isAddressAllowed(address: string): boolean;
+  /** An IP literal in any notation that URLs normalise; names are judged when they are resolved. */
+  isHostAllowed(url: URL): boolean;
+  /** For the connection itself: resolves, and gives only what was checked. One bad address among several refuses all. */
+  readonly lookup: LookupFunction;
+};
+
+export type Resolver = (
+  hostname: string,
+  options: LookupOptions & { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** `allowedNetworks`: CIDR, what is reachable although it is not public. */
+export function createSsrfGuard(
+  allowedNetworks: readonly string[],
+  resolve: Resolver = (hostname, options, callback) => lookup(hostname, options, callback),
+): SsrfGuard {
+  const allowed = allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
+  const isAddressAllowed = (text: string): boolean => {
+    if (!ipaddr.isValid(text)) return false;
+    // A v4-mapped address is the IPv4 address in other clothes.
+    const address = ipaddr.process(text);
+    if (allowed.some((network) => isWithin(address, network))) return true;
+    return address.kind() === 'ipv4' ? address.range() === 'unicast' : isPublicIPv6(address);
+  };
+  return {
+    isAddressAllowed,
+    isHostAllowed: (url) => {
+      const host = url.hostname.replace(/^\[|\]$/g, '');
+      return isIP(host) === 0 || isAddressAllowed(host);
+    },
+    lookup: (hostname, options, callback) => {
+      resolve(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error !== null) return callback(error, '');
+        const first = addresses[0];
+        if (first === undefined || !addresses.every(({ address }) => isAddressAllowed(address))) {
+          return callback(new AddressNotAllowedError(), '');
+        }
+        if (options.all === true) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      });
+    },
+  };
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+function isWithin(address: Address, [network, bits]: [Address, number]): boolean {
+  return address.kind() === network.kind() && address.match(network, bits);
+}
+
+/**
+ * Global unicast is 2000::/3 and nothing else: that leaves out NAT64 (64:ff9b::/96, 64:ff9b:1::/48), IPv4-compatible
+ * (::/96), unique local, link-local, site-local and multicast. Within it, what carries an IPv4 address (6to4, Teredo)
+ * or is reserved is left out by name.
+ */
+const globalUnicast = ipaddr.parseCIDR('2000::/3');
+const documentation = ipaddr.parseCIDR('3fff::/20');
+
+function isPublicIPv6(address: Address): boolean {
+  return (
+    isWithin(address, globalUnicast) &&
+    !isWithin(address, documentation) &&
+    address.range() === 'unicast'
+  );
+}

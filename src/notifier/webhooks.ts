@@ -1,0 +1,108 @@
+// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. Stands alone; nothing of the gateway is
+// loaded with it.
+
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+export type VerifyOptions = {
+  /** How far the signature's time may be from ours, either way. 300 s when left out. */
+  readonly toleranceS?: number;
+  /** Unix seconds; the clock of the machine when left out. */
+  readonly nowS?: number;
+};
+
+export type Verification =
+  | { readonly ok: true; readonly timestampS: number }
+  | {
+      readonly ok: false;
+      readonly reason:
+        | 'missing-header'
+        | 'malformed-header'
+        | 'raw-body-needed'
+        | 'no-secret'
+        | 'outside-tolerance'
+        | 'no-match';
+    };
+
+const defaultToleranceS = 300;
+/** Ours is below 200 characters for each live secret. */
+const maxHeaderLength = 4_096;
+const maxSignatures = 20;
+
+/**
+ * Checks the `Gateway-Signature` header of a notification: `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`, HMAC-SHA256 over
+ * `<t>.<raw body>`, keyed with the webhook secret as it is written, `whsec_` included. Never throws for what it is given.
+ *
+ * @param rawBody the bytes of the body as they arrived, before any parsing
+ * @param secrets one, or several during a rotation
+ */
+export function verify(
+  rawBody: string | Uint8Array,
+  header: string | readonly string[] | null | undefined,
+  secrets: string | readonly string[],
+  options: VerifyOptions = {},
+): Verification {
+  if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array)) {
+    return { ok: false, reason: 'raw-body-needed' };
+  }
+  const text = headerText(header);
+  if (text === undefined) return { ok: false, reason: 'missing-header' };
+  const parsed = parseHeader(text);
+  if (parsed === undefined) return { ok: false, reason: 'malformed-header' };
+  const keys = secretList(secrets);
+  if (keys.length === 0) return { ok: false, reason: 'no-secret' };
+  if (!matchesAny(rawBody, parsed, keys)) return { ok: false, reason: 'no-match' };
+  const timestampS = Number(parsed.t);
+  const nowS = options.nowS ?? Date.now() / 1_000;
+  // Written so that a tolerance that is not a number lets nothing pass.
+  const isRecent = Math.abs(nowS - timestampS) <= (options.toleranceS ?? defaultToleranceS);
+  return isRecent ? { ok: true, timestampS } : { ok: false, reason: 'outside-tolerance' };
+}
+
+function headerText(header: unknown): string | undefined {
+  const value: unknown = Array.isArray(header) && header.length === 1 ? header[0] : header;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function secretList(secrets: unknown): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
+  // An empty key would accept what anybody signed.
+  return list.filter((secret): secret is string => typeof secret === 'string' && secret !== '');
+}
+
+type Parsed = { readonly t: string; readonly signatures: readonly Buffer[] };
+
+function matchesAny(
+  rawBody: string | Uint8Array,
+  { t, signatures }: Parsed,
+  keys: readonly string[],
+): boolean {
+  // All are computed and compared, whatever matches, so that the time taken says nothing.
+  let matches = false;
+  for (const key of keys) {
+    const expected = createHmac('sha256', key).update(`${t}.`).update(rawBody).digest();
+    for (const signature of signatures) {
+      if (timingSafeEqual(expected, signature)) matches = true;
+    }
+  }
+  return matches;
+}
+
+function parseHeader(text: string): Parsed | undefined {
+  if (text.length > maxHeaderLength) return undefined;
+  const members = text.split(',').map((part) => splitOnce(part.trim()));
+  const valuesOf = (name: string) =>
+    members.filter(([known]) => known === name).map(([, value]) => value);
+  const [t, ...more] = valuesOf('t');
+  if (t === undefined || more.length > 0 || !/^\d{1,12}$/.test(t)) return undefined;
+  // A signature that is not one, or of a version to come, is passed over: another may match.
+  const signatures = valuesOf('v1')
+    .filter((value) => /^[0-9a-f]{64}$/i.test(value))
+    .map((value) => Buffer.from(value, 'hex'));
+  if (signatures.length === 0 || signatures.length > maxSignatures) return undefined;
+  return { t, signatures };
+}
+
+function splitOnce(part: string): readonly [string, string] {
+  const at = part.indexOf('=');
+  return at < 0 ? [part, ''] : [part.slice(0, at), part.slice(at + 1)];
+}
