@@ -157,6 +157,8 @@ const environment = z.object({
     .min(0)
     .default(30_000)
     .describe('how long SIGTERM lets running calls finish'),
+  // Not ours to document: where nats-server is looked for.
+  PATH: z.string().default(''),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
@@ -200,7 +202,12 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     dataDir,
     runtimeFile: join(dataDir, 'runtime.json'),
     databaseUrl: env.DATABASE_URL,
-    nats: { url: env.NATS_URL, prefix: env.NATS_PREFIX, serverProgram: env.NATS_SERVER_BIN },
+    nats: {
+      url: env.NATS_URL,
+      prefix: env.NATS_PREFIX,
+      serverProgram: env.NATS_SERVER_BIN,
+      searchPath: env.PATH,
+    },
     drachtioServers: env.DRACHTIO_URL as readonly DrachtioServer[] | undefined,
     sip: {
       host: env.SIP_HOST,
@@ -233,14 +240,37 @@ function resolveDefaults(env: z.infer<typeof environment>) {
   };
 }
 
+/** Passwords that trunks.yaml names by their variables; what is not set, or empty, is absent. */
+export function trunkSecrets(
+  names: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<Record<string, string>> {
+  const given = names.flatMap((name) => {
+    const value = env[name];
+    return value === undefined || value === '' ? [] : [[name, value] as const];
+  });
+  return Object.freeze(Object.fromEntries(given));
+}
+
 /** Rows of the README's table: name, default, meaning. A test keeps the two equal. */
 export function configurationTable(): readonly {
   name: string;
   fallback: string;
   meaning: string;
 }[] {
-  return Object.entries(environment.shape).map(([name, schema]) => {
+  const documented = Object.entries(environment.shape).filter(
+    ([, schema]) => schema.description !== undefined,
+  );
+  return documented.map(([name, schema]) => {
     const fallback = schema instanceof z.ZodDefault ? String(schema.def.defaultValue) : '';
     return { name, fallback, meaning: schema.description ?? '' };
   });
+}
+
+/** Passwords of trunks, named by `passwordEnv` in trunks.yaml. */
+export function readSecrets(
+  names: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(names.map((name) => [name, env[name]]));
 }

@@ -166,6 +166,7 @@ export class EngineLink {
       else answerStranger(request, response);
     } catch (error) {
       this.#options.logger.error({ err: error, method: request.method }, 'sip request not handled');
+      if (request.method !== 'ACK') response.send(500);
     }
   }
 

@@ -51,11 +51,8 @@ async function endById(
   const dialogId = orphan.dialogId ?? dialogIdOf(orphan);
   if (dialogId === undefined) return 'gone';
   // Stored before the ACK: whether that left is not known, and a second one does no harm (RFC 3261, 17.1.1.3).
-  await transact(
-    link,
-    { method: 'ACK', uri: orphan.requestUri, stackDialogId: dialogId },
-    { until: 'sent', timeoutMs: remainingMs() },
-  );
+  // Not waited for: it reaches the engine before the BYE in any case.
+  link.request({ method: 'ACK', uri: orphan.requestUri, stackDialogId: dialogId }, () => undefined);
   return ofBye(
     await transact(
       link,

@@ -24,12 +24,20 @@ export function tagOf(header: string | undefined): string | undefined {
   return /;\s*tag\s*=\s*([^;\s,>]+)/i.exec(parameters)?.[1];
 }
 
-/** The values of a comma separated list of name-addrs, such as Record-Route. */
+// More proxies than a request may pass on its way (Max-Forwards) cannot have recorded themselves.
+const maxRoutes = 70;
+
+/** The URIs of a comma separated list of name-addrs, such as Record-Route. One pass: the far end chooses the length. */
 export function addressList(header: string | undefined): readonly string[] {
-  if (header === undefined) return [];
   const uris: string[] = [];
-  for (const match of header.matchAll(/(?:"(?:[^"\\]|\\.)*"|[^,<"])*<([^>]*)>[^,]*/g)) {
-    if (match[1] !== undefined && match[1] !== '') uris.push(match[1].trim());
+  let rest = header ?? '';
+  while (uris.length < maxRoutes) {
+    const open = indexOutsideQuotes(rest, '<');
+    const close = open < 0 ? -1 : rest.indexOf('>', open);
+    if (close < 0) break;
+    const uri = rest.slice(open + 1, close).trim();
+    if (uri !== '') uris.push(uri);
+    rest = rest.slice(close + 1);
   }
   return uris;
 }

@@ -137,7 +137,7 @@ export function loadTrunks(options: {
     `${name}:${lineOf(document, lines, path)}: ${fieldOf(path)}: ${message}`;
   if (!parsed.success) {
     throw new Error(
-      parsed.error.issues.map((issue) => problem(issue.path, issue.message)).join('\n'),
+      parsed.error.issues.map((issue) => problem(issue.path, messageOf(issue))).join('\n'),
     );
   }
   const entries = parsed.data.trunks;
@@ -223,6 +223,12 @@ function trunkOf(
     headers: entry.headers,
     codecs: entry.codecs,
   };
+}
+
+/** For a bad key zod keeps what is wrong with it one level down. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
+  return inner?.message ?? issue.message;
 }
 
 /** Line of the field, or of the nearest thing around it that is there. */

@@ -1,0 +1,824 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CallId } from '../../src/calls/call-types.ts';
+import type { StoredLeg } from '../../src/calls/ports.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
+import { maxFrameBytes, type SipLimits } from '../../src/sip/sip-limits.ts';
+import { builtInTrunk, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
+import { eventually } from '../support/eventually.ts';
+import { RecordingLeg } from '../support/recording-leg.ts';
+import { headerOf, ScriptedDrachtio, type ScriptedInvite } from '../support/scripted-drachtio.ts';
+
+const offer = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
+const answer = 'v=0\r\no=- 2 2 IN IP4 127.0.0.1\r\ns=-\r\n';
+
+const testLimits: Partial<SipLimits> = {
+  reconnectMinMs: 20,
+  reconnectMaxMs: 50,
+  disposeTimeoutMs: 50,
+};
+
+function sipOver(
+  servers: readonly ScriptedDrachtio[],
+  limits: Partial<SipLimits> = {},
+  trunk: Partial<Trunk> = {},
+): DrachtioSip {
+  const carrier = builtInTrunk('carrier', { host: '127.0.0.1', port: 5070, transport: 'udp' });
+  return createDrachtioSip({
+    servers: servers.map((server) => server.address),
+    trunks: loadTrunks({ secrets: () => ({}), builtIn: [{ ...carrier, ...trunk }] }),
+    allowedNetworks: ['127.0.0.0/8'],
+    logger: silentLogger,
+    clock: { now: () => new Date() },
+    limits: { ...testLimits, ...limits },
+  });
+}
+
+function place(sip: DrachtioSip, overrides: { offerSdp?: string } = {}) {
+  const observer = new RecordingLeg();
+  const leg = sip.place(
+    {
+      callId: 'call-1' as CallId,
+      target: { kind: 'tel', number: '15551230001' },
+      caller: '15550001111',
+      offerSdp: offer,
+      ...overrides,
+    },
+    observer,
+  );
+  return { leg, observer };
+}
+
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol('pending');
+  const winner = await Promise.race([
+    promise,
+    new Promise((resolve) => setImmediate(() => resolve(pending))),
+  ]);
+  return winner !== pending;
+}
+
+describe('sip port over a control connection', () => {
+  let drachtio: ScriptedDrachtio;
+  let sip: DrachtioSip;
+
+  beforeEach(async () => {
+    drachtio = await ScriptedDrachtio.start();
+    sip = sipOver([drachtio]);
+    await eventually(() => sip.ready(), 'the engine is connected');
+  });
+
+  afterEach(async () => {
+    await sip[Symbol.asyncDispose]();
+    await drachtio[Symbol.asyncDispose]();
+  });
+
+  async function ring() {
+    const { leg, observer } = place(sip);
+    const invite = await drachtio.takeInvite();
+    invite.confirm();
+    invite.respond(180, 'Ringing');
+    await observer.until('provisional');
+    return { leg, observer, invite };
+  }
+
+  async function answered() {
+    const { leg, observer, invite } = await ring();
+    invite.respond(200, 'OK', { body: answer });
+    await observer.until('answered');
+    return { leg, observer, invite };
+  }
+
+  async function talking() {
+    const call = await answered();
+    call.leg.acknowledge();
+    await drachtio.take('ACK');
+    return call;
+  }
+
+  async function settleBye(invite: ScriptedInvite): Promise<void> {
+    invite.answerBye(await drachtio.take('BYE'));
+  }
+
+  test('sends the INVITE through the default trunk and tells its transaction', async () => {
+    const { observer, invite } = await ring();
+
+    expect(invite.frame.sip).toMatch(/^INVITE sip:15551230001@127\.0\.0\.1:5070 SIP\/2\.0\r\n/);
+    expect(headerOf(invite.frame.sip, 'From')).toBe('<sip:15550001111@localhost>');
+    expect(invite.body).toBe(offer);
+    expect(observer.kinds()).toEqual(['sent', '180']);
+    expect((await observer.until('sent')).leg).toEqual({
+      engine: `127.0.0.1:${drachtio.port}`,
+      sipCallId: invite.callId,
+      transactionId: invite.transactionId,
+      requestUri: 'sip:15551230001@127.0.0.1:5070',
+      localTag: invite.localTag,
+      localUri: 'sip:100@127.0.0.1:5060',
+      remoteUri: 'sip:15551230001@127.0.0.1:5070',
+      inviteCseq: 100,
+    });
+  });
+
+  test('acknowledges a 200 only when told to', async () => {
+    const { leg, observer, invite } = await answered();
+    expect(drachtio.frames).toEqual([]);
+
+    leg.acknowledge();
+
+    const ack = await drachtio.take('ACK');
+    expect(ack.fields[3]).toBe(invite.dialogId);
+    expect((await observer.until('answered')).leg).toMatchObject({
+      dialogId: invite.dialogId,
+      remoteTag: 'remote',
+      remoteTarget: 'sip:callee@127.0.0.1:5070',
+    });
+  });
+
+  test('acknowledges and hangs up a 200 that nobody acknowledges in time', async () => {
+    await sip[Symbol.asyncDispose]();
+    sip = sipOver([drachtio], { acknowledgeTimeoutMs: 50 });
+    await eventually(() => sip.ready(), 'the engine is connected');
+    const { observer, invite } = await answered();
+
+    await drachtio.take('ACK');
+    await settleBye(invite);
+
+    expect((await observer.until('ended')).end).toMatchObject({ by: 'local' });
+  });
+
+  test('hanging up before the ACK sends both, in order', async () => {
+    const { leg, observer, invite } = await answered();
+
+    leg.hangUp('given up');
+
+    expect(observer.kinds()).toEqual(['sent', '180', 'answered', 'ended']);
+    await eventually(() => drachtio.frames.length === 2, 'two requests arrive');
+    expect(drachtio.frames.map((frame) => frame.method)).toEqual(['ACK', 'BYE']);
+    expect(await isSettled(leg.released)).toBe(false);
+    await settleBye(invite);
+    await leg.released;
+  });
+
+  test('a BYE that is never answered holds the leg no longer than its bound', async () => {
+    await sip[Symbol.asyncDispose]();
+    sip = sipOver([drachtio], { byeTimeoutMs: 50 });
+    await eventually(() => sip.ready(), 'the engine is connected');
+    const { leg } = await talking();
+
+    leg.hangUp('done');
+
+    await leg.released;
+  });
+
+  test.each([
+    ['404 Not Found', 404, 'Not Found', false, 'response'],
+    ['486 Busy Here', 486, 'Busy Here', false, 'response'],
+    ['a real 408 Request Timeout', 408, 'Request Timeout', false, 'response'],
+    ['a 408 made up by the stack', 408, 'Request Timeout', true, 'stack'],
+    ['a 503 made up by the stack', 503, 'Service Unavailable', true, 'stack'],
+  ])('%s fails the call with its status and kind', async (_name, status, reason, madeUp, kind) => {
+    const { leg, observer, invite } = await ring();
+
+    invite.respond(status, reason, { madeUp });
+
+    expect((await observer.until('failed')).failure).toMatchObject({
+      sipStatus: status,
+      reason,
+      kind,
+    });
+    await leg.released;
+    expect(drachtio.frames).toEqual([]);
+  });
+
+  test('an engine that refuses the INVITE fails the call with its words', async () => {
+    const { leg, observer } = place(sip);
+
+    (await drachtio.takeInvite()).refuse('requested protocol/transport not available');
+
+    expect((await observer.until('failed')).failure).toMatchObject({
+      reason: 'requested protocol/transport not available',
+      kind: 'transport',
+    });
+    await leg.released;
+  });
+
+  test('an INVITE that is never confirmed fails in time, and is cancelled if it is confirmed later', async () => {
+    await sip[Symbol.asyncDispose]();
+    sip = sipOver([drachtio], { confirmTimeoutMs: 50 });
+    await eventually(() => sip.ready(), 'the engine is connected');
+    const { leg, observer } = place(sip);
+    const invite = await drachtio.takeInvite();
+
+    expect((await observer.until('failed')).failure.kind).toBe('transport');
+    invite.confirm();
+
+    const cancel = await drachtio.take('CANCEL');
+    expect(cancel.fields[2]).toBe(invite.transactionId);
+    invite.respond(487, 'Request Terminated');
+    await leg.released;
+    expect(observer.kinds()).toEqual(['failed']);
+  });
+
+  test('cancelling tells the end at once and keeps the leg until the final response', async () => {
+    const { leg, observer, invite } = await ring();
+
+    leg.cancel('ring time-out');
+
+    expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
+    expect((await observer.until('failed')).failure).toMatchObject({
+      sipStatus: 487,
+      reason: 'ring time-out',
+      kind: 'cancelled',
+    });
+    const cancel = await drachtio.take('CANCEL');
+    expect(cancel.fields[2]).toBe(invite.transactionId);
+    expect(await isSettled(leg.released)).toBe(false);
+    invite.respond(487, 'Request Terminated');
+    await leg.released;
+    expect(sip.liveLegs()).toBe(0);
+  });
+
+  test('a cancel before the engine confirmed the INVITE is done as soon as it has', async () => {
+    const { leg, observer } = place(sip);
+    const invite = await drachtio.takeInvite();
+
+    leg.cancel('changed my mind');
+    expect(observer.kinds()).toEqual(['failed']);
+    invite.confirm();
+
+    expect((await drachtio.take('CANCEL')).fields[2]).toBe(invite.transactionId);
+    invite.respond(487, 'Request Terminated');
+    await leg.released;
+  });
+
+  test('a cancel right after placing sends nothing at all', async () => {
+    const { leg, observer } = place(sip);
+
+    leg.cancel('changed my mind');
+
+    await leg.released;
+    const second = place(sip);
+    await drachtio.takeInvite();
+    expect(observer.kinds()).toEqual(['failed']);
+    expect(drachtio.frames).toEqual([]);
+    second.leg.cancel('done');
+  });
+
+  test('a 200 that crosses our CANCEL is acknowledged and hung up, never answered', async () => {
+    const { leg, observer, invite } = await ring();
+
+    leg.cancel('ring time-out');
+    await drachtio.take('CANCEL');
+    invite.respond(200, 'OK', { body: answer });
+
+    await drachtio.take('ACK');
+    await settleBye(invite);
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
+  });
+
+  test('a final response that never comes after a cancel holds the leg no longer than its bound', async () => {
+    await sip[Symbol.asyncDispose]();
+    sip = sipOver([drachtio], { followTimeoutMs: 50 });
+    await eventually(() => sip.ready(), 'the engine is connected');
+    const { leg } = await ring();
+
+    leg.cancel('ring time-out');
+
+    await leg.released;
+  });
+
+  test.each([
+    ['Contact', { body: answer, contact: false }, '200 OK without Contact'],
+    ['SDP', {}, '200 OK without SDP'],
+  ])('a 200 without %s is hung up and unusable', async (_what, options, reason) => {
+    const { leg, observer, invite } = await ring();
+
+    invite.respond(200, 'OK', options);
+
+    expect((await observer.until('failed')).failure).toMatchObject({
+      sipStatus: 200,
+      reason,
+      kind: 'unusable',
+    });
+    await drachtio.take('ACK');
+    await settleBye(invite);
+    await leg.released;
+  });
+
+  test('a dialog that the engine cannot send in, for lack of a Contact, gets a BYE to the called address', async () => {
+    const { leg, invite } = await ring();
+
+    invite.respond(200, 'OK', { body: answer, contact: false });
+    drachtio.refuse(await drachtio.take('BYE'), 'Server error: unable to find route');
+
+    const bye = await drachtio.take('BYE');
+    expect(bye.fields.slice(2)).toEqual(['', '']);
+    expect(bye.sip).toMatch(/^BYE sip:15551230001@127\.0\.0\.1:5070 /);
+    expect(headerOf(bye.sip, 'To')).toBe('<sip:15551230001@127.0.0.1:5070>;tag=remote');
+    invite.answerBye(bye);
+    await leg.released;
+  });
+
+  test('a reliable provisional is acknowledged with PRACK', async () => {
+    const { observer, invite } = await ring();
+
+    invite.respond(183, 'Session Progress', {
+      headers: ['Require: 100rel', 'RSeq: 5'],
+      body: answer,
+    });
+
+    const prack = await drachtio.take('PRACK');
+    expect(headerOf(prack.sip, 'RAck')).toBe('5 100 INVITE');
+    expect(observer.facts.at(-1)).toEqual({ kind: 'provisional', status: 183, sdp: answer });
+  });
+
+  test('a BYE of the far end ends the leg and is answered', async () => {
+    const { leg, observer, invite } = await talking();
+
+    invite.request('BYE', { headers: ['Reason: Q.850;cause=16;text="Normal call clearing"'] });
+
+    expect((await observer.until('ended')).end).toMatchObject({
+      by: 'remote',
+      reason: 'Normal call clearing',
+    });
+    expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 200/);
+    await leg.released;
+  });
+
+  test('a BYE that the engine sent by itself is a lost call', async () => {
+    const { observer, invite } = await talking();
+
+    invite.request('BYE', {
+      source: 'application',
+      headers: ['Reason: SIP;cause=200;text="Session timer expired"'],
+    });
+
+    expect((await observer.until('ended')).end).toMatchObject({
+      by: 'lost',
+      reason: 'Session timer expired',
+    });
+  });
+
+  test('a re-INVITE is answered with what the observer says', async () => {
+    const { observer, invite } = await talking();
+    observer.reofferAnswer = 'v=0\r\ns=new\r\n';
+
+    invite.request('INVITE', { headers: ['Content-Type: application/sdp'], body: answer });
+
+    const response = await drachtio.take('SIP/2.0');
+    expect(response.sip).toMatch(/^SIP\/2\.0 200/);
+    expect(response.sip.endsWith('v=0\r\ns=new\r\n')).toBe(true);
+    expect(headerOf(response.sip, 'Contact')).toBe('<sip:127.0.0.1:5060>');
+    expect(observer.facts.at(-1)).toEqual({ kind: 'reoffer', sdp: answer });
+  });
+
+  test('a re-INVITE that the observer refuses gets 488', async () => {
+    const { observer, invite } = await talking();
+    observer.reofferAnswer = undefined;
+
+    invite.request('INVITE', { headers: ['Content-Type: application/sdp'], body: answer });
+
+    expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 488/);
+  });
+
+  test('a re-INVITE without an offer gets our current SDP, and the answer in its ACK is told', async () => {
+    const { observer, invite } = await talking();
+
+    invite.request('INVITE');
+    const response = await drachtio.take('SIP/2.0');
+    invite.request('ACK', { headers: ['Content-Type: application/sdp'], body: answer });
+
+    expect(response.sip.endsWith(offer)).toBe(true);
+    expect((await observer.until('reoffer')).sdp).toBe(answer);
+  });
+
+  test.each([
+    ['application/dtmf-relay', 'Signal=5\r\nDuration=160\r\n', '5', 160],
+    ['application/dtmf', '#', '#', undefined],
+  ])('INFO with %s is a digit', async (type, body, digit, durationMs) => {
+    const { observer, invite } = await talking();
+
+    invite.request('INFO', { headers: [`Content-Type: ${type}`], body });
+
+    expect(await observer.until('dtmf')).toEqual({ kind: 'dtmf', digit, durationMs });
+    expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 200/);
+  });
+
+  test.each([
+    ['OPTIONS', 200],
+    ['UPDATE', 200],
+    ['NOTIFY', 481],
+    ['REFER', 603],
+    ['MESSAGE', 501],
+  ])('%s inside the dialog gets %i', async (method, status) => {
+    const { invite } = await talking();
+
+    invite.request(method);
+
+    expect((await drachtio.take('SIP/2.0')).sip.startsWith(`SIP/2.0 ${status} `)).toBe(true);
+  });
+
+  test('an observer that throws costs neither the connection nor the other calls', async () => {
+    const { observer, invite } = await talking();
+    observer.onReoffer = () => {
+      throw new Error('broken observer');
+    };
+
+    invite.request('INVITE', { headers: ['Content-Type: application/sdp'], body: answer });
+    invite.request('OPTIONS');
+
+    expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 500/);
+    expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 200/);
+    expect(sip.ready()).toBe(true);
+  });
+
+  test('an INVITE over the frame limit is not sent, and the reason says so', async () => {
+    const { leg, observer } = place(sip, { offerSdp: `${offer}a=x:${'y'.repeat(maxFrameBytes)}` });
+
+    const { failure } = await observer.until('failed');
+    expect(failure.kind).toBe('transport');
+    expect(failure.reason).toMatch(/over the \d+ bytes/);
+    await leg.released;
+    const { observer: next } = place(sip);
+    (await drachtio.takeInvite()).confirm();
+    await next.until('sent');
+  });
+
+  test('headers of the far end never make us send a frame over the limit', async () => {
+    const { observer, invite } = await talking();
+
+    invite.request('OPTIONS', { headers: [`X-Filler: ${'x'.repeat(20_000)}`] });
+    await drachtio.take('SIP/2.0');
+    // Responses repeat the From of the request.
+    drachtio.deliver(
+      invite.frame.from,
+      `OPTIONS sip:a@b SIP/2.0\r\nFrom: "${'x'.repeat(20_000)}" <sip:a@b>;tag=1\r\nTo: <sip:c@d>;tag=2\r\nCall-ID: ${invite.callId}\r\nCSeq: 8 OPTIONS\r\nContent-Length: 0\r\n\r\n`,
+      { transactionId: 'txn-big', dialogId: invite.dialogId },
+    );
+    invite.request('INFO', { headers: ['Content-Type: application/dtmf'], body: '7' });
+
+    await observer.until('dtmf');
+    const response = await drachtio.take('SIP/2.0');
+    expect(headerOf(response.sip, 'CSeq')).toBe('7 INFO');
+  });
+
+  test('a frame that srf cannot read costs the connection, not the process', async () => {
+    const { observer, invite } = await ring();
+
+    drachtio.send(invite.frame.from, 'id|nonsense|x');
+
+    const { failure } = await observer.until('failed');
+    expect(failure.kind).toBe('transport');
+    await eventually(() => sip.ready(), 'the engine is connected again');
+  });
+
+  describe('when the engine goes away', () => {
+    test('calls that wait, ring, are answered or talk all end, and their legs are released', async () => {
+      const waiting = place(sip);
+      await drachtio.takeInvite();
+      const ringing = await ring();
+      const unacknowledged = await answered();
+      const talkingCall = await talking();
+
+      drachtio.dropConnections();
+
+      expect((await waiting.observer.until('failed')).failure.kind).toBe('transport');
+      expect((await ringing.observer.until('failed')).failure).toMatchObject({ kind: 'transport' });
+      expect((await unacknowledged.observer.until('ended')).end.by).toBe('lost');
+      expect((await talkingCall.observer.until('ended')).end.by).toBe('lost');
+      const legs = [waiting, ringing, unacknowledged, talkingCall].map(({ leg }) => leg.released);
+      await Promise.all(legs);
+      expect(sip.liveLegs()).toBe(0);
+    });
+
+    test('what was left up is ended by id on the next connection', async () => {
+      const ringing = await ring();
+      const talkingCall = await talking();
+
+      drachtio.dropConnections();
+
+      const cancel = await drachtio.take('CANCEL');
+      expect(cancel.fields[2]).toBe(ringing.invite.transactionId);
+      const bye = await drachtio.take('BYE');
+      expect(bye.fields[3]).toBe(talkingCall.invite.dialogId);
+    });
+
+    test('a server that stays silent on pings is taken for lost', async () => {
+      await sip[Symbol.asyncDispose]();
+      sip = sipOver([drachtio], { pingIntervalMs: 20, pongTimeoutMs: 60 });
+      await eventually(() => sip.ready(), 'the engine is connected');
+      const { observer } = await talking();
+
+      drachtio.answersPing = false;
+
+      const { end } = await observer.until('ended');
+      expect(end).toMatchObject({
+        by: 'lost',
+        reason: 'drachtio connection lost: no answer to ping',
+      });
+    });
+
+    test('a call fails at once while no engine is connected', async () => {
+      await drachtio[Symbol.asyncDispose]();
+      await eventually(() => !sip.ready(), 'the loss is noticed');
+
+      const { leg, observer } = place(sip);
+
+      expect((await observer.until('failed')).failure).toMatchObject({
+        reason: 'no SIP engine is connected',
+        kind: 'transport',
+      });
+      await leg.released;
+    });
+
+    test('calls go to the engines that are left', async () => {
+      const other = await ScriptedDrachtio.start();
+      await sip[Symbol.asyncDispose]();
+      sip = sipOver([drachtio, other]);
+      await eventually(() => sip.connected().length === 2, 'both engines are connected');
+      place(sip);
+      place(sip);
+      await Promise.all([drachtio.takeInvite(), other.takeInvite()]);
+
+      await drachtio[Symbol.asyncDispose]();
+      await eventually(() => sip.connected().length === 1, 'one engine is left');
+      place(sip);
+      place(sip);
+
+      await other.takeInvite();
+      await other.takeInvite();
+      await other[Symbol.asyncDispose]();
+    });
+  });
+
+  describe('digest', () => {
+    const challenge =
+      'WWW-Authenticate: Digest realm="lab", nonce="abc", qop="auth", algorithm=MD5';
+
+    beforeEach(async () => {
+      await sip[Symbol.asyncDispose]();
+      sip = sipOver([drachtio], {}, { auth: { username: 'alice', password: 'secret' } });
+      await eventually(() => sip.ready(), 'the engine is connected');
+    });
+
+    async function challenged() {
+      const { leg, observer } = place(sip);
+      const first = await drachtio.takeInvite();
+      first.confirm();
+      first.respond(401, 'Unauthorized', { headers: [challenge], contact: false });
+      return { leg, observer, first, second: await drachtio.takeInvite() };
+    }
+
+    test('a challenge is answered, and the new transaction told', async () => {
+      const { observer, first, second } = await challenged();
+      second.confirm();
+      second.respond(200, 'OK', { body: answer });
+
+      await observer.until('answered');
+      expect(headerOf(second.frame.sip, 'Authorization')).toMatch(/^Digest username="alice"/);
+      expect(second.callId).toBe(first.callId);
+      expect(observer.kinds()).toEqual(['sent', 'resent', 'answered']);
+      expect((await observer.until('resent')).leg.transactionId).toBe(second.transactionId);
+      expect((await observer.until('answered')).leg).toMatchObject({
+        transactionId: second.transactionId,
+        inviteCseq: 101,
+      });
+    });
+
+    test('cancelling after the challenge cancels the new transaction', async () => {
+      const { leg, observer, second } = await challenged();
+      second.confirm();
+      await observer.until('resent');
+
+      leg.cancel('changed my mind');
+
+      expect((await drachtio.take('CANCEL')).fields[2]).toBe(second.transactionId);
+    });
+
+    test('cancelling while the challenge is being answered cancels the new transaction', async () => {
+      const { leg, second } = await challenged();
+
+      leg.cancel('changed my mind');
+      second.confirm();
+
+      expect((await drachtio.take('CANCEL')).fields[2]).toBe(second.transactionId);
+    });
+
+    test('a second challenge is the final response', async () => {
+      const { observer, second } = await challenged();
+      second.confirm();
+      second.respond(401, 'Unauthorized', { headers: [challenge], contact: false });
+
+      expect((await observer.until('failed')).failure).toMatchObject({
+        sipStatus: 401,
+        kind: 'response',
+      });
+    });
+
+    test('a gateway that challenges again and again behind provisionals is not followed', async () => {
+      const { observer, second } = await challenged();
+      let invite = second;
+      for (let round = 0; round < 2; round += 1) {
+        invite.confirm();
+        invite.respond(183, 'Session Progress');
+        invite.respond(401, 'Unauthorized', { headers: [challenge], contact: false });
+        if (round === 0) invite = await drachtio.takeInvite();
+      }
+
+      expect((await observer.until('failed')).failure.sipStatus).toBe(401);
+    });
+
+    test('a challenge that would burst the control frame fails the call and says so', async () => {
+      const { leg, observer } = place(sip);
+      const invite = await drachtio.takeInvite();
+      invite.confirm();
+      invite.respond(401, 'Unauthorized', {
+        headers: [`WWW-Authenticate: Digest realm="lab", nonce="${'n'.repeat(maxFrameBytes)}"`],
+        contact: false,
+      });
+
+      expect((await observer.until('failed')).failure).toMatchObject({
+        reason: 'digest challenge too large for a control frame',
+        kind: 'transport',
+      });
+      await leg.released;
+    });
+  });
+
+  describe('orphans', () => {
+    const stored = (overrides: Partial<StoredLeg> = {}): StoredLeg => ({
+      engine: `127.0.0.1:${drachtio.port}`,
+      sipCallId: 'orphan',
+      transactionId: 'txn-orphan',
+      requestUri: 'sip:callee@127.0.0.1:5070',
+      localTag: 'mine',
+      localUri: 'sip:100@127.0.0.1:5060',
+      remoteUri: 'sip:callee@127.0.0.1:5070',
+      inviteCseq: 10,
+      ...overrides,
+    });
+    const answeredState = {
+      dialogId: 'orphan;from-tag=mine',
+      remoteTag: 'theirs',
+      remoteTarget: 'sip:callee@127.0.0.1:5071',
+      routeSet: ['sip:proxy@127.0.0.1:5072;lr'],
+    };
+
+    async function byeResponse(status: number): Promise<void> {
+      const bye = await drachtio.take('BYE');
+      const message = `BYE sip:a@b SIP/2.0\r\nFrom: <sip:a@b>;tag=mine\r\nTo: <sip:c@d>;tag=theirs\r\nCall-ID: orphan\r\nCSeq: 11 BYE\r\nContent-Length: 0\r\n\r\n`;
+      drachtio.confirm(bye, 'txn-bye', message);
+      drachtio.deliver(bye.from, message.replace('BYE sip:a@b SIP/2.0', `SIP/2.0 ${status} X`), {
+        transactionId: 'txn-bye',
+        dialogId: 'orphan;from-tag=mine',
+      });
+    }
+
+    test('one that rang is cancelled by its transaction', async () => {
+      const result = sip.endOrphan(stored());
+
+      const cancel = await drachtio.take('CANCEL');
+      expect(cancel.fields.slice(2)).toEqual(['txn-orphan', '']);
+      drachtio.confirm(cancel, 'txn-cancel', 'CANCEL sip:a@b SIP/2.0\r\nCSeq: 10 CANCEL\r\n\r\n');
+      expect(await result).toBe('ended');
+    });
+
+    test('one that was answered is acknowledged once more and gets a BYE by its dialog', async () => {
+      const result = sip.endOrphan(stored(answeredState));
+
+      const ack = await drachtio.take('ACK');
+      expect(ack.fields[3]).toBe('orphan;from-tag=mine');
+      drachtio.confirm(ack, 'txn-ack', 'ACK sip:a@b SIP/2.0\r\nCSeq: 10 ACK\r\n\r\n');
+      await byeResponse(200);
+      expect(await result).toBe('ended');
+    });
+
+    test('one whose answer was not stored any more is found under the name that drachtio gives the dialog', async () => {
+      const result = sip.endOrphan(stored());
+
+      drachtio.refuse(await drachtio.take('CANCEL'), 'unable to cancel unknown transaction id');
+      const ack = await drachtio.take('ACK');
+      expect(ack.fields[3]).toBe('orphan;from-tag=mine');
+      drachtio.refuse(ack, 'Server error');
+      await byeResponse(200);
+      expect(await result).toBe('ended');
+    });
+
+    test('a dialog that the engine forgot gets a BYE built from what was stored', async () => {
+      const result = sip.endOrphan(stored(answeredState));
+
+      drachtio.refuse(await drachtio.take('ACK'), 'Server error: unable to find dialog');
+      drachtio.refuse(await drachtio.take('BYE'), 'Server error: unable to find dialog');
+      await eventually(() => drachtio.frames.length === 1, 'the rebuilt BYE arrives');
+      const [bye] = drachtio.frames;
+      expect(bye?.fields.slice(2)).toEqual(['', '', 'sip:proxy@127.0.0.1:5072;lr']);
+      expect(bye?.sip).toMatch(/^BYE sip:callee@127\.0\.0\.1:5071 SIP\/2\.0/);
+      expect(headerOf(bye?.sip ?? '', 'Call-ID')).toBe('orphan');
+      expect(headerOf(bye?.sip ?? '', 'From')).toBe('<sip:100@127.0.0.1:5060>;tag=mine');
+      expect(headerOf(bye?.sip ?? '', 'To')).toBe('<sip:callee@127.0.0.1:5070>;tag=theirs');
+      expect(headerOf(bye?.sip ?? '', 'CSeq')).toBe('1010 BYE');
+      await byeResponse(200);
+      expect(await result).toBe('ended');
+    });
+
+    test.each([
+      ['481, which the far end has forgotten', 481, 'gone'],
+      ['a made-up 408, where nobody answered', 408, 'unreachable'],
+    ])('a BYE that gets %s', async (_name, status, expected) => {
+      const result = sip.endOrphan(stored(answeredState));
+
+      drachtio.refuse(await drachtio.take('ACK'), 'Server error');
+      await byeResponse(status);
+
+      expect(await result).toBe(expected);
+    });
+
+    test('one that rang and that nobody knows is gone', async () => {
+      const result = sip.endOrphan(stored());
+
+      drachtio.refuse(await drachtio.take('CANCEL'), 'unable to cancel unknown transaction id');
+      drachtio.refuse(await drachtio.take('ACK'), 'Server error');
+      drachtio.refuse(await drachtio.take('BYE'), 'Server error');
+
+      expect(await result).toBe('gone');
+    });
+
+    test('an engine of another address is only asked for a rebuilt BYE', async () => {
+      const result = sip.endOrphan(stored({ ...answeredState, engine: '127.0.0.1:1' }));
+
+      await byeResponse(200);
+
+      expect(await result).toBe('ended');
+      expect(drachtio.frames).toEqual([]);
+    });
+
+    test('an engine that says nothing does not hold the caller', async () => {
+      await sip[Symbol.asyncDispose]();
+      sip = sipOver([drachtio], { orphanTimeoutMs: 100 });
+      await eventually(() => sip.ready(), 'the engine is connected');
+
+      expect(await sip.endOrphan(stored(answeredState))).toBe('unreachable');
+    });
+
+    test('without any engine it is unreachable', async () => {
+      await drachtio[Symbol.asyncDispose]();
+      await sip[Symbol.asyncDispose]();
+      sip = sipOver([], { orphanTimeoutMs: 100 });
+
+      expect(await sip.endOrphan(stored(answeredState))).toBe('unreachable');
+    });
+
+    test('an engine that connects within the time is waited for', async () => {
+      const { port } = drachtio;
+      await drachtio[Symbol.asyncDispose]();
+      await eventually(() => !sip.ready(), 'the loss is noticed');
+      const result = sip.endOrphan(stored());
+      drachtio = await ScriptedDrachtio.start(port);
+
+      const cancel = await drachtio.take('CANCEL');
+      drachtio.confirm(cancel, 'txn-cancel', 'CANCEL sip:a@b SIP/2.0\r\nCSeq: 10 CANCEL\r\n\r\n');
+      expect(await result).toBe('ended');
+    });
+  });
+
+  test('a wrong secret is never taken for a connection', async () => {
+    await using other = createDrachtioSip({
+      servers: [{ ...drachtio.address, secret: 'wrong' }],
+      trunks: loadTrunks({ secrets: () => ({}) }),
+      allowedNetworks: [],
+      logger: silentLogger,
+      clock: { now: () => new Date() },
+      limits: testLimits,
+    });
+
+    await eventually(() => drachtio.refusals > 1, 'it has tried again');
+    expect(other.ready()).toBe(false);
+  });
+
+  test('a server that does not answer the authentication is given up and tried again', async () => {
+    await sip[Symbol.asyncDispose]();
+    drachtio.authenticates = false;
+    sip = sipOver([drachtio], { connectTimeoutMs: 50 });
+    await eventually(() => drachtio.connections === 1, 'it is connected');
+    expect(sip.ready()).toBe(false);
+
+    drachtio.authenticates = true;
+
+    await eventually(() => sip.ready(), 'the engine is connected');
+  });
+
+  test('stopping hangs up what is up and cancels what rings', async () => {
+    const ringing = await ring();
+    const talkingCall = await talking();
+
+    const stopped = sip[Symbol.asyncDispose]();
+
+    await drachtio.take('CANCEL');
+    await drachtio.take('BYE');
+    await stopped;
+    expect((await ringing.observer.until('failed')).failure.kind).toBe('cancelled');
+    expect((await talkingCall.observer.until('ended')).end.by).toBe('local');
+    await eventually(() => drachtio.connections === 0, 'the connection is closed');
+  });
+});

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { parseDtmfInfo } from '../../src/sip/dtmf-info.ts';
+import { addressList, cseqNumber, reasonText, tagOf, uriOf } from '../../src/sip/sip-headers.ts';
+
+describe('header values of the far end', () => {
+  test.each([
+    ['<sip:a@b;transport=tcp>;tag=x', 'sip:a@b;transport=tcp', 'x'],
+    ['"Bob <b>;tag=no" <sip:a@b> ; tag=x;q=1', 'sip:a@b', 'x'],
+    ['sip:a@b;tag=x', 'sip:a@b', 'x'],
+    ['<sip:a@b;tag=inside>', 'sip:a@b;tag=inside', undefined],
+    ['"quote \\" <sip:no@no>" <sip:a@b>', 'sip:a@b', undefined],
+    ['<>', undefined, undefined],
+    ['<sip:open', undefined, undefined],
+    ['', undefined, undefined],
+    [undefined, undefined, undefined],
+  ])('%s', (header, uri, tag) => {
+    expect(uriOf(header)).toBe(uri);
+    expect(tagOf(header)).toBe(tag);
+  });
+
+  test('Record-Route is read in order, commas in quotes and URIs included', () => {
+    expect(addressList('<sip:p1;lr>,"a, b" <sip:p2;lr;x=1,2>;y , <sip:p3>')).toEqual([
+      'sip:p1;lr',
+      'sip:p2;lr;x=1,2',
+      'sip:p3',
+    ]);
+    expect(addressList(undefined)).toEqual([]);
+    expect(addressList('garbage, <')).toEqual([]);
+  });
+
+  test('CSeq and Reason', () => {
+    expect(cseqNumber('123026549 INVITE')).toBe(123_026_549);
+    expect(cseqNumber('x')).toBeUndefined();
+    expect(reasonText('SIP;cause=200;text="ACK timeout"')).toBe('ACK timeout');
+    expect(reasonText('Q.850;cause=16')).toBe('Q.850 16');
+    expect(reasonText('nothing')).toBeUndefined();
+  });
+
+  test('long hostile values take no time to speak of', () => {
+    const hostile = [
+      `"${'\\'.repeat(50_000)}`,
+      '<'.repeat(50_000),
+      '"a'.repeat(30_000),
+      ','.repeat(50_000),
+    ];
+
+    for (const value of hostile) {
+      expect(uriOf(value) ?? '').not.toBe('never');
+      expect(addressList(value)).toEqual([]);
+      expect(tagOf(value)).toBeUndefined();
+      expect(reasonText(value)).toBeUndefined();
+    }
+  });
+});
+
+describe('DTMF in INFO', () => {
+  test.each([
+    ['application/dtmf-relay', 'Signal=5\r\nDuration=160', { digit: '5', durationMs: 160 }],
+    [
+      'Application/DTMF-Relay; charset=x',
+      'signal = #\nduration = 999999',
+      { digit: '#', durationMs: 30_000 },
+    ],
+    ['application/dtmf-relay', 'Signal=10\r\n', { digit: '*' }],
+    ['application/dtmf', ' a ', { digit: 'A' }],
+    ['application/dtmf', '55', undefined],
+    ['application/dtmf-relay', 'Duration=160', undefined],
+    ['application/dtmf-relay', undefined, undefined],
+    ['text/plain', '5', undefined],
+    [undefined, '5', undefined],
+  ])('%s with %j is %j', (type, body, digit) => {
+    expect(parseDtmfInfo(type, body)).toEqual(digit);
+  });
+});
