@@ -97,8 +97,7 @@ export const dialoutSchema = z
     ),
     caller: z
       .string()
-      .min(1)
-      .refine(isSipUser, 'must be characters of the user part of a SIP URI, at most 128')
+      .refine(isSipUser, 'must be 1 to 128 characters of the user part of a SIP URI')
       .describe('user part of the caller ID'),
     notifyurl: notifyUrl
       .optional()

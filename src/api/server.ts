@@ -60,8 +60,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
 
   server.setValidatorCompiler(validatorCompiler);
   server.setSerializerCompiler(serializerCompiler);
-  // JSON is the one thing that is understood; everything else is a 415.
-  server.removeContentTypeParser('text/plain');
+  acceptOnlyJson(server);
   server.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
     if (problem.status >= 500) {
@@ -93,6 +92,26 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerDialout(server, { services, caller, metrics });
   registerCallRoutes(server, { services, caller });
   return server;
+}
+
+/** JSON as it is; everything else is a 415. */
+function acceptOnlyJson(server: ApiInstance): void {
+  const parseJson = server.getDefaultJsonParser('error', 'error');
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser<string>(
+    'application/json',
+    { parseAs: 'string' },
+    (request, body, done) => {
+      // Clients that set the content type on every request do so on a DELETE without a body too.
+      if (request.method === 'DELETE') done(null);
+      else void parseJson(request, body, done);
+    },
+  );
+  server.addHook('preParsing', async (request, _reply, payload) => {
+    const encoding = request.headers['content-encoding'] ?? 'identity';
+    if (encoding.toLowerCase() === 'identity') return payload;
+    throw new ProblemError('unsupported-media-type', 'Send the body without a content encoding.');
+  });
 }
 
 /** The request id goes out with every answer, and each answer is measured. Paths stay out of logs: routes say enough. */

@@ -1,0 +1,449 @@
+// The dial-out request: what is accepted as what, and what is refused with which path.
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  answer,
+  dial,
+  type Harness,
+  minimal,
+  type ProblemDocument,
+  startHarness,
+} from './support.ts';
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await startHarness();
+});
+afterEach(async () => {
+  await harness[Symbol.asyncDispose]();
+});
+
+async function accepted(extra: object, headers = {}) {
+  const response = await dial(harness, { ...minimal, ...extra }, headers);
+  expect(response.statusCode, response.body).toBe(200);
+  const submission = harness.submissions.at(-1);
+  if (submission === undefined) throw new Error('nothing was submitted');
+  return submission;
+}
+
+async function refused(body: object, headers = {}): Promise<readonly string[]> {
+  const response = await dial(harness, body, headers);
+  expect(response.statusCode, response.body).toBe(400);
+  expect(harness.submissions).toEqual([]);
+  return (response.json<ProblemDocument>().errors ?? []).map((error) => error.path);
+}
+
+describe('a dial-out request', () => {
+  test('is answered with the ids of request, call and conversation', async () => {
+    const response = await dial(harness, minimal);
+
+    expect(response.statusCode).toBe(200);
+    expect(response.json()).toEqual(answer);
+    expect(response.headers['idempotent-replayed']).toBeUndefined();
+  });
+
+  test('gets the documented defaults', async () => {
+    const submission = await accepted({});
+
+    expect(submission).toEqual({
+      appId: 'app-1',
+      accountId: 'acme',
+      botId: 'st-1',
+      request: {
+        target: { kind: 'tel', number: '15551230001' },
+        caller: '+15559876543',
+        ringTimeoutMs: 60_000,
+        trunk: 'carrier',
+        metadata: {},
+        machineDetection: 'disabled',
+        amd: {
+          timers: {
+            noSpeechTimeoutMs: 5_000,
+            decisionTimeoutMs: 15_000,
+            toneTimeoutMs: 20_000,
+            greetingCompletionTimeoutMs: 2_000,
+          },
+        },
+      },
+    });
+  });
+
+  test('carries everything that was asked for', async () => {
+    const submission = await accepted({
+      notifyurl: 'https://dialer.example.com/calls?id=1#top',
+      notifyHeaders: {
+        'X-Token': 'abc',
+        Accept: 'application/json',
+        'Content-Type': 'application/json; charset=utf-8',
+      },
+      timeoutInMs: 30_000,
+      trunk: 'carrier',
+      metadata: { customer: { id: 4711 } },
+      timers: { toneTimeoutMs: 120_000 },
+      machineDetection: 'disconnect',
+      thresholdWordCount: 7,
+      amdEventsSubscription: ['amd_human_detected', 'amd_human_detected'],
+    });
+
+    expect(submission.request).toMatchObject({
+      notifyUrl: 'https://dialer.example.com/calls?id=1',
+      ringTimeoutMs: 30_000,
+      trunk: 'carrier',
+      metadata: { customer: { id: 4711 } },
+      machineDetection: 'disconnect',
+      amd: { timers: { toneTimeoutMs: 120_000, noSpeechTimeoutMs: 5_000 }, thresholdWordCount: 7 },
+      amdEventsSubscription: ['amd_human_detected'],
+    });
+    expect(submission.notifyHeaders).toEqual({ 'X-Token': 'abc' });
+  });
+
+  test('an empty subscription is kept as such: no AMD notification', async () => {
+    const { request } = await accepted({ amdEventsSubscription: [] });
+
+    expect(request.amdEventsSubscription).toEqual([]);
+  });
+
+  test('a sip target without a trunk is dialled directly', async () => {
+    const { request } = await accepted({ target: 'sip:bob@127.0.0.1:5080' });
+
+    expect(request.trunk).toBeUndefined();
+  });
+
+  test('members that nobody knows are ignored', async () => {
+    await accepted({ campaign: 'spring', constructor: 'x', toString: 1 });
+  });
+});
+
+describe('spellings', () => {
+  test('bot, notifyUrl and machinedetection mean botId, notifyurl and machineDetection', async () => {
+    const { botId, ...rest } = minimal;
+    const response = await dial(harness, {
+      ...rest,
+      bot: botId,
+      notifyUrl: 'http://127.0.0.1:9/',
+      machinedetection: 'detect',
+    });
+
+    expect(response.statusCode).toBe(200);
+    expect(harness.submissions[0]?.request).toMatchObject({
+      notifyUrl: 'http://127.0.0.1:9/',
+      machineDetection: 'detect',
+    });
+  });
+
+  test('both spellings of the same value are one', async () => {
+    await accepted({ bot: 'st-1' });
+  });
+
+  test.each([
+    ['bot', { bot: 'st-2' }],
+    ['notifyUrl', { notifyurl: 'http://a/', notifyUrl: 'http://b/' }],
+    ['machinedetection', { machineDetection: 'detect', machinedetection: 'disabled' }],
+  ])('%s that differs from the documented spelling is refused', async (path, extra) => {
+    expect(await refused({ ...minimal, ...extra })).toEqual([path]);
+  });
+
+  test('a bot that differs from the one of the path is refused', async () => {
+    expect(await refused({ ...minimal, botId: 'st-2' })).toEqual(['botId']);
+  });
+
+  test.each([
+    ['timeoutInMS', { timeoutInMS: 5_000 }],
+    ['machine_detection', { machine_detection: 'detect' }],
+    ['notifyURL', { notifyURL: 'http://a/' }],
+    ['timers.toneTimeoutMS', { timers: { toneTimeoutMS: 5_000 } }],
+  ])('%s is a misspelling that is not passed over in silence', async (path, extra) => {
+    expect(await refused({ ...minimal, ...extra })).toEqual([path]);
+  });
+});
+
+describe('the target', () => {
+  test.each([
+    ['tel:+15551230001', { kind: 'tel', number: '15551230001' }],
+    ['tel:15551230001', { kind: 'tel', number: '15551230001' }],
+    ['TEL:+1-(555).123-0001', { kind: 'tel', number: '15551230001' }],
+    ['tel:+123', { kind: 'tel', number: '123' }],
+    ['tel:+123456789012345', { kind: 'tel', number: '123456789012345' }],
+    ['sip:bob@example.com', { kind: 'sip', user: 'bob', host: 'example.com' }],
+    ['SIP:bob@Example.COM:5061', { kind: 'sip', user: 'bob', host: 'example.com', port: 5061 }],
+    ['sip:+1555;a=b&c@10.0.0.1', { kind: 'sip', user: '+1555;a=b&c', host: '10.0.0.1' }],
+    ['sip:%41lice@host', { kind: 'sip', user: '%41lice', host: 'host' }],
+    ['sip:x@[2001:db8::1]:5060', { kind: 'sip', user: 'x', host: '[2001:db8::1]', port: 5060 }],
+    ['sip:x@[::1]', { kind: 'sip', user: 'x', host: '[::1]' }],
+  ])('%s is dialled', async (target, expected) => {
+    const { request } = await accepted({ target });
+
+    expect(request.target).toEqual(expected);
+  });
+
+  test.each([
+    '',
+    '15551230001',
+    '+15551230001',
+    'http://example.com',
+    'mailto:a@b',
+    'tel:',
+    'tel:+',
+    'tel:12',
+    'tel:+1234567890123456',
+    'tel:+1 555 123 0001',
+    'tel:++1555123',
+    'tel:1+555123',
+    'tel:+1555CALLNOW',
+    'tel:*21',
+    'tel:+1555123;ext=12',
+    'tel:5551;phone-context=+1',
+    'tel:+1555\r\nX: y',
+    'tel:+١٢٣٤',
+    'sips:bob@example.com',
+    'sip:example.com',
+    'sip:@example.com',
+    'sip:bob:secret@example.com',
+    'sip:bob@',
+    'sip:bob@example.com:0',
+    'sip:bob@example.com:65536',
+    'sip:bob@example.com:',
+    'sip:bob@example.com;transport=tcp',
+    'sip:bob@example.com?Subject=x',
+    'sip:bob@example.com>',
+    'sip:bob@ex ample.com',
+    'sip:bob@-example.com',
+    'sip:bob@example..com',
+    'sip:bob@127.1',
+    'sip:bob@256.1.1.1',
+    'sip:bob@2130706433',
+    'sip:bob@[::g]',
+    'sip:bob@[fe80::1%25eth0]',
+    'sip:bob@::1',
+    'sip:bo b@example.com',
+    'sip:"bob"@example.com',
+    'sip:bob%0d%0aX@example.com',
+    'sip:bob%zz@example.com',
+    'sip:bob\r\n@example.com',
+    'sip:bob@example.com\r\nRoute: <sip:evil>',
+    'sip:bøb@example.com',
+    `sip:${'a'.repeat(129)}@example.com`,
+    `sip:bob@${'a'.repeat(64)}.com`,
+  ])('%j is refused', async (target) => {
+    expect(await refused({ ...minimal, target })).toEqual(['target']);
+  });
+});
+
+describe('members', () => {
+  test.each<[string, object, string]>([
+    ['caller with a space', { caller: 'Acme Inc' }, 'caller'],
+    ['caller that ends the header', { caller: '1>\r\nX: y' }, 'caller'],
+    ['caller with an escaped line end', { caller: '1%0d%0a' }, 'caller'],
+    ['caller with a host', { caller: '1@example.com' }, 'caller'],
+    ['empty caller', { caller: '' }, 'caller'],
+    ['relative notify URL', { notifyurl: '/calls' }, 'notifyurl'],
+    ['notify URL of another scheme', { notifyurl: 'ftp://example.com/' }, 'notifyurl'],
+    ['notify URL with a password', { notifyurl: 'https://a:b@example.com/' }, 'notifyurl'],
+    ['notify URL without end', { notifyurl: `https://a/${'b'.repeat(2_048)}` }, 'notifyurl'],
+    ['time-out under a second', { timeoutInMs: 999 }, 'timeoutInMs'],
+    ['time-out over three minutes', { timeoutInMs: 180_001 }, 'timeoutInMs'],
+    ['time-out in words', { timeoutInMs: '30000' }, 'timeoutInMs'],
+    ['unknown trunk', { trunk: 'nowhere' }, 'trunk'],
+    ['metadata that is a list', { metadata: [1] }, 'metadata'],
+    ['metadata over 16 KiB', { metadata: { a: 'x'.repeat(16_400) } }, 'metadata'],
+    ['metadata with NUL', { metadata: { a: ['\u0000'] } }, 'metadata'],
+    ['metadata with half a pair', { metadata: { '\ud800': 1 } }, 'metadata'],
+    ['metadata without end', { metadata: { a: nested(40) } }, 'metadata'],
+    ['unknown mode', { machineDetection: 'maybe' }, 'machineDetection'],
+    ['timer that is too short', { timers: { noSpeechTimeoutMs: 99 } }, 'timers.noSpeechTimeoutMs'],
+    [
+      'timer that is too long',
+      { timers: { noSpeechTimeoutMs: 60_001 } },
+      'timers.noSpeechTimeoutMs',
+    ],
+    [
+      'decision past two minutes',
+      { timers: { decisionTimeoutMs: 120_001 } },
+      'timers.decisionTimeoutMs',
+    ],
+    ['no words', { thresholdWordCount: 0 }, 'thresholdWordCount'],
+    ['too many words', { thresholdWordCount: 1_001 }, 'thresholdWordCount'],
+    ['half a word', { thresholdWordCount: 1.5 }, 'thresholdWordCount'],
+    ['unknown AMD event', { amdEventsSubscription: ['amd_x'] }, 'amdEventsSubscription.0'],
+    [
+      'speech-to-text that is not configured',
+      { callControlParameter: { sttProvider: 'acme', sttLanguage: 'en-US' } },
+      'callControlParameter.sttProvider',
+    ],
+    [
+      'speech-to-text without a language',
+      { callControlParameter: { sttProvider: 'acme' } },
+      'callControlParameter.sttLanguage',
+    ],
+    ['null for an optional member', { timeoutInMs: null }, 'timeoutInMs'],
+  ])('%s is refused', async (_name, extra, path) => {
+    expect(await refused({ ...minimal, ...extra })).toEqual([path]);
+  });
+
+  test('every problem is listed at once', async () => {
+    expect(
+      await refused({
+        bot: 'st-2',
+        target: 'tel:x',
+        timeoutInMs: 1,
+        timers: { toneTimeoutMs: -1, toneTimeoutMS: 1 },
+      }),
+    ).toEqual(
+      expect.arrayContaining([
+        'botId',
+        'target',
+        'caller',
+        'timeoutInMs',
+        'timers.toneTimeoutMs',
+        'timers.toneTimeoutMS',
+      ]),
+    );
+  });
+
+  test('what is missing is said to be required', async () => {
+    const response = await dial(harness, {});
+
+    expect(response.json<ProblemDocument>().errors).toEqual(
+      ['botId', 'target', 'caller'].map((path) => ({ path, message: 'is required' })),
+    );
+  });
+});
+
+describe('notifyHeaders', () => {
+  test.each([
+    'Host',
+    'Connection',
+    'Keep-Alive',
+    'Proxy-Authorization',
+    'Proxy-Connection',
+    'TE',
+    'Trailer',
+    'Transfer-Encoding',
+    'Upgrade',
+    'Expect',
+    'Content-Length',
+    'content-encoding',
+    'Gateway-Signature',
+    'webhook-id',
+    'Webhook-Timestamp',
+    'webhook-signature',
+    'bad name',
+    'bad\r\nname',
+    '',
+  ])('%j cannot be set, and is named', async (name) => {
+    const response = await dial(harness, { ...minimal, notifyHeaders: { [name]: 'x' } });
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<ProblemDocument>().errors).toEqual([
+      {
+        path: `notifyHeaders.${name}`,
+        message: expect.stringContaining(name),
+      },
+    ]);
+  });
+
+  test.each<[string, Readonly<Record<string, unknown>>]>([
+    ['a line end in a value', { 'X-A': 'a\r\nb' }],
+    ['a value that is not ASCII', { 'X-A': 'ü' }],
+    ['a value that is no string', { 'X-A': 1 }],
+    ['another content type', { 'Content-Type': 'text/xml' }],
+  ])('%s is refused', async (_name, notifyHeaders) => {
+    const [path] = await refused({ ...minimal, notifyHeaders });
+
+    expect(path).toMatch(/^notifyHeaders\./);
+  });
+
+  test('a name that is given twice is refused', async () => {
+    expect(await refused({ ...minimal, notifyHeaders: { 'X-A': '1', 'x-a': '2' } })).toEqual([
+      'notifyHeaders.x-a',
+    ]);
+  });
+
+  test('their number and size are bounded', async () => {
+    const many = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`x-${index}`, '']));
+
+    expect(await refused({ ...minimal, notifyHeaders: many })).toEqual(['notifyHeaders']);
+    expect(await refused({ ...minimal, notifyHeaders: { 'x-a': 'y'.repeat(4_200) } })).toEqual([
+      'notifyHeaders',
+    ]);
+  });
+});
+
+describe('Idempotency-Key', () => {
+  test('goes to the intake with a hash that spelling and order do not change', async () => {
+    const key = { 'idempotency-key': 'order-4711' };
+    const first = await accepted({ metadata: { a: 1, b: 2 }, timeoutInMs: 60_000 }, key);
+    const same = await accepted({ bot: 'st-1', metadata: { b: 2, a: 1 }, extra: true }, key);
+    const other = await accepted({ metadata: { a: 1, b: 3 } }, key);
+
+    expect(first.idempotency?.key).toBe('order-4711');
+    expect(same.idempotency).toEqual(first.idempotency);
+    expect(other.idempotency?.requestHash).not.toBe(first.idempotency?.requestHash);
+  });
+
+  test('other notify headers are another request', async () => {
+    const key = { 'idempotency-key': 'order-4711' };
+    const first = await accepted({ notifyHeaders: { 'x-a': '1' } }, key);
+    const other = await accepted({ notifyHeaders: { 'x-a': '2' } }, key);
+
+    expect(other.idempotency?.requestHash).not.toBe(first.idempotency?.requestHash);
+  });
+
+  test('a replayed request is answered as the first time, and says so', async () => {
+    harness.result = { kind: 'replayed', answer };
+
+    const response = await dial(harness, minimal, { 'idempotency-key': 'k' });
+
+    expect(response.statusCode).toBe(200);
+    expect(response.json()).toEqual(answer);
+    expect(response.headers['idempotent-replayed']).toBe('true');
+  });
+
+  test('the key of another request is a 409', async () => {
+    harness.result = { kind: 'conflict' };
+
+    const response = await dial(harness, minimal, { 'idempotency-key': 'k' });
+
+    expect(response.statusCode).toBe(409);
+    expect(response.json<ProblemDocument>().type).toBe('urn:offhook:problem:idempotency-conflict');
+  });
+
+  test.each(['', 'a b', 'ü', 'x'.repeat(256)])('%j is refused', async (key) => {
+    expect(await refused(minimal, { 'idempotency-key': key })).toEqual(['Idempotency-Key']);
+  });
+});
+
+describe('an intake that cannot take more', () => {
+  test('full is a 429 with the time to wait', async () => {
+    harness.result = { kind: 'full', retryAfterS: 7 };
+
+    const response = await dial(harness, minimal);
+
+    expect(response.statusCode).toBe(429);
+    expect(response.headers['retry-after']).toBe('7');
+  });
+
+  test('a dependency that is away is a 503 that does not name it', async () => {
+    harness.result = { kind: 'unavailable', what: 'postgres at 10.0.0.5', retryAfterS: 3 };
+
+    const response = await dial(harness, minimal);
+
+    expect(response.statusCode).toBe(503);
+    expect(response.headers['retry-after']).toBe('3');
+    expect(response.body).not.toContain('10.0.0.5');
+  });
+
+  test('a surprise is a 500 that tells nothing but the request id', async () => {
+    harness.result = new Error('secret detail');
+
+    const response = await dial(harness, minimal);
+
+    expect(response.statusCode).toBe(500);
+    expect(response.body).not.toContain('secret detail');
+    expect(response.json<ProblemDocument>().requestId).toBe(response.headers['x-request-id']);
+  });
+});
+
+function nested(depth: number): unknown {
+  return depth === 0 ? 1 : [nested(depth - 1)];
+}

@@ -1,0 +1,109 @@
+// The OpenAPI document: complete, and nothing in it refers to nowhere.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dialoutExample } from '../../src/api/dialout-schema.ts';
+import { dial, type Harness, startHarness } from './support.ts';
+
+type Node = { readonly [name: string]: Node };
+
+let harness: Harness;
+let document: Node;
+beforeAll(async () => {
+  harness = await startHarness();
+  document = (await harness.server.inject('/openapi.json')).json();
+});
+afterAll(async () => {
+  await harness[Symbol.asyncDispose]();
+});
+
+function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  visit(value as Record<string, unknown>);
+  for (const child of Object.values(value)) walk(child, visit);
+}
+
+describe('/openapi.json', () => {
+  test('is OpenAPI 3.1 with the public URL', () => {
+    expect(document['openapi']).toBe('3.1.0');
+    expect(document['servers']).toEqual([{ url: 'https://calls.example.com' }]);
+  });
+
+  test('has every operation, with an id of its own', () => {
+    const operations = Object.entries(document['paths'] ?? {}).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) =>
+        [method, path, operation['operationId']].join(' '),
+      ),
+    );
+
+    expect(operations.sort()).toEqual([
+      'delete /api/public/bot/{botId}/calls/{callId} endCall',
+      'get /api/public/bot/{botId}/calls listCalls',
+      'get /api/public/bot/{botId}/calls/{callId} getCall',
+      'get /api/public/bot/{botId}/calls/{callId}/context getCallContext',
+      'get /api/public/bot/{botId}/calls/{callId}/notifications listNotifications',
+      'post /api/1.1/public/bot/{botId}/V2/contactcenter/dialout dialOut',
+    ]);
+  });
+
+  test('every reference leads somewhere, and every schema is referred to', () => {
+    const references = new Set<string>();
+    walk(document, (node) => {
+      if (typeof node['$ref'] === 'string') references.add(node['$ref']);
+    });
+    const names = Object.keys(document['components']?.['schemas'] ?? {});
+
+    expect([...references].sort()).toEqual(
+      names.map((name) => `#/components/schemas/${name}`).sort(),
+    );
+    expect(names).toEqual(expect.arrayContaining(['Problem', 'CallNotification', 'CallContext']));
+  });
+
+  test('path parameters are declared where they stand, each once', () => {
+    for (const [path, methods] of Object.entries(document['paths'] ?? {})) {
+      const placed = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
+      for (const operation of Object.values(methods)) {
+        const declared = (operation['parameters'] as unknown as { in: string; name: string }[])
+          .filter((parameter) => parameter.in === 'path')
+          .map((parameter) => parameter.name);
+        expect(declared.sort()).toEqual(placed.sort());
+      }
+    }
+  });
+
+  test('every operation needs a token and answers errors as problems', () => {
+    walk(document['paths'], (node) => {
+      if (node['operationId'] === undefined) return;
+      expect(node['security']).toEqual([{ auth: [] }]);
+      for (const [status, answer] of Object.entries(node['responses'] as Node)) {
+        const type = status === '200' ? 'application/json' : 'application/problem+json';
+        expect(Object.keys(answer['content'] ?? {})).toEqual([type]);
+        expect(answer['description']).not.toBe('Default Response');
+      }
+    });
+    expect(document['components']?.['securitySchemes']?.['auth']).toMatchObject({
+      type: 'apiKey',
+      in: 'header',
+      name: 'auth',
+    });
+  });
+
+  test('describes the notification with its signature headers', () => {
+    const post = document['webhooks']?.['callNotification']?.['post'];
+    const headers = ((post?.['parameters'] ?? []) as unknown as { name: string }[]).map(
+      ({ name }) => name,
+    );
+
+    expect(headers).toEqual([
+      'Gateway-Signature',
+      'webhook-id',
+      'webhook-timestamp',
+      'webhook-signature',
+    ]);
+  });
+
+  test('its example of a request is accepted', async () => {
+    const response = await dial(harness, { ...dialoutExample, botId: 'st-1' });
+
+    expect(response.statusCode).toBe(200);
+  });
+});

@@ -1,0 +1,211 @@
+// The edge itself: problem documents, limits, health, metrics.
+
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  dial,
+  dialoutPath,
+  type Harness,
+  minimal,
+  type ProblemDocument,
+  startHarness,
+  token,
+} from './support.ts';
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await startHarness();
+});
+afterEach(async () => {
+  await harness[Symbol.asyncDispose]();
+});
+
+describe('problem documents', () => {
+  test('have every member of RFC 9457 and the request id', async () => {
+    const response = await dial(harness, { ...minimal, target: 'x' });
+
+    expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expect(response.json()).toEqual({
+      type: 'urn:offhook:problem:invalid-request',
+      title: 'The request is not valid',
+      status: 400,
+      detail: 'One member is not valid; see errors.',
+      errors: [{ path: 'target', message: 'must be a tel: or sip: URI' }],
+      requestId: response.headers['x-request-id'],
+    });
+  });
+
+  test.each<[string, number, string, Readonly<Record<string, string>>]>([
+    ['half a document', 400, '{"botId":', {}],
+    ['no document', 400, '', {}],
+    ['a list', 400, '[]', {}],
+    ['null', 400, 'null', {}],
+    ['a prototype', 400, '{"__proto__":{"polluted":true}}', {}],
+    ['a prototype twice', 400, '{"__proto__":1,"__proto__":{"a":1}}', {}],
+    ['a prototype in metadata', 400, '{"metadata":{"__proto__":{"a":1}}}', {}],
+    ['a constructor', 400, '{"metadata":{"constructor":{"prototype":{"a":1}}}}', {}],
+    ['more than 256 KiB', 413, JSON.stringify({ ...minimal, x: 'y'.repeat(262_144) }), {}],
+    ['text', 415, 'hello', { 'content-type': 'text/plain' }],
+    ['a form', 415, 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['an illegal type', 415, '{}', { 'content-type': 'json' }],
+    ['compressed', 415, '{}', { 'content-encoding': 'gzip' }],
+    ['an answer in HTML', 406, '{}', { accept: 'text/html' }],
+    ['no JSON at all', 406, '{}', { accept: 'application/json;q=0, text/*' }],
+  ])('%s is a %i', async (_name, status, body, headers) => {
+    const response = await dial(harness, body, headers);
+
+    expect(response.statusCode).toBe(status);
+    expect(response.headers['content-type']).toMatch(/^application\/problem\+json/);
+    expect(response.json<ProblemDocument>().status).toBe(status);
+    expect(harness.submissions).toEqual([]);
+    expect(Object.prototype).not.toHaveProperty('polluted');
+  });
+
+  test.each(['application/json', 'text/html, */*;q=0.1', 'application/*', ''])(
+    'JSON answers a client that accepts %j',
+    async (accept) => {
+      expect((await dial(harness, minimal, { accept })).statusCode).toBe(200);
+    },
+  );
+
+  test.each([
+    ['GET', '/nowhere'],
+    ['GET', dialoutPath],
+    ['PUT', '/api/public/bot/st-1/calls'],
+    ['GET', `/api/public/bot/${'b'.repeat(129)}/calls`],
+  ] as const)('%s %s is a 404 like any other', async (method, url) => {
+    const response = await harness.server.inject({ method, url, headers: { auth: await token() } });
+
+    expect(response.statusCode).toBe(404);
+    expect(response.json<ProblemDocument>().title).toBe('Not found');
+  });
+
+  test('a path that cannot be decoded is a 400', async () => {
+    const response = await harness.server.inject('/api/%zz');
+
+    expect(response.statusCode).toBe(400);
+    expect(response.headers['content-type']).toMatch(/^application\/problem\+json/);
+  });
+});
+
+describe('on the wire', () => {
+  test('what is not HTTP is answered with a problem, and the connection ends', async () => {
+    const port = await listen(harness);
+
+    const text = await rawExchange(port, 'rubbish\r\n\r\n');
+
+    expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(text).toContain('urn:offhook:problem:invalid-request');
+  });
+
+  test('a body that is larger than it may be is refused before it has all arrived', async () => {
+    const port = await listen(harness);
+
+    const auth = await token();
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const request = httpRequest(
+        {
+          port,
+          method: 'POST',
+          path: dialoutPath,
+          headers: { auth, 'content-type': 'application/json', 'content-length': 1_000_000 },
+        },
+        (response) => {
+          response.resume();
+          resolve(response.statusCode);
+          request.destroy();
+        },
+      );
+      request.on('error', reject);
+      request.write('{');
+    });
+
+    expect(status).toBe(413);
+  });
+});
+
+describe('for operators', () => {
+  test('/live answers while the process runs', async () => {
+    const response = await harness.server.inject('/live');
+
+    expect(response.statusCode).toBe(200);
+    expect(response.json()).toEqual({ status: 'live' });
+  });
+
+  test('/ready names what failed, and a check that hangs is one that failed', async () => {
+    let asked = 0;
+    await using broken = await startHarness({
+      health: [
+        { name: 'database', check: async () => ({ ok: true }) },
+        { name: 'nats', check: async () => ({ ok: false, detail: 'nats://10.0.0.5' }) },
+        { name: 'sip', check: () => Promise.reject(new Error('no engine')) },
+        {
+          name: 'stuck',
+          check: () => {
+            asked += 1;
+            return new Promise(() => undefined);
+          },
+        },
+      ],
+    });
+
+    const responses = await Promise.all([
+      broken.server.inject('/ready'),
+      broken.server.inject('/ready'),
+    ]);
+
+    for (const response of responses) {
+      expect(response.statusCode).toBe(503);
+      expect(response.headers['retry-after']).toBe('5');
+      expect(response.json()).toEqual({
+        status: 'unready',
+        checks: { database: 'ok', nats: 'failed', sip: 'failed', stuck: 'failed' },
+      });
+    }
+    expect(asked).toBe(1);
+  });
+
+  test('/ready answers 200 when every check passes', async () => {
+    await using ready = await startHarness({
+      health: [{ name: 'database', check: async () => ({ ok: true }) }],
+    });
+
+    const response = await ready.server.inject('/ready');
+
+    expect(response.statusCode).toBe(200);
+    expect(response.json()).toEqual({ status: 'ready', checks: { database: 'ok' } });
+  });
+
+  test('/metrics has requests by route, and calls', async () => {
+    await dial(harness, minimal);
+    await dial(harness, {});
+
+    const { body, headers } = await harness.server.inject('/metrics');
+
+    expect(headers['content-type']).toMatch(/^text\/plain/);
+    expect(body).toContain('offhook_calls_accepted_total 1');
+    expect(body).toContain('offhook_calls_active 3');
+    expect(body).toMatch(
+      /offhook_http_request_duration_seconds_count\{method="POST",route="\/api\/1.1\/public\/bot\/:botId\/V2\/contactcenter\/dialout",status="400"\} 1/,
+    );
+  });
+});
+
+async function listen({ server }: Harness): Promise<number> {
+  const address = await server.listen({ host: '127.0.0.1', port: 0 });
+  return Number(new URL(address).port);
+}
+
+function rawExchange(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text));
+    let received = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk: string) => {
+      received += chunk;
+    });
+    socket.on('error', reject);
+    socket.on('close', () => resolve(received));
+  });
+}

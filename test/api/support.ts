@@ -1,0 +1,144 @@
+// An API server on scripted services, and tokens for it.
+
+import { SignJWT } from 'jose';
+import type { ApiInstance } from '../../src/api/http.ts';
+import { createMetrics } from '../../src/api/metrics.ts';
+import { createApiServer } from '../../src/api/server.ts';
+import type { ApiServices, Submission, SubmitResult } from '../../src/api/services.ts';
+import type { CallDetails, CallFilter, CallScope } from '../../src/interactions/call-queries.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import type { App } from '../../src/store/app-directory.ts';
+
+export const secret = 'a-secret-of-more-than-thirty-two-bytes';
+
+export const apps: Readonly<Record<string, App>> = {
+  'app-1': app({ appId: 'app-1' }),
+  'app-384': app({ appId: 'app-384', jwtAlgorithm: 'HS384' }),
+  'app-without-scope': app({ appId: 'app-without-scope', scopes: ['Chat History'] }),
+  'app-of-all-bots': app({ appId: 'app-of-all-bots', bots: ['*'], accountId: 'other' }),
+};
+
+function app(changes: Partial<App>): App {
+  return {
+    appId: 'app-1',
+    accountId: 'acme',
+    name: 'an app',
+    bots: ['st-1'],
+    scopes: ['Dialout'],
+    jwtAlgorithm: 'HS256',
+    jwtSecret: secret,
+    createdAt: new Date(),
+    ...changes,
+  };
+}
+
+export async function token(
+  claims: Readonly<Record<string, unknown>> = { appId: 'app-1' },
+  options: { readonly alg?: string; readonly secret?: string; readonly ttl?: string } = {},
+): Promise<string> {
+  const jwt = new SignJWT(claims).setProtectedHeader({ alg: options.alg ?? 'HS256' }).setIssuedAt();
+  if (options.ttl !== '') jwt.setExpirationTime(options.ttl ?? '1h');
+  return await jwt.sign(new TextEncoder().encode(options.secret ?? secret));
+}
+
+export const answer = { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' };
+
+export type Harness = AsyncDisposable & {
+  readonly server: ApiInstance;
+  readonly submissions: Submission[];
+  readonly ended: string[];
+  readonly listed: { scope: CallScope; filter: CallFilter }[];
+  /** What the next dial-out request is answered with. */
+  result: SubmitResult | Error;
+  /** What `details` finds. */
+  call: CallDetails | undefined;
+  endResult: 'ending' | 'ended' | 'unknown';
+};
+
+export async function startHarness(overrides: Partial<ApiServices> = {}): Promise<Harness> {
+  const submissions: Submission[] = [];
+  const ended: string[] = [];
+  const listed: Harness['listed'] = [];
+  const harness = {
+    result: { kind: 'accepted', answer } as Harness['result'],
+    call: undefined as CallDetails | undefined,
+    endResult: 'ending' as Harness['endResult'],
+  };
+  const services: ApiServices = {
+    apps: { find: async (appId) => apps[appId] },
+    intake: {
+      submit: async (submission) => {
+        submissions.push(submission);
+        if (harness.result instanceof Error) throw harness.result;
+        return harness.result;
+      },
+    },
+    routes: {
+      plan: (target, trunk) => {
+        if (trunk !== undefined && trunk !== 'carrier') {
+          return { ok: false, field: 'trunk', message: 'there is no such trunk' };
+        }
+        if (target.kind === 'tel') return { ok: true, trunk: trunk ?? 'carrier' };
+        return trunk === undefined ? { ok: true } : { ok: true, trunk };
+      },
+    },
+    control: {
+      end: async (callId) => {
+        ended.push(callId);
+        return harness.endResult;
+      },
+    },
+    calls: {
+      list: async (scope, filter) => {
+        listed.push({ scope, filter });
+        return filter.cursor === 'bad' ? 'bad-cursor' : { calls: [] };
+      },
+      details: async (scope) => (scope.accountId === 'acme' ? harness.call : undefined),
+      context: async () => undefined,
+      notifications: async () => undefined,
+    },
+    health: [],
+    ...overrides,
+  };
+  const server = await createApiServer({
+    services,
+    config: { http: { host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' } },
+    logger: silentLogger,
+    metrics: createMetrics(() => 3),
+  });
+  return Object.assign(harness, {
+    server,
+    submissions,
+    ended,
+    listed,
+    [Symbol.asyncDispose]: async () => {
+      await server.close();
+    },
+  });
+}
+
+export const dialoutPath = '/api/1.1/public/bot/st-1/V2/contactcenter/dialout';
+export const minimal = { botId: 'st-1', target: 'tel:+15551230001', caller: '+15559876543' };
+
+export async function dial(
+  harness: Harness,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const payload = typeof body === 'string' ? body : JSON.stringify(body);
+  return await harness.server.inject({
+    method: 'POST',
+    url: dialoutPath,
+    headers: { auth: await token(), 'content-type': 'application/json', ...headers },
+    payload,
+  });
+}
+
+export type ProblemDocument = {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly errors?: readonly { readonly path: string; readonly message: string }[];
+  readonly requestId: string;
+};

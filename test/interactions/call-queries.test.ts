@@ -1,0 +1,356 @@
+// Reading calls back, on both databases.
+
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CallEvent, TerminalEvent } from '../../src/calls/call-events.ts';
+import type { CallContext } from '../../src/calls/call-types.ts';
+import type { ContextStore } from '../../src/interactions/context-store.ts';
+import { createCallQueries } from '../../src/interactions/stored-calls.ts';
+import { createTimelineWriter } from '../../src/interactions/timeline-writer.ts';
+import { callEvents, calls, deliveryAttempts, notifications } from '../../src/store/schema.ts';
+import { factTeller, someIdentity } from '../support/call-facts.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const scope = { accountId: 'acme', botId: 'st-bot' };
+
+/** A context bucket in memory. */
+function scriptedContexts(): ContextStore & { fails: boolean; entries: Map<string, CallContext> } {
+  const entries = new Map<string, CallContext>();
+  return {
+    fails: false,
+    entries,
+    put: async (key, context) => {
+      entries.set(key, context);
+    },
+    async get(key) {
+      if (this.fails) throw new Error('NATS is away');
+      return entries.get(key);
+    },
+  };
+}
+
+type Row = typeof calls.$inferInsert;
+
+function row(changes: Partial<Row> = {}): Row {
+  const { request } = acceptedCall();
+  return {
+    ...someIdentity(),
+    request,
+    notifyUrl: null,
+    state: 'queued',
+    status: 'queued',
+    acceptedAt: new Date('2026-11-20T08:00:00.000Z'),
+    ...changes,
+  };
+}
+
+describe.each(databaseKinds)('call queries on %s', (kind) => {
+  let database: TestDatabase;
+  let contexts: ReturnType<typeof scriptedContexts>;
+  const queries = () => createCallQueries(database, contexts);
+  const insert = async (...rows: readonly Row[]) => {
+    await database.db.insert(calls).values([...rows]);
+  };
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  beforeEach(async () => {
+    await database.pool.query('truncate calls, call_events, notifications, delivery_attempts');
+    contexts = scriptedContexts();
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  test('a summary has the request, the times and the end of the call', async () => {
+    const teller = factTeller();
+    const end = teller.failed() as TerminalEvent;
+    await insert(
+      row({
+        ...teller.identity,
+        state: 'ended',
+        status: 'failed',
+        ringingAt: new Date('2026-11-20T08:00:02.000Z'),
+        endedAt: new Date('2026-11-20T08:00:03.000Z'),
+        endEvent: end,
+        outcome: 'busy',
+        sipStatus: 486,
+      }),
+    );
+
+    const page = await queries().list(scope, { limit: 10 });
+
+    expect(page).toEqual({
+      calls: [
+        {
+          callId: teller.identity.callId,
+          sid: teller.identity.sid,
+          conversationId: teller.identity.conversationId,
+          botId: 'st-bot',
+          state: 'ended',
+          status: 'failed',
+          target: 'tel:+14155550100',
+          caller: '14155550199',
+          trunk: 'sandbox',
+          machineDetection: 'detect',
+          outcome: 'busy',
+          sipStatus: 486,
+          reason: '486 Busy Here',
+          reasonCode: 'Busy here',
+          acceptedAt: '2026-11-20T08:00:00.000Z',
+          ringingAt: '2026-11-20T08:00:02.000Z',
+          endedAt: '2026-11-20T08:00:03.000Z',
+        },
+      ],
+    });
+  });
+
+  test('a direct sip target is written as a URI', async () => {
+    const { request } = acceptedCall();
+    const { trunk: _trunk, ...direct } = request;
+    await insert(
+      row({
+        request: { ...direct, target: { kind: 'sip', user: 'bob', host: '127.0.0.1', port: 5080 } },
+      }),
+    );
+
+    const page = await queries().list(scope, { limit: 10 });
+
+    expect(page).toMatchObject({ calls: [{ target: 'sip:bob@127.0.0.1:5080' }] });
+  });
+
+  test('pages hold their place while new calls are accepted, also among equal times', async () => {
+    const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
+    const ids = ['a', 'b', 'c', 'd', 'e'].map((letter) => `call-${letter}`);
+    // Three of the same millisecond, so that only the id orders them.
+    await insert(
+      ...ids.map((callId, index) =>
+        row({ ...someIdentity(), callId, acceptedAt: at(index < 3 ? 1 : index) }),
+      ),
+    );
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < 5; page += 1) {
+      const result = await queries().list(scope, {
+        limit: 2,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      if (result === 'bad-cursor') throw new Error('bad cursor');
+      seen.push(...result.calls.map((call) => call.callId));
+      await insert(row({ ...someIdentity(), acceptedAt: at(30 + page) }));
+      cursor = result.nextCursor;
+      if (cursor === undefined) break;
+    }
+
+    expect(seen).toEqual(['call-e', 'call-d', 'call-c', 'call-b', 'call-a']);
+  });
+
+  test.each(['', 'nonsense', 'MTIz', Buffer.from("1.call-'; --").toString('base64url')])(
+    'a cursor that no page gave is told apart: %j',
+    async (cursor) => {
+      expect(await queries().list(scope, { limit: 1, cursor })).toBe('bad-cursor');
+    },
+  );
+
+  test('filters narrow the list, and join', async () => {
+    const machine = someIdentity();
+    await insert(
+      row({ state: 'ringing', status: 'ringing' }),
+      row({
+        ...machine,
+        state: 'ended',
+        status: 'machineDetected',
+        outcome: 'machine',
+        idempotencyKey: 'key-1',
+        acceptedAt: new Date('2026-11-20T09:00:00.000Z'),
+      }),
+    );
+    const find = async (filter: object) => {
+      const page = await queries().list(scope, { limit: 10, ...filter });
+      return page === 'bad-cursor' ? page : page.calls.map((call) => call.status);
+    };
+
+    expect(await find({ status: 'machineDetected' })).toEqual(['machineDetected']);
+    expect(await find({ state: 'ringing' })).toEqual(['ringing']);
+    expect(await find({ outcome: 'machine' })).toEqual(['machineDetected']);
+    expect(await find({ idempotencyKey: 'key-1' })).toEqual(['machineDetected']);
+    expect(await find({ idempotencyKey: 'key-2' })).toEqual([]);
+    expect(await find({ acceptedFrom: new Date('2026-11-20T09:00:00.000Z') })).toEqual([
+      'machineDetected',
+    ]);
+    expect(await find({ acceptedTo: new Date('2026-11-20T09:00:00.000Z') })).toEqual(['ringing']);
+    expect(await find({ state: 'ended', outcome: 'busy' })).toEqual([]);
+  });
+
+  test('calls of another account or another bot are not there', async () => {
+    const call = row();
+    await insert(call);
+    const { callId } = call;
+
+    for (const other of [
+      { accountId: 'other', botId: 'st-bot' },
+      { accountId: 'acme', botId: 'st-other' },
+    ]) {
+      expect(await queries().list(other, { limit: 10 })).toEqual({ calls: [] });
+      expect(await queries().details(other, callId)).toBeUndefined();
+      expect(await queries().context(other, callId)).toBeUndefined();
+      expect(await queries().notifications(other, callId)).toBeUndefined();
+    }
+    expect(await queries().details(scope, callId)).toMatchObject({ callId });
+    expect(await queries().details(scope, `call-${randomUUID()}`)).toBeUndefined();
+  });
+
+  test('the timeline is in order, each fact once, whatever came twice', async () => {
+    const teller = factTeller();
+    const facts = [teller.dialing(), teller.ringing(), teller.answered(), teller.completed()];
+    await insert(row({ ...teller.identity, state: 'ended', status: 'completed' }));
+    const write = createTimelineWriter(database.pool);
+
+    await write([...facts].reverse());
+    await write(facts);
+
+    const call = await queries().details(scope, teller.identity.callId);
+    expect(call?.timeline.map((entry) => entry.type)).toEqual([
+      'dialing',
+      'ringing',
+      'answered',
+      'completed',
+    ]);
+    expect(call?.timeline[3]).toEqual({
+      eventId: facts[3]?.id,
+      eventSequence: 4,
+      type: 'completed',
+      time: facts[3]?.time,
+      data: facts[3]?.data,
+    });
+    expect(call?.metadata).toEqual({ campaign: 'spring' });
+  });
+
+  test('the answer and the end are on the timeline before their facts came through the stream', async () => {
+    const teller = factTeller();
+    const [dialing, answered, end] = [teller.dialing(), teller.answered(), teller.completed()];
+    await insert(
+      row({ ...teller.identity, answeredEvent: answered, endEvent: end as TerminalEvent }),
+    );
+    await createTimelineWriter(database.pool)([dialing]);
+
+    const call = await queries().details(scope, teller.identity.callId);
+
+    expect(call?.timeline.map((entry) => entry.type)).toEqual(['dialing', 'answered', 'completed']);
+  });
+
+  test('facts with characters that the database refuses are kept without them', async () => {
+    const teller = factTeller();
+    const ringing = teller.ringing();
+    const hostile = { ...ringing, data: { ...ringing.data, sipReason: 'Ring\u0000\ud800ing' } };
+
+    await createTimelineWriter(database.pool)([hostile as CallEvent]);
+
+    const [stored] = await database.db.select().from(callEvents);
+    expect(stored?.data).toMatchObject({ sipReason: 'Ring\ufffd\ufffding' });
+  });
+
+  test('a queued call has an empty context with its metadata', async () => {
+    const call = row();
+    await insert(call);
+
+    expect(await queries().context(scope, call.callId)).toEqual({
+      session: { UserSession: { amd: [], amdInfo: {} } },
+      metadata: { campaign: 'spring' },
+    });
+  });
+
+  test('the context of a call that is up comes from the bucket, else from its last fact', async () => {
+    const teller = factTeller();
+    const answered = teller.answered();
+    const amd = teller.amd('amd_human_detected');
+    if (amd.type !== 'amd') throw new Error('no AMD fact');
+    const told: CallContext = {
+      session: { UserSession: { amd: ['amd_human_detected'], amdInfo: {} } },
+      metadata: { from: 'fact' },
+    };
+    await insert(row({ ...teller.identity, answeredEvent: answered }));
+    await createTimelineWriter(database.pool)([
+      answered,
+      { ...amd, data: { ...amd.data, context: told } },
+    ]);
+    const inBucket: CallContext = { ...told, metadata: { from: 'bucket' } };
+    contexts.entries.set(`st-bot.${teller.identity.callId}`, inBucket);
+
+    expect(await queries().context(scope, teller.identity.callId)).toEqual(inBucket);
+    contexts.fails = true;
+    expect(await queries().context(scope, teller.identity.callId)).toEqual(told);
+  });
+
+  test('the context of a call that ended is the one of its end, whatever the bucket says', async () => {
+    const teller = factTeller();
+    const end = teller.completed() as TerminalEvent;
+    await insert(row({ ...teller.identity, endEvent: end, endedAt: new Date() }));
+    contexts.entries.set(`st-bot.${teller.identity.callId}`, {
+      ...end.data.context,
+      metadata: { stale: true },
+    });
+
+    expect(await queries().context(scope, teller.identity.callId)).toEqual(end.data.context);
+  });
+
+  test('notifications come with their bodies and attempts, in order', async () => {
+    const call = row();
+    await insert(call);
+    const at = new Date('2026-11-20T08:00:05.000Z');
+    const common = { callId: call.callId, appId: 'app-1', attempts: 1, createdAt: at };
+    await database.db.insert(notifications).values([
+      { ...common, eventId: 'e2', sequence: 2, body: '{"status":"completed"}', state: 'pending' },
+      {
+        ...common,
+        eventId: 'e1',
+        sequence: 1,
+        body: '{"status":"Answered"}',
+        state: 'delivered',
+        deliveredAt: at,
+      },
+    ]);
+    const attempt = { callId: call.callId, startedAt: at, durationMs: 12 };
+    await database.db.insert(deliveryAttempts).values([
+      { ...attempt, eventId: 'e1', attempt: 1, error: 'connection refused', delivered: false },
+      { ...attempt, eventId: 'e1', attempt: 2, responseStatus: 204, delivered: true },
+    ]);
+
+    expect(await queries().notifications(scope, call.callId)).toEqual([
+      {
+        eventId: 'e1',
+        sequence: 1,
+        state: 'delivered',
+        createdAt: at.toISOString(),
+        deliveredAt: at.toISOString(),
+        body: { status: 'Answered' },
+        attempts: [
+          {
+            attempt: 1,
+            startedAt: at.toISOString(),
+            durationMs: 12,
+            error: 'connection refused',
+            delivered: false,
+          },
+          {
+            attempt: 2,
+            startedAt: at.toISOString(),
+            durationMs: 12,
+            responseStatus: 204,
+            delivered: true,
+          },
+        ],
+      },
+      {
+        eventId: 'e2',
+        sequence: 2,
+        state: 'pending',
+        createdAt: at.toISOString(),
+        body: { status: 'completed' },
+        attempts: [],
+      },
+    ]);
+  });
+});
