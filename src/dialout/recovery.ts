@@ -35,21 +35,49 @@ export type RecoveryPorts = {
   readonly logger: Logger;
 };
 
-/** Calls read from SQL at once, and ended side by side: a far end that does not answer takes seconds. */
+/** Calls read from SQL and ended at once. */
 const batchSize = 50;
+/** Far ends that are hung up side by side: one that does not answer takes seconds, and there may be hundreds. */
+const farEndsAtOnce = 100;
+
+export type Recovered = {
+  readonly ended: number;
+  /** Settles when every far end was hung up, or given up; not waited for by the start. */
+  readonly farEnds: Promise<void>;
+};
 
 /** Ends every call of this node's former processes. Resolves when all of them have their end in SQL. */
-export async function recoverCalls(
-  ports: RecoveryPorts,
-  ownerId: string,
-): Promise<{ readonly ended: number }> {
+export async function recoverCalls(ports: RecoveryPorts, ownerId: string): Promise<Recovered> {
+  const legs: Orphan[] = [];
   let ended = 0;
   for (;;) {
     const batch = await ports.ledger.unfinished(ownerId, batchSize);
     await Promise.all(batch.map((unfinished) => endUnfinished(ports, unfinished)));
+    for (const { call, leg } of batch)
+      if (leg !== undefined) legs.push({ callId: call.callId, leg });
     ended += batch.length;
-    if (batch.length < batchSize) return { ended };
+    if (batch.length < batchSize) return { ended, farEnds: endFarEnds(ports, legs) };
   }
+}
+
+type Orphan = { readonly callId: CallId; readonly leg: StoredLeg };
+
+async function endFarEnds(ports: RecoveryPorts, orphans: readonly Orphan[]): Promise<void> {
+  const queue = [...orphans];
+  const worker = async (): Promise<void> => {
+    for (let orphan = queue.shift(); orphan !== undefined; orphan = queue.shift()) {
+      const { callId, leg } = orphan;
+      try {
+        ports.logger.info(
+          { callId, farEnd: await ports.sip.endOrphan(leg) },
+          'far end of an earlier process',
+        );
+      } catch (error) {
+        ports.logger.error({ err: error, callId }, 'far end could not be hung up');
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(farEndsAtOnce, queue.length) }, worker));
 }
 
 /** Ends that SQL holds and the stream may not: published again, and dropped by id where they were there. */
@@ -67,17 +95,10 @@ export async function republishEnds(ports: RecoveryPorts): Promise<void> {
 }
 
 async function endUnfinished(ports: RecoveryPorts, unfinished: UnfinishedCall): Promise<void> {
-  const { call, leg } = unfinished;
-  const logger = ports.logger.child({ callId: call.callId });
-  const facts = await ports.factsOfCall(call);
-  const { progress, missing } = rebuild(unfinished, facts, ports.clock.now());
-  await ports.ends.record(progress, endOf(progress, ports.clock.now()), missing);
-  // The caller's knowledge first, then the far end: a carrier that does not answer must not delay the notification.
-  const farEnd = leg === undefined ? 'gone' : await ports.sip.endOrphan(leg);
-  logger.info(
-    { farEnd, answered: progress.answeredAt !== undefined },
-    'ended a call of an earlier process',
-  );
+  const facts = await ports.factsOfCall(unfinished.call);
+  const now = ports.clock.now();
+  const { progress, missing } = rebuild(unfinished, facts, now);
+  await ports.ends.record(progress, endOf(progress, now), missing);
 }
 
 function endOf(progress: CallProgress, at: Date): CallEnd {

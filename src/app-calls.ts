@@ -1,0 +1,127 @@
+// The calls: what ends those of an earlier process, what takes new ones from the queue, and what ends them here.
+
+import type { Metrics } from './api/metrics.ts';
+import type { Environment } from './app.ts';
+import type { Events } from './app-events.ts';
+import type { Storage } from './app-storage.ts';
+import { CallRegistry } from './calls/call-registry.ts';
+import { defaultCallLimits } from './calls/call-setup.ts';
+import type { CallId } from './calls/call-types.ts';
+import type { CallControl, Intake } from './calls/dialout-ports.ts';
+import type { MediaPort, SipPort } from './calls/ports.ts';
+import { createCallControl } from './dialout/call-control.ts';
+import { Dialer } from './dialout/dialer.ts';
+import { createEndRecorder } from './dialout/end-recorder.ts';
+import { createIntake } from './dialout/intake.ts';
+import { type RecoveryPorts, recoverCalls, republishEnds } from './dialout/recovery.ts';
+import { factsOfCall } from './events/call-stream.ts';
+import { serveCommands } from './events/commands.ts';
+import { consumeDialout, publishDialout } from './events/dialout-queue.ts';
+import { repeat } from './lib/repeat.ts';
+
+export type Calls = {
+  readonly registry: CallRegistry;
+  readonly intake: Intake;
+  readonly control: CallControl;
+  drain(drainMs: number, force: AbortSignal): Promise<void>;
+};
+
+type Parts = {
+  readonly storage: Storage;
+  readonly events: Events;
+  readonly sip: SipPort;
+  readonly media: MediaPort;
+  readonly metrics: Metrics;
+};
+
+/** Requests that wait to be dialled: a minute of what one node can dial. */
+const maxQueued = 10_000;
+/** Calls being claimed at once; the claims share statements. */
+const claimsInFlight = 64;
+const sweepEveryMs = 5_000;
+const republishEveryMs = 30_000;
+const purgeEveryMs = 3_600_000;
+/** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
+const endAllTimeoutMs = 5_000;
+
+export async function openCalls(environment: Environment, parts: Parts): Promise<Calls> {
+  const { config, logger, clock, closers } = environment;
+  const { storage, events, metrics } = parts;
+  const { ledger } = storage;
+  const { connection, publisher } = events;
+  const registry = new CallRegistry(
+    { ledger, publisher, clock, logger, sip: parts.sip, media: parts.media },
+    {
+      limits: { ...defaultCallLimits, maxDurationMs: config.calls.maxDurationMs },
+      maxConcurrent: config.calls.maxConcurrent,
+      onEnded: (outcome) => outcome !== undefined && metrics.callEnded(outcome),
+    },
+  );
+  const ends = createEndRecorder({ ledger, publisher, logger });
+  const control = createCallControl({ ledger, registry, ends, clock });
+  const dialer = new Dialer(
+    { ledger, registry, ends, clock, logger },
+    { ownerId: config.ownerId, queueTimeoutMs: config.calls.queueTimeoutMs },
+  );
+  const queue = {
+    publish: (callId: CallId) => publishDialout(connection, callId),
+    connected: () => connection.connected(),
+  };
+  const intake = createIntake({ ledger, publisher, queue, clock, logger }, { maxQueued });
+
+  const recovery: RecoveryPorts = {
+    ledger,
+    factsOfCall: (call) => factsOfCall(connection, call),
+    sip: parts.sip,
+    ends,
+    publisher,
+    clock,
+    logger,
+  };
+  await recover(environment, recovery);
+  const consumer = await consumeDialout(connection, {
+    maxInFlight: claimsInFlight,
+    handle: (callId) => dialer.dial(callId as CallId),
+    logger,
+  });
+  const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
+  const rounds = [
+    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
+    repeat({ name: 'republish', everyMs: republishEveryMs, logger }, () => republishEnds(recovery)),
+    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, storage)),
+  ];
+  closers.add('calls', () => Promise.all(rounds.map((round) => round.stop())));
+
+  return {
+    registry,
+    intake,
+    control,
+    async drain(drainMs, force) {
+      dialer.stop();
+      commands.stop();
+      await consumer.stop();
+      const patience = AbortSignal.any([AbortSignal.timeout(drainMs), force]);
+      await registry.empty(patience).catch(() => undefined);
+      registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
+      await registry.empty(AbortSignal.timeout(endAllTimeoutMs)).catch(() => undefined);
+    },
+  };
+}
+
+/** Before new calls are taken: SQL must say of every old one how it ended. The far ends are hung up beside it. */
+async function recover({ config, logger }: Environment, recovery: RecoveryPorts): Promise<void> {
+  const { ended, farEnds } = await recoverCalls(recovery, config.ownerId);
+  void farEnds;
+  if (ended > 0) logger.warn({ calls: ended }, 'ended the calls that an earlier process left');
+  await republishEnds(recovery);
+}
+
+async function purge({ config, clock }: Environment, { ledger }: Storage): Promise<void> {
+  const dayMs = 86_400_000;
+  await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs));
+}
+
+async function hangUp(control: CallControl, callId: string) {
+  const result = await control.end(callId as CallId);
+  return result === 'unknown' ? undefined : ({ ok: true, state: result } as const);
+}

@@ -1,0 +1,47 @@
+// NATS: the configured server, or a private one under DATA_DIR; streams, buckets and the publisher on it.
+
+import type { Environment } from './app.ts';
+import { startNatsServer } from './embedded/nats/nats-server.ts';
+import { connectEvents, type EventConnection } from './events/connection.ts';
+import { createPublisher, type RunningPublisher } from './events/publisher.ts';
+import { ensureStreams } from './events/streams.ts';
+
+export type Events = {
+  readonly connection: EventConnection;
+  readonly publisher: RunningPublisher;
+  /** With credentials. */
+  readonly url: string;
+  /** Without. */
+  readonly address: string;
+};
+
+/** Facts that cannot be stored within this at the end are in SQL with their call's end, or not stated yet. */
+const publisherStopTimeoutMs = 3_000;
+
+export async function openEvents(environment: Environment): Promise<Events> {
+  const { config, logger, closers } = environment;
+  const url = config.nats.url ?? (await openNatsServer(environment));
+  const connection = await connectEvents({
+    url,
+    prefix: config.nats.prefix,
+    name: `offhook ${config.nodeId}`,
+    logger,
+  });
+  closers.add('NATS connection', () => connection.close());
+  await ensureStreams(connection, config.retention);
+  const publisher = createPublisher(connection, logger);
+  closers.add('publisher', () => publisher.stop(publisherStopTimeoutMs));
+  return { connection, publisher, url, address: url.replace(/\/\/[^@/]*@/, '//') };
+}
+
+async function openNatsServer({ config, logger, closers }: Environment): Promise<string> {
+  const { serverProgram, searchPath } = config.nats;
+  const server = await startNatsServer({
+    dataDir: config.dataDir,
+    searchPath,
+    logger,
+    ...(serverProgram === undefined ? {} : { program: serverProgram }),
+  });
+  closers.add('nats-server', () => server.stop());
+  return server.url;
+}

@@ -1,0 +1,90 @@
+// What follows from facts: timeline and context for those who look, notifications for those who asked for them.
+
+import type { Metrics } from './api/metrics.ts';
+import type { Environment } from './app.ts';
+import type { Events } from './app-events.ts';
+import type { Storage } from './app-storage.ts';
+import type { CallEvent } from './calls/call-events.ts';
+import { startFactConsumer } from './events/fact-consumer.ts';
+import type { ContextStore } from './interactions/context-store.ts';
+import { createContextWriter } from './interactions/context-writer.ts';
+import { createTimelineWriter } from './interactions/timeline-writer.ts';
+import { defaultRetrySchedule } from './notifier/delivery-plan.ts';
+import { NotificationDispatcher } from './notifier/dispatcher.ts';
+import { createSender } from './notifier/http-sender.ts';
+import { createNotificationIntake } from './notifier/intake.ts';
+import { createNotificationStore } from './notifier/notification-store.ts';
+import { createSsrfGuard } from './notifier/ssrf-guard.ts';
+import { version } from './version.ts';
+
+type Parts = {
+  readonly storage: Storage;
+  readonly events: Events;
+  readonly contexts: ContextStore;
+  readonly metrics: Metrics;
+};
+
+/** Facts in one statement. */
+const maxBatch = 200;
+/** What is being sent at the end may finish; the rest is owed by the next process. */
+const dispatcherStopTimeoutMs = 3_000;
+const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
+
+export async function openFactConsumers(environment: Environment, parts: Parts): Promise<void> {
+  await openInteractions(environment, parts);
+  await openNotifier(environment, parts);
+}
+
+async function openInteractions({ logger, closers }: Environment, parts: Parts): Promise<void> {
+  const writeTimeline = createTimelineWriter(parts.storage.database.pool);
+  const writeContext = createContextWriter(parts.contexts);
+  const consumer = await startFactConsumer(parts.events.connection, {
+    name: 'interactions',
+    maxBatch,
+    logger,
+    handle: async (facts: readonly CallEvent[]) => {
+      await Promise.all([writeTimeline(facts), writeContext(facts)]);
+    },
+  });
+  closers.add('interactions', () => consumer.stop());
+}
+
+async function openNotifier(environment: Environment, parts: Parts): Promise<void> {
+  const { config, logger, clock, closers } = environment;
+  const { ledger, apps, database } = parts.storage;
+  const embedded = config.databaseUrl === undefined;
+  const guard = createSsrfGuard(
+    config.notifier.allowedNetworks ?? (embedded ? loopbackNetworks : []),
+  );
+  const sender = createSender({
+    guard,
+    connectionsPerOrigin: 64,
+    now: () => clock.now().getTime(),
+  });
+  closers.add('notification sender', () => sender.close());
+  const store = createNotificationStore(database.pool, config.ownerId, defaultRetrySchedule);
+  const recipients = (callIds: readonly string[]) => ledger.callForNotifying(callIds);
+  const dispatcher = new NotificationDispatcher({
+    store,
+    recipients,
+    sender,
+    secrets: (appId) => apps.webhookSecrets(appId),
+    schedule: defaultRetrySchedule,
+    now: () => clock.now(),
+    random: Math.random,
+    version,
+    nodeId: config.nodeId,
+    logger,
+    onAttempt: ({ verdict, record }) =>
+      parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000),
+  });
+  await dispatcher.start();
+  closers.add('dispatcher', () => dispatcher.stop(dispatcherStopTimeoutMs));
+  const consumer = await startFactConsumer(parts.events.connection, {
+    name: 'notifier',
+    maxBatch,
+    logger,
+    handle: createNotificationIntake({ store, recipients, dispatcher, now: () => clock.now() }),
+  });
+  closers.add('notifier', () => consumer.stop());
+}

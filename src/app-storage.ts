@@ -1,0 +1,39 @@
+// SQL: PostgreSQL or the embedded PGlite, the apps, and the ledger of calls.
+
+import type { Environment } from './app.ts';
+import { type AppStore, createAppStore } from './store/apps.ts';
+import { createCallLedger, type StoredCallLedger } from './store/call-ledger.ts';
+import { type Database, openDatabase } from './store/database.ts';
+import { ensureDevApp } from './store/dev-app.ts';
+import { openSecretBox } from './store/secrets.ts';
+
+export type Storage = {
+  readonly database: Database;
+  readonly apps: AppStore;
+  readonly ledger: StoredCallLedger;
+};
+
+export async function openStorage({
+  config,
+  logger,
+  clock,
+  closers,
+  onFatal,
+}: Environment): Promise<Storage> {
+  const { databaseUrl, dataDir, secretsKey } = config;
+  const database = await openDatabase({
+    dataDir,
+    logger,
+    onFatal,
+    ...(databaseUrl === undefined ? {} : { databaseUrl }),
+  });
+  closers.add('database', () => database.close());
+  const secrets = await openSecretBox({
+    dataDir,
+    ...(secretsKey === undefined ? {} : { secretsKey }),
+  });
+  const apps = createAppStore({ database, secrets, clock });
+  // A laptop starts with an app that may do everything; a server's apps are made on purpose.
+  if (databaseUrl === undefined) await ensureDevApp(apps, dataDir);
+  return { database, apps, ledger: createCallLedger({ database, secrets, logger, clock }) };
+}

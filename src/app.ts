@@ -1,0 +1,148 @@
+// The composition root: opens every part in the order of the data flow, hands each what it needs, and closes them in the
+// opposite order. Whether a part is the embedded one or a real server is decided here, by the presence of a URL.
+
+import type { AddressInfo } from 'node:net';
+import { createMetrics, type Metrics } from './api/metrics.ts';
+import { createApiServer } from './api/server.ts';
+import type { HealthCheck } from './api/services.ts';
+import { type Calls, openCalls } from './app-calls.ts';
+import { type Events, openEvents } from './app-events.ts';
+import { openFactConsumers } from './app-facts.ts';
+import { openSip, type SipParts } from './app-sip.ts';
+import { openStorage, type Storage } from './app-storage.ts';
+import type { Clock } from './calls/ports.ts';
+import type { Config } from './config.ts';
+import { lockDataDir } from './embedded/data-dir-lock.ts';
+import { type ContextStore, openContextStore } from './interactions/context-store.ts';
+import { createCallQueries } from './interactions/stored-calls.ts';
+import { Closers } from './lib/closers.ts';
+import type { Logger } from './lib/logger.ts';
+import { createMediaPort } from './media/media-port.ts';
+import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
+
+export type AppOptions = {
+  readonly logger: Logger;
+  /** A part died that nothing works without; the process should end, and be started again. */
+  readonly onFatal?: (error: Error) => void;
+};
+
+export type App = {
+  readonly runtime: Runtime;
+  /** Takes no new calls, lets running ones finish for `drainMs` (cut short by `force`), ends the rest, closes everything. */
+  close(options?: { readonly drainMs?: number; readonly force?: AbortSignal }): Promise<void>;
+};
+
+/** What every part gets. */
+export type Environment = {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly closers: Closers;
+  readonly onFatal: (error: Error) => void;
+};
+
+/** @throws Error that says which part did not start; what was opened by then is closed again. */
+export async function startApp(config: Config, options: AppOptions): Promise<App> {
+  const { logger } = options;
+  const environment: Environment = {
+    config,
+    logger,
+    clock: { now: () => new Date() },
+    closers: new Closers(logger),
+    onFatal: options.onFatal ?? (() => undefined),
+  };
+  try {
+    return await openApp(environment);
+  } catch (error) {
+    await environment.closers.closeAll();
+    throw error;
+  }
+}
+
+async function openApp(environment: Environment): Promise<App> {
+  const { config, logger, closers } = environment;
+  const lock = await lockDataDir(config.dataDir);
+  closers.add('data folder', () => lock.release());
+
+  const storage = await openStorage(environment);
+  const events = await openEvents(environment);
+  const sip = await openSip(environment);
+  const media = createMediaPort({ ...config.media, logger });
+  closers.add('media', () => media[Symbol.asyncDispose]());
+  if (!(await media.ready())) throw new Error('the media workers did not start');
+
+  const contexts = await openContextStore(events.connection);
+  // The registry is made below; metrics ask it when they are read.
+  let activeCalls = (): number => 0;
+  const metrics = createMetrics(() => activeCalls());
+  await openFactConsumers(environment, { storage, events, contexts, metrics });
+  const calls = await openCalls(environment, { storage, events, sip: sip.port, media, metrics });
+  activeCalls = () => calls.registry.size;
+  const httpUrl = await openApi(environment, { storage, events, sip, calls, contexts, metrics });
+
+  const runtime: Runtime = {
+    httpUrl,
+    natsUrl: events.url,
+    drachtioUrl: sip.url,
+    ...(sip.sandbox === undefined ? {} : { sandboxUri: sip.sandbox }),
+    pid: process.pid,
+  };
+  await writeRuntime(config, runtime);
+  closers.add('runtime file', () => removeRuntime(config));
+  logger.info(
+    { httpUrl, nats: events.address, drachtio: sip.address, sandbox: sip.sandbox },
+    'offhook is up',
+  );
+  return {
+    runtime,
+    async close({ drainMs = 0, force = AbortSignal.abort() } = {}) {
+      await calls.drain(drainMs, force);
+      await closers.closeAll();
+    },
+  };
+}
+
+type ApiParts = {
+  readonly storage: Storage;
+  readonly events: Events;
+  readonly sip: SipParts;
+  readonly calls: Calls;
+  readonly contexts: ContextStore;
+  readonly metrics: Metrics;
+};
+
+async function openApi({ config, logger, closers }: Environment, parts: ApiParts): Promise<string> {
+  const { storage, calls, sip, contexts, metrics } = parts;
+  const server = await createApiServer({
+    config,
+    logger,
+    metrics,
+    services: {
+      apps: storage.apps,
+      intake: calls.intake,
+      routes: sip.router,
+      control: calls.control,
+      calls: createCallQueries(storage.database, contexts),
+      health: healthChecks(parts),
+    },
+  });
+  await server.listen({ host: config.http.host, port: config.http.port });
+  closers.add('HTTP', () => server.close());
+  const { port } = server.server.address() as AddressInfo;
+  const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;
+  return `http://${host}:${port}`;
+}
+
+function healthChecks({ storage, events, sip }: ApiParts): readonly HealthCheck[] {
+  return [
+    {
+      name: 'database',
+      check: async () => {
+        await storage.database.pool.query('select 1');
+        return { ok: true };
+      },
+    },
+    { name: 'nats', check: async () => ({ ok: events.connection.connected() }) },
+    { name: 'sip', check: async () => ({ ok: sip.port.ready() }) },
+  ];
+}

@@ -1,0 +1,87 @@
+// A dialer application: the HTTP API as its users call it, with the credentials of the embedded profile's `dev` app.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SignJWT } from 'jose';
+
+export type DevApp = {
+  readonly appId: string;
+  readonly jwtSecret: string;
+  readonly webhookSecret: string;
+};
+
+export type Placed = {
+  readonly sid: string;
+  readonly callId: string;
+  readonly conversationId: string;
+};
+
+export type Dialer = Awaited<ReturnType<typeof createDialer>>;
+
+const botId = 'bot-1';
+
+export async function readDevApp(dataDir: string): Promise<DevApp> {
+  return JSON.parse(await readFile(join(dataDir, 'dev-app.json'), 'utf8')) as DevApp;
+}
+
+export async function createDialer(httpUrl: string, app: DevApp) {
+  const token = await new SignJWT({ appId: app.appId })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuedAt()
+    .setExpirationTime('1h')
+    .sign(new TextEncoder().encode(app.jwtSecret));
+  const auth = { auth: token };
+
+  async function request(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ) {
+    const response = await fetch(`${httpUrl}${path}`, {
+      method,
+      headers: {
+        ...auth,
+        ...headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as never,
+    };
+  }
+
+  const calls = `/api/public/bot/${botId}/calls`;
+  return {
+    botId,
+    token,
+    app,
+    request,
+    /** Whatever the answer is. */
+    post: (body: Record<string, unknown>, headers: Record<string, string> = {}) =>
+      request(
+        'POST',
+        `/api/1.1/public/bot/${botId}/V2/contactcenter/dialout`,
+        { botId, caller: '15559876543', ...body },
+        headers,
+      ),
+    /** Fails unless it is accepted. */
+    async dial(
+      body: Record<string, unknown>,
+      headers: Record<string, string> = {},
+    ): Promise<Placed> {
+      const answer = await this.post(body, headers);
+      if (answer.status !== 200)
+        throw new Error(`dial-out: ${answer.status} ${JSON.stringify(answer.body)}`);
+      return answer.body as Placed;
+    },
+    call: (callId: string) => request('GET', `${calls}/${callId}`),
+    context: (callId: string) => request('GET', `${calls}/${callId}/context`),
+    notifications: (callId: string) => request('GET', `${calls}/${callId}/notifications`),
+    list: (query = '') => request('GET', `${calls}${query}`),
+    end: (callId: string) => request('DELETE', `${calls}/${callId}`),
+  };
+}

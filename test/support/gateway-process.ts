@@ -1,0 +1,97 @@
+// The gateway as its users run it: a process of its own, from the build, with its own DATA_DIR and free ports. Can be killed
+// and started again on what it left.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createDialer, readDevApp } from './dialer-client.ts';
+
+const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
+const startTimeoutMs = 30_000;
+
+export type RuntimeFile = {
+  readonly httpUrl: string;
+  readonly natsUrl: string;
+  readonly drachtioUrl: string;
+  readonly pid: number;
+};
+
+export type GatewayProcess = {
+  readonly child: ChildProcess;
+  readonly runtime: RuntimeFile;
+  readonly dialer: Awaited<ReturnType<typeof createDialer>>;
+  readonly dataDir: string;
+  /** What it wrote so far. */
+  output(): string;
+  kill(): Promise<void>;
+  /** SIGTERM; the exit code. */
+  terminate(): Promise<number | null>;
+};
+
+export async function makeDataDir(): Promise<{ readonly path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'offhook-gateway-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Variables given win over free ports and quiet logs. */
+export async function startGateway(
+  dataDir: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, [join(dist, 'main.js')], {
+    env: {
+      PATH: process.env['PATH'],
+      DATA_DIR: dataDir,
+      HTTP_PORT: '0',
+      SIP_PORT: '0',
+      LOG_LEVEL: 'warn',
+      SHUTDOWN_TIMEOUT_MS: '0',
+      ...variables,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const exited = once(child, 'exit');
+  const runtime = await untilUp(child, dataDir, () => output);
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill(signal);
+      await exited;
+    }
+    return child.exitCode;
+  };
+  return {
+    child,
+    runtime,
+    dataDir,
+    dialer: await createDialer(runtime.httpUrl, await readDevApp(dataDir)),
+    output: () => output,
+    kill: async () => void (await end('SIGKILL')),
+    terminate: () => end('SIGTERM'),
+  };
+}
+
+/** A runtime file of the process before it may still be there: the pid tells. */
+async function untilUp(
+  child: ChildProcess,
+  dataDir: string,
+  output: () => string,
+): Promise<RuntimeFile> {
+  const deadline = performance.now() + startTimeoutMs;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null)
+      throw new Error(`the gateway ended (${child.exitCode}):\n${output()}`);
+    const runtime = await readFile(join(dataDir, 'runtime.json'), 'utf8')
+      .then((text) => JSON.parse(text) as RuntimeFile)
+      .catch(() => undefined);
+    if (runtime?.pid === child.pid && runtime !== undefined) return runtime;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  child.kill('SIGKILL');
+  throw new Error(`the gateway did not start in time:\n${output()}`);
+}

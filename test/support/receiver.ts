@@ -1,0 +1,91 @@
+// A receiver of notifications: a real HTTP server that keeps what it gets, checks signatures with a second implementation,
+// and refuses on request.
+
+import { createHmac } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { eventually } from './eventually.ts';
+
+export type Received = {
+  readonly headers: IncomingHttpHeaders;
+  readonly rawBody: string;
+  readonly body: Notification;
+  readonly status: number;
+};
+
+/** The members that tests look at; the body has more. */
+export type Notification = {
+  readonly eventId: string;
+  readonly callId: string;
+  readonly sequence: number;
+  readonly status: 'Answered' | 'Call-In-Progress' | 'completed' | 'Failed';
+  readonly machineDetection?: string;
+  readonly reason: string;
+  readonly reasonCode: string;
+  readonly [member: string]: unknown;
+};
+
+export async function startReceiver(port = 0) {
+  const received: Received[] = [];
+  let answer: (notification: Notification) => number = () => 200;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const rawBody = Buffer.concat(chunks).toString('utf8');
+      const body = JSON.parse(rawBody) as Notification;
+      const status = answer(body);
+      received.push({ headers: request.headers, rawBody, body, status });
+      response.writeHead(status).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const address = server.address() as AddressInfo;
+  const accepted = () => received.filter((entry) => entry.status < 300);
+  return {
+    url: `http://127.0.0.1:${address.port}/notify`,
+    port: address.port,
+    received,
+    /** 2xx only, in the order of their arrival. */
+    accepted,
+    of: (callId: string) =>
+      accepted()
+        .map((entry) => entry.body)
+        .filter((body) => body.callId === callId),
+    answerWith: (next: (notification: Notification) => number) => {
+      answer = next;
+    },
+    /** Waits for the terminal notification of a call; returns all of them. */
+    async untilEnded(callId: string, timeoutMs = 20_000): Promise<readonly Notification[]> {
+      await eventually(() => this.of(callId).some(isTerminal), `the end of ${callId}`, timeoutMs);
+      return this.of(callId);
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+
+export function isTerminal(notification: Notification): boolean {
+  return notification.status === 'completed' || notification.status === 'Failed';
+}
+
+/** `Answered`, the AMD event's name, `completed` or `Failed`: a call's notifications at a glance. */
+export function glance(notifications: readonly Notification[]): string[] {
+  return notifications.map(({ status, machineDetection }) =>
+    status === 'Call-In-Progress' ? String(machineDetection) : status,
+  );
+}
+
+/** Written against the description of the header, not against our own code. */
+export function signatureIsRight(received: Received, secret: string): boolean {
+  const header = String(received.headers['gateway-signature']);
+  const parts = header.split(',').map((part) => part.split('=') as [string, string]);
+  const time = parts.find(([name]) => name === 't')?.[1] ?? '';
+  const expected = createHmac('sha256', secret).update(`${time}.${received.rawBody}`).digest('hex');
+  return parts.some(([name, value]) => name === 'v1' && value === expected);
+}
