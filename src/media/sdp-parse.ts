@@ -20,6 +20,8 @@ export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as co
 export type Direction = (typeof directions)[number];
 
 export type SdpAddress = { readonly version: 4 | 6; readonly address: string };
+/** A host name, or rubbish: there is a connection line, but nowhere to send to. */
+export type SdpConnection = SdpAddress | 'unreadable';
 
 export type SdpMedia = {
   /** The m= line's own words, for an answer that must refuse it. */
@@ -28,7 +30,7 @@ export type SdpMedia = {
   readonly protocol: string;
   /** As written, e.g. `0 8 101`. */
   readonly formats: string;
-  readonly connection?: SdpAddress;
+  readonly connection?: SdpConnection;
   readonly direction?: Direction;
   readonly ptimeMs?: number;
   readonly rtpmaps: readonly {
@@ -39,7 +41,7 @@ export type SdpMedia = {
 };
 
 export type Sdp = {
-  readonly connection?: SdpAddress;
+  readonly connection?: SdpConnection;
   readonly direction?: Direction;
   readonly media: readonly SdpMedia[];
 };
@@ -112,7 +114,8 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     type: line.type,
     port: line.port,
     protocol: line.protocol,
-    formats: line.payloads.trim(),
+    // Repeated in our answer when the line is refused: printable characters only.
+    formats: line.payloads.replaceAll(/[^\x20-\x7e]/g, '').trim(),
     ...optionalConnection(line.connection),
     ...optionalDirection(line.direction),
     ...(line.ptime === undefined ? {} : { ptimeMs: line.ptime }),
@@ -135,9 +138,8 @@ function optionalDirection(value: Direction | undefined): { direction?: Directio
   return value === undefined ? {} : { direction: value };
 }
 
-function optionalConnection(value: z.infer<typeof connection>): { connection?: SdpAddress } {
-  const address = value === undefined ? undefined : readAddress(value.ip);
-  return address === undefined ? {} : { connection: address };
+function optionalConnection(value: z.infer<typeof connection>): { connection?: SdpConnection } {
+  return value === undefined ? {} : { connection: readAddress(value.ip) ?? 'unreadable' };
 }
 
 /** Literals only, in their normal form (as sockets report them): a name would need DNS in the middle of an answer. */

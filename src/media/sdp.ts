@@ -118,7 +118,8 @@ type Format = {
 
 function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | undefined {
   const connection = line.connection ?? sdp.connection;
-  if (!isRtpAudio(line) || connection === undefined) return undefined;
+  if (!isRtpAudio(line) || connection === undefined || connection === 'unreadable')
+    return undefined;
   const held = isUnspecified(connection);
   if (!held && !isReachable(connection, ipVersion)) return undefined;
   const formats = supportedFormats(line);
