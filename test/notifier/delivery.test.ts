@@ -1,0 +1,231 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
+import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.ts';
+
+describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
+  let database: TestDatabase;
+  let rig: NotifierRig;
+  let receiver: Receiver;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+  beforeEach(async () => {
+    rig = createNotifierRig(database);
+    receiver = await startReceiver();
+  });
+  afterEach(async () => {
+    await rig.stop();
+    await receiver.close();
+    await database.clear();
+  });
+
+  test('a call’s notifications arrive in order, signed, and nothing is owed afterwards', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url, { 'X-Tenant': 'acme', 'content-type': 'text/plain' });
+
+    for (const fact of personCall(call)) await notifier.handle([fact]);
+    const bodies = await receiver.untilEnded(call.identity.callId);
+
+    expect(glance(bodies)).toEqual(['Answered', 'amd_human_detected', 'amd_stopped', 'completed']);
+    expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3, 4]);
+    for (const received of receiver.received) {
+      expect(signatureIsRight(received, rig.secret)).toBe(true);
+      expect(received.headers).toMatchObject({
+        'x-tenant': 'acme',
+        'content-type': 'application/json',
+        'user-agent': 'Offhook/0.0.0-test',
+        'webhook-id': received.body.eventId,
+      });
+    }
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+    expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['delivered']));
+  });
+
+  test('facts of one batch leave in order too', async () => {
+    const notifier = await rig.start();
+    const calls = Array.from({ length: 20 }, () => rig.call(receiver.url));
+
+    await notifier.handle(calls.flatMap((call) => personCall(call)));
+
+    for (const call of calls) {
+      const bodies = await receiver.untilEnded(call.identity.callId);
+      expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3, 4]);
+    }
+  });
+
+  test('a fact that comes again is not sent again', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    const facts = personCall(call);
+
+    await notifier.handle(facts);
+    await notifier.handle(facts);
+    await receiver.untilEnded(call.identity.callId);
+    await notifier.handle(facts);
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+
+    expect(receiver.received).toHaveLength(4);
+  });
+
+  test('order holds while the receiver fails, and each attempt is recorded and signed afresh', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    let refusals = 3;
+    receiver.answerWith(() => (refusals-- > 0 ? 503 : 200));
+    const facts = [call.answered(), call.completed()];
+
+    await notifier.handle(facts);
+    await receiver.untilEnded(call.identity.callId);
+
+    expect(receiver.received.map((entry) => [entry.body.sequence, entry.status])).toEqual([
+      [1, 503],
+      [1, 503],
+      [1, 503],
+      [1, 200],
+      [2, 200],
+    ]);
+    expect(new Set(receiver.received.slice(0, 4).map((entry) => entry.rawBody)).size).toBe(1);
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+    expect(await rig.attempts(facts[0]?.id ?? '')).toEqual([
+      { attempt: 1, response_status: 503, error: null, delivered: false },
+      { attempt: 2, response_status: 503, error: null, delivered: false },
+      { attempt: 3, response_status: 503, error: null, delivered: false },
+      { attempt: 4, response_status: 200, error: null, delivered: true },
+    ]);
+  });
+
+  test('an event that is refused lets its successors pass after a while, and is tried on', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    let isRefusing = true;
+    receiver.answerWith((body) => (body.sequence === 1 && isRefusing ? 422 : 200));
+
+    await notifier.handle([call.answered(), call.amd('amd_human_detected')]);
+    await eventually(() => receiver.accepted().length === 1, 'the successor passes');
+    expect(receiver.accepted()[0]?.body.sequence).toBe(2);
+    // A later one passes without waiting, though the first is still refused.
+    await notifier.handle([call.completed()]);
+    await receiver.untilEnded(call.identity.callId);
+    isRefusing = false;
+    await eventually(() => receiver.accepted().length === 3, 'the refused one is delivered');
+
+    expect(receiver.accepted().map((entry) => entry.body.sequence)).toEqual([2, 3, 1]);
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+  });
+
+  test('redirects are not followed', async () => {
+    const notifier = await rig.start();
+    const other = await startReceiver();
+    let redirects = 1;
+    const redirecting = createServer((_request, response) => {
+      if (redirects-- > 0) response.writeHead(307, { location: other.url }).end();
+      else response.writeHead(204).end();
+    });
+    await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.1', resolve));
+    const { port } = redirecting.address() as AddressInfo;
+    const call = rig.call(`http://127.0.0.1:${port}/`);
+    const fact = call.failed();
+
+    await notifier.handle([fact]);
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+
+    expect(other.received).toEqual([]);
+    expect((await rig.attempts(fact.id)).map((row) => row.response_status)).toEqual([307, 204]);
+    redirecting.close();
+    redirecting.closeAllConnections();
+    await other.close();
+  });
+
+  test('a receiver that hangs and one that is gone delay nobody else', async () => {
+    const hanging = createServer(() => {
+      // Never answers.
+    });
+    await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+    const { port } = hanging.address() as AddressInfo;
+    const notifier = await rig.start();
+    const dead = Array.from({ length: 300 }, () => rig.call(`http://127.0.0.1:${port}/`));
+    const gone = Array.from({ length: 300 }, () => rig.call('http://127.0.0.1:1/'));
+
+    await notifier.handle([...dead, ...gone].map((call) => call.failed()));
+    const call = rig.call(receiver.url);
+    await notifier.handle(personCall(call));
+    await receiver.untilEnded(call.identity.callId);
+
+    expect(receiver.accepted()).toHaveLength(4);
+    expect(notifier.lanes()).toBeLessThanOrEqual(600);
+    hanging.close();
+    hanging.closeAllConnections();
+  });
+
+  test('a notification that may not be sent fails at once, with the reason', async () => {
+    const notifier = await rig.start({ allowedNetworks: [] });
+    const call = rig.call(receiver.url);
+    const fact = call.failed();
+
+    await notifier.handle([fact]);
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+
+    expect(receiver.received).toEqual([]);
+    expect(await rig.states()).toEqual({ [fact.id]: 'failed' });
+    expect((await rig.attempts(fact.id))[0]?.error).toMatch('not allowed');
+  });
+
+  test('what was owed when a process ended is delivered by the next one, in order', async () => {
+    const first = await rig.start();
+    const calls = Array.from({ length: 50 }, () => rig.call(receiver.url));
+    receiver.answerWith(() => 500);
+    await first.handle(calls.flatMap((call) => personCall(call)));
+    await eventually(() => receiver.received.length > 20, 'attempts are made');
+    await rig.stop();
+
+    receiver.answerWith(() => 200);
+    await rig.start();
+    for (const call of calls) {
+      const bodies = await receiver.untilEnded(call.identity.callId);
+      expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3, 4]);
+    }
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+  });
+
+  test('leases of a former process of this node, which was killed, are taken over at the start', async () => {
+    const call = rig.call(receiver.url);
+    const dying = await rig.start();
+    await dying.handle([call.answered()]);
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'delivered');
+    await rig.stop();
+    await database.pool.query(`update notifications set state = 'pending', delivered_at = null`);
+    await database.pool.query(
+      `insert into notification_lanes (call_id, next_attempt_at, leased_by, leased_until)
+       values ($1, now(), 'node-1/killed', now() + interval '30 seconds')`,
+      [call.identity.callId],
+    );
+
+    await rig.start();
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'delivered again');
+
+    expect(receiver.received).toHaveLength(2);
+  });
+
+  test('two nodes share the work and send nothing twice', async () => {
+    const nodes = [await rig.start({ nodeId: 'a' }), await rig.start({ nodeId: 'b' })] as const;
+    const calls = Array.from({ length: 40 }, () => rig.call(receiver.url));
+    const facts = calls.flatMap((call) => [call.answered(), call.completed()]);
+
+    // Each fact goes to one node, as a shared consumer does it; some to both, as a redelivery does it.
+    await Promise.all([
+      ...facts.map((fact, index) => nodes[index % 2 === 0 ? 0 : 1].handle([fact])),
+      ...facts.filter((_, index) => index % 5 === 0).map((fact) => nodes[1].handle([fact])),
+    ]);
+    for (const call of calls) await receiver.untilEnded(call.identity.callId);
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+
+    expect(receiver.received).toHaveLength(facts.length);
+  });
+});
