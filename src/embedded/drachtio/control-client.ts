@@ -1,0 +1,88 @@
+// One application on a control connection: its frames, its replies and its routes.
+
+import type { Socket } from 'node:net';
+import { encodeFrame } from './control-framing.ts';
+import {
+  formatReply,
+  formatRequestSent,
+  formatResponseSent,
+  formatSipNotice,
+  type MessageMeta,
+  type SipNotice,
+} from './control-messages.ts';
+
+/** An application that stops reading is cut off before it costs more than this. */
+const maxUnsentBytes = 64 * 1_024 * 1_024;
+
+export class ControlClient {
+  readonly #socket: Socket;
+  readonly #uuid: () => string;
+  readonly tags: string[] = [];
+  authenticated = false;
+  #gone = false;
+
+  constructor(socket: Socket, uuid: () => string) {
+    this.#socket = socket;
+    this.#uuid = uuid;
+  }
+
+  get alive(): boolean {
+    return !this.#gone && !this.#socket.destroyed && this.#socket.writable;
+  }
+
+  markGone(): void {
+    this.#gone = true;
+  }
+
+  ok(messageId: string, ...details: readonly string[]): void {
+    this.#write(formatReply(this.#uuid(), messageId, 'OK', ...details));
+  }
+
+  /** The request was refused, the connection lives on. */
+  refuse(messageId: string, reason: string): void {
+    this.#write(formatReply(this.#uuid(), messageId, 'NOK', reason));
+  }
+
+  /** The application does not speak the protocol, or has not authenticated: it is thrown off. */
+  refuseAndClose(messageId: string, reason: string): void {
+    this.#write(formatReply(this.#uuid(), messageId, 'NO', reason));
+    this.#socket.end();
+  }
+
+  requestSent(
+    messageId: string,
+    sent: { readonly meta: MessageMeta; readonly transactionId: string; readonly text: string },
+  ): void {
+    this.#write(formatRequestSent(this.#uuid(), messageId, sent));
+  }
+
+  responseSent(
+    messageId: string,
+    sent: {
+      readonly meta: MessageMeta;
+      readonly transactionId: string;
+      readonly dialogId: string;
+      readonly text: string;
+    },
+  ): void {
+    this.#write(formatResponseSent(this.#uuid(), messageId, sent));
+  }
+
+  notify(notice: SipNotice): void {
+    this.#write(formatSipNotice(this.#uuid(), notice));
+  }
+
+  /** `cdr:start` and its kind. */
+  report(fields: readonly string[], text: string): void {
+    this.#write(`${this.#uuid()}|${fields.join('|')}\r\n${text}`);
+  }
+
+  #write(payload: string): void {
+    if (!this.alive) return;
+    if (this.#socket.writableLength > maxUnsentBytes) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#socket.write(encodeFrame(payload), 'latin1');
+  }
+}

@@ -1,0 +1,75 @@
+// drachtio's frames: `<decimal length>#<payload>`, lengths in bytes, payload as one character a byte.
+
+/** The real server silently stalls at 12 KiB; a frame here is a SIP message, and those end at 256 KiB on TCP. */
+export const maxFrameBytes = 256 * 1_024;
+
+/** "262144#": six digits and the mark. */
+const maxLengthDigits = 6;
+
+export type ControlFrame =
+  | { readonly kind: 'frame'; readonly payload: string }
+  | { readonly kind: 'broken' }
+  /** Too long to take; the first bytes carry the message id that the refusal echoes. */
+  | { readonly kind: 'oversize'; readonly messageId: string };
+
+export class FrameReader {
+  #chunks: string[] = [];
+  #buffered = 0;
+  #wanted = 0;
+  #length: number | undefined;
+
+  push(chunk: string): ControlFrame[] {
+    this.#chunks.push(chunk);
+    this.#buffered += chunk.length;
+    const frames: ControlFrame[] = [];
+    // Joining only when a frame is complete keeps a large frame in many pieces from being copied for each piece.
+    while (this.#buffered > 0 && this.#buffered >= this.#wanted) {
+      const text = this.#chunks.length === 1 ? (this.#chunks[0] ?? '') : this.#chunks.join('');
+      this.#chunks = [text];
+      const frame = this.#length === undefined ? this.#readLength(text) : this.#readPayload(text);
+      if (frame === 'more') break;
+      if (frame === 'again') continue;
+      frames.push(frame);
+      if (frame.kind !== 'frame') break;
+    }
+    return frames;
+  }
+
+  #readLength(text: string): ControlFrame | 'more' | 'again' {
+    const mark = text.slice(0, maxLengthDigits + 1).indexOf('#');
+    const digits = mark < 0 ? text.slice(0, maxLengthDigits + 1) : text.slice(0, mark);
+    if (!/^\d*$/.test(digits) || mark === 0) return { kind: 'broken' };
+    if (mark < 0) {
+      if (digits.length > maxLengthDigits) return { kind: 'broken' };
+      return 'more';
+    }
+    const length = Number(digits);
+    if (length > maxFrameBytes) {
+      const head = text.slice(mark + 1, mark + 101);
+      return { kind: 'oversize', messageId: head.split('|')[0] ?? '' };
+    }
+    this.#length = length;
+    this.#consume(text, mark + 1);
+    this.#wanted = length;
+    return this.#buffered >= length ? 'again' : 'more';
+  }
+
+  #readPayload(text: string): ControlFrame {
+    const length = this.#length ?? 0;
+    const payload = text.slice(0, length);
+    this.#length = undefined;
+    this.#wanted = 0;
+    this.#consume(text, length);
+    return { kind: 'frame', payload };
+  }
+
+  #consume(text: string, count: number): void {
+    const rest = text.slice(count);
+    this.#chunks = rest === '' ? [] : [rest];
+    this.#buffered = rest.length;
+  }
+}
+
+export function encodeFrame(payload: string): string {
+  return `${payload.length}#${payload}`;
+}

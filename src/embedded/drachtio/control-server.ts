@@ -1,0 +1,163 @@
+// The control port: applications connect, authenticate, ask for routes and send SIP. Nothing that one of them sends may
+// throw, stall the others or grow without bound.
+
+import { timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { ControlClient } from './control-client.ts';
+import { type ControlFrame, FrameReader } from './control-framing.ts';
+import { type ControlCommand, parseCommand } from './control-messages.ts';
+import type { EngineContext } from './engine-context.ts';
+import { formatHostPort } from './sip-grammar.ts';
+
+/** Applications at the same time; a gateway uses one connection. */
+const maxClients = 256;
+
+/** drachtio-srf asks for at least v0.8.2 before it pings. */
+const serverVersion = 'v0.9.10-offhook';
+
+export type SipCommand = Extract<ControlCommand, { kind: 'sip' }>;
+
+export type ControlServerOptions = {
+  readonly host: string;
+  readonly port: number;
+  readonly secret: string;
+  readonly onSip: (client: ControlClient, messageId: string, command: SipCommand) => void;
+  readonly onGone: (client: ControlClient) => void;
+};
+
+export class ControlServer implements AsyncDisposable {
+  readonly #options: ControlServerOptions;
+  readonly #context: EngineContext;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(options: ControlServerOptions, context: EngineContext) {
+    this.#options = options;
+    this.#context = context;
+    this.#server = createServer((socket) => this.#accept(socket));
+  }
+
+  get clientCount(): number {
+    return this.#sockets.size;
+  }
+
+  async listen(): Promise<number> {
+    this.#server.listen(this.#options.port, this.#options.host);
+    await once(this.#server, 'listening');
+    this.#server.on('error', (error) =>
+      this.#context.logger.warn({ err: error }, 'control listener error'),
+    );
+    const address = this.#server.address();
+    return typeof address === 'object' && address !== null ? address.port : this.#options.port;
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#sockets.size >= maxClients) return void socket.destroy();
+    this.#sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true);
+    const client = new ControlClient(socket, this.#context.identifiers.uuid);
+    const reader = new FrameReader();
+    const { clock, timers } = this.#context;
+    const deadline = clock.setTimer(() => {
+      if (!client.authenticated) socket.destroy();
+    }, timers.authenticateMs);
+    socket.on('data', (chunk) => {
+      for (const frame of reader.push(chunk.toString('latin1'))) {
+        if (client.alive) this.#receive(client, socket, frame);
+      }
+    });
+    socket.on('error', (error) =>
+      this.#context.logger.debug({ err: error }, 'control connection error'),
+    );
+    socket.on('close', () => {
+      clock.clearTimer(deadline);
+      this.#sockets.delete(socket);
+      client.markGone();
+      this.#context.routes.removeClient(client);
+      this.#options.onGone(client);
+    });
+  }
+
+  #receive(client: ControlClient, socket: Socket, frame: ControlFrame): void {
+    switch (frame.kind) {
+      case 'broken':
+        socket.destroy();
+        return;
+      case 'oversize':
+        return this.#throwOff(client, frame.messageId, 'message too long');
+      case 'frame': {
+        const { messageId, command } = parseCommand(frame.payload);
+        return this.#execute(client, messageId, command);
+      }
+    }
+  }
+
+  #execute(client: ControlClient, messageId: string, command: ControlCommand): void {
+    if (command.kind === 'authenticate') return this.#authenticate(client, messageId, command);
+    if (!client.authenticated && command.kind !== 'malformed') {
+      return this.#throwOff(client, messageId, 'not authenticated');
+    }
+    switch (command.kind) {
+      case 'malformed':
+        return this.#throwOff(client, messageId, command.reason);
+      case 'ping':
+        return client.ok(messageId, 'pong');
+      case 'route':
+        if (this.#context.routes.add(client, command.verb)) return client.ok(messageId);
+        return client.refuse(messageId, 'too many routes');
+      case 'removeRoute':
+        this.#context.routes.remove(client, command.verb);
+        return client.ok(messageId);
+      case 'proxy':
+        if (command.fields.length >= 4) {
+          return client.refuse(messageId, 'proxy is not supported by this server');
+        }
+        return this.#throwOff(
+          client,
+          messageId,
+          'Invalid proxy request: not enough information provided',
+        );
+      case 'sip':
+        return this.#options.onSip(client, messageId, command);
+    }
+  }
+
+  #authenticate(
+    client: ControlClient,
+    messageId: string,
+    command: Extract<ControlCommand, { kind: 'authenticate' }>,
+  ): void {
+    if (!sameSecret(command.secret, this.#options.secret)) {
+      return this.#throwOff(client, messageId, 'incorrect secret');
+    }
+    client.authenticated = true;
+    const { local } = this.#context;
+    const address = formatHostPort(local.host, local.port);
+    const hostports = `tcp/${address},udp/${address}`;
+    client.ok(messageId, hostports, serverVersion, hostports);
+  }
+
+  #throwOff(client: ControlClient, messageId: string, reason: string): void {
+    client.refuseAndClose(messageId, reason);
+  }
+}
+
+/** The frame is one character a byte, the secret is text: both are compared as UTF-8 bytes, in constant time. */
+function sameSecret(given: string, expected: string): boolean {
+  const left = Buffer.from(given, 'latin1');
+  const right = Buffer.from(expected, 'utf8');
+  return left.length === right.length && timingSafeEqual(left, right);
+}

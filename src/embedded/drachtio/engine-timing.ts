@@ -1,0 +1,70 @@
+// Time: the protocol's timers as one record that tests shorten, and the clock that they run on, which tests simulate.
+
+export type SipTimers = {
+  /** RFC 3261 section 17: round trip estimate, retransmit ceiling, life of a message in the network. */
+  readonly t1Ms: number;
+  readonly t2Ms: number;
+  readonly t4Ms: number;
+  /** How long an INVITE may ring after its last 1xx before the engine cancels it (sofia-sip's timer C). */
+  readonly timerCMs: number;
+  /** The longest an inbound INVITE may wait for the application's final answer. */
+  readonly inviteAnswerMs: number;
+  /** RFC 4028 section 5: a session interval below this is refused with 422. */
+  readonly minSessionExpiresMs: number;
+  /** A SIP connection without traffic for so long is closed. */
+  readonly tcpIdleMs: number;
+  /** A connection that sends half a message and then nothing is closed. */
+  readonly tcpPartialMs: number;
+  /** A control connection has this long to authenticate. */
+  readonly authenticateMs: number;
+  /** A connected UDP socket without traffic for so long is closed. */
+  readonly udpIdleMs: number;
+  /** Confirmed dialogs whose application is gone are hung up after this. */
+  readonly orphanMs: number;
+};
+
+export const defaultSipTimers: SipTimers = {
+  t1Ms: 500,
+  t2Ms: 4_000,
+  t4Ms: 5_000,
+  timerCMs: 185_000,
+  inviteAnswerMs: 600_000,
+  minSessionExpiresMs: 90_000,
+  tcpIdleMs: 600_000,
+  tcpPartialMs: 30_000,
+  authenticateMs: 10_000,
+  udpIdleMs: 120_000,
+  orphanMs: 7_200_000,
+};
+
+/** RFC 3261: timers B, F, H, J, L and M are all 64 * T1. */
+export function transactionLifeMs(timers: SipTimers): number {
+  return 64 * timers.t1Ms;
+}
+
+export type TimerHandle = object;
+
+export type EngineClock = {
+  /** Milliseconds since the epoch, with fractions. */
+  now(): number;
+  setTimer(callback: () => void, delayMs: number): TimerHandle;
+  clearTimer(handle: TimerHandle | undefined): void;
+};
+
+export const systemClock: EngineClock = {
+  now: () => performance.timeOrigin + performance.now(),
+  setTimer: (callback, delayMs) => {
+    const handle = setTimeout(callback, delayMs);
+    return handle;
+  },
+  clearTimer: (handle) => {
+    if (handle !== undefined) clearTimeout(handle as NodeJS.Timeout);
+  },
+};
+
+/** `HH:MM:SS.uuuuuu` in UTC: the time field of drachtio's protocol. */
+export function formatTimeOfDay(nowMs: number): string {
+  const iso = new Date(nowMs).toISOString();
+  const micros = Math.floor((nowMs % 1) * 1_000);
+  return `${iso.slice(11, 23)}${String(micros).padStart(3, '0')}`;
+}

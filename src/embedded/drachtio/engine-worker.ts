@@ -1,0 +1,25 @@
+// The SIP engine in a worker thread: started with its options as worker data, says where it listens, stops when told to.
+
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { createLogger } from '../../lib/logger.ts';
+import { startSipEngine } from './engine.ts';
+import type { EngineThreadMessage, EngineThreadOptions } from './engine-thread.ts';
+
+async function run(options: EngineThreadOptions): Promise<void> {
+  const { logLevel, nodeId, ...engineOptions } = options;
+  const logger = createLogger({ level: logLevel, nodeId });
+  const engine = await startSipEngine({ ...engineOptions, logger });
+  const say = (message: EngineThreadMessage): void => parentPort?.postMessage(message);
+  parentPort?.on('message', (message: { readonly kind: 'stop' | 'statistics' }) => {
+    if (message.kind === 'statistics') {
+      say({ kind: 'statistics', statistics: engine.statistics() });
+      return;
+    }
+    // The port keeps the thread alive: closing both ends it.
+    void engine.close().finally(() => parentPort?.close());
+  });
+  const { sipHost, sipPort, controlHost, controlPort } = engine;
+  say({ kind: 'listening', sipHost, sipPort, controlHost, controlPort });
+}
+
+if (!isMainThread) await run(workerData as EngineThreadOptions);

@@ -1,0 +1,226 @@
+// The embedded SIP engine: drachtio's control protocol on one side, SIP over UDP and TCP on the other. This file only puts
+// the parts together; a text goes transport -> stack (transactions) -> uac/uas (dialogs) -> control client, and back.
+
+import { isIPv6 } from 'node:net';
+import type { Logger } from '../../lib/logger.ts';
+import { CallReports } from './call-reports.ts';
+import type { ControlClient } from './control-client.ts';
+import { ControlServer, type SipCommand } from './control-server.ts';
+import { type Dialog, DialogTable } from './dialog.ts';
+import { DialogRequests } from './dialog-requests.ts';
+import type { EngineContext } from './engine-context.ts';
+import {
+  defaultSipTimers,
+  type EngineClock,
+  type SipTimers,
+  systemClock,
+} from './engine-timing.ts';
+import { createIdentifiers } from './identifiers.ts';
+import { NameResolver } from './name-resolver.ts';
+import { RouteTable } from './route-table.ts';
+import type { TransportHandlers } from './sip-peer.ts';
+import { SipStack } from './sip-stack.ts';
+import { TcpTransport } from './tcp-transport.ts';
+import { Uac } from './uac.ts';
+import { UacResponses } from './uac-responses.ts';
+import { Uas } from './uas.ts';
+import { UdpTransport } from './udp-transport.ts';
+
+export type { SipTimers } from './engine-timing.ts';
+
+export type SipEngineOptions = {
+  readonly sipHost: string;
+  /** UDP and TCP; 0 finds one that is free for both. */
+  readonly sipPort: number;
+  readonly controlHost: string;
+  readonly controlPort: number;
+  readonly secret: string;
+  readonly timers?: Partial<SipTimers>;
+  readonly logger: Logger;
+};
+
+export type SipEngineStatistics = {
+  readonly clientTransactions: number;
+  readonly serverTransactions: number;
+  readonly dialogs: number;
+  readonly clients: number;
+  readonly tcpConnections: number;
+  readonly udpSockets: number;
+  /** Messages that could not be read, answered or matched. */
+  readonly dropped: number;
+};
+
+export type SipEngine = AsyncDisposable & {
+  readonly sipHost: string;
+  readonly sipPort: number;
+  readonly controlHost: string;
+  readonly controlPort: number;
+  close(): Promise<void>;
+  statistics(): SipEngineStatistics;
+};
+
+type Transports = { readonly udp: UdpTransport; readonly tcp: TcpTransport; readonly port: number };
+
+/** A random TCP port whose UDP twin is taken is rare; many in a row means something else is wrong. */
+const maxPortAttempts = 20;
+
+export async function startSipEngine(options: SipEngineOptions): Promise<SipEngine> {
+  const timers: SipTimers = { ...defaultSipTimers, ...options.timers };
+  const clock = systemClock;
+  const stack = new SipStack({ clock, timers, logger: options.logger });
+  const transports = await listen(options, timers, clock, {
+    onMessage: (text, peer) => stack.receive(text, peer),
+    // Later: the sender of the request must have its answer before it hears of the failure.
+    onFailure: (peer) => queueMicrotask(() => stack.peerFailed(peer)),
+  });
+  const routes = new RouteTable();
+  const context: EngineContext = {
+    clock,
+    timers,
+    logger: options.logger,
+    identifiers: createIdentifiers(),
+    local: { host: options.sipHost, port: transports.port },
+    stack,
+    dialogs: new DialogTable(),
+    routes,
+    resolver: new NameResolver(isIPv6(options.sipHost) ? 6 : 4),
+    reports: new CallReports(routes, clock),
+  };
+  try {
+    return await openControl(options, context, transports);
+  } catch (error) {
+    await closeTransports(transports);
+    throw error;
+  }
+}
+
+async function openControl(
+  options: SipEngineOptions,
+  context: EngineContext,
+  transports: Transports,
+): Promise<SipEngine> {
+  const { stack } = context;
+  const requests = new DialogRequests(context);
+  const responses = new UacResponses(context, requests);
+  const uac = new Uac(context, requests, responses);
+  const uas = new Uas(context, requests, responses);
+  stack.attach(
+    {
+      onRequest: (received) => uas.receive(received),
+      onCancel: (invite, cancel, bytes) => uas.receiveCancel(invite, cancel, bytes),
+      onAck: (ack, peer, bytes) => uas.receiveAck(ack, peer, bytes),
+    },
+    transports.udp,
+    transports.tcp,
+  );
+  const control = new ControlServer(
+    {
+      host: options.controlHost,
+      port: options.controlPort,
+      secret: options.secret,
+      onSip: (client, messageId, command) => dispatch(uac, uas, client, messageId, command),
+      onGone: (client) => {
+        uas.releaseClient(client);
+        for (const dialog of context.dialogs.releaseOwner(client)) {
+          if (!responses.hangUpUnacknowledged(dialog)) watchOrphan(context, requests, dialog);
+        }
+      },
+    },
+    context,
+  );
+  const controlPort = await control.listen();
+  return toEngine(options, context, transports, control, controlPort);
+}
+
+function toEngine(
+  options: SipEngineOptions,
+  context: EngineContext,
+  transports: Transports,
+  control: ControlServer,
+  controlPort: number,
+): SipEngine {
+  let closing: Promise<void> | undefined;
+  const closeAll = async (): Promise<void> => {
+    await control.close();
+    for (const dialog of context.dialogs.all()) {
+      context.clock.clearTimer(dialog.session?.timer);
+      context.clock.clearTimer(dialog.orphanTimer);
+    }
+    context.stack.stop();
+    await closeTransports(transports);
+  };
+  const close = (): Promise<void> => {
+    closing ??= closeAll();
+    return closing;
+  };
+  return {
+    sipHost: options.sipHost,
+    sipPort: transports.port,
+    controlHost: options.controlHost,
+    controlPort,
+    close,
+    statistics: () => ({
+      clientTransactions: context.stack.counts.client,
+      serverTransactions: context.stack.counts.server,
+      dialogs: context.dialogs.size,
+      clients: control.clientCount,
+      tcpConnections: transports.tcp.connectionCount,
+      udpSockets: transports.udp.socketCount,
+      dropped: context.stack.counts.dropped,
+    }),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** drachtio-server's order of precedence (its client.cpp). */
+function dispatch(
+  uac: Uac,
+  uas: Uas,
+  client: ControlClient,
+  messageId: string,
+  command: SipCommand,
+): void {
+  const { sip, transactionId, dialogId } = command;
+  if (sip.startLine.startsWith('SIP/')) {
+    if (transactionId === '') return client.refuseAndClose(messageId, 'transaction id missing');
+    return uas.respond(client, messageId, transactionId, sip);
+  }
+  if (dialogId !== '') return uac.sendInDialog(client, messageId, dialogId, sip);
+  if (transactionId !== '') return uac.cancel(client, messageId, transactionId, sip);
+  return uac.sendNew(client, messageId, sip, command.route);
+}
+
+/** Somebody may still hang it up by its id; nobody will for ever, and the peer must not be left in a call. */
+function watchOrphan(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
+  dialog.orphanTimer = context.clock.setTimer(() => {
+    requests.hangUp(dialog, { text: 'Application gone', tellOwner: false });
+  }, context.timers.orphanMs);
+}
+
+/** TCP first: its listener refuses a port that another engine has, which UDP with SO_REUSEADDR would not. */
+async function listen(
+  options: SipEngineOptions,
+  timers: SipTimers,
+  clock: EngineClock,
+  handlers: TransportHandlers,
+): Promise<Transports> {
+  const shared = { host: options.sipHost, timers, clock, logger: options.logger };
+  for (let attempt = 1; ; attempt += 1) {
+    const tcp = new TcpTransport({ ...shared, port: options.sipPort }, handlers);
+    const port = await tcp.listen();
+    const udp = new UdpTransport({ ...shared, port }, handlers);
+    try {
+      await udp.listen();
+      return { udp, tcp, port };
+    } catch (error) {
+      await tcp.close();
+      if (options.sipPort !== 0 || attempt >= maxPortAttempts) {
+        throw new Error(`cannot listen for SIP on UDP port ${port}`, { cause: error });
+      }
+    }
+  }
+}
+
+async function closeTransports({ udp, tcp }: Transports): Promise<void> {
+  await Promise.all([udp.close(), tcp.close()]);
+}

@@ -1,0 +1,32 @@
+// Random names. Tags and branches are 13 characters from 62: 77 bits, out of reach of an off-path attacker.
+
+import { randomBytes, randomUUID } from 'node:crypto';
+
+const alphabet = '0123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+
+export type Identifiers = {
+  tag(): string;
+  branch(): string;
+  uuid(): string;
+};
+
+/** Draws random bytes in bulk: a system call per tag would cost more than the rest of a message. */
+export function createIdentifiers(): Identifiers {
+  let pool = randomBytes(4_096);
+  let offset = 0;
+  const tag = (): string => {
+    let text = '';
+    while (text.length < 13) {
+      if (offset >= pool.length) {
+        pool = randomBytes(4_096);
+        offset = 0;
+      }
+      const character = alphabet[(pool[offset] ?? 0) & 63];
+      offset += 1;
+      // Bytes beyond the alphabet are thrown away, which keeps the distribution even.
+      if (character !== undefined) text += character;
+    }
+    return text;
+  };
+  return { tag, branch: () => `z9hG4bK${tag()}`, uuid: () => randomUUID() };
+}

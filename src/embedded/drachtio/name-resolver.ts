@@ -1,0 +1,71 @@
+// Host names to addresses, with a small cache, so that the ACK and the BYE of a call leave in the order they were asked for.
+
+import { lookup } from 'node:dns/promises';
+import type { SipPeer } from './sip-peer.ts';
+import type { Target } from './sip-target.ts';
+
+type NameTarget = Extract<Target, { kind: 'name' }>;
+
+const cacheMs = 30_000;
+/** An application calls a handful of trunks by name. */
+const maxCached = 1_000;
+/** Lookups run in libuv's few threads: more at once only queue there. */
+const maxPending = 256;
+/** A resolver that does not answer is a DNS error, well within timer B. */
+const timeoutMs = 5_000;
+
+export class NameResolver {
+  readonly #family: 4 | 6;
+  readonly #cache = new Map<string, { readonly address: string; readonly untilMs: number }>();
+  readonly #pending = new Map<string, Promise<string | undefined>>();
+
+  constructor(family: 4 | 6) {
+    this.#family = family;
+  }
+
+  /** `done` runs at once for a cached name. */
+  resolve(target: NameTarget, done: (peer: SipPeer | undefined) => void): void {
+    const cached = this.#cache.get(target.host);
+    if (cached !== undefined && cached.untilMs > Date.now()) {
+      return done(toPeer(target, cached.address));
+    }
+    const pending = this.#pending.get(target.host) ?? this.#start(target.host);
+    if (pending === undefined) return done(undefined);
+    void pending.then((address) =>
+      done(address === undefined ? undefined : toPeer(target, address)),
+    );
+  }
+
+  #start(host: string): Promise<string | undefined> | undefined {
+    if (this.#pending.size >= maxPending) return undefined;
+    const pending = this.#lookup(host).finally(() => this.#pending.delete(host));
+    this.#pending.set(host, pending);
+    return pending;
+  }
+
+  async #lookup(host: string): Promise<string | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), timeoutMs);
+      timer.unref();
+    });
+    try {
+      const found = await Promise.race([lookup(host, { family: this.#family }), timeout]);
+      if (found !== undefined) this.#remember(host, found.address);
+      return found?.address;
+    } catch {
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #remember(host: string, address: string): void {
+    if (this.#cache.size >= maxCached) this.#cache.clear();
+    this.#cache.set(host, { address, untilMs: Date.now() + cacheMs });
+  }
+}
+
+function toPeer(target: NameTarget, address: string): SipPeer {
+  return { protocol: target.protocol, address, port: target.port };
+}

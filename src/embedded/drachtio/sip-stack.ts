@@ -1,0 +1,325 @@
+// Transports and transactions put together: text in, requests and responses out. It matches every message to its
+// transaction (RFC 3261 sections 17.1.3 and 17.2.3), makes the responses that need no user (timeouts, 481 to a CANCEL
+// without INVITE, overload), and knows nothing of dialogs or of drachtio.
+
+import type { Logger } from '../../lib/logger.ts';
+import {
+  type ClientTransactionDeps,
+  InviteClientTransaction,
+  NonInviteClientTransaction,
+} from './client-transaction.ts';
+import type { EngineClock, SipTimers } from './engine-timing.ts';
+import {
+  InviteServerTransaction,
+  NonInviteServerTransaction,
+  type ServerTransactionDeps,
+} from './server-transaction.ts';
+import { parseCseq, parseVia } from './sip-grammar.ts';
+import {
+  headerValue,
+  parseMessage,
+  type SipRequest,
+  type SipResponse,
+  serializeMessage,
+} from './sip-message.ts';
+import { peerKey, type SipPeer } from './sip-peer.ts';
+import { buildAckForFailure, buildResponse, canBeAnswered, stampVia } from './sip-replies.ts';
+import type { TcpTransport } from './tcp-transport.ts';
+import type { UdpTransport } from './udp-transport.ts';
+
+/** Transactions of each kind alive at once. A call needs two or three for 32 s: this is some 500 new calls a second. */
+const maxTransactions = 65_536;
+
+/** Why a response came from us and not from the network. */
+export type StackFailure = { readonly status: number; readonly reason: string };
+
+export type RequestUser = {
+  readonly onResponse: (response: SipResponse, peer: SipPeer, bytes: number) => void;
+  readonly onFailure: (failure: StackFailure) => void;
+  /** INVITE only. */
+  readonly onRingTimeout?: () => void;
+  readonly onTerminated?: () => void;
+};
+
+export type SentRequest = {
+  readonly request: SipRequest;
+  readonly text: string;
+  readonly peer: SipPeer;
+  readonly transaction: InviteClientTransaction | NonInviteClientTransaction;
+};
+
+type ClientEntry = SentRequest & {
+  readonly key: string;
+  readonly user: RequestUser;
+  lastBytes: number;
+};
+
+export type ReceivedRequest = {
+  readonly request: SipRequest;
+  readonly peer: SipPeer;
+  readonly bytes: number;
+  readonly transaction: InviteServerTransaction | NonInviteServerTransaction;
+  /** Called by the stack when the transaction is over or nobody answered it. */
+  onAckTimeout: () => void;
+  onAnswerTimeout: () => void;
+  onTerminated: () => void;
+};
+
+export type StackUser = {
+  readonly onRequest: (received: ReceivedRequest) => void;
+  /** A CANCEL that matched: the stack has answered 200 and the user answers the INVITE. */
+  readonly onCancel: (invite: ReceivedRequest, cancel: SipRequest, bytes: number) => void;
+  /** An ACK that belongs to no failed INVITE: for a dialog. */
+  readonly onAck: (ack: SipRequest, peer: SipPeer, bytes: number) => void;
+};
+
+export type SipStackDeps = {
+  readonly clock: EngineClock;
+  readonly timers: SipTimers;
+  readonly logger: Logger;
+};
+
+export class SipStack {
+  readonly #deps: SipStackDeps;
+  readonly #clients = new Map<string, ClientEntry>();
+  readonly #clientsByPeer = new Map<string, Set<ClientEntry>>();
+  readonly #servers = new Map<string, ReceivedRequest>();
+  #user: StackUser | undefined;
+  #udp: UdpTransport | undefined;
+  #tcp: TcpTransport | undefined;
+  #dropped = 0;
+
+  constructor(deps: SipStackDeps) {
+    this.#deps = deps;
+  }
+
+  attach(user: StackUser, udp: UdpTransport, tcp: TcpTransport): void {
+    this.#user = user;
+    this.#udp = udp;
+    this.#tcp = tcp;
+  }
+
+  get counts() {
+    return { client: this.#clients.size, server: this.#servers.size, dropped: this.#dropped };
+  }
+
+  /** A request that needs no transaction: the ACK of a 2xx. */
+  sendDirectly(peer: SipPeer, text: string): void {
+    if (peer.protocol === 'udp') this.#udp?.sendRequest(peer, text);
+    else this.#tcp?.sendRequest(peer, text);
+  }
+
+  /** Undefined when there are too many already. */
+  sendRequest(request: SipRequest, peer: SipPeer, user: RequestUser): SentRequest | undefined {
+    if (this.#clients.size >= maxTransactions) return undefined;
+    const branch = parseVia(headerValue(request, 'Via') ?? '')?.parameters.get('branch') ?? '';
+    const key = `${branch} ${request.method}`;
+    const text = serializeMessage(request);
+    const deps = this.#clientDeps(() => entry);
+    const transaction =
+      request.method === 'INVITE'
+        ? new InviteClientTransaction({ ...deps, reliable: peer.protocol === 'tcp' })
+        : new NonInviteClientTransaction({ ...deps, reliable: peer.protocol === 'tcp' });
+    const entry: ClientEntry = { request, text, peer, transaction, key, user, lastBytes: 0 };
+    this.#clients.set(key, entry);
+    this.#peerSet(peer).add(entry);
+    transaction.start();
+    return entry;
+  }
+
+  receive(text: string, peer: SipPeer): void {
+    const parsed = parseMessage(text);
+    if (parsed.kind === 'rubbish') {
+      this.#dropped += 1;
+      return;
+    }
+    const { message } = parsed;
+    if (message.kind === 'response') return this.#receiveResponse(message, text.length);
+    return this.#receiveRequest(trimBody(message), peer, text.length);
+  }
+
+  /** ICMP or a broken connection. */
+  peerFailed(peer: SipPeer): void {
+    const entries = this.#clientsByPeer.get(peerKey(peer));
+    if (entries === undefined) return;
+    for (const entry of [...entries]) {
+      if (!entry.transaction.fail()) continue;
+      entry.user.onFailure({ status: 503, reason: 'Service Unavailable' });
+    }
+  }
+
+  stop(): void {
+    for (const entry of this.#clients.values()) entry.transaction.stop();
+    for (const entry of this.#servers.values()) entry.transaction.stop();
+    this.#clients.clear();
+    this.#clientsByPeer.clear();
+    this.#servers.clear();
+  }
+
+  sendResponseText(peer: SipPeer, text: string): void {
+    // RFC 3581: always back to where the request came from, which the stamp on its Via has made the rule.
+    if (peer.protocol === 'tcp') this.#tcp?.sendResponse(peer, text);
+    else this.#udp?.sendResponse(peer, text);
+  }
+
+  #clientDeps(entryOf: () => ClientEntry): ClientTransactionDeps {
+    return {
+      clock: this.#deps.clock,
+      timers: this.#deps.timers,
+      reliable: false,
+      sendRequest: () => this.sendDirectly(entryOf().peer, entryOf().text),
+      sendAck: (response) => {
+        const ack = buildAckForFailure(entryOf().request, response);
+        this.sendDirectly(entryOf().peer, serializeMessage(ack));
+      },
+      onResponse: (response) => {
+        const entry = entryOf();
+        entry.user.onResponse(response, entry.peer, entry.lastBytes);
+      },
+      onTimeout: () => entryOf().user.onFailure({ status: 408, reason: 'Request Timeout' }),
+      onRingTimeout: () => entryOf().user.onRingTimeout?.(),
+      onTerminated: () => this.#removeClient(entryOf()),
+    };
+  }
+
+  #removeClient(entry: ClientEntry): void {
+    this.#clients.delete(entry.key);
+    const key = peerKey(entry.peer);
+    const entries = this.#clientsByPeer.get(key);
+    entries?.delete(entry);
+    if (entries?.size === 0) this.#clientsByPeer.delete(key);
+    entry.user.onTerminated?.();
+  }
+
+  #peerSet(peer: SipPeer): Set<ClientEntry> {
+    const key = peerKey(peer);
+    const existing = this.#clientsByPeer.get(key);
+    if (existing !== undefined) return existing;
+    const created = new Set<ClientEntry>();
+    this.#clientsByPeer.set(key, created);
+    return created;
+  }
+
+  #receiveResponse(response: SipResponse, bytes: number): void {
+    const branch = parseVia(headerValue(response, 'Via') ?? '')?.parameters.get('branch');
+    const cseq = parseCseq(headerValue(response, 'CSeq') ?? '');
+    if (branch === undefined || cseq === undefined || !hasAddresses(response)) {
+      this.#dropped += 1;
+      return;
+    }
+    const entry = this.#clients.get(`${branch} ${cseq.method}`);
+    if (entry === undefined) {
+      this.#dropped += 1;
+      return;
+    }
+    entry.lastBytes = bytes;
+    entry.transaction.receive(trimBody(response));
+  }
+
+  #receiveRequest(request: SipRequest, peer: SipPeer, bytes: number): void {
+    if (!canBeAnswered(request)) {
+      this.#dropped += 1;
+      return;
+    }
+    const stamped = stampVia(request, peer);
+    const key = serverKey(stamped, stamped.method);
+    if (stamped.method === 'ACK') return this.#receiveAck(stamped, peer, bytes);
+    const known = this.#servers.get(key);
+    if (known !== undefined) return known.transaction.receiveRetransmit();
+    if (this.#servers.size >= maxTransactions) return this.#refuse(stamped, peer);
+    const received = this.#createServer(stamped, peer, bytes, key);
+    if (stamped.method === 'CANCEL') return this.#receiveCancel(received);
+    this.#user?.onRequest(received);
+  }
+
+  /** Stateless, so that a flood costs no memory. */
+  #refuse(request: SipRequest, peer: SipPeer): void {
+    const response = buildResponse(request, 503, 'Service Unavailable', { toTag: 'overload' });
+    this.sendResponseText(peer, serializeMessage(response));
+  }
+
+  #createServer(request: SipRequest, peer: SipPeer, bytes: number, key: string): ReceivedRequest {
+    const deps: ServerTransactionDeps = {
+      clock: this.#deps.clock,
+      timers: this.#deps.timers,
+      reliable: peer.protocol === 'tcp',
+      send: (text) => this.sendResponseText(peer, text),
+      onAckTimeout: () => received.onAckTimeout(),
+      onAnswerTimeout: () => received.onAnswerTimeout(),
+      onTerminated: () => {
+        this.#servers.delete(key);
+        received.onTerminated();
+      },
+    };
+    const transaction =
+      request.method === 'INVITE'
+        ? new InviteServerTransaction(deps)
+        : new NonInviteServerTransaction(deps);
+    const received: ReceivedRequest = {
+      request,
+      peer,
+      bytes,
+      transaction,
+      onAckTimeout: () => undefined,
+      onAnswerTimeout: () => undefined,
+      onTerminated: () => undefined,
+    };
+    this.#servers.set(key, received);
+    return received;
+  }
+
+  #receiveAck(ack: SipRequest, peer: SipPeer, bytes: number): void {
+    const invite = this.#servers.get(serverKey(ack, 'INVITE'));
+    // RFC 3261 section 17.2.1: the ACK of a failure has the INVITE's branch and ends here.
+    if (invite?.transaction instanceof InviteServerTransaction) {
+      if (invite.transaction.state === 'completed') {
+        invite.transaction.acknowledge();
+        return;
+      }
+      if (invite.transaction.state === 'confirmed') return;
+    }
+    this.#user?.onAck(ack, peer, bytes);
+  }
+
+  #receiveCancel(received: ReceivedRequest): void {
+    const { request } = received;
+    const invite = this.#servers.get(serverKey(request, 'INVITE'));
+    const pending =
+      invite?.transaction instanceof InviteServerTransaction &&
+      invite.transaction.state !== 'terminated';
+    const status = pending ? 200 : 481;
+    const reason = pending ? 'OK' : 'Call/Transaction Does Not Exist';
+    const response = buildResponse(request, status, reason, {});
+    received.transaction.respond(status, serializeMessage(response));
+    if (invite === undefined || !pending || invite.transaction.state !== 'proceeding') return;
+    this.#user?.onCancel(invite, request, received.bytes);
+  }
+}
+
+function hasAddresses(message: SipResponse): boolean {
+  return (
+    headerValue(message, 'From') !== undefined &&
+    headerValue(message, 'To') !== undefined &&
+    headerValue(message, 'Call-ID') !== undefined
+  );
+}
+
+/** A datagram may be longer than its Content-Length says; the surplus is nobody's (RFC 3261 section 18.3). */
+function trimBody<Message extends SipRequest | SipResponse>(message: Message): Message {
+  const length = Number(headerValue(message, 'Content-Length') ?? message.body.length);
+  if (!Number.isInteger(length) || length < 0 || length >= message.body.length) return message;
+  return { ...message, body: message.body.slice(0, length) };
+}
+
+/** RFC 3261 section 17.2.3; the sent-by is part of it because branches are made by strangers. */
+function serverKey(request: SipRequest, method: string): string {
+  const value = headerValue(request, 'Via') ?? '';
+  const via = parseVia(value);
+  const branch = via?.parameters.get('branch');
+  const sentBy = `${via?.host ?? ''}:${via?.port ?? ''}`;
+  if (branch?.startsWith('z9hG4bK') === true) return `${branch} ${sentBy} ${method}`;
+  // RFC 2543 senders: everything that a retransmit has in common with the first.
+  const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
+  const callId = headerValue(request, 'Call-ID') ?? '';
+  return `${callId} ${cseq} ${headerValue(request, 'From') ?? ''} ${sentBy} ${method}`;
+}

@@ -1,0 +1,313 @@
+// What comes back for the application's requests: responses passed up, dialogs made and ended, forks and late answers
+// hung up, and the responses that the engine makes itself when nobody answers.
+
+import type { ControlClient } from './control-client.ts';
+import type { MessageMeta } from './control-messages.ts';
+import type { Dialog } from './dialog.ts';
+import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
+import type { EngineContext } from './engine-context.ts';
+import type { Outgoing } from './outgoing.ts';
+import { unbracketedTo } from './request-builder.ts';
+import { armSessionTimer } from './session-timer.ts';
+import { addressTag, parseNameAddress, splitOutsideQuotes } from './sip-grammar.ts';
+import { headerValue, headerValues, type SipResponse, serializeMessage } from './sip-message.ts';
+import type { SipPeer } from './sip-peer.ts';
+import { buildResponse } from './sip-replies.ts';
+import type { RequestUser, StackFailure } from './sip-stack.ts';
+
+/** Branches of one fork that answer: each costs a dialog's worth of memory for 32 s. */
+const maxForkBranches = 16;
+
+export class UacResponses {
+  readonly #context: EngineContext;
+  readonly #requests: DialogRequests;
+  readonly #byTransaction = new Map<string, Outgoing>();
+  /** INVITEs without a dialog yet, by Call-ID and our tag. */
+  readonly #early = new Map<string, Outgoing>();
+  onRingTimeout: (outgoing: Outgoing) => void = () => undefined;
+  onProvisional: (outgoing: Outgoing) => void = () => undefined;
+
+  constructor(context: EngineContext, requests: DialogRequests) {
+    this.#context = context;
+    this.#requests = requests;
+  }
+
+  add(outgoing: Outgoing): void {
+    this.#byTransaction.set(outgoing.transactionId, outgoing);
+    if (outgoing.initial && outgoing.request.method === 'INVITE') {
+      this.#early.set(earlyKey(outgoing.callId, outgoing.fromTag), outgoing);
+    }
+  }
+
+  byTransaction(transactionId: string): Outgoing | undefined {
+    return this.#byTransaction.get(transactionId);
+  }
+
+  /** The pending INVITE that a request with our tag in its To belongs to. */
+  earlyCall(callId: string, ourTag: string): Outgoing | undefined {
+    return this.#early.get(earlyKey(callId, ourTag));
+  }
+
+  userFor(outgoing: Outgoing): RequestUser {
+    return {
+      onResponse: (response, peer, bytes) => this.#receive(outgoing, response, peer, bytes),
+      onFailure: (failure) => this.fail(outgoing, failure, outgoing.peer.protocol),
+      onRingTimeout: () => this.onRingTimeout(outgoing),
+      onTerminated: () => this.#remove(outgoing),
+    };
+  }
+
+  /** A response of our own making: bytes 0 and no address tell it from a real one. */
+  fail(outgoing: Outgoing, failure: StackFailure, protocol: string): void {
+    const to = unbracketedTo(headerValue(outgoing.request, 'To') ?? '');
+    const headers = outgoing.request.headers.map((header) =>
+      header.name === 'To' ? { name: 'To', value: to } : header,
+    );
+    const request = { ...outgoing.request, headers };
+    const response = buildResponse(request, failure.status, failure.reason, {
+      toTag: this.#context.identifiers.tag(),
+    });
+    this.#endCall(outgoing);
+    const meta = { source: 'network', bytes: 0, protocol, address: '', port: 0 } as const;
+    this.#tell(
+      outgoing,
+      { ...meta, timeMs: this.#context.clock.now() },
+      serializeMessage(response),
+    );
+    if (outgoing.request.method === 'BYE' && outgoing.dialog !== undefined) {
+      this.#requests.forget(outgoing.dialog);
+    }
+  }
+
+  /** The 2xx had no Contact: what answered is acknowledged and hung up where it answered from. */
+  hangUpWithoutContact(dialog: Dialog, outgoing: Outgoing | undefined): void {
+    dialog.remoteTarget = outgoing?.request.uri ?? dialog.remoteTarget;
+    const how = { text: 'No Contact in the answer', tellOwner: false };
+    this.#requests.hangUp(dialog, how, outgoing?.peer);
+  }
+
+  /** Answered calls that the application cannot acknowledge any more. */
+  hangUpUnacknowledged(dialog: Dialog): boolean {
+    const pending = dialog.unacknowledged;
+    if (pending === undefined) return false;
+    const outgoing = this.#byTransaction.get(pending.transactionId);
+    if (dialog.remoteTarget === '') this.hangUpWithoutContact(dialog, outgoing);
+    else this.#requests.hangUp(dialog, { text: 'Application gone', tellOwner: false });
+    return true;
+  }
+
+  get size(): number {
+    return this.#byTransaction.size;
+  }
+
+  #receive(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    if (response.status < 200) return this.#receiveProvisional(outgoing, response, peer, bytes);
+    if (outgoing.request.method !== 'INVITE') {
+      return this.#receiveNonInvite(outgoing, response, peer, bytes);
+    }
+    if (response.status < 300) return this.#receiveAnswer(outgoing, response, peer, bytes);
+    this.#endCall(outgoing);
+    if (outgoing.initial && outgoing.cancel.state === 'none') {
+      this.#context.reports.stop('network', 'call-rejected', serializeMessage(response));
+    }
+    this.#pass(outgoing, response, peer, bytes);
+  }
+
+  #receiveProvisional(
+    outgoing: Outgoing,
+    response: SipResponse,
+    peer: SipPeer,
+    bytes: number,
+  ): void {
+    this.onProvisional(outgoing);
+    if (response.status === 100) return;
+    const rseq = headerValue(response, 'RSeq');
+    if (rseq !== undefined && outgoing.initial) {
+      // A retransmit: the application's PRACK is on its way (RFC 3262 section 4).
+      const key = `${addressTag(headerValue(response, 'To') ?? '') ?? ''} ${rseq}`;
+      if (outgoing.lastRseq === key) return;
+      outgoing.lastRseq = key;
+      this.#makeDialog(outgoing, response);
+    }
+    this.#pass(outgoing, response, peer, bytes);
+  }
+
+  #receiveNonInvite(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    const { dialog } = outgoing;
+    if (outgoing.request.method === 'BYE' && dialog !== undefined) this.#requests.forget(dialog);
+    const answered = response.status < 300;
+    if (outgoing.request.method === 'SUBSCRIBE' && outgoing.initial && answered) {
+      const made = this.#makeDialog(outgoing, response);
+      if (made !== undefined) made.confirmed = true;
+    }
+    if (outgoing.request.method === 'UPDATE' && dialog !== undefined && answered) {
+      armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
+    }
+    this.#pass(outgoing, response, peer, bytes);
+  }
+
+  #receiveAnswer(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
+    const known = outgoing.dialog;
+    if (known?.confirmed === true && known.remoteTag !== tag) {
+      return this.#hangUpFork(outgoing, response, tag);
+    }
+    if (known?.confirmed === true && isRepeated(known, outgoing)) {
+      return this.#requests.repeatAck(known, outgoing.cseq);
+    }
+    const dialog = outgoing.initial ? this.#makeDialog(outgoing, response) : known;
+    if (dialog === undefined) return this.#hangUpFork(outgoing, response, tag);
+    dialog.confirmed = true;
+    dialog.unacknowledged = { cseq: outgoing.cseq, transactionId: outgoing.transactionId };
+    if (outgoing.cancel.state !== 'none') dialog.cancelled = true;
+    const contact = contactUri(response);
+    if (contact !== undefined) dialog.remoteTarget = contact;
+    armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
+    this.#forgetEarly(outgoing);
+    if (!outgoing.client.alive) {
+      this.hangUpUnacknowledged(dialog);
+      return;
+    }
+    this.#pass(outgoing, response, peer, bytes);
+    if (outgoing.initial) {
+      this.#context.reports.start('network', 'uac', serializeMessage(response));
+    }
+  }
+
+  /** Undefined when there are too many. Another tag replaces an early dialog. */
+  #makeDialog(outgoing: Outgoing, response: SipResponse): Dialog | undefined {
+    const to = headerValue(response, 'To') ?? '';
+    const remoteTag = addressTag(to) ?? '';
+    const known = outgoing.dialog;
+    if (known !== undefined && known.remoteTag === remoteTag) return known;
+    if (known !== undefined) this.#requests.forget(known);
+    const dialog: Dialog = {
+      id: outgoing.dialogId,
+      role: 'uac',
+      callId: outgoing.callId,
+      localTag: outgoing.fromTag,
+      remoteTag,
+      localAddress: headerValue(outgoing.request, 'From') ?? '',
+      remoteAddress: to,
+      localContact: outgoing.contact,
+      remoteTarget: contactUri(response) ?? '',
+      routeSet: recordRoutes(response).reverse(),
+      localCseq: outgoing.cseq,
+      remoteCseq: undefined,
+      owner: outgoing.client.alive ? outgoing.client : undefined,
+      confirmed: false,
+      unacknowledged: undefined,
+      ack: undefined,
+      awaitingAck: undefined,
+      cancelled: false,
+      localSdp: outgoing.request.body === '' ? undefined : outgoing.request.body,
+      session: undefined,
+      orphanTimer: undefined,
+    };
+    if (!this.#context.dialogs.add(dialog)) return undefined;
+    outgoing.dialog = dialog;
+    return dialog;
+  }
+
+  /** RFC 3261 section 13.2.2.4: every branch that answers is acknowledged; those that nobody wants are hung up. */
+  #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
+    const repeated = outgoing.forkAcks.get(tag);
+    if (repeated !== undefined) return this.#context.stack.sendDirectly(outgoing.peer, repeated);
+    if (outgoing.forkAcks.size >= maxForkBranches) return;
+    const branch: Dialog = {
+      id: outgoing.dialogId,
+      role: 'uac',
+      callId: outgoing.callId,
+      localTag: outgoing.fromTag,
+      remoteTag: tag,
+      localAddress: headerValue(outgoing.request, 'From') ?? '',
+      remoteAddress: headerValue(response, 'To') ?? '',
+      localContact: outgoing.contact,
+      remoteTarget: contactUri(response) ?? outgoing.request.uri,
+      routeSet: recordRoutes(response).reverse(),
+      localCseq: outgoing.cseq,
+      remoteCseq: undefined,
+      owner: undefined,
+      confirmed: true,
+      unacknowledged: undefined,
+      ack: undefined,
+      awaitingAck: undefined,
+      cancelled: false,
+      localSdp: undefined,
+      session: undefined,
+      orphanTimer: undefined,
+    };
+    this.#requests.withPeer(branch, (found) => {
+      const peer = found ?? outgoing.peer;
+      const ack = this.#requests.sendAck(branch, peer, outgoing.cseq, emptySketch('ACK'));
+      outgoing.forkAcks.set(tag, ack);
+      const reason = { name: 'Reason', value: 'SIP;cause=200;text="Another branch answered"' };
+      const bye = { ...emptySketch('BYE'), headers: [reason] };
+      this.#requests.send(branch, peer, bye, silentUser);
+    });
+  }
+
+  /** A call that did not come to be. */
+  #endCall(outgoing: Outgoing): void {
+    this.#forgetEarly(outgoing);
+    if (outgoing.initial && outgoing.dialog !== undefined && !outgoing.dialog.confirmed) {
+      this.#requests.forget(outgoing.dialog);
+    }
+  }
+
+  #forgetEarly(outgoing: Outgoing): void {
+    if (!outgoing.initial) return;
+    const key = earlyKey(outgoing.callId, outgoing.fromTag);
+    if (this.#early.get(key) === outgoing) this.#early.delete(key);
+  }
+
+  #remove(outgoing: Outgoing): void {
+    this.#byTransaction.delete(outgoing.transactionId);
+    this.#forgetEarly(outgoing);
+  }
+
+  #pass(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    const meta: MessageMeta = {
+      source: 'network',
+      bytes,
+      protocol: peer.protocol,
+      address: peer.address,
+      port: peer.port,
+      timeMs: this.#context.clock.now(),
+    };
+    this.#tell(outgoing, meta, serializeMessage(response));
+  }
+
+  #tell(outgoing: Outgoing, meta: MessageMeta, text: string): void {
+    const client: ControlClient = outgoing.client;
+    client.notify({
+      meta,
+      transactionId: outgoing.transactionId,
+      dialogId: outgoing.dialogId,
+      text,
+    });
+  }
+}
+
+function isRepeated(dialog: Dialog, outgoing: Outgoing): boolean {
+  return dialog.unacknowledged?.cseq === outgoing.cseq || (dialog.ack?.cseq ?? 0) >= outgoing.cseq;
+}
+
+function earlyKey(callId: string, tag: string): string {
+  return `${callId}\n${tag}`;
+}
+
+export function contactUri(message: {
+  readonly headers: SipResponse['headers'];
+}): string | undefined {
+  const value = headerValue(message, 'Contact');
+  const uri = value === undefined ? undefined : parseNameAddress(value)?.uri;
+  return uri === '' || uri === '*' ? undefined : uri;
+}
+
+export function recordRoutes(message: { readonly headers: SipResponse['headers'] }): string[] {
+  return headerValues(message, 'Record-Route')
+    .flatMap((value) => splitOutsideQuotes(value, ','))
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}

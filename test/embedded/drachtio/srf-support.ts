@@ -1,0 +1,25 @@
+// drachtio-srf connected to an engine, and waiting for a condition with a deadline.
+
+import { once } from 'node:events';
+import Srf from 'drachtio-srf';
+
+export async function connectSrf(
+  engine: { readonly controlHost: string; readonly controlPort: number },
+  secret = 'cymru',
+): Promise<Srf> {
+  const srf = new Srf();
+  srf.on('error', () => undefined);
+  const connected = once(srf, 'connect');
+  srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });
+  const [error] = (await connected) as [Error | null];
+  if (error !== null && error !== undefined) throw error;
+  return srf;
+}
+
+export async function waitFor(condition: () => boolean, timeoutMs = 5_000): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`condition not met within ${timeoutMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
