@@ -57,17 +57,19 @@ function parseSip(rest: string): TargetResult {
     return refuse('the user of a sip: URI has characters that must be escaped, or is too long');
   }
   const place = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]{1,5}))?$/.exec(rest.slice(at + 1));
-  const host = place?.[1]?.toLowerCase() ?? '';
-  if (!isHost(host)) {
+  const authority = place?.[1]?.toLowerCase() ?? '';
+  if (!isHost(authority)) {
     return refuse('must be sip:user@host or sip:user@host:port, without parameters or headers');
   }
+  // Inside, an IPv6 address is written bare; brackets belong to URIs.
+  const host = authority.replace(/^\[|\]$/g, '');
   if (place?.[2] === undefined) return { ok: true, target: { kind: 'sip', user, host } };
   const port = Number(place[2]);
   if (port < 1 || port > 65_535) return refuse('the port must be 1 to 65535');
   return { ok: true, target: { kind: 'sip', user, host, port } };
 }
 
-/** IPv6 keeps its brackets, as in RFC 3261 `IPv6reference`; zones are not for URIs. */
+/** IPv6 in brackets (RFC 3261 `IPv6reference`), without a zone. */
 function isHost(host: string): boolean {
   if (host.startsWith('[')) return isIPv6(host.slice(1, -1)) && !host.includes('%');
   // A last label of digits alone is an address or a mistake, never a name (RFC 3261 `toplabel`).

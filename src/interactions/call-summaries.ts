@@ -139,5 +139,6 @@ function instants({ ringingAt, answeredAt, endedAt }: SummaryRow) {
 function formatTarget(target: DialTarget): string {
   if (target.kind === 'tel') return `tel:+${target.number}`;
   const port = target.port === undefined ? '' : `:${target.port}`;
-  return `sip:${target.user}@${target.host}${port}`;
+  const host = target.host.includes(':') ? `[${target.host}]` : target.host;
+  return `sip:${target.user}@${host}${port}`;
 }

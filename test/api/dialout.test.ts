@@ -168,8 +168,8 @@ describe('the target', () => {
     ['SIP:bob@Example.COM:5061', { kind: 'sip', user: 'bob', host: 'example.com', port: 5061 }],
     ['sip:+1555;a=b&c@10.0.0.1', { kind: 'sip', user: '+1555;a=b&c', host: '10.0.0.1' }],
     ['sip:%41lice@host', { kind: 'sip', user: '%41lice', host: 'host' }],
-    ['sip:x@[2001:db8::1]:5060', { kind: 'sip', user: 'x', host: '[2001:db8::1]', port: 5060 }],
-    ['sip:x@[::1]', { kind: 'sip', user: 'x', host: '[::1]' }],
+    ['sip:x@[2001:db8::1]:5060', { kind: 'sip', user: 'x', host: '2001:db8::1', port: 5060 }],
+    ['sip:x@[::1]', { kind: 'sip', user: 'x', host: '::1' }],
   ])('%s is dialled', async (target, expected) => {
     const { request } = await accepted({ target });
 

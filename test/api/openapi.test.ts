@@ -31,17 +31,17 @@ describe('/openapi.json', () => {
   test('has every operation, with an id of its own', () => {
     const operations = Object.entries(document['paths'] ?? {}).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) =>
-        [method, path, operation['operationId']].join(' '),
+        JSON.stringify([method, path, operation['operationId']]),
       ),
     );
 
     expect(operations.sort()).toEqual([
-      'delete /api/public/bot/{botId}/calls/{callId} endCall',
-      'get /api/public/bot/{botId}/calls listCalls',
-      'get /api/public/bot/{botId}/calls/{callId} getCall',
-      'get /api/public/bot/{botId}/calls/{callId}/context getCallContext',
-      'get /api/public/bot/{botId}/calls/{callId}/notifications listNotifications',
-      'post /api/1.1/public/bot/{botId}/V2/contactcenter/dialout dialOut',
+      '["delete","/api/public/bot/{botId}/calls/{callId}","endCall"]',
+      '["get","/api/public/bot/{botId}/calls","listCalls"]',
+      '["get","/api/public/bot/{botId}/calls/{callId}","getCall"]',
+      '["get","/api/public/bot/{botId}/calls/{callId}/context","getCallContext"]',
+      '["get","/api/public/bot/{botId}/calls/{callId}/notifications","listNotifications"]',
+      '["post","/api/1.1/public/bot/{botId}/V2/contactcenter/dialout","dialOut"]',
     ]);
   });
 
