@@ -53,15 +53,18 @@ async function openEngine({
 }: Environment): Promise<DrachtioServer> {
   // Made anew at each start: nobody but this process and whoever may read runtime.json should know it.
   const secret = randomBytes(24).toString('hex');
-  const engine = await startSipEngineThread({
-    sipHost: config.sip.host,
-    sipPort: config.sip.port,
-    controlHost: '127.0.0.1',
-    controlPort: 0,
-    secret,
-    logLevel: config.logLevel,
-  });
-  engine.onExit((error) => onFatal(error));
+  const engine = await startSipEngineThread(
+    {
+      sipHost: config.sip.host,
+      sipPort: config.sip.port,
+      controlHost: '127.0.0.1',
+      controlPort: 0,
+      secret,
+      logLevel: config.logLevel,
+      nodeId: config.nodeId,
+    },
+    { onExit: (error) => onFatal(error ?? new Error('the SIP engine ended')) },
+  );
   closers.add('SIP engine', () => engine.close());
   logger.info({ sip: `${engine.sipHost}:${engine.sipPort}` }, 'embedded SIP engine is up');
   return { host: engine.controlHost, port: engine.controlPort, secret };

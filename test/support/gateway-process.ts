@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createDialer, readDevApp } from './dialer-client.ts';
+import { createDialer, type DevApp, readDevApp } from './dialer-client.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const startTimeoutMs = 30_000;
@@ -36,10 +36,11 @@ export async function makeDataDir(): Promise<{ readonly path: string; remove(): 
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Variables given win over free ports and quiet logs. */
+/** Variables given win over free ports and quiet logs. `app`: absent in the embedded profile, which makes its own. */
 export async function startGateway(
   dataDir: string,
   variables: Readonly<Record<string, string>> = {},
+  app?: DevApp,
 ): Promise<GatewayProcess> {
   const child = spawn(process.execPath, [join(dist, 'main.js')], {
     env: {
@@ -69,7 +70,7 @@ export async function startGateway(
     child,
     runtime,
     dataDir,
-    dialer: await createDialer(runtime.httpUrl, await readDevApp(dataDir)),
+    dialer: await createDialer(runtime.httpUrl, app ?? (await readDevApp(dataDir))),
     output: () => output,
     kill: async () => void (await end('SIGKILL')),
     terminate: () => end('SIGTERM'),

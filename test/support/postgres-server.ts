@@ -12,8 +12,10 @@ const run = promisify(execFile);
 
 export type PostgresServer = { readonly url: string; stop(): Promise<void> };
 
-/** @throws Error that says what to install when there is no PostgreSQL. */
-export async function startPostgres(): Promise<PostgresServer> {
+/** Without `fsync` unless asked for: tests have nothing to lose. @throws Error that says what to install. */
+export async function startPostgres(
+  options: { readonly fsync?: boolean } = {},
+): Promise<PostgresServer> {
   const programs = await findPrograms();
   // PostgreSQL refuses to run as root.
   const user = process.getuid?.() === 0 ? await userNamed('postgres') : undefined;
@@ -27,7 +29,8 @@ export async function startPostgres(): Promise<PostgresServer> {
   );
   // The shell outlives this process just long enough: when the pipe closes, even by SIGKILL, it stops the server and
   // removes the folder.
-  const script = `"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+  const sync = options.fsync === true ? 'on' : 'off';
+  const script = `"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=${sync} -c full_page_writes=${sync} \
 -c max_connections=100 -c shared_buffers=32MB >"$2/log" 2>&1 & server=$!
 cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
   const shell = spawn('sh', ['-c', script, 'sh', programs, folder], {

@@ -28,6 +28,7 @@ export type Notification = {
 export async function startReceiver(port = 0) {
   const received: Received[] = [];
   let answer: (notification: Notification) => number = () => 200;
+  let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -35,8 +36,10 @@ export async function startReceiver(port = 0) {
       const rawBody = Buffer.concat(chunks).toString('utf8');
       const body = JSON.parse(rawBody) as Notification;
       const status = answer(body);
-      received.push({ headers: request.headers, rawBody, body, status });
+      const entry = { headers: request.headers, rawBody, body, status };
+      received.push(entry);
       response.writeHead(status).end();
+      listener(entry);
     });
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
@@ -54,6 +57,9 @@ export async function startReceiver(port = 0) {
         .filter((body) => body.callId === callId),
     answerWith: (next: (notification: Notification) => number) => {
       answer = next;
+    },
+    onReceived: (next: (entry: Received) => void) => {
+      listener = next;
     },
     /** Waits for the terminal notification of a call; returns all of them. */
     async untilEnded(callId: string, timeoutMs = 20_000): Promise<readonly Notification[]> {

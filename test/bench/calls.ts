@@ -1,0 +1,245 @@
+// Calls per second from the POST to the last notification delivered, at 50 concurrent, with sipp as callee; beside it a bare
+// drachtio-srf loop on the same engine; then the delay of `Answered` at a steady 50 calls/s, and CPU and memory.
+
+import { parseArgs } from 'node:util';
+import { createAppIn } from '../support/apps.ts';
+import type { DevApp } from '../support/dialer-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { startPostgres } from '../support/postgres-server.ts';
+import { isTerminal, type Received, type Receiver, startReceiver } from '../support/receiver.ts';
+import { type Sipp, startSipp } from '../support/sipp.ts';
+import { bareLoop } from './bare-srf.ts';
+import { cpuSeconds, percentile, residentBytes } from './process-usage.ts';
+
+const concurrency = 50;
+const pacedPerSecond = 50;
+const liveCalls = 200;
+/** The callee hangs up after this. */
+const callMs = 50;
+const secretsKey = 'ab'.repeat(32);
+
+type Bench = {
+  readonly gateway: GatewayProcess;
+  readonly receiver: TimedReceiver;
+  readonly sipp: Sipp;
+};
+
+export async function benchCalls(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seconds: { type: 'string', default: '20' },
+      database: { type: 'string', default: 'both' },
+    },
+  });
+  const seconds = Number(values.seconds);
+  const bare = await bareLoop({ concurrency, seconds: Math.min(seconds, 10), callMs });
+  print('bare drachtio-srf loop on the embedded engine', `${bare.toFixed(0)} calls/s`);
+  if (values.database !== 'postgres') await benchOn('PGlite', seconds, bare);
+  if (values.database !== 'pglite') {
+    const postgres = await startPostgres({ fsync: true });
+    try {
+      await benchOn('PostgreSQL (fsync on)', seconds, bare, postgres.url);
+    } finally {
+      await postgres.stop();
+    }
+  }
+}
+
+async function benchOn(
+  name: string,
+  seconds: number,
+  bare: number,
+  databaseUrl?: string,
+): Promise<void> {
+  console.log(`\n${name}`);
+  const dataDir = await makeDataDir();
+  const receiver = timed(await startReceiver());
+  const sipp = await startSipp({
+    scenario: 'load',
+    calls: 10_000_000,
+    hangUpAfterMs: callMs,
+    keepMessages: false,
+    timeoutMs: 600_000,
+  });
+  const app = databaseUrl === undefined ? undefined : await createAppIn(databaseUrl, secretsKey);
+  const gateway = await startGateway(
+    dataDir.path,
+    variablesFor(databaseUrl),
+    app satisfies DevApp | undefined,
+  );
+  try {
+    const bench = { gateway, receiver, sipp };
+    await sustained(bench, 2);
+    const rate = await sustained(bench, seconds);
+    report(rate, bare);
+    await paced(bench, Math.min(seconds, 20));
+    await live(bench);
+  } finally {
+    await gateway.terminate();
+    await sipp.stop();
+    await receiver.close();
+    await dataDir.remove();
+  }
+}
+
+function variablesFor(databaseUrl: string | undefined): Record<string, string> {
+  if (databaseUrl === undefined) return {};
+  return {
+    DATABASE_URL: databaseUrl,
+    SECRETS_KEY: secretsKey,
+    NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
+  };
+}
+
+type Sustained = {
+  readonly calls: number;
+  readonly failed: number;
+  readonly seconds: number;
+  readonly cpu: number;
+};
+
+async function sustained(bench: Bench, seconds: number): Promise<Sustained> {
+  const pid = bench.gateway.runtime.pid;
+  const cpuBefore = await cpuSeconds(pid);
+  const startedAt = performance.now();
+  const end = startedAt + seconds * 1_000;
+  let calls = 0;
+  let failed = 0;
+  const caller = async (): Promise<void> => {
+    while (performance.now() < end) {
+      const last = await placeAndWait(bench);
+      calls += 1;
+      if (last.body.status !== 'completed') failed += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, caller));
+  const elapsed = (performance.now() - startedAt) / 1_000;
+  return { calls, failed, seconds: elapsed, cpu: (await cpuSeconds(pid)) - cpuBefore };
+}
+
+function report(run: Sustained, bare: number): void {
+  const rate = run.calls / run.seconds;
+  print(
+    'sustained at 50 concurrent',
+    `${rate.toFixed(0)} calls/s, ${run.failed} of ${run.calls} failed`,
+  );
+  print('ratio to the bare loop', (rate / bare).toFixed(2));
+  print(
+    'CPU a call (gateway process, all threads)',
+    `${((run.cpu / run.calls) * 1_000).toFixed(2)} ms`,
+  );
+  print('CPU of the gateway process', `${((run.cpu / run.seconds) * 100).toFixed(0)} % of a core`);
+}
+
+async function placeAndWait({ gateway, receiver, sipp }: Bench): Promise<Received> {
+  const { callId } = await gateway.dialer.dial({
+    target: 'tel:+15550100',
+    ...viaSipp(sipp, receiver),
+  });
+  return receiver.ended(callId);
+}
+
+function viaSipp(sipp: Sipp, receiver: TimedReceiver) {
+  return { target: `sip:callee@127.0.0.1:${sipp.port}`, notifyurl: receiver.url };
+}
+
+/** `Answered` carries the instant at which the 200 OK came; both clocks are this machine's. */
+async function paced(bench: Bench, seconds: number): Promise<void> {
+  const from = bench.receiver.arrivals.length;
+  const ended: Promise<unknown>[] = [];
+  const startedAt = performance.now();
+  for (let index = 0; index < seconds * pacedPerSecond; index += 1) {
+    const due = startedAt + (index * 1_000) / pacedPerSecond;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
+    ended.push(placeAndWait(bench));
+  }
+  await Promise.all(ended);
+  const delays = bench.receiver.arrivals
+    .slice(from)
+    .filter(({ received }) => received.body.status === 'Answered')
+    .map(({ received, at }) => at - Date.parse(String(received.body['callConnectTime'])));
+  print(
+    `200 OK to \`Answered\` at ${pacedPerSecond} calls/s (${delays.length} calls)`,
+    `p50 ${percentile(delays, 0.5)} ms, p99 ${percentile(delays, 0.99)} ms`,
+  );
+}
+
+/** Memory of calls that are up and silent. */
+async function live({ gateway, receiver }: Bench): Promise<void> {
+  const callee = await startSipp({
+    scenario: 'load',
+    calls: liveCalls,
+    hangUpAfterMs: 60_000,
+    keepMessages: false,
+    timeoutMs: 120_000,
+  });
+  const pid = gateway.runtime.pid;
+  const before = await residentBytes(pid);
+  const cpuBefore = await cpuSeconds(pid);
+  const placed = await Promise.all(
+    Array.from({ length: liveCalls }, () =>
+      gateway.dialer.dial({ ...viaSipp(callee, receiver), machineDetection: 'disabled' }),
+    ),
+  );
+  await eventually(
+    () => placed.every(({ callId }) => receiver.of(callId).length > 0),
+    'all are up',
+    30_000,
+  );
+  const startedAt = performance.now();
+  const cpuUp = await cpuSeconds(pid);
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  const elapsed = (performance.now() - startedAt) / 1_000;
+  const cpu = ((await cpuSeconds(pid)) - cpuUp) / elapsed;
+  const after = await residentBytes(pid);
+  print(
+    `memory a live call (${liveCalls} up)`,
+    `${((after - before) / liveCalls / 1_024).toFixed(0)} kB`,
+  );
+  print(
+    'CPU a live call (RTP out, silence)',
+    `${((cpu / liveCalls) * 100).toFixed(3)} % of a core`,
+  );
+  void cpuBefore;
+  await Promise.all(placed.map(({ callId }) => gateway.dialer.end(callId)));
+  await eventually(
+    () => placed.every(({ callId }) => receiver.of(callId).some(isTerminal)),
+    'all have ended',
+    30_000,
+  );
+  await callee.stop();
+}
+
+function print(what: string, value: string): void {
+  console.log(`  ${what.padEnd(60)} ${value}`);
+}
+
+type TimedReceiver = ReturnType<typeof timed>;
+
+/** Keeps when each notification came, and wakes whoever waits for a call's end. */
+function timed(receiver: Receiver) {
+  const arrivals: { readonly received: Received; readonly at: number }[] = [];
+  const waiting = new Map<string, (received: Received) => void>();
+  const early = new Map<string, Received>();
+  receiver.onReceived((received) => {
+    arrivals.push({ received, at: Date.now() });
+    if (!isTerminal(received.body)) return;
+    const wake = waiting.get(received.body.callId);
+    waiting.delete(received.body.callId);
+    if (wake === undefined) early.set(received.body.callId, received);
+    else wake(received);
+  });
+  return {
+    ...receiver,
+    arrivals,
+    ended: (callId: string) =>
+      new Promise<Received>((resolve) => {
+        const received = early.get(callId);
+        if (received === undefined) waiting.set(callId, resolve);
+        else resolve(received);
+        early.delete(callId);
+      }),
+  };
+}

@@ -1,0 +1,16 @@
+// `npm run bench -- <name> [options]`: measurements, never assertions. Machines are noisy: compare ratios of one run.
+
+import { benchCalls } from './calls.ts';
+
+const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
+  calls: benchCalls,
+};
+
+const [name = '', ...args] = process.argv.slice(2);
+const bench = benches[name];
+if (bench === undefined) {
+  console.error(`usage: npm run bench -- ${Object.keys(benches).join('|')}`);
+  process.exit(2);
+}
+await bench(args);
+process.exit(0);

@@ -1,0 +1,21 @@
+// An app in a database that the gateway under test will use: what `offhook apps create` does.
+
+import { silentLogger } from '../../src/lib/logger.ts';
+import { scopes } from '../../src/store/app-directory.ts';
+import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { openSecretBox } from '../../src/store/secrets.ts';
+
+export async function createAppIn(
+  databaseUrl: string,
+  secretsKey: string,
+): Promise<AppCredentials> {
+  const database = await openDatabase({ databaseUrl, dataDir: '', logger: silentLogger });
+  try {
+    const secrets = await openSecretBox({ secretsKey, dataDir: '' });
+    const apps = createAppStore({ database, secrets, clock: { now: () => new Date() } });
+    return await apps.createApp({ name: 'test', accountId: 'test', bots: ['*'], scopes });
+  } finally {
+    await database.close();
+  }
+}
