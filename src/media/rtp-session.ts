@@ -160,6 +160,7 @@ export class RtpSession {
     if (ssrc === this.#ssrc || this.#ssrc === undefined) {
       this.#ssrc = ssrc;
       this.#framesSinceSsrc = 0;
+      this.#candidateSsrc = undefined;
       return true;
     }
     const confirmed =
