@@ -43,8 +43,10 @@ export class RtpLeg {
       // Addresses come from SDP as they are; a name in it is not looked up for every packet, or at all.
       lookup: (address, _options, callback) => callback(null, address, family),
     });
+    // Before the bind: without a look-up it is done within the call.
+    const listening = once(socket, 'listening');
     socket.bind(0, host);
-    await once(socket, 'listening');
+    await listening;
     return new RtpLeg(socket, remote);
   }
 
