@@ -1,11 +1,14 @@
-// The notifier's statements. Each is one statement and so one transaction: nothing to roll back, one round trip.
+// The notifier's statements. Each is one statement and so one transaction: nothing to roll back, one round trip. They are
+// prepared by name, which halves their cost.
 //
 // The value of `leased_until` doubles as the lane's version: who adds a notification to a leased lane moves it by a
 // millisecond, so that the holder, who lets a lane go only with the value that it knows, cannot let one go unseen.
 
 // In the order of the event id, so that two nodes that store the same facts do not lock each other up. A lane that waits
 // for its receiver is left waiting; one that only waits for a refused event that others may pass is due at once.
-export const acceptStatement = `
+export const acceptStatement = {
+  name: 'notifier-accept',
+  text: `
 with given as (
   select * from jsonb_to_recordset($1::jsonb) as row(event_id text, call_id text, app_id text, sequence integer,
     body text, created_at timestamptz, lease boolean)
@@ -27,9 +30,12 @@ on conflict (call_id) do update set
       and (n.refused_at is null or n.refused_at > $5::timestamptz)
   ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
   leased_until = lane.leased_until + interval '1 millisecond'
-returning call_id, (xmax = 0) as is_new`;
+returning call_id, (xmax = 0) as is_new`,
+} as const;
 
-export const claimStatement = `
+export const claimStatement = {
+  name: 'notifier-claim',
+  text: `
 update notification_lanes lane set leased_by = $1, leased_until = $2
 from (
   select call_id from notification_lanes candidate
@@ -41,9 +47,12 @@ from (
   for update skip locked
 ) due
 where lane.call_id = due.call_id
-returning lane.call_id`;
+returning lane.call_id`,
+} as const;
 
-export const claimTheseStatement = `
+export const claimTheseStatement = {
+  name: 'notifier-claim-these',
+  text: `
 update notification_lanes lane set leased_by = $1, leased_until = $2
 from (
   select call_id from notification_lanes
@@ -51,9 +60,12 @@ from (
   for update skip locked
 ) due
 where lane.call_id = due.call_id
-returning lane.call_id`;
+returning lane.call_id`,
+} as const;
 
-export const loadStatement = `
+export const loadStatement = {
+  name: 'notifier-load',
+  text: `
 select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.created_at, n.refused_at,
   case when n.refused_at is not null then (
     select max(a.started_at) from delivery_attempts a where a.call_id = n.call_id and a.event_id = n.event_id
@@ -61,9 +73,12 @@ select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body
 from notification_lanes lane
 left join notifications n on n.call_id = lane.call_id and n.state = 'pending'
 where lane.call_id = any($1::text[]) and lane.leased_by = $2
-order by lane.call_id, n.sequence`;
+order by lane.call_id, n.sequence`,
+} as const;
 
-export const settleStatement = `
+export const settleStatement = {
+  name: 'notifier-settle',
+  text: `
 with given as (
   select * from jsonb_to_recordset($1::jsonb) as row(event_id text, call_id text, attempt integer,
     started_at timestamptz, duration_ms integer, response_status integer, error text, state text, at timestamptz,
@@ -89,17 +104,27 @@ with given as (
     and lane.leased_by = $3 and lane.leased_until = lanes.known
   returning lane.call_id
 )
-select call_id from released union all select call_id from finished`;
+select call_id from released union all select call_id from finished`,
+} as const;
 
-export const renewStatement = `
+export const renewStatement = {
+  name: 'notifier-renew',
+  text: `
 update notification_lanes lane set leased_until = $3
 from jsonb_to_recordset($1::jsonb) as known(call_id text, until timestamptz)
 where lane.call_id = known.call_id and lane.leased_by = $2 and lane.leased_until = known.until
-returning lane.call_id`;
+returning lane.call_id`,
+} as const;
 
-export const releaseFormerStatement = `
+export const releaseFormerStatement = {
+  name: 'notifier-release-former',
+  text: `
 update notification_lanes set leased_by = null, leased_until = null
-where starts_with(leased_by, $1) and leased_by <> $2`;
+where starts_with(leased_by, $1) and leased_by <> $2`,
+} as const;
 
-export const releaseOwnStatement = `
-update notification_lanes set leased_by = null, leased_until = null where leased_by = $1`;
+export const releaseOwnStatement = {
+  name: 'notifier-release-own',
+  text: `
+update notification_lanes set leased_by = null, leased_until = null where leased_by = $1`,
+} as const;

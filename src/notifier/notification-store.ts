@@ -16,10 +16,11 @@ import {
 } from './notification-sql.ts';
 
 export type SqlClient = {
-  query<Row extends object>(
-    text: string,
-    values: unknown[],
-  ): Promise<{ readonly rows: Row[]; readonly rowCount: number | null }>;
+  query<Row extends object>(statement: {
+    readonly name: string;
+    readonly text: string;
+    readonly values: unknown[];
+  }): Promise<{ readonly rows: Row[]; readonly rowCount: number | null }>;
 };
 
 export type NewNotification = {
@@ -86,7 +87,7 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       const passedBefore = new Date(now.getTime() - schedule.passRefusedAfterMs);
       const values = [acceptParameter(rows), now, ownerId, leasedUntil, passedBefore];
       const result = await retryConflicts(() =>
-        sql.query<{ call_id: string; is_new: boolean }>(acceptStatement, values),
+        sql.query<{ call_id: string; is_new: boolean }>({ ...acceptStatement, values }),
       );
       return result.rows.map((row) => ({ callId: row.call_id, isNew: row.is_new }));
     },
@@ -106,20 +107,22 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       const known = JSON.stringify(
         lanes.map((lane) => ({ call_id: lane.callId, until: iso(lane.leasedUntil) })),
       );
-      const result = await sql.query<{ call_id: string }>(renewStatement, [
-        known,
-        ownerId,
-        leasedUntil,
-      ]);
+      const result = await sql.query<{ call_id: string }>({
+        ...renewStatement,
+        values: [known, ownerId, leasedUntil],
+      });
       return new Set(result.rows.map((row) => row.call_id));
     },
     /** Gives back what former processes of this node held: they are gone, and this one is the node now. */
     releaseFormer: async (nodeId: string): Promise<number> => {
-      const result = await sql.query(releaseFormerStatement, [`${nodeId}/`, ownerId]);
+      const result = await sql.query({
+        ...releaseFormerStatement,
+        values: [`${nodeId}/`, ownerId],
+      });
       return result.rowCount ?? 0;
     },
     releaseOwn: async (): Promise<void> => {
-      await sql.query(releaseOwnStatement, [ownerId]);
+      await sql.query({ ...releaseOwnStatement, values: [ownerId] });
     },
   };
 }
@@ -140,10 +143,10 @@ function acceptParameter(rows: readonly NewNotification[]): string {
 
 async function claim(
   sql: SqlClient,
-  statement: string,
+  statement: { readonly name: string; readonly text: string },
   values: unknown[],
 ): Promise<readonly string[]> {
-  const result = await sql.query<{ call_id: string }>(statement, values);
+  const result = await sql.query<{ call_id: string }>({ ...statement, values });
   return result.rows.map((row) => row.call_id);
 }
 
@@ -167,7 +170,7 @@ async function load(
   schedule: RetrySchedule,
   callIds: readonly string[],
 ): Promise<ReadonlyMap<string, LeasedLane>> {
-  const result = await sql.query<LoadedRow>(loadStatement, [callIds, ownerId]);
+  const result = await sql.query<LoadedRow>({ ...loadStatement, values: [callIds, ownerId] });
   const lanes = new Map<string, LeasedLane & { readonly pending: PendingNotification[] }>();
   for (const row of result.rows) {
     const lane = lanes.get(row.call_id) ?? {
@@ -210,7 +213,7 @@ async function settleAll(
   );
   const values = [JSON.stringify(attempts.map(attemptColumns)), JSON.stringify(lanes), ownerId];
   const result = await retryConflicts(() =>
-    sql.query<{ call_id: string }>(settleStatement, values),
+    sql.query<{ call_id: string }>({ ...settleStatement, values }),
   );
   const letGo = new Set(result.rows.map((row) => row.call_id));
   return items.map((item) => letGo.has(item.callId));

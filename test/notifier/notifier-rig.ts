@@ -4,8 +4,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { CallEvent } from '../../src/calls/call-events.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import type { RetrySchedule } from '../../src/notifier/delivery-plan.ts';
-import { createNotifier, type Notifier } from '../../src/notifier/notifier.ts';
-import type { Recipient } from '../../src/notifier/recipients.ts';
+import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';
+import { createSender } from '../../src/notifier/http-sender.ts';
+import { createNotificationIntake } from '../../src/notifier/intake.ts';
+import { createNotificationStore } from '../../src/notifier/notification-store.ts';
+import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
+import { createSsrfGuard } from '../../src/notifier/ssrf-guard.ts';
 import { factTeller, someIdentity } from '../support/call-facts.ts';
 import type { TestDatabase } from '../support/databases.ts';
 
@@ -20,42 +24,64 @@ export const quickSchedule: RetrySchedule = {
 
 export type NotifierRig = ReturnType<typeof createNotifierRig>;
 
+export type TestNode = {
+  readonly handle: (facts: readonly CallEvent[]) => Promise<void>;
+  /** Calls in memory. */
+  lanes(): number;
+  stop(): Promise<void>;
+};
+
 export function createNotifierRig(database: TestDatabase, schedule = quickSchedule) {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
-  const recipients = new Map<string, Recipient>();
-  const running: Notifier[] = [];
+  const known = new Map<string, Recipient>();
+  const recipients: RecipientLookup = (callIds) => {
+    const found = new Map<string, Recipient>();
+    for (const callId of callIds) {
+      const recipient = known.get(callId);
+      if (recipient !== undefined) found.set(callId, recipient);
+    }
+    return Promise.resolve(found);
+  };
+  const running: TestNode[] = [];
+  const now = () => new Date();
   const start = async (
     options: { readonly nodeId?: string; readonly allowedNetworks?: readonly string[] } = {},
-  ): Promise<Notifier> => {
+  ): Promise<TestNode> => {
     const nodeId = options.nodeId ?? 'node-1';
-    const notifier = createNotifier(
+    const ownerId = `${nodeId}/${randomUUID().slice(0, 8)}`;
+    const store = createNotificationStore(database.pool, ownerId, schedule);
+    const sender = createSender({
+      guard: createSsrfGuard(options.allowedNetworks ?? ['127.0.0.0/8']),
+      connectionsPerOrigin: 32,
+      timeoutMs: 1_000,
+      now: Date.now,
+    });
+    const dispatcher = new NotificationDispatcher(
       {
-        sql: database.pool,
-        recipients: (callIds) =>
-          Promise.resolve(
-            new Map(
-              callIds.flatMap((callId) => {
-                const recipient = recipients.get(callId);
-                return recipient === undefined ? [] : [[callId, recipient] as const];
-              }),
-            ),
-          ),
+        store,
+        recipients,
+        sender,
         secrets: () => Promise.resolve([secret]),
+        schedule,
+        now,
+        random: Math.random,
+        version: '0.0.0-test',
+        nodeId,
         logger: silentLogger,
       },
-      {
-        nodeId,
-        ownerId: `${nodeId}/${randomUUID().slice(0, 8)}`,
-        allowedNetworks: options.allowedNetworks ?? ['127.0.0.0/8'],
-        version: '0.0.0-test',
-        schedule,
-        pollMs: 20,
-        timeoutMs: 1_000,
-      },
+      { pollMs: 20 },
     );
-    running.push(notifier);
-    await notifier.start();
-    return notifier;
+    await dispatcher.start();
+    const node: TestNode = {
+      handle: createNotificationIntake({ store, recipients, dispatcher, now }),
+      lanes: () => dispatcher.lanes(),
+      stop: async () => {
+        await dispatcher.stop(2_000);
+        await sender.close();
+      },
+    };
+    running.push(node);
+    return node;
   };
   return {
     secret,
@@ -63,11 +89,11 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
     /** A call that is notified to this URL. */
     call: (notifyUrl: string, notifyHeaders: Readonly<Record<string, string>> = {}) => {
       const identity = someIdentity();
-      recipients.set(identity.callId, { appId: identity.appId, notifyUrl, notifyHeaders });
+      known.set(identity.callId, { appId: identity.appId, notifyUrl, notifyHeaders });
       return factTeller(identity);
     },
     stop: async () => {
-      for (const notifier of running.splice(0)) await notifier.stop(2_000);
+      for (const node of running.splice(0)) await node.stop();
     },
     states: async (): Promise<Readonly<Record<string, string>>> => {
       const result = await database.pool.query<{ event_id: string; state: string }>(
