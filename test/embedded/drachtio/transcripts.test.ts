@@ -5,7 +5,6 @@ import { readdirSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
-import { scaledClock } from '../../support/scaled-clock.ts';
 import { DELIBERATE_DIFFERENCES, type DeliberateDifference } from './transcripts/differences.ts';
 import { readRecording } from './transcripts/recording.ts';
 import { type Difference, type EngineUnderTest, replay } from './transcripts/replay.ts';
@@ -20,7 +19,7 @@ const SCENARIOS = readdirSync(FOLDER)
 const NOT_REPLAYED: Readonly<Record<string, string>> = {};
 
 /** Scenarios in which the server's own timers act: they run this many times faster than recorded. */
-const TIMED_SPEED = 50;
+const TIMERS = { t1Ms: 10, t2Ms: 80, t4Ms: 100, timerCMs: 1_000 };
 const TIMED = new Set([
   'bye_silent',
   'cancel_before_provisional',
@@ -63,7 +62,7 @@ describe('the embedded engine speaks like drachtio-server', () => {
         if (entry !== undefined) occurred.add(entry);
         return entry === undefined;
       });
-      expect(unlisted).toEqual([]);
+      expect(unlisted.map(describeDifference)).toEqual([]);
     },
   );
 
@@ -72,6 +71,10 @@ describe('the embedded engine speaks like drachtio-server', () => {
     expect(stale, 'listed differences that no longer occur').toEqual([]);
   });
 });
+
+function describeDifference({ message, aspect, recorded, live }: Difference): string {
+  return `${message}: ${aspect}: recorded ${JSON.stringify(recorded)}, live ${JSON.stringify(live)}`;
+}
 
 function covers(entry: DeliberateDifference, difference: Difference): boolean {
   const pattern = entry.message.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*');
@@ -89,7 +92,7 @@ function engineUnderTest(scenario: string): EngineUnderTest {
         ...ports,
         secret: 'cymru',
         logger: silentLogger,
-        ...(TIMED.has(scenario) ? { clock: scaledClock(TIMED_SPEED) } : {}),
+        ...(TIMED.has(scenario) ? { timers: TIMERS } : {}),
       });
       ports = { sipPort: engine.sipPort, controlPort: engine.controlPort };
       return ports;

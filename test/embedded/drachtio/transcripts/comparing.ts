@@ -38,6 +38,20 @@ export function controlLabel(payload: string): string {
   return sip === undefined ? `${fields[1]}` : `${fields[1]} ${sipLabel(sip)}`;
 }
 
+/** The line that tells the branches of a forked call apart. */
+export function toHeader(text: string): string {
+  return header(parseSip(text).headers, 'To') ?? '';
+}
+
+/** What a far end says to a request that it knows nothing of and that needs an end. */
+export function plainAnswer(request: string): string | undefined {
+  const { startLine, headers } = parseSip(request);
+  if (startLine.startsWith('SIP/2.0') || startLine.startsWith('ACK ')) return undefined;
+  const copied = headers.filter(([name]) => /^(Via|From|To|Call-ID|CSeq)$/.test(name));
+  const lines = copied.map(([name, value]) => `${name}: ${value}`);
+  return ['SIP/2.0 200 OK', ...lines, 'Content-Length: 0', '', ''].join('\r\n');
+}
+
 /** Which request a reply answers; messages that answer none are told apart by their label. */
 export function controlKey(payload: string): string {
   const { fields } = splitPayload(payload);
@@ -114,7 +128,8 @@ function sameHeader(
   naming: Naming,
 ): boolean {
   if (name === 'Call-ID') return naming.sameName(recorded, live);
-  if (name === 'CSeq') return naming.sameSequence(recordedCallId, recorded, live);
+  if (name === 'CSeq' || name === 'RAck')
+    return naming.sameSequence(recordedCallId, recorded, live);
   return naming.same(recorded, live);
 }
 

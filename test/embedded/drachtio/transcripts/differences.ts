@@ -11,4 +11,82 @@ export type DeliberateDifference = {
   readonly reason: string;
 };
 
-export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [];
+function differ(
+  scenario: string,
+  reason: string,
+  differences: readonly (readonly [message: string, aspect: string])[],
+): readonly DeliberateDifference[] {
+  return differences.map(([message, aspect]) => ({ scenario, message, aspect, reason }));
+}
+
+export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
+  ...differ('all', 'The version names the engine; srf only reads its number.', [
+    ['reply OK*', 'field 5'],
+  ]),
+  ...differ(
+    'raw_errors',
+    'A client that has not authenticated may do nothing else: refused, and the connection closed.',
+    [
+      ['reply OK', 'field 3'],
+      ['reply OK', 'field 4'],
+      ['close on connection 1', 'added'],
+      ['reply OK#2', 'fields'],
+      ['close on connection 2', 'added'],
+      ['reply OK with OPTIONS', 'fields'],
+      ['reply OK with OPTIONS', 'message'],
+      ['close on connection 3', 'added'],
+      ['sip 503 OPTIONS', 'absent'],
+    ],
+  ),
+  ...differ(
+    'raw_errors',
+    'Frames may have up to 256 KiB, so six digits of length are legal; the real server drops the connection.',
+    [['engineCloses#7', 'absent']],
+  ),
+  ...differ(
+    'remove_route_all',
+    'remove_route takes away the route that it names; the real server forgets all routes of the connection.',
+    [
+      ['sip MESSAGE on connection 1', 'added'],
+      ['wire 503 MESSAGE', 'absent'],
+    ],
+  ),
+  ...differ(
+    'client_gone_ringing',
+    'A call that is answered after its application has gone is acknowledged and hung up, not left in the air.',
+    [
+      ['wire ACK', 'added'],
+      ['wire BYE', 'added'],
+    ],
+  ),
+  ...differ(
+    'fork_200',
+    'The second branch gets an ACK of its own and a BYE, not the ACK of the first.',
+    [
+      ['wire ACK', 'added'],
+      ['wire ACK again', 'absent'],
+      ['wire BYE', 'added'],
+    ],
+  ),
+  ...differ(
+    'no_contact',
+    'A callee whose 200 has no Contact is acknowledged and hung up, not left in the call.',
+    [
+      ['wire ACK', 'added'],
+      ['wire BYE', 'added'],
+    ],
+  ),
+  ...differ(
+    'proxy_in',
+    'The gateway proxies nothing: the command is refused and the INVITE with it.',
+    [
+      ['reply OK with 200 INVITE', 'fields'],
+      ['reply OK with 200 INVITE', 'message'],
+      ['wire INVITE', 'absent'],
+      ['reply OK done', 'absent'],
+      ['wire 180 INVITE', 'absent'],
+      ['wire 200 INVITE', 'absent'],
+      ['wire 503 INVITE', 'added'],
+    ],
+  ),
+];

@@ -1,9 +1,17 @@
 // The recorded run and the live one give other names to the same things: transaction ids, Call-IDs, tags, branches, CSeq
 // numbers, ports. This keeps the one-to-one table between the two, learnt where the engine first utters a name.
 
+import { RECORDED_SIP_PORT } from './recording.ts';
+
 /** What an engine makes up lies at these places; everything else in a message must be equal to the letter. */
 const NAME_PLACES = /(?<=tag=|branch=)[^;>\s|,"]+/g;
 const TIME = /^\d\d:\d\d:\d\d\.\d{6}$/;
+/** drachtio had the default port, which a Via need not name; the live engine's must be named. */
+const DEFAULT_PORT_VIA = /(SIP\/2\.0\/(?:UDP|TCP) 127\.0\.0\.1)(?=;)/g;
+const SPELT_OUT_VIA = new RegExp(
+  `(SIP/2\\.0/(?:UDP|TCP) 127\\.0\\.0\\.1):${RECORDED_SIP_PORT}(?=;)`,
+  'g',
+);
 const BRANCH_COOKIE = 'z9hG4bK';
 
 export class Naming {
@@ -22,7 +30,8 @@ export class Naming {
   /** What the client or the far end says: names in it are theirs, and the engine must repeat them unchanged. */
   toLive(recorded: string): string {
     this.#given += `\n${recorded}`;
-    let text = replacePorts(recorded, this.#livePorts);
+    const withPorts = recorded.replace(DEFAULT_PORT_VIA, `$1:${RECORDED_SIP_PORT}`);
+    let text = replacePorts(withPorts, this.#livePorts);
     const sequenceOffset = [...this.#sequenceOffsets].find(([callId]) => recorded.includes(callId));
     if (sequenceOffset !== undefined) {
       text = text.replace(/\b\d{7,}(?= +[A-Z]+\r\n)/g, (number) =>
@@ -35,7 +44,7 @@ export class Naming {
 
   /** The engine's words, with the ports of the recording. */
   portsToRecorded(live: string): string {
-    return replacePorts(live, this.#recordedPorts);
+    return replacePorts(live, this.#recordedPorts).replace(SPELT_OUT_VIA, '$1');
   }
 
   /** True if both texts say the same, names aside; a name met for the first time is learnt. */
@@ -61,11 +70,22 @@ export class Naming {
     return true;
   }
 
+  /** True if the live text bears another given or known name than the recorded one; learns nothing. */
+  contradicts(recorded: string, live: string): boolean {
+    const liveNames = live.match(NAME_PLACES) ?? [];
+    return (recorded.match(NAME_PLACES) ?? []).some((name, index) => {
+      const known =
+        this.#liveByRecorded.get(name) ?? (this.#given.includes(name) ? name : undefined);
+      return known !== undefined && known !== liveNames[index];
+    });
+  }
+
   /** CSeq values: a caller's small ones are repeated, the engine's own start anywhere but then count alike. */
   sameSequence(recordedCallId: string, recorded: string, live: string): boolean {
-    const [number, method] = recorded.split(' ');
-    const [liveNumber, liveMethod] = live.split(' ');
-    if (method !== liveMethod) return false;
+    // `RAck: 1 4711 INVITE` has the number of the response in front, which is the far end's.
+    const [, front, number, method] = /^(\d+ )?(\d+) (\w+)$/.exec(recorded) ?? [];
+    const [, liveFront, liveNumber, liveMethod] = /^(\d+ )?(\d+) (\w+)$/.exec(live) ?? [];
+    if (method !== liveMethod || front !== liveFront) return false;
     if ((number ?? '').length < 7) return number === liveNumber;
     const offset = Number(liveNumber) - Number(number);
     const known = this.#sequenceOffsets.get(recordedCallId);

@@ -1,7 +1,14 @@
 // Plays one recorded scenario against a running engine: srf's frames and the far ends' packets go in, in the recorded
 // causal order and never by the clock; what the engine says is matched with what the real server said.
 
-import { compareControl, compareSip, controlLabel, type Mismatch } from './comparing.ts';
+import {
+  compareControl,
+  compareSip,
+  controlLabel,
+  type Mismatch,
+  plainAnswer,
+  toHeader,
+} from './comparing.ts';
 import {
   type Expectation,
   expectControl,
@@ -239,16 +246,24 @@ class Replay {
         event.kind === 'fromEngine' &&
         event.peer === peer &&
         repeatOf === first &&
-        other === base,
+        other === base &&
+        !this.#naming.contradicts(toHeader(event.text), toHeader(text)),
     );
     if (expectation === undefined) {
-      const repeated = first !== undefined;
-      if (!(this.#options.timed && repeated)) this.#extra(repeated ? `${base} again` : base, text);
+      this.#onUnexpectedWire(peer, text, first !== undefined ? `${base} again` : base);
       return;
     }
     if (first === undefined) this.#received.set(`${peer} ${text}`, expectation);
     const live = this.#naming.portsToRecorded(text);
     this.#report(expectation, compareSip(expectation.event.text, live, this.#naming));
+  }
+
+  #onUnexpectedWire(peer: number, text: string, label: string): void {
+    const repeated = label.endsWith(' again');
+    if (this.#options.timed && repeated) return;
+    this.#extra(label, text);
+    const answer = plainAnswer(text);
+    if (answer !== undefined) this.#peers.get(peer)?.send(answer, this.#ports.sipPort);
   }
 
   #report(expectation: { label: string; matched: boolean }, found: readonly Mismatch[]): void {

@@ -42,7 +42,7 @@ export async function connectControl(
 
 export type WirePeer = {
   readonly port: number;
-  send(text: string, toPort: number): void;
+  send(message: string | Buffer, toPort: number): void;
   close(): Promise<void>;
 };
 
@@ -53,7 +53,7 @@ export async function openUdpPeer(onText: (text: string) => void): Promise<WireP
   await once(socket, 'listening');
   return {
     port: socket.address().port,
-    send: (text, toPort) => socket.send(text, toPort, '127.0.0.1'),
+    send: (message, toPort) => socket.send(message, toPort, '127.0.0.1'),
     close: () => new Promise((resolve) => socket.close(() => resolve())),
   };
 }
@@ -78,7 +78,7 @@ export async function openTcpPeer(onText: (text: string) => void): Promise<WireP
   const address = server.address();
   return {
     port: address !== null && typeof address === 'object' ? address.port : 0,
-    send: (text) => connections.at(-1)?.write(text),
+    send: (message) => connections.at(-1)?.write(message),
     close: async () => {
       for (const socket of connections) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

@@ -1,0 +1,103 @@
+// Well-formed traffic to an engine under fire: it must still be answered as if nothing had happened.
+
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { request, response } from './fuzz-messages.ts';
+import { until } from './fuzz-waiting.ts';
+import { openUdpPeer } from './transcripts/sockets.ts';
+
+/** An OPTIONS over UDP and its answer: packets are read in order, so what was sent before has been dealt with. */
+export async function roundTrip(sipPort: number): Promise<void> {
+  const line = await openLine('UDP', sipPort);
+  try {
+    line.send(request('OPTIONS', randomId(), line.host, 'UDP'));
+    await line.hears(/^SIP\/2\.0 200 /m);
+  } finally {
+    await line.close();
+  }
+}
+
+/** A call that comes in, is answered, acknowledged, and hung up by the caller. */
+export async function receiveCall(transport: 'UDP' | 'TCP', sipPort: number): Promise<void> {
+  const line = await openLine(transport, sipPort);
+  const id = randomId();
+  const invite = request('INVITE', id, line.host, transport).replace('sip:service', 'sip:accept');
+  try {
+    line.send(invite);
+    const ok = await line.hears(/^SIP\/2\.0 200 [\s\S]*?^CSeq: 1 INVITE\r\n[\s\S]*?\r\n\r\n/m);
+    const to = /^To: .*$/m.exec(ok)?.[0].trim() ?? 'To: <sip:nobody@invalid>';
+    const inDialog = (method: string, sequence: number) =>
+      request(method, id, line.host, transport)
+        .replace(/^To: .*$/m, `${to}\r`)
+        .replace(`=z9hG4bK${id}`, `=z9hG4bK${randomId()}`)
+        .replace('CSeq: 1 ', `CSeq: ${sequence} `);
+    line.send(inDialog('ACK', 1));
+    line.send(inDialog('BYE', 2));
+    await line.hears(/^CSeq: 2 BYE\r$/m);
+  } finally {
+    await line.close();
+  }
+}
+
+/** A call that the application places, and that the application of the fuzz target acknowledges and hangs up. */
+export async function placeCallTo(place: (uri: string) => void, sipPort: number): Promise<void> {
+  let heard = '';
+  const peer = await openUdpPeer((text) => {
+    heard += text;
+    if (text.startsWith('ACK ')) return;
+    peer.send(response(text, '200 OK', `127.0.0.1:${peer.port}`), sipPort);
+  });
+  try {
+    place(`sip:far@127.0.0.1:${peer.port}`);
+    await until(
+      () => /^ACK /m.test(heard) && /^BYE /m.test(heard),
+      () => `ACK and BYE at a callee; it heard ${heard}`,
+    );
+  } finally {
+    await peer.close();
+  }
+}
+
+type Line = {
+  readonly host: string;
+  send(text: string): void;
+  /** What matches in all that was heard so far, as soon as it does. */
+  hears(pattern: RegExp): Promise<string>;
+  close(): Promise<void>;
+};
+
+async function openLine(transport: 'UDP' | 'TCP', sipPort: number): Promise<Line> {
+  let heard = '';
+  const hears = async (pattern: RegExp) => {
+    await until(
+      () => pattern.test(heard),
+      () => `${pattern} in ${heard}`,
+    );
+    return pattern.exec(heard)?.[0] ?? '';
+  };
+  const onText = (text: string) => {
+    heard += text;
+  };
+  if (transport === 'UDP') {
+    const peer = await openUdpPeer(onText);
+    const send = (text: string) => peer.send(text, sipPort);
+    return { host: `127.0.0.1:${peer.port}`, send, hears, close: peer.close };
+  }
+  const socket = connect(sipPort, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.on('data', (chunk) => onText(chunk.toString('latin1')));
+  await once(socket, 'connect');
+  return {
+    host: `127.0.0.1:${socket.localPort}`,
+    send: (text) => socket.write(text),
+    hears,
+    close: async () => {
+      socket.destroy();
+    },
+  };
+}
+
+function randomId(): string {
+  return randomBytes(6).toString('hex');
+}

@@ -1,0 +1,108 @@
+// A running engine under fire: with an application that answers everything that comes up and hangs up everything that it
+// places, a far end over UDP and TCP, and checks that the engine still works and has forgotten what is over.
+
+import { startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+import { startApplication } from './fuzz-application.ts';
+import { placeCallTo, receiveCall, roundTrip } from './fuzz-calls.ts';
+import { response } from './fuzz-messages.ts';
+import { until } from './fuzz-waiting.ts';
+import { openUdpPeer } from './transcripts/sockets.ts';
+
+const SECRET = 'fuzz';
+
+/** A transaction's half minute lasts a third of a second here; nothing outlives that by more than a moment. */
+const TIMERS = {
+  t1Ms: 5,
+  t2Ms: 40,
+  t4Ms: 50,
+  timerCMs: 500,
+  inviteAnswerMs: 500,
+  tcpIdleMs: 500,
+  tcpPartialMs: 500,
+  authenticateMs: 500,
+  udpIdleMs: 500,
+  orphanMs: 500,
+};
+
+export type FuzzTarget = AsyncDisposable & {
+  readonly sipPort: number;
+  readonly controlPort: number;
+  readonly secret: string;
+  /** The far end's UDP port, and what it has received since it was last asked for. */
+  readonly far: { readonly host: string; send(bytes: Buffer): void; takeInvites(): string[] };
+  /** Has the application place a call to the far end. */
+  placeCall(): void;
+  /** Resolves when the engine has answered a well-formed request over UDP: all that was sent before is dealt with. */
+  stillAnswers(): Promise<void>;
+  /** A call in each direction, over UDP and TCP; throws if one does not come about. */
+  stillCalls(): Promise<void>;
+  statistics(): Record<string, number>;
+  /** Waits until the engine holds no more than it did before. */
+  settlesTo(before: Record<string, number>): Promise<void>;
+};
+
+export async function startFuzzTarget(): Promise<FuzzTarget> {
+  const engine = await startSipEngine({
+    sipHost: '127.0.0.1',
+    sipPort: 0,
+    controlHost: '127.0.0.1',
+    controlPort: 0,
+    secret: SECRET,
+    timers: TIMERS,
+    logger: silentLogger,
+  });
+  let invites: string[] = [];
+  const peer = await openUdpPeer((text) => {
+    if (text.startsWith('INVITE ')) invites.push(text);
+    else if (!/^(ACK |SIP\/2\.0 )/.test(text)) {
+      peer.send(response(text, '200 OK', `127.0.0.1:${peer.port}`), engine.sipPort);
+    }
+  });
+  const application = await startApplication(engine.controlPort, SECRET);
+  const statistics = () => numbersOf(engine.statistics());
+
+  return {
+    sipPort: engine.sipPort,
+    controlPort: engine.controlPort,
+    secret: SECRET,
+    far: {
+      host: `127.0.0.1:${peer.port}`,
+      send: (bytes) => peer.send(bytes, engine.sipPort),
+      takeInvites: () => {
+        const taken = invites;
+        invites = [];
+        return taken;
+      },
+    },
+    placeCall: () => application.place(`sip:far@127.0.0.1:${peer.port}`),
+    stillAnswers: () => roundTrip(engine.sipPort),
+    stillCalls: async () => {
+      await receiveCall('UDP', engine.sipPort);
+      await receiveCall('TCP', engine.sipPort);
+      await placeCallTo(application.place, engine.sipPort);
+    },
+    statistics,
+    settlesTo: async (before) => {
+      const grown = () =>
+        Object.entries(statistics()).filter(([name, value]) => value > (before[name] ?? 0));
+      await until(
+        () => grown().length === 0,
+        () => `left over: ${JSON.stringify(grown())}`,
+      );
+    },
+    [Symbol.asyncDispose]: async () => {
+      application.close();
+      await peer.close();
+      await engine.close();
+    },
+  };
+}
+
+function numbersOf(statistics: object): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(statistics).filter((entry): entry is [string, number] =>
+      Number.isFinite(entry[1]),
+    ),
+  );
+}

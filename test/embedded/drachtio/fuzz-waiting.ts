@@ -1,0 +1,12 @@
+// Waits for a condition with a deadline, and says what was awaited in vain.
+
+const DEADLINE_MS = 15_000;
+const POLL_MS = 2;
+
+export async function until(condition: () => boolean, complaint: () => string): Promise<void> {
+  const end = performance.now() + DEADLINE_MS;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`Waited in vain: ${complaint()}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,97 @@
+// drachtio-srf, unmodified, on an embedded engine of its own: the calling side of the tests against sipp.
+
+import Srf from 'drachtio-srf';
+import { startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+
+const SECRET = 'sipp-test';
+export const OFFER = [
+  'v=0',
+  'o=caller 1 1 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 15000 RTP/AVP 0 101',
+  'a=rtpmap:0 PCMU/8000',
+  'a=rtpmap:101 telephone-event/8000',
+  'a=sendrecv',
+  '',
+].join('\r\n');
+
+export type CallResult =
+  | { readonly kind: 'answered'; readonly dialog: Srf.Dialog }
+  | { readonly kind: 'refused'; readonly status: number; readonly reason: string };
+
+export type PlacedCall = {
+  /** Statuses and bodies of the provisional responses so far. */
+  readonly provisionals: { readonly status: number; readonly body: string }[];
+  /** Resolves with the first provisional response. */
+  readonly ringing: Promise<void>;
+  readonly result: Promise<CallResult>;
+  /** Resolves when the engine has taken the CANCEL. */
+  cancel(): Promise<void>;
+};
+
+export type Caller = AsyncDisposable & {
+  place(uri: string, options?: Partial<Srf.CreateUACOptions>): PlacedCall;
+};
+
+export async function startCaller(): Promise<Caller> {
+  const engine = await startSipEngine({
+    sipHost: '127.0.0.1',
+    sipPort: 0,
+    controlHost: '127.0.0.1',
+    controlPort: 0,
+    secret: SECRET,
+    logger: silentLogger,
+  });
+  const srf = new Srf();
+  await new Promise<void>((resolve, reject) => {
+    srf.on('connect', (error: Error | null) => (error ? reject(error) : resolve()));
+    srf.on('error', reject);
+    void srf.connect({ host: '127.0.0.1', port: engine.controlPort, secret: SECRET });
+  });
+  return {
+    place: (uri, options = {}) => place(srf, uri, options),
+    [Symbol.asyncDispose]: async () => {
+      srf.disconnect();
+      await engine.close();
+    },
+  };
+}
+
+function place(srf: Srf, uri: string, options: Partial<Srf.CreateUACOptions>): PlacedCall {
+  const provisionals: PlacedCall['provisionals'] = [];
+  let request: Srf.SrfRequest | undefined;
+  let onRinging = () => {};
+  const ringing = new Promise<void>((resolve) => {
+    onRinging = resolve;
+  });
+  const call = srf.createUAC(
+    uri,
+    { localSdp: OFFER, ...options },
+    {
+      // srf gives an error first, which its types leave out.
+      cbRequest: (...given: unknown[]) => {
+        request = given.at(-1) as Srf.SrfRequest;
+      },
+      cbProvisional: (response: Srf.SrfResponse) => {
+        provisionals.push({ status: response.status, body: response.body });
+        onRinging();
+      },
+    },
+  );
+  const result = call.then(
+    (dialog): CallResult => ({ kind: 'answered', dialog }),
+    (error: { status?: number; reason?: string }): CallResult => {
+      if (error.status === undefined) throw error;
+      return { kind: 'refused', status: error.status, reason: error.reason ?? '' };
+    },
+  );
+  const cancel = () =>
+    new Promise<void>((resolve, reject) => {
+      if (request === undefined) reject(new Error('There is no INVITE to cancel yet.'));
+      else request.cancel((error) => (error ? reject(error) : resolve()));
+    });
+  return { provisionals, ringing, result, cancel };
+}

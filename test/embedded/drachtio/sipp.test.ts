@@ -1,0 +1,275 @@
+// A foreign SIP implementation as callee, drachtio-srf on the embedded engine as caller. Each scenario ends with sipp's own
+// verdict: exit code 0 means that every message came as the scenario wants it.
+
+import type Srf from 'drachtio-srf';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Sipp, type SippOptions, startSipp } from '../../support/sipp.ts';
+import { type Caller, type CallResult, startCaller } from './sipp-caller.ts';
+
+describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => {
+  let caller: Caller;
+  let sipp: Sipp | undefined;
+
+  beforeEach(async () => {
+    caller = await startCaller();
+  });
+
+  afterEach(async () => {
+    await caller[Symbol.asyncDispose]();
+    await sipp?.stop();
+  });
+
+  async function callee(scenario: string, options: Partial<SippOptions> = {}): Promise<Sipp> {
+    sipp = await startSipp({ scenario, transport, ...options });
+    return sipp;
+  }
+
+  test('answers, and we hang up', async () => {
+    const far = await callee('answer-local-bye');
+
+    const dialog = await answered(caller.place(far.uri()).result);
+    await dialog.destroy();
+
+    expect(dialog.remote.sdp).toContain('m=audio');
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('answers and hangs up', async () => {
+    const far = await callee('answer-remote-bye');
+
+    const dialog = await answered(caller.place(far.uri()).result);
+    const bye = await once<Srf.SrfRequest>(dialog, 'destroy');
+
+    expect(bye.method).toBe('BYE');
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('rings, then answers; 100 Trying is kept from the application', async () => {
+    const far = await callee('ringing-answer');
+
+    const call = caller.place(far.uri());
+    const dialog = await answered(call.result);
+    await dialog.destroy();
+
+    expect(call.provisionals.map(({ status }) => status)).toEqual([180]);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('sends early media, then answers', async () => {
+    const far = await callee('early-media-answer');
+
+    const call = caller.place(far.uri());
+    const dialog = await answered(call.result);
+    await dialog.destroy();
+
+    expect(call.provisionals).toEqual([{ status: 183, body: expect.stringContaining('m=audio') }]);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test.each([
+    '404 Not Found',
+    '480 Temporarily Unavailable',
+    '486 Busy Here',
+    '503 Service Unavailable',
+    '603 Decline',
+  ])('refuses with %s and gets its ACK', async (status) => {
+    const far = await callee('reject', { keys: { status } });
+
+    const result = await caller.place(far.uri()).result;
+
+    expect(result).toEqual(refusal(status));
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('rings, then refuses', async () => {
+    const far = await callee('ringing-reject', { keys: { status: '486 Busy Here' } });
+
+    const call = caller.place(far.uri());
+
+    expect(await call.result).toEqual(refusal('486 Busy Here'));
+    expect(call.provisionals.map(({ status }) => status)).toEqual([180]);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('redirects, which is not followed', async () => {
+    const far = await callee('redirect', { keys: { elsewhere: 'sip:other@127.0.0.1:9' } });
+
+    const result = await caller.place(far.uri()).result;
+
+    expect(result).toEqual(refusal('302 Moved Temporarily'));
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('wants credentials, gets the right ones and answers', async () => {
+    const far = await callee('digest');
+
+    const auth = { username: 'alice', password: 'wonderland' };
+    const dialog = await answered(caller.place(far.uri(), { auth }).result);
+    await dialog.destroy();
+
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('wants credentials and refuses the wrong ones', async () => {
+    const far = await callee('digest');
+
+    const auth = { username: 'alice', password: 'looking-glass' };
+
+    expect(await caller.place(far.uri(), { auth }).result).toEqual(refusal('403 Forbidden'));
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('rings until we cancel', async () => {
+    const far = await callee('cancelled');
+
+    const call = caller.place(far.uri());
+    await call.ringing;
+    await call.cancel();
+
+    expect(await call.result).toEqual(refusal('487 Request Terminated'));
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('answers while our CANCEL is on its way, and is acknowledged and hung up', async () => {
+    const far = await callee('cancel-race');
+
+    const call = caller.place(far.uri());
+    await call.ringing;
+    await call.cancel();
+    const dialog = await answered(call.result);
+    await once(dialog, 'destroy');
+
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('puts us on hold and resumes', async () => {
+    const far = await callee('hold-resume');
+
+    const dialog = await answered(caller.place(far.uri()).result);
+    const offers: string[] = [];
+    const resumed = new Promise<void>((resolve) => {
+      dialog.on('modify', (request, response) => {
+        offers.push(/a=(sendonly|sendrecv)/.exec(request.body)?.[1] ?? 'none');
+        response.send(200, { body: dialog.local.sdp });
+        if (offers.length === 2) resolve();
+      });
+    });
+    await resumed;
+    await expect.poll(async () => received(far, 'ACK')).toBe(3);
+    await dialog.destroy();
+
+    expect(offers).toEqual(['sendonly', 'sendrecv']);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('sends digits by INFO', async () => {
+    const far = await callee('info-dtmf');
+
+    const dialog = await answered(caller.place(far.uri()).result);
+    const digits: string[] = [];
+    await new Promise<void>((resolve) => {
+      dialog.on('info', (request, response) => {
+        digits.push(/Signal=(.)/.exec(request.body)?.[1] ?? '');
+        response.send(200);
+        if (digits.length === 2) resolve();
+      });
+    });
+    await expect.poll(async () => sent(far, 'INFO')).toBe(2);
+    await dialog.destroy();
+
+    expect(digits).toEqual(['5', '#']);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+});
+
+describe('sipp as callee over udp, with loss', () => {
+  test('the first 200 is lost: the INVITE is repeated until one arrives', async () => {
+    await using caller = await startCaller();
+    await using far = await startSipp({ scenario: 'lost-200' });
+
+    const dialog = await answered(caller.place(far.uri()).result);
+    await dialog.destroy();
+
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+    expect(await received(far, 'INVITE')).toBeGreaterThan(1);
+  });
+
+  test('ACKs are lost: each repeated 200 gets another, and the application hears of one', async () => {
+    await using caller = await startCaller();
+    await using far = await startSipp({ scenario: 'lost-ack' });
+
+    const dialog = await answered(caller.place(far.uri()).result);
+    await expect.poll(async () => received(far, 'ACK')).toBe(3);
+    await dialog.destroy();
+
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+});
+
+describe('sipp under load', () => {
+  test.each(['udp', 'tcp'] as const)(
+    'two hundred calls over %s, twenty at once',
+    async (transport) => {
+      await using caller = await startCaller();
+      await using far = await startSipp({
+        scenario: 'load',
+        transport,
+        calls: 200,
+        keepMessages: false,
+      });
+
+      const lanes = Array.from({ length: 20 }, async () => {
+        for (let call = 0; call < 10; call += 1) {
+          const dialog = await answered(caller.place(far.uri()).result);
+          await dialog.destroy();
+        }
+      });
+      await Promise.all(lanes);
+
+      expect(await far.exited).toEqual({ code: 0, errors: '' });
+    },
+  );
+
+  test('a callee that hangs up by itself when nobody else does', async () => {
+    await using caller = await startCaller();
+    await using far = await startSipp({ scenario: 'load', calls: 5, hangUpAfterMs: 100 });
+
+    const calls = Array.from({ length: 5 }, async () => {
+      const dialog = await answered(caller.place(far.uri()).result);
+      await once(dialog, 'destroy');
+    });
+    await Promise.all(calls);
+
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+});
+
+async function answered(result: Promise<CallResult>): Promise<Srf.Dialog> {
+  const settled = await result;
+  if (settled.kind !== 'answered') throw new Error(`The call ended with ${settled.status}.`);
+  return settled.dialog;
+}
+
+function refusal(statusLine: string): CallResult {
+  return { kind: 'refused', status: Number(statusLine.slice(0, 3)), reason: statusLine.slice(4) };
+}
+
+function once<Event>(dialog: Srf.Dialog, event: string): Promise<Event> {
+  return new Promise((resolve) => {
+    dialog.once(event, (message: unknown) => resolve(message as Event));
+  });
+}
+
+async function received(far: Sipp, method: string): Promise<number> {
+  const messages = await far.messages();
+  return messages.filter(
+    ({ direction, text }) => direction === 'received' && text.startsWith(`${method} `),
+  ).length;
+}
+
+async function sent(far: Sipp, method: string): Promise<number> {
+  const messages = await far.messages();
+  return messages.filter(
+    ({ direction, text }) => direction === 'sent' && text.startsWith(`${method} `),
+  ).length;
+}
