@@ -1,0 +1,19 @@
+// The sandbox in a worker thread: starts with its options as worker data, says where it listens, stops when told to.
+
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { createLogger } from '../../lib/logger.ts';
+import { startSandbox } from './sandbox.ts';
+import type { SandboxListening, SandboxThreadOptions } from './sandbox-thread.ts';
+
+async function run({ logLevel, nodeId, ...options }: SandboxThreadOptions): Promise<void> {
+  const logger = createLogger({ level: logLevel, nodeId });
+  const sandbox = await startSandbox({ ...options, logger });
+  parentPort?.once('message', () => {
+    // The port keeps the thread alive: closing both ends it.
+    void sandbox.close().finally(() => parentPort?.close());
+  });
+  const listening: SandboxListening = { host: sandbox.host, port: sandbox.port };
+  parentPort?.postMessage(listening);
+}
+
+if (!isMainThread) await run(workerData as SandboxThreadOptions);
