@@ -1,0 +1,196 @@
+// The gateway is killed with calls ended, up and ringing, and a receiver that refuses. Whatever was accepted must be told,
+// once; nobody may be rung twice; and nobody may be left in a call.
+
+import { afterEach, describe, expect, test } from 'vitest';
+import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { eventually } from '../support/eventually.ts';
+import { freeUdpPort } from '../support/free-port.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { isTerminal, type Received, type Receiver, startReceiver } from '../support/receiver.ts';
+import { type Sipp, startSipp } from '../support/sipp.ts';
+
+const ended = 15;
+const up = 20;
+const ringing = 15;
+const cleanups: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+type World = {
+  readonly receiver: Receiver;
+  readonly callees: { readonly ended: Sipp; readonly up: Sipp; readonly ringing: Sipp };
+  readonly start: () => Promise<GatewayProcess>;
+};
+
+async function build(engineOfItsOwn: boolean): Promise<World> {
+  const dataDir = await makeDataDir();
+  cleanups.push(() => dataDir.remove());
+  const receiver = await startReceiver();
+  cleanups.push(() => receiver.close());
+  const common = { keepMessages: true, timeoutMs: 90_000 } as const;
+  const callees = {
+    ended: await startSipp({ ...common, scenario: 'load', calls: ended, hangUpAfterMs: 200 }),
+    up: await startSipp({ ...common, scenario: 'load', calls: up, hangUpAfterMs: 60_000 }),
+    ringing: await startSipp({ ...common, scenario: 'cancelled', calls: ringing }),
+  };
+  cleanups.push(() => Promise.all(Object.values(callees).map((callee) => callee.stop())));
+  const engine = engineOfItsOwn ? await ownEngine() : undefined;
+  const sipPort = await freeUdpPort();
+  const variables = {
+    // The callees send no audio.
+    RTP_INACTIVITY_TIMEOUT_MS: '120000',
+    SIP_ALLOWED_NETWORKS: '127.0.0.0/8',
+    SIP_PORT: String(sipPort),
+    ...(engine === undefined
+      ? {}
+      : { DRACHTIO_URL: `tcp://:engine@127.0.0.1:${engine.controlPort}` }),
+  };
+  const start = async () => {
+    const gateway = await startGateway(dataDir.path, variables);
+    cleanups.push(() => gateway.terminate());
+    return gateway;
+  };
+  return { receiver, callees, start };
+}
+
+async function ownEngine(): Promise<SipEngine> {
+  const engine = await startSipEngine({
+    sipHost: '127.0.0.1',
+    sipPort: 0,
+    controlHost: '127.0.0.1',
+    controlPort: 0,
+    secret: 'engine',
+    logger: silentLogger,
+  });
+  cleanups.push(() => engine.close());
+  return engine;
+}
+
+/** The bound that users are promised, counted from when the gateway is up again. */
+function within<Value>(ms: number, promise: Promise<Value>): Promise<Value | 'too late'> {
+  const late = new Promise<'too late'>((resolve) =>
+    setTimeout(() => resolve('too late'), ms).unref(),
+  );
+  return Promise.race([promise, late]);
+}
+
+function dialAll(gateway: GatewayProcess, callee: Sipp, count: number, receiver: Receiver) {
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const target = `sip:u${index}@127.0.0.1:${callee.port}`;
+      const { callId } = await gateway.dialer.dial({
+        target,
+        notifyurl: receiver.url,
+        timeoutInMs: 180_000,
+        machineDetection: 'detect',
+      });
+      return callId;
+    }),
+  );
+}
+
+async function untilState(gateway: GatewayProcess, callIds: readonly string[], state: string) {
+  await eventually(
+    async () => {
+      const found = await gateway.dialer.list(`?state=${state}&limit=200`);
+      const there = new Set(
+        (found.body as { calls: { callId: string }[] }).calls.map((call) => call.callId),
+      );
+      return callIds.every((callId) => there.has(callId));
+    },
+    `all calls are ${state}`,
+    30_000,
+  );
+}
+
+async function invitesOf(callee: Sipp): Promise<Map<string, Set<string>>> {
+  const byUser = new Map<string, Set<string>>();
+  for (const { direction, text } of await callee.messages()) {
+    const user = /^INVITE sip:([^@]+)@/.exec(text)?.[1];
+    const sipCallId = /^Call-ID:\s*(\S+)/im.exec(text)?.[1];
+    if (direction !== 'received' || user === undefined || sipCallId === undefined) continue;
+    byUser.set(user, (byUser.get(user) ?? new Set()).add(sipCallId));
+  }
+  return byUser;
+}
+
+function byCall(received: readonly Received[]): Map<string, Received[]> {
+  const calls = new Map<string, Received[]>();
+  for (const entry of received) {
+    calls.set(entry.body.callId, [...(calls.get(entry.body.callId) ?? []), entry]);
+  }
+  return calls;
+}
+
+function expectWholeStories(receiver: Receiver, callIds: readonly string[]): void {
+  const bodies = new Map<string, string>();
+  for (const { body, rawBody } of receiver.received) {
+    // An id that comes again is a retry of the same bytes.
+    expect(bodies.get(body.eventId) ?? rawBody).toBe(rawBody);
+    bodies.set(body.eventId, rawBody);
+  }
+  const accepted = byCall(receiver.accepted());
+  for (const callId of callIds) {
+    const story = (accepted.get(callId) ?? []).map((entry) => entry.body);
+    const once = [...new Map(story.map((body) => [body.eventId, body])).values()];
+    expect(once.filter(isTerminal), callId).toHaveLength(1);
+    expect(once.map((body) => body.sequence)).toEqual(once.map((_, index) => index + 1));
+    expect(isTerminal(once.at(-1) ?? ({ status: 'Answered' } as never))).toBe(true);
+  }
+}
+
+describe.each([
+  ['with the embedded engine', false],
+  ['with the engine as a process of its own', true],
+])('killed and started again, %s', (_name, engineOfItsOwn) => {
+  test('every call is told to its end once, nobody is rung twice or left in a call', {
+    timeout: 120_000,
+  }, async () => {
+    const world = await build(engineOfItsOwn);
+    const { receiver, callees } = world;
+    const first = await world.start();
+    receiver.answerWith(() => 503);
+
+    const upIds = await dialAll(first, callees.up, up, receiver);
+    const ringingIds = await dialAll(first, callees.ringing, ringing, receiver);
+    const endedIds = await dialAll(first, callees.ended, ended, receiver);
+    await untilState(first, upIds, 'answered');
+    await untilState(first, ringingIds, 'ringing');
+    await untilState(first, endedIds, 'ended');
+    await first.kill();
+    receiver.answerWith(() => 200);
+    await world.start();
+
+    // The callees that are up leave by a BYE, every one of them, or sipp would not exit with 0.
+    await expect(within(10_000, callees.up.exited)).resolves.toMatchObject({ code: 0 });
+    const callIds = [...endedIds, ...upIds, ...ringingIds];
+    await eventually(
+      () => callIds.every((callId) => receiver.of(callId).some(isTerminal)),
+      'every call has its terminal notification',
+      60_000,
+    );
+    expectWholeStories(receiver, callIds);
+    for (const callId of upIds) {
+      expect(receiver.of(callId).at(-1)).toMatchObject({
+        status: 'completed',
+        reasonCode: 'Gateway-disconnected',
+      });
+    }
+    for (const callId of ringingIds) {
+      expect(receiver.of(callId).at(-1)).toMatchObject({ status: 'Failed', outcome: 'unknown' });
+    }
+    for (const callId of endedIds) {
+      expect(receiver.of(callId).at(-1)).toMatchObject({
+        status: 'completed',
+        reasonCode: 'Caller-disconnected',
+      });
+    }
+    for (const callee of Object.values(callees)) {
+      const invites = await invitesOf(callee);
+      for (const [user, sipCallIds] of invites) expect(sipCallIds.size, user).toBe(1);
+    }
+  });
+});
