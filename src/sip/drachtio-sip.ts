@@ -108,8 +108,9 @@ class DrachtioPool implements DrachtioSip {
     const deadline = performance.now() + this.#limits.orphanTimeoutMs;
     const link = await this.#linkFor(orphan.engine, this.#limits.orphanTimeoutMs / 2);
     if (link === undefined) return 'unreachable';
-    const remainingMs = Math.max(1, deadline - performance.now());
-    return endOrphanOn(link, orphan, link.engine === orphan.engine, remainingMs);
+    const orphanTimeoutMs = Math.max(1, deadline - performance.now());
+    const limits = { ...this.#limits, orphanTimeoutMs };
+    return endOrphanOn(link, orphan, link.engine === orphan.engine, limits);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -190,7 +191,7 @@ class DrachtioPool implements DrachtioSip {
       ({ leg, at }) => leg.engine !== link.engine && at > oldest,
     );
     for (const { leg } of mine) {
-      void endOrphanOn(link, leg, true, this.#limits.orphanTimeoutMs).then((result) => {
+      void endOrphanOn(link, leg, true, this.#limits).then((result) => {
         this.#options.logger.info(
           { engine: link.engine, result },
           'leg of a lost connection ended',

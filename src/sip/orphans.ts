@@ -1,8 +1,10 @@
 // Ends a leg that this process knows only from what was stored: by the engine's own ids where the engine still has them,
 // else by a BYE that is built anew from the dialog's state.
 
+import { setTimeout } from 'node:timers/promises';
 import type { StoredLeg } from '../calls/ports.ts';
 import type { EngineLink } from './engine-link.ts';
+import type { SipLimits } from './sip-limits.ts';
 import type { RequestOptions } from './srf-types.ts';
 import { type TransactionResult, transact } from './transaction.ts';
 
@@ -17,12 +19,15 @@ export async function endOrphanOn(
   link: EngineLink,
   orphan: StoredLeg,
   isSameEngine: boolean,
-  timeoutMs: number,
+  limits: Pick<SipLimits, 'orphanTimeoutMs' | 'crossingMs'>,
 ): Promise<OrphanResult> {
-  const deadline = performance.now() + timeoutMs;
+  const deadline = performance.now() + limits.orphanTimeoutMs;
   const remainingMs = () => Math.max(1, deadline - performance.now());
   if (isSameEngine) {
-    const result = await endById(link, orphan, remainingMs);
+    const result =
+      orphan.dialogId === undefined
+        ? await endUnanswered(link, orphan, limits.crossingMs, remainingMs)
+        : await hangUp(link, orphan, orphan.dialogId, remainingMs);
     if (result !== undefined) return result;
   }
   const bye = rebuiltBye(orphan);
@@ -32,25 +37,43 @@ export async function endOrphanOn(
   );
 }
 
-/** Undefined: the engine does not know the leg. */
-async function endById(
+/**
+ * CANCEL by the transaction. It may have been answered all the same: just before the process died, or while the CANCEL
+ * was on its way; then the dialog goes by the name that drachtio gives it. Undefined: the engine does not know the leg.
+ */
+async function endUnanswered(
   link: EngineLink,
   orphan: StoredLeg,
+  crossingMs: number,
   remainingMs: () => number,
 ): Promise<OrphanResult | undefined> {
-  if (orphan.dialogId === undefined) {
-    const cancelled = await transact(
-      link,
-      { method: 'CANCEL', uri: orphan.requestUri, stackTxnId: orphan.transactionId },
-      { until: 'sent', timeoutMs: remainingMs() },
-    );
-    if (cancelled.kind === 'response') return 'ended';
-    if (cancelled.kind !== 'refused') return 'unreachable';
+  const cancelled = await transact(
+    link,
+    { method: 'CANCEL', uri: orphan.requestUri, stackTxnId: orphan.transactionId },
+    { until: 'sent', timeoutMs: remainingMs() },
+  );
+  if (cancelled.kind === 'timeout' || cancelled.kind === 'lost') return 'unreachable';
+  const isCancelled = cancelled.kind === 'response';
+  const dialogId = dialogIdOf(orphan);
+  if (dialogId !== undefined) {
+    const answered = await hangUp(link, orphan, dialogId, remainingMs);
+    if (answered !== undefined) return answered;
+    if (!isCancelled) return undefined;
+    await setTimeout(Math.min(crossingMs, remainingMs()));
+    const crossed = await hangUp(link, orphan, dialogId, remainingMs);
+    if (crossed !== undefined) return crossed;
   }
-  // The 200 may have come just before the process died: then the dialog goes by the name that drachtio gives it.
-  const dialogId = orphan.dialogId ?? dialogIdOf(orphan);
-  if (dialogId === undefined) return 'gone';
-  // Stored before the ACK: whether that left is not known, and a second one does no harm (RFC 3261, 17.1.1.3).
+  return isCancelled ? 'ended' : undefined;
+}
+
+/** ACK and BYE. Undefined: the engine does not know the dialog. */
+async function hangUp(
+  link: EngineLink,
+  orphan: StoredLeg,
+  dialogId: string,
+  remainingMs: () => number,
+): Promise<OrphanResult | undefined> {
+  // The leg is stored before the ACK: whether that left is not known, and a second one does no harm (RFC 3261, 13.2.2.4).
   // Not waited for: it reaches the engine before the BYE in any case.
   link.request({ method: 'ACK', uri: orphan.requestUri, stackDialogId: dialogId }, () => undefined);
   return ofBye(

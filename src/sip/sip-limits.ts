@@ -19,6 +19,8 @@ export type SipLimits = {
   readonly followTimeoutMs: number;
   /** Everything that `endOrphan` does for one leg. */
   readonly orphanTimeoutMs: number;
+  /** A 200 that crossed an orphan's CANCEL has arrived by then. */
+  readonly crossingMs: number;
   /** Resolving a host name that a `sip:` target names. */
   readonly resolveTimeoutMs: number;
   /** How long disposal waits for BYEs and CANCELs to be answered. */
@@ -39,6 +41,7 @@ export const defaultSipLimits: SipLimits = {
   byeTimeoutMs: 35_000,
   followTimeoutMs: 220_000,
   orphanTimeoutMs: 5_000,
+  crossingMs: 500,
   resolveTimeoutMs: 5_000,
   disposeTimeoutMs: 2_000,
   abandonedLegs: 10_000,

@@ -7,7 +7,12 @@ import { maxFrameBytes, type SipLimits } from '../../src/sip/sip-limits.ts';
 import { builtInTrunk, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
-import { headerOf, ScriptedDrachtio, type ScriptedInvite } from '../support/scripted-drachtio.ts';
+import {
+  type ControlFrame,
+  headerOf,
+  ScriptedDrachtio,
+  type ScriptedInvite,
+} from '../support/scripted-drachtio.ts';
 
 const offer = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 const answer = 'v=0\r\no=- 2 2 IN IP4 127.0.0.1\r\ns=-\r\n';
@@ -16,6 +21,7 @@ const testLimits: Partial<SipLimits> = {
   reconnectMinMs: 20,
   reconnectMaxMs: 50,
   disposeTimeoutMs: 50,
+  crossingMs: 20,
 };
 
 function sipOver(
@@ -665,6 +671,17 @@ describe('sip port over a control connection', () => {
       routeSet: ['sip:proxy@127.0.0.1:5072;lr'],
     };
 
+    function confirmCancel(cancel: ControlFrame): void {
+      const message = 'CANCEL sip:a@b SIP/2.0\r\nCSeq: 10 CANCEL\r\n\r\n';
+      drachtio.confirm(cancel, 'txn-cancel', message);
+    }
+
+    /** The engine does not know the dialog. */
+    async function refuseBye(): Promise<void> {
+      drachtio.refuse(await drachtio.take('ACK'), 'Server error: unable to find dialog');
+      drachtio.refuse(await drachtio.take('BYE'), 'Server error: unable to find dialog');
+    }
+
     async function byeResponse(status: number): Promise<void> {
       const bye = await drachtio.take('BYE');
       const message = `BYE sip:a@b SIP/2.0\r\nFrom: <sip:a@b>;tag=mine\r\nTo: <sip:c@d>;tag=theirs\r\nCall-ID: orphan\r\nCSeq: 11 BYE\r\nContent-Length: 0\r\n\r\n`;
@@ -680,7 +697,19 @@ describe('sip port over a control connection', () => {
 
       const cancel = await drachtio.take('CANCEL');
       expect(cancel.fields.slice(2)).toEqual(['txn-orphan', '']);
-      drachtio.confirm(cancel, 'txn-cancel', 'CANCEL sip:a@b SIP/2.0\r\nCSeq: 10 CANCEL\r\n\r\n');
+      confirmCancel(cancel);
+      await refuseBye();
+      await refuseBye();
+      expect(await result).toBe('ended');
+    });
+
+    test('one whose answer crossed the CANCEL is hung up', async () => {
+      const result = sip.endOrphan(stored());
+
+      confirmCancel(await drachtio.take('CANCEL'));
+      await refuseBye();
+      await drachtio.take('ACK');
+      await byeResponse(200);
       expect(await result).toBe('ended');
     });
 
@@ -708,8 +737,7 @@ describe('sip port over a control connection', () => {
     test('a dialog that the engine forgot gets a BYE built from what was stored', async () => {
       const result = sip.endOrphan(stored(answeredState));
 
-      drachtio.refuse(await drachtio.take('ACK'), 'Server error: unable to find dialog');
-      drachtio.refuse(await drachtio.take('BYE'), 'Server error: unable to find dialog');
+      await refuseBye();
       await eventually(() => drachtio.frames.length === 1, 'the rebuilt BYE arrives');
       const [bye] = drachtio.frames;
       expect(bye?.fields.slice(2)).toEqual(['', '', 'sip:proxy@127.0.0.1:5072;lr']);
@@ -776,8 +804,9 @@ describe('sip port over a control connection', () => {
       const result = sip.endOrphan(stored());
       drachtio = await ScriptedDrachtio.start(port);
 
-      const cancel = await drachtio.take('CANCEL');
-      drachtio.confirm(cancel, 'txn-cancel', 'CANCEL sip:a@b SIP/2.0\r\nCSeq: 10 CANCEL\r\n\r\n');
+      confirmCancel(await drachtio.take('CANCEL'));
+      await refuseBye();
+      await refuseBye();
       expect(await result).toBe('ended');
     });
   });

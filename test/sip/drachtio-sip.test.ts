@@ -1,0 +1,500 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CallId } from '../../src/calls/call-types.ts';
+import type { DrachtioServer } from '../../src/config.ts';
+import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
+import type { SipLimits } from '../../src/sip/sip-limits.ts';
+import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
+import { eventually } from '../support/eventually.ts';
+import { one, RawCallee, type RawMessage } from '../support/raw-callee.ts';
+import { RecordingLeg } from '../support/recording-leg.ts';
+
+const offer = [
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 20000 RTP/AVP 0',
+  '',
+].join('\r\n');
+const answer = offer.replace('20000', '30000');
+const secret = 'cymru';
+
+function startEngine(controlPort = 0): Promise<SipEngine> {
+  return startSipEngine({
+    sipHost: '127.0.0.1',
+    sipPort: 0,
+    controlHost: '127.0.0.1',
+    controlPort,
+    secret,
+    logger: silentLogger,
+  });
+}
+
+function serverOf(engine: SipEngine): DrachtioServer {
+  return { host: engine.controlHost, port: engine.controlPort, secret };
+}
+
+/** The whole way: our port, drachtio-srf, the embedded engine, UDP, and a callee that does only what the test writes. */
+describe('sip port over the embedded engine', () => {
+  let engine: SipEngine;
+  let callee: RawCallee;
+  let sip: DrachtioSip;
+
+  function connect(server = serverOf(engine), limits: Partial<SipLimits> = {}): DrachtioSip {
+    const gateway = { host: '127.0.0.1', port: callee.port, transport: 'udp' } as const;
+    const carrier = {
+      ...builtInTrunk('carrier', gateway),
+      auth: { username: 'alice', password: 'secret' },
+    };
+    return createDrachtioSip({
+      servers: [server],
+      trunks: loadTrunks({ secrets: () => ({}), builtIn: [carrier] }),
+      allowedNetworks: ['127.0.0.0/8'],
+      logger: silentLogger,
+      clock: { now: () => new Date() },
+      limits: {
+        reconnectMinMs: 20,
+        reconnectMaxMs: 50,
+        disposeTimeoutMs: 300,
+        crossingMs: 50,
+        ...limits,
+      },
+    });
+  }
+
+  beforeEach(async () => {
+    engine = await startEngine();
+    callee = await RawCallee.start();
+    sip = connect();
+    await eventually(() => sip.ready(), 'the engine is connected');
+  });
+
+  afterEach(async () => {
+    await sip[Symbol.asyncDispose]();
+    await engine.close();
+    await callee[Symbol.asyncDispose]();
+  });
+
+  function place(port: DrachtioSip = sip) {
+    const observer = new RecordingLeg();
+    const leg = port.place(
+      {
+        callId: 'call-1' as CallId,
+        target: { kind: 'tel', number: '15551230001' },
+        caller: '15550001111',
+        offerSdp: offer,
+      },
+      observer,
+    );
+    return { leg, observer };
+  }
+
+  async function ring(port?: DrachtioSip) {
+    const { leg, observer } = place(port);
+    const invite = await callee.take('INVITE');
+    callee.reply(invite, 180, 'Ringing');
+    await observer.until('provisional');
+    return { leg, observer, invite };
+  }
+
+  async function answered(port?: DrachtioSip) {
+    const call = await ring(port);
+    callee.reply(call.invite, 200, 'OK', { body: answer });
+    await call.observer.until('answered');
+    return call;
+  }
+
+  async function talking(port?: DrachtioSip) {
+    const call = await answered(port);
+    call.leg.acknowledge();
+    await callee.take('ACK');
+    return call;
+  }
+
+  async function takeBye(): Promise<RawMessage> {
+    const bye = await callee.take('BYE');
+    callee.reply(bye, 200, 'OK');
+    return bye;
+  }
+
+  test('a call that we hang up', async () => {
+    const { leg, observer, invite } = await answered();
+    expect(one(invite, 'from')).toMatch(/^<sip:15550001111@127\.0\.0\.1:\d+>;tag=/);
+    expect(invite.body).toBe(offer);
+    expect(callee.has('ACK')).toBe(false);
+
+    leg.acknowledge();
+    await callee.take('ACK');
+    leg.hangUp('done');
+    await takeBye();
+
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', '180', 'answered', 'ended']);
+    expect((await observer.until('answered')).sdp).toBe(answer);
+    expect((await observer.until('ended')).end).toMatchObject({ by: 'local', reason: 'done' });
+  });
+
+  test('a call that the far end hangs up', async () => {
+    const { leg, observer, invite } = await talking();
+
+    callee.request(invite, 'BYE');
+
+    await callee.takeResponse(200);
+    expect((await observer.until('ended')).end.by).toBe('remote');
+    await leg.released;
+  });
+
+  test('early media is told with its SDP', async () => {
+    const { observer } = place();
+    const invite = await callee.take('INVITE');
+
+    callee.reply(invite, 183, 'Session Progress', { body: answer });
+
+    expect(await observer.until('provisional')).toEqual({
+      kind: 'provisional',
+      status: 183,
+      sdp: answer,
+    });
+  });
+
+  test.each([
+    [404, 'Not Found'],
+    [480, 'Temporarily Unavailable'],
+    [486, 'Busy Here'],
+    [503, 'Service Unavailable'],
+    [603, 'Decline'],
+  ])('%i %s', async (status, reason) => {
+    const { leg, observer, invite } = await ring();
+
+    callee.reply(invite, status, reason);
+
+    expect((await observer.until('failed')).failure).toMatchObject({
+      sipStatus: status,
+      reason,
+      kind: 'response',
+    });
+    await callee.take('ACK');
+    await leg.released;
+  });
+
+  test('a redirection is a failure and not followed', async () => {
+    const { observer, invite } = await ring();
+
+    callee.reply(invite, 302, 'Moved Temporarily');
+
+    expect((await observer.until('failed')).failure).toMatchObject({ sipStatus: 302 });
+  });
+
+  test('a port where nobody listens is the stack telling so', async () => {
+    const nobody = await RawCallee.start();
+    const { port } = nobody;
+    await nobody[Symbol.asyncDispose]();
+    const observer = new RecordingLeg();
+
+    sip.place(
+      {
+        callId: 'call-1' as CallId,
+        target: { kind: 'sip', user: 'bob', host: '127.0.0.1', port },
+        caller: '100',
+        offerSdp: offer,
+      },
+      observer,
+    );
+
+    expect((await observer.until('failed')).failure).toMatchObject({
+      sipStatus: 503,
+      kind: 'stack',
+    });
+  });
+
+  test('a direct call goes to the target without credentials', async () => {
+    const observer = new RecordingLeg();
+    sip.place(
+      {
+        callId: 'call-1' as CallId,
+        target: { kind: 'sip', user: 'bob', host: 'localhost', port: callee.port },
+        caller: '100',
+        offerSdp: offer,
+      },
+      observer,
+    );
+
+    const invite = await callee.take('INVITE');
+    expect(invite.startLine).toBe(`INVITE sip:bob@localhost:${callee.port} SIP/2.0`);
+    callee.reply(invite, 401, 'Unauthorized', {
+      headers: ['WWW-Authenticate: Digest realm="lab", nonce="abc"'],
+    });
+    expect((await observer.until('failed')).failure).toMatchObject({ sipStatus: 401 });
+    expect((await observer.until('sent')).gateway).toBe(`127.0.0.1:${callee.port}`);
+  });
+
+  test('digest credentials of the trunk', async () => {
+    const { leg, observer } = place();
+    const challenged = await callee.take('INVITE');
+    callee.reply(challenged, 407, 'Proxy Authentication Required', {
+      headers: ['Proxy-Authenticate: Digest realm="lab", nonce="abc", qop="auth", algorithm=MD5'],
+    });
+    await callee.take('ACK');
+
+    const invite = await callee.take('INVITE');
+    callee.reply(invite, 200, 'OK', { body: answer });
+    await observer.until('answered');
+    leg.acknowledge();
+    await callee.take('ACK');
+    leg.hangUp('done');
+    await takeBye();
+
+    expect(one(invite, 'proxy-authorization')).toMatch(/^Digest username="alice"/);
+    expect(observer.kinds()).toEqual(['sent', 'resent', 'answered', 'ended']);
+    await leg.released;
+  });
+
+  test('cancelling a ringing phone', async () => {
+    const { leg, observer, invite } = await ring();
+
+    leg.cancel('ring time-out');
+    const cancel = await callee.take('CANCEL');
+    callee.reply(cancel, 200, 'OK');
+    callee.reply(invite, 487, 'Request Terminated');
+
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
+    expect((await observer.until('failed')).failure.kind).toBe('cancelled');
+  });
+
+  test('cancelling before any provisional sends the CANCEL behind the first one', async () => {
+    const { leg, observer } = place();
+    const invite = await callee.take('INVITE');
+    await observer.until('sent');
+
+    leg.cancel('changed my mind');
+    expect(callee.has('CANCEL')).toBe(false);
+    callee.reply(invite, 180, 'Ringing');
+
+    callee.reply(await callee.take('CANCEL'), 200, 'OK');
+    callee.reply(invite, 487, 'Request Terminated');
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', 'failed']);
+  });
+
+  test('a 200 that crosses our CANCEL is acknowledged and hung up', async () => {
+    const { leg, observer, invite } = await ring();
+
+    leg.cancel('ring time-out');
+    await callee.take('CANCEL');
+    callee.reply(invite, 200, 'OK', { body: answer });
+
+    await callee.take('ACK');
+    await takeBye();
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
+  });
+
+  test('hanging up instead of acknowledging sends both', async () => {
+    const { leg } = await answered();
+
+    leg.hangUp('no media');
+
+    await callee.take('ACK');
+    await takeBye();
+    await leg.released;
+  });
+
+  test('a 200 without Contact is hung up and unusable', async () => {
+    const { leg, observer, invite } = await ring();
+
+    callee.reply(invite, 200, 'OK', { body: answer, contact: false });
+
+    expect((await observer.until('failed')).failure.kind).toBe('unusable');
+    // The engine hangs up by itself and so refuses our BYE in the dialog; ours to the called address comes on top.
+    await takeBye();
+    callee.reply(await callee.take('BYE'), 481, 'Call/Transaction Does Not Exist');
+    await leg.released;
+  });
+
+  test('a second fork that answers is hung up and never told', async () => {
+    const { leg, observer, invite } = await answered();
+
+    callee.reply(invite, 200, 'OK', { body: answer, tag: 'other' });
+
+    const bye = await takeBye();
+    expect(one(bye, 'to')).toMatch(/tag=other/);
+    leg.acknowledge();
+    await eventually(() => callee.has('ACK'), 'the first is acknowledged');
+    expect(observer.kinds()).toEqual(['sent', '180', 'answered']);
+    leg.hangUp('done');
+    expect(one(await takeBye(), 'to')).toMatch(/tag=callee/);
+  });
+
+  test('re-INVITE with an offer', async () => {
+    const { observer, invite } = await talking();
+    observer.reofferAnswer = offer.replace('20000', '20002');
+
+    callee.request(invite, 'INVITE', { body: answer });
+
+    const response = await callee.takeResponse(200);
+    expect(response.body).toBe(observer.reofferAnswer);
+    expect((await observer.until('reoffer')).sdp).toBe(answer);
+  });
+
+  test('re-INVITE that is refused leaves the call up', async () => {
+    const { observer, invite } = await talking();
+    observer.reofferAnswer = undefined;
+
+    callee.request(invite, 'INVITE', { body: answer });
+
+    await callee.takeResponse(488);
+    expect(observer.kinds()).toEqual(['sent', '180', 'answered', 'reoffer']);
+  });
+
+  test('UPDATE with an offer, while it rings and afterwards', async () => {
+    const { leg, observer, invite } = await ring();
+
+    callee.request(invite, 'UPDATE', { body: answer });
+    await callee.takeResponse(200);
+    callee.reply(invite, 200, 'OK', { body: answer });
+    await observer.until('answered');
+    leg.acknowledge();
+
+    callee.request(invite, 'UPDATE', { body: answer });
+
+    const response = await callee.takeResponse(200);
+    expect(response.method).toBe('UPDATE');
+    expect(observer.facts.filter((fact) => fact.kind === 'reoffer')).toHaveLength(2);
+  });
+
+  test('a digit in INFO', async () => {
+    const { observer, invite } = await talking();
+
+    callee.request(invite, 'INFO', {
+      type: 'application/dtmf-relay',
+      body: 'Signal=5\r\nDuration=160\r\n',
+    });
+
+    await callee.takeResponse(200);
+    expect(await observer.until('dtmf')).toEqual({ kind: 'dtmf', digit: '5', durationMs: 160 });
+  });
+
+  test('strangers: OPTIONS is answered, an INVITE politely not taken', async () => {
+    const { invite } = await talking();
+    const stranger: RawMessage = {
+      ...invite,
+      headers: new Map([
+        ...invite.headers,
+        ['call-id', ['stranger']],
+        ['from', ['<sip:us@127.0.0.1>']],
+      ]),
+    };
+
+    callee.request(stranger, 'OPTIONS');
+    expect((await callee.takeResponse(200)).method).toBe('OPTIONS');
+    callee.request(stranger, 'INVITE', { body: offer });
+    await callee.takeResponse(480);
+  });
+
+  test('an engine that is killed ends what rings and what is answered', async () => {
+    const ringing = await ring();
+    const up = await talking();
+
+    await engine.close();
+
+    expect((await ringing.observer.until('failed')).failure.kind).toBe('transport');
+    expect((await up.observer.until('ended')).end.by).toBe('lost');
+    await Promise.all([ringing.leg.released, up.leg.released]);
+  });
+
+  test('a callee that a killed engine left in a call is hung up by its successor', async () => {
+    await talking();
+    const { controlPort } = engine;
+
+    await engine.close();
+    engine = await startEngine(controlPort);
+
+    const bye = await takeBye();
+    expect(one(bye, 'to')).toMatch(/tag=callee/);
+  });
+
+  describe('legs of an earlier process', () => {
+    /** The first process dies: its connection goes, the engine and the callee stay. */
+    async function orphanOf(call: Awaited<ReturnType<typeof ring>>, kind: 'sent' | 'answered') {
+      return (await call.observer.until(kind)).leg;
+    }
+
+    let first: DrachtioSip;
+
+    beforeEach(async () => {
+      // A limit that gives the first process no time to end its calls when it is disposed of.
+      first = connect(serverOf(engine), { disposeTimeoutMs: 1 });
+      await eventually(() => first.ready(), 'the first process is connected');
+    });
+
+    afterEach(async () => {
+      await first[Symbol.asyncDispose]();
+    });
+
+    test('one that is up is hung up from another connection', async () => {
+      const leg = await orphanOf(await talking(first), 'answered');
+
+      const result = sip.endOrphan(leg);
+      await takeBye();
+
+      expect(await result).toBe('ended');
+    });
+
+    test('one that was answered and not acknowledged is acknowledged and hung up', async () => {
+      const leg = await orphanOf(await answered(first), 'sent');
+
+      const result = sip.endOrphan(leg);
+      await callee.take('ACK');
+      await takeBye();
+
+      expect(await result).toBe('ended');
+    });
+
+    test('one that rings is cancelled from another connection', async () => {
+      const call = await ring(first);
+      const leg = await orphanOf(call, 'sent');
+
+      const result = sip.endOrphan(leg);
+      callee.reply(await callee.take('CANCEL'), 200, 'OK');
+      callee.reply(call.invite, 487, 'Request Terminated');
+
+      expect(await result).toBe('ended');
+    });
+
+    test('one whose engine is dead too gets a BYE from another engine', async () => {
+      const call = await talking(first);
+      const leg = await orphanOf(call, 'answered');
+      const other = await startEngine();
+      await sip[Symbol.asyncDispose]();
+      sip = connect(serverOf(other));
+      await eventually(() => sip.ready(), 'the other engine is connected');
+
+      const result = sip.endOrphan(leg);
+      const bye = await takeBye();
+
+      expect(await result).toBe('ended');
+      expect(one(bye, 'call-id')).toBe(one(call.invite, 'call-id'));
+      expect(one(bye, 'from')).toBe(one(call.invite, 'from'));
+      expect(one(bye, 'to')).toMatch(/tag=callee$/);
+      expect(Number.parseInt(one(bye, 'cseq'), 10)).toBeGreaterThan(
+        Number.parseInt(one(call.invite, 'cseq'), 10),
+      );
+      await sip[Symbol.asyncDispose]();
+      await other.close();
+    });
+
+    test('one that the far end has forgotten is gone', async () => {
+      const leg = await orphanOf(await talking(first), 'answered');
+
+      const result = sip.endOrphan(leg);
+      const bye = await callee.take('BYE');
+      callee.reply(bye, 481, 'Call/Transaction Does Not Exist');
+
+      expect(await result).toBe('gone');
+    });
+  });
+});

@@ -1,0 +1,146 @@
+// A callee on a bare UDP socket: it sends what a test writes and reads what comes, and repeats or repairs nothing.
+
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { eventually } from './eventually.ts';
+
+export type RawMessage = {
+  readonly startLine: string;
+  /** Method of a request, or of the CSeq of a response. */
+  readonly method: string;
+  readonly status: number | undefined;
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly body: string;
+  readonly from: RemoteInfo;
+};
+
+export type ReplyOptions = {
+  readonly tag?: string;
+  readonly body?: string;
+  readonly headers?: readonly string[];
+  readonly contact?: boolean;
+};
+
+export class RawCallee implements AsyncDisposable {
+  readonly inbox: RawMessage[] = [];
+  readonly #socket: Socket = createSocket('udp4');
+  #cseq = 1;
+
+  static async start(): Promise<RawCallee> {
+    const callee = new RawCallee();
+    callee.#socket.on('message', (data, from) => callee.#onMessage(data.toString(), from));
+    callee.#socket.bind(0, '127.0.0.1');
+    await once(callee.#socket, 'listening');
+    return callee;
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  /** The next request of this method; repetitions of those already taken are dropped. */
+  async take(method: string): Promise<RawMessage> {
+    const isWanted = (message: RawMessage) =>
+      message.status === undefined && message.method === method;
+    return this.#takeWhere(isWanted, method);
+  }
+
+  async takeResponse(status: number): Promise<RawMessage> {
+    return this.#takeWhere((message) => message.status === status, `a ${status}`);
+  }
+
+  has(method: string): boolean {
+    return this.inbox.some((message) => message.status === undefined && message.method === method);
+  }
+
+  reply(request: RawMessage, status: number, reason: string, options: ReplyOptions = {}): void {
+    const to = one(request, 'to');
+    const tag = options.tag ?? 'callee';
+    const body = options.body ?? '';
+    const copied = ['via', 'record-route'].flatMap((name) =>
+      (request.headers.get(name) ?? []).map((value) => `${name}: ${value}`),
+    );
+    const contact = options.contact ?? true;
+    this.#send(request.from, [
+      `SIP/2.0 ${status} ${reason}`,
+      ...copied,
+      `From: ${one(request, 'from')}`,
+      `To: ${to.includes(';tag=') || status === 100 ? to : `${to};tag=${tag}`}`,
+      `Call-ID: ${one(request, 'call-id')}`,
+      `CSeq: ${one(request, 'cseq')}`,
+      ...(contact ? [`Contact: <sip:callee@127.0.0.1:${this.port}>`] : []),
+      ...(options.headers ?? []),
+      ...(body === '' ? [] : ['Content-Type: application/sdp']),
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ]);
+  }
+
+  /** A request of ours in the dialog that this INVITE began. */
+  request(
+    invite: RawMessage,
+    method: string,
+    options: Omit<ReplyOptions, 'contact'> & { readonly type?: string } = {},
+  ): void {
+    this.#cseq += 1;
+    const body = options.body ?? '';
+    const to = one(invite, 'to');
+    this.#send(invite.from, [
+      `${method} ${/<([^>]+)>/.exec(one(invite, 'contact'))?.[1]} SIP/2.0`,
+      `Via: SIP/2.0/UDP 127.0.0.1:${this.port};branch=z9hG4bK-${method}-${this.#cseq}`,
+      'Max-Forwards: 70',
+      `From: ${to.includes(';tag=') ? to : `${to};tag=${options.tag ?? 'callee'}`}`,
+      `To: ${one(invite, 'from')}`,
+      `Call-ID: ${one(invite, 'call-id')}`,
+      `CSeq: ${this.#cseq} ${method}`,
+      `Contact: <sip:callee@127.0.0.1:${this.port}>`,
+      ...(options.headers ?? []),
+      ...(body === '' ? [] : [`Content-Type: ${options.type ?? 'application/sdp'}`]),
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.close();
+    await once(this.#socket, 'close');
+  }
+
+  async #takeWhere(isWanted: (message: RawMessage) => boolean, what: string): Promise<RawMessage> {
+    await eventually(() => this.inbox.some(isWanted), `the callee gets ${what}`);
+    const index = this.inbox.findIndex(isWanted);
+    const [message] = this.inbox.splice(index, 1);
+    if (message === undefined) throw new Error('no message');
+    return message;
+  }
+
+  #send(to: RemoteInfo, lines: readonly string[]): void {
+    this.#socket.send(lines.join('\r\n'), to.port, to.address);
+  }
+
+  #onMessage(text: string, from: RemoteInfo): void {
+    const [head = '', ...rest] = text.split('\r\n\r\n');
+    const [startLine = '', ...lines] = head.split('\r\n');
+    const headers = new Map<string, string[]>();
+    for (const line of lines) {
+      const colon = line.indexOf(':');
+      const name = line.slice(0, colon).trim().toLowerCase();
+      headers.set(name, [...(headers.get(name) ?? []), line.slice(colon + 1).trim()]);
+    }
+    const status = /^SIP\/2\.0 (\d{3})/.exec(startLine)?.[1];
+    this.inbox.push({
+      startLine,
+      method: headers.get('cseq')?.[0]?.split(' ')[1] ?? '',
+      status: status === undefined ? undefined : Number(status),
+      headers,
+      body: rest.join('\r\n\r\n'),
+      from,
+    });
+  }
+}
+
+export function one(message: RawMessage, name: string): string {
+  return message.headers.get(name)?.[0] ?? '';
+}
