@@ -94,6 +94,15 @@ export class SandboxCall {
   tick(): void {
     this.#totalMs += frameMs;
     this.#phaseMs += frameMs;
+    // Srf throws where its connection is gone, and one call must not end the clock of all.
+    try {
+      this.#advance();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #advance(): void {
     switch (this.#phase.name) {
       case 'ringing':
         this.#ring(this.#phase.offer);
@@ -122,19 +131,14 @@ export class SandboxCall {
   #ring(offer: AudioOffer): void {
     const { earlyMedia, ringMs, next } = this.#behaviour;
     if (earlyMedia !== undefined) this.#play(earlyMedia);
-    if (this.#totalMs >= longestRingMs) void this.giveUp();
+    if (this.#totalMs >= longestRingMs) this.giveUp().catch((error: unknown) => this.#fail(error));
     else if (this.#phaseMs >= ringMs && next.do === 'refuse') this.#refuse(next.sipStatus);
     else if (this.#phaseMs >= ringMs && next.do === 'answer') this.#pickUp(offer);
   }
 
   #pickUp(offer: AudioOffer): void {
     this.#phase = { name: 'answering' };
-    this.#answer(offer).catch((error: unknown) => {
-      // A CANCEL that crossed the 200.
-      if (this.#phase.name === 'ended') return;
-      this.#deps.logger.warn({ err: error, callee: this.#row.name }, 'sandbox call not answered');
-      this.#end('failed');
-    });
+    this.#answer(offer).catch((error: unknown) => this.#fail(error));
   }
 
   async #answer(offer: AudioOffer): Promise<void> {
@@ -160,9 +164,9 @@ export class SandboxCall {
     this.#play(next.sound);
     const { hangUpAfterMs } = next;
     if (hangUpAfterMs !== undefined && this.#phaseMs >= hangUpAfterMs) {
-      void this.#hangUp(dialog, 'callee-hung-up');
+      this.#hangUp(dialog, 'callee-hung-up').catch((error: unknown) => this.#fail(error));
     } else if (this.#totalMs >= longestCallMs) {
-      void this.giveUp();
+      this.giveUp().catch((error: unknown) => this.#fail(error));
     }
   }
 
@@ -201,6 +205,14 @@ export class SandboxCall {
     return new Promise((resolve) => {
       dialog.destroy({}, () => resolve());
     });
+  }
+
+  /** Harmless after the end: a CANCEL that crossed the 200, a BYE that could not be sent. */
+  #fail(error: unknown): void {
+    if (this.#phase.name !== 'ended') {
+      this.#deps.logger.warn({ err: error, callee: this.#row.name }, 'sandbox call failed');
+    }
+    this.#end('failed');
   }
 
   #end(end: SandboxCallSummary['end']): void {

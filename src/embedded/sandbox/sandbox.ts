@@ -77,10 +77,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     }
     const call = new SandboxCall(row, request, response, deps);
     calls.add(call);
-    call.start().catch((error: unknown) => {
-      logger.warn({ err: error, callee: row.name }, 'sandbox call failed');
-      return call.giveUp();
-    });
+    call
+      .start()
+      .catch((error: unknown) => {
+        logger.warn({ err: error, callee: row.name }, 'sandbox call not started');
+        return call.giveUp();
+      })
+      .catch((error: unknown) => logger.warn({ err: error }, 'sandbox call not refused'));
   }
 
   srf.on('error', (error) => logger.warn({ err: error }, 'sandbox engine connection failed'));
