@@ -1,0 +1,82 @@
+// What the command line asks of a gateway that runs with the embedded database: PGlite is one session of one process, so
+// that nobody else can open it. Listens on loopback, for whoever may read runtime.json: the key is made anew at each start.
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import fastify from 'fastify';
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { Logger } from '../lib/logger.ts';
+import { scopes } from '../store/app-directory.ts';
+import type { AppStore } from '../store/apps.ts';
+import type { ApiInstance } from './http.ts';
+import { issueToken } from './issue-token.ts';
+import { ProblemError, problemBody, problemHeaders, toProblem } from './problem.ts';
+import { validatorCompiler } from './validation.ts';
+
+export type AdminServerOptions = {
+  readonly apps: AppStore;
+  readonly key: string;
+  readonly logger: Logger;
+};
+
+/** A token that lives longer than a month is a password; apps sign such themselves if they must. */
+export const longestTokenTtlS = 31 * 86_400;
+
+const newApp = z.object({
+  name: z.string().min(1).max(128),
+  accountId: z.string().min(1).max(128),
+  bots: z.array(z.string().min(1).max(128)).min(1).max(1_000),
+  scopes: z.array(z.enum(scopes)),
+});
+
+export function createAdminServer({ apps, key, logger }: AdminServerOptions): ApiInstance {
+  const server: ApiInstance = fastify({
+    // An app with a thousand bots fits twice.
+    bodyLimit: 256 * 1_024,
+    // Its one client is a command on the same machine.
+    requestTimeout: 5_000,
+    handlerTimeout: 15_000,
+    forceCloseConnections: 'idle',
+  }).withTypeProvider<ZodTypeProvider>();
+  server.setValidatorCompiler(validatorCompiler);
+  server.setSerializerCompiler(serializerCompiler);
+  server.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error);
+    if (problem.status >= 500) logger.error({ err: problem.cause }, 'admin request failed');
+    return reply
+      .code(problem.status)
+      .headers(problemHeaders(problem))
+      .send(problemBody(problem, request.id));
+  });
+  server.addHook('onRequest', async (request) => {
+    if (!isSame(request.headers.authorization ?? '', `Bearer ${key}`)) {
+      throw new ProblemError('unauthorized', 'The key is another one.');
+    }
+  });
+
+  server.get('/apps', async () => ({ apps: await apps.list() }));
+  server.post('/apps', { schema: { body: newApp } }, async (request) => {
+    return await apps.createApp(request.body);
+  });
+  server.post(
+    '/apps/:appId/token',
+    {
+      schema: {
+        params: z.object({ appId: z.string() }),
+        body: z.object({ ttlS: z.number().int().min(1).max(longestTokenTtlS) }),
+      },
+    },
+    async (request) => {
+      const app = await apps.find(request.params.appId);
+      if (app === undefined) throw new ProblemError('not-found', 'There is no such app.');
+      return { token: await issueToken(app, request.body.ttlS) };
+    },
+  );
+  return server;
+}
+
+/** Of hashes, so that neither length nor content shows in the time taken. */
+function isSame(given: string, expected: string): boolean {
+  const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(hash(given), hash(expected));
+}

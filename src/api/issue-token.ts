@@ -1,0 +1,15 @@
+// Tokens as the API takes them, for the command line and tests; dialers sign their own.
+
+import { SignJWT } from 'jose';
+import type { App } from '../store/app-directory.ts';
+
+export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm' | 'jwtSecret'>;
+
+export async function issueToken(app: TokenSigner, ttlS: number): Promise<string> {
+  const nowS = Math.floor(Date.now() / 1_000);
+  return await new SignJWT({ appId: app.appId })
+    .setProtectedHeader({ alg: app.jwtAlgorithm, typ: 'JWT' })
+    .setIssuedAt(nowS)
+    .setExpirationTime(nowS + ttlS)
+    .sign(new TextEncoder().encode(app.jwtSecret));
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env node
+// The `offhook` command: what can be asked of a gateway that runs here, and parts of it as processes of their own.
+
+import { Command, Option } from 'commander';
+import { type CreateAppOptions, createApp, listApps, printToken } from './cli/apps-commands.ts';
+import { type CallOptions, placeCall } from './cli/call-command.ts';
+import type { CliContext } from './cli/cli-context.ts';
+import { CliError } from './cli/cli-error.ts';
+import { type ListenOptions, listen } from './cli/listen-command.ts';
+import { listNotifications } from './cli/notifications-command.ts';
+import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
+import { loadConfig } from './config.ts';
+import { readRuntime } from './runtime-file.ts';
+import { version } from './version.ts';
+
+/** The dev app may use every bot; this one needs no thought. */
+const defaultBot = 'dev-bot';
+
+function createContext(): CliContext {
+  const config = loadConfig();
+  const interrupted = new AbortController();
+  const onSignal = (): void => {
+    if (interrupted.signal.aborted) process.exit(130);
+    interrupted.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return {
+    config,
+    gateway: () => readRuntime(config),
+    print: (line) => void process.stdout.write(`${line}\n`),
+    note: (line) => void process.stderr.write(`${line}\n`),
+    interrupted: interrupted.signal,
+  };
+}
+
+function createProgram(): Command {
+  const program = new Command('offhook')
+    .description('Places outbound phone calls and tells you who picked up.')
+    .version(version);
+
+  addAppCommands(program);
+  addCallCommands(program);
+  addProcessCommands(program);
+  return program;
+}
+
+function addCallCommands(program: Command): void {
+  program
+    .command('call <target>')
+    .description('place a call: tel:+15551234567, sip:user@host, or a name of the sandbox (person)')
+    .option(
+      '--notify <url>',
+      'URL for notifications; with --follow and without it, this command listens',
+    )
+    .addOption(
+      new Option('--amd <mode>', 'machine detection')
+        .choices(['detect', 'disconnect', 'disabled'])
+        .default('disabled'),
+    )
+    .option('--bot <id>', 'bot', defaultBot)
+    .option('--caller <number>', 'user part of the caller ID', '+12025550199')
+    .option('--trunk <name>', 'trunk; left out: the default one')
+    .option('--timeout <ms>', 'how long to ring')
+    .option('--follow', 'print what happens until the call ended; Ctrl-C hangs up')
+    .action(async (target: string, options: CallOptions) => {
+      await placeCall(createContext(), target, options);
+    });
+
+  program
+    .command('notifications')
+    .description('notifications of a call')
+    .command('list <callId>')
+    .description('what was sent, and how each attempt went')
+    .option('--bot <id>', 'bot of the call', defaultBot)
+    .option('--json', 'one JSON object a line')
+    .action(async (callId: string, options: { bot: string; json?: boolean }) => {
+      await listNotifications(createContext(), callId, options);
+    });
+}
+
+function addProcessCommands(program: Command): void {
+  program
+    .command('listen')
+    .description('receive notifications, check their signatures, print them')
+    .option('--port <number>', 'port; 0 takes a free one', '4000')
+    .option('--host <address>', 'address', '127.0.0.1')
+    .option('--secret <whsec>', "webhook secret; left out: the dev app's")
+    .option('--json', 'one JSON object a line, with headers and raw body')
+    .action(async (options: ListenOptions) => {
+      await listen(createContext(), options);
+    });
+
+  program
+    .command('sip-engine')
+    .description('run the embedded SIP engine as a process of its own; prints its URLs as JSON')
+    .option('--sip-host <address>', 'address of SIP; left out: SIP_HOST')
+    .option('--sip-port <port>', 'port of SIP, UDP and TCP; left out: SIP_PORT')
+    .option('--control-host <address>', 'address for gateways', '127.0.0.1')
+    .option('--control-port <port>', 'port for gateways; 0 takes a free one', '9022')
+    .option('--secret <secret>', 'what gateways must know; left out: a random one')
+    .action(async (options: SipEngineOptions) => {
+      await runSipEngine(createContext(), options);
+    });
+}
+
+function addAppCommands(program: Command): void {
+  program
+    .command('token')
+    .description('print a JWT for the header `auth`')
+    .option('--app <id>', 'app; left out: the dev app of this DATA_DIR')
+    .option('--ttl <duration>', 'how long it is valid: 90s, 15m, 1h, 7d', '1h')
+    .action(async (options: { app?: string; ttl: string }) => {
+      await printToken(createContext(), options);
+    });
+
+  const apps = program.command('apps').description('who may call the API');
+  apps
+    .command('create')
+    .description('make an app and print its credentials, once')
+    .requiredOption('--name <name>', 'for people')
+    .requiredOption('--account <id>', 'account whose calls it may see')
+    .option('--bots <ids>', 'bot ids separated by commas, or *', '*')
+    .option('--scopes <names>', 'separated by commas; left out: Dialout')
+    .action(async (options: CreateAppOptions) => {
+      await createApp(createContext(), options);
+    });
+  apps
+    .command('list')
+    .description('every app, oldest first')
+    .option('--json', 'one JSON object a line')
+    .action(async (options: { json?: boolean }) => {
+      await listApps(createContext(), options);
+    });
+}
+
+createProgram()
+  .parseAsync()
+  .then(
+    // Keep-alive connections of the last request must not keep the command waiting.
+    () => process.exit(0),
+    (error: unknown) => {
+      const text = error instanceof Error ? error.message : String(error);
+      const cause =
+        error instanceof CliError && error.cause instanceof Error
+          ? `\n  ${error.cause.message}`
+          : '';
+      process.stderr.write(`offhook: ${text}${cause}\n`);
+      process.exit(1);
+    },
+  );

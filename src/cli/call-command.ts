@@ -1,0 +1,133 @@
+// offhook call: places a call and, with --follow, prints what happens until it ended.
+
+import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
+import type { CallDetails } from '../interactions/call-queries.ts';
+import { type CliContext, type DevApp, readDevApp, requireGateway } from './cli-context.ts';
+import { CliError } from './cli-error.ts';
+import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
+import { describeNotification, readBody } from './notification-lines.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+
+export type CallOptions = {
+  readonly notify?: string;
+  readonly amd: string;
+  readonly bot: string;
+  readonly caller: string;
+  readonly trunk?: string;
+  readonly timeout?: string;
+  readonly follow?: boolean;
+};
+
+/** Often enough to look live, and nothing for the gateway. */
+const pollMs = 250;
+/** After the end: the last notification follows within milliseconds, unless the receiver was just refusing. */
+const lastNotificationMs = 15_000;
+
+export async function placeCall(
+  context: CliContext,
+  target: string,
+  options: CallOptions,
+): Promise<void> {
+  const app = await readDevApp(context);
+  const { httpUrl } = await requireGateway(context);
+  const client = createGatewayClient(httpUrl, app, options.bot);
+  const followed = options.follow === true && options.notify === undefined;
+  const notified = { end: false };
+  await using receiver = followed ? await ownReceiver(context, app, notified) : undefined;
+  const notifyurl = options.notify ?? receiver?.url;
+
+  const answer = await client.dial({
+    target: targetOf(target),
+    caller: options.caller,
+    machineDetection: options.amd,
+    ...(notifyurl === undefined ? {} : { notifyurl }),
+    ...(options.trunk === undefined ? {} : { trunk: options.trunk }),
+    ...(options.timeout === undefined ? {} : { timeoutInMs: Number(options.timeout) }),
+  });
+  context.print(JSON.stringify(answer));
+  if (options.follow !== true) return;
+  const call = await follow(context, client, answer.callId);
+  if (receiver !== undefined) await until(() => notified.end, lastNotificationMs);
+  context.print(
+    `ended: ${call.outcome ?? call.state} (${call.reason ?? ''}, ${call.reasonCode ?? ''})`,
+  );
+}
+
+/** `tel:…` and `sip:…` as they are; a bare number and a name of the sandbox for the lazy. */
+export function targetOf(text: string): string {
+  if (/^(tel|sip):/i.test(text)) return text;
+  const sandbox = sandboxNumbers.find(({ name }) => name === text);
+  if (sandbox !== undefined) return `tel:${sandbox.number}`;
+  if (/^\+?[\d\-.()]+$/.test(text)) return `tel:${text}`;
+  throw new CliError(
+    `"${text}" is no target: tel:+15551234567, sip:user@host, or one of the sandbox's: ${sandboxNumbers.map(({ name }) => name).join(', ')}`,
+  );
+}
+
+async function ownReceiver(
+  context: CliContext,
+  app: DevApp,
+  notified: { end: boolean },
+): Promise<Receiver> {
+  return await startReceiver({
+    host: '127.0.0.1',
+    port: 0,
+    webhookSecret: app.webhookSecret,
+    onNotification: (notification) => {
+      context.print(describeNotification(notification, 'notified'));
+      const status = readBody(notification.body)?.status;
+      if (status === 'completed' || status === 'Failed') notified.end = true;
+    },
+  });
+}
+
+async function follow(
+  context: CliContext,
+  client: GatewayClient,
+  callId: string,
+): Promise<CallDetails> {
+  const seen = new Set<string>();
+  let hangingUp = false;
+  for (;;) {
+    if (context.interrupted.aborted && !hangingUp) {
+      hangingUp = true;
+      context.note('hanging up; Ctrl-C again to leave');
+      await client.end(callId);
+    }
+    const call = await client.call(callId);
+    for (const entry of call.timeline) {
+      if (seen.has(entry.eventId)) continue;
+      seen.add(entry.eventId);
+      context.print(`${entry.time.slice(11, 23)}  ${entry.type.padEnd(13)} ${summaryOf(entry)}`);
+    }
+    if (call.state === 'ended') return call;
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
+
+function summaryOf({ type, data }: CallDetails['timeline'][number]): string {
+  // Facts of ours; a member that is not there prints as such.
+  const shown = data as Readonly<Record<string, string | number | undefined>>;
+  switch (type) {
+    case 'dialing':
+      return `by ${shown['trunk'] ?? 'no trunk'} to ${shown['gateway']}`;
+    case 'ringing':
+      return `${shown['sipStatus']} ${shown['sipReason']}`;
+    case 'amd':
+      return (data as { amd?: { event?: string } }).amd?.event ?? '';
+    case 'dtmf':
+      return `${shown['digit']}`;
+    case 'completed':
+    case 'failed':
+      return `${shown['reason']}, ${shown['reasonCode']}`;
+    default:
+      return '';
+  }
+}
+
+async function until(condition: () => boolean, withinMs: number): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!condition() && performance.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,49 @@
+// The public API as the commands use it, with tokens of the dev app.
+
+import { issueToken } from '../api/issue-token.ts';
+import type { DialoutAnswer } from '../calls/dialout-ports.ts';
+import type { CallDetails, NotificationView } from '../interactions/call-queries.ts';
+import { requestJson } from './http-json.ts';
+
+export type GatewayClient = {
+  dial(body: Readonly<Record<string, unknown>>): Promise<DialoutAnswer>;
+  call(callId: string): Promise<CallDetails>;
+  end(callId: string): Promise<{ readonly state: string }>;
+  notifications(callId: string): Promise<readonly NotificationView[]>;
+};
+
+/** Each request has a token of its own: it lives as long as the longest request could. */
+const tokenTtlS = 60;
+
+export function createGatewayClient(
+  httpUrl: string,
+  app: { readonly appId: string; readonly jwtSecret: string },
+  botId: string,
+): GatewayClient {
+  const calls = `${httpUrl}/api/public/bot/${encodeURIComponent(botId)}/calls`;
+  const headers = async () => ({
+    auth: await issueToken({ ...app, jwtAlgorithm: 'HS256' }, tokenTtlS),
+  });
+  const pathOf = (callId: string): string => `${calls}/${encodeURIComponent(callId)}`;
+  return {
+    dial: async (body) =>
+      await requestJson<DialoutAnswer>(
+        `${httpUrl}/api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`,
+        { method: 'POST', headers: await headers(), body: { botId, ...body } },
+      ),
+    call: async (callId) =>
+      await requestJson<CallDetails>(pathOf(callId), { headers: await headers() }),
+    end: async (callId) =>
+      await requestJson<{ state: string }>(pathOf(callId), {
+        method: 'DELETE',
+        headers: await headers(),
+      }),
+    notifications: async (callId) => {
+      const answer = await requestJson<{ notifications: readonly NotificationView[] }>(
+        `${pathOf(callId)}/notifications`,
+        { headers: await headers() },
+      );
+      return answer.notifications;
+    },
+  };
+}

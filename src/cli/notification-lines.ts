@@ -1,0 +1,54 @@
+// A notification in one line for people.
+
+import { z } from 'zod';
+import type { ReceivedNotification } from './receiver.ts';
+
+/** What is shown of a body; receivers in the wild see other senders' too, so that nothing is taken for granted. */
+const shownBody = z.object({
+  callId: z.string(),
+  sequence: z.number(),
+  status: z.string(),
+  timestamp: z.string(),
+  reason: z.string().optional(),
+  reasonCode: z.string().optional(),
+  machineDetection: z.string().optional(),
+  outcome: z.string().optional(),
+  callDuration: z.number().optional(),
+  ringDurationInMS: z.number().optional(),
+  amd: z.object({ reason: z.string().optional(), words: z.number().optional() }).optional(),
+});
+export type ShownBody = z.infer<typeof shownBody>;
+
+export function readBody(body: unknown): ShownBody | undefined {
+  return shownBody.safeParse(body).data;
+}
+
+export function describeNotification(notification: ReceivedNotification, name?: string): string {
+  const mark = notification.verified ? '✓ signed' : `✗ NOT SIGNED (${notification.reason})`;
+  const body = readBody(notification.body);
+  if (body === undefined) return `${mark}  ${notification.rawBody.slice(0, 200)}`;
+  const time = body.timestamp.slice(11, 23);
+  const who = name ?? body.callId.slice(0, 13);
+  return `${time}  ${who.padEnd(13)} #${body.sequence} ${body.status.padEnd(17)} ${detailsOf(body).padEnd(58)} ${mark}`;
+}
+
+function detailsOf(body: ShownBody): string {
+  switch (body.status) {
+    case 'Answered':
+      return `after ringing ${seconds(body.ringDurationInMS)}`;
+    case 'Call-In-Progress':
+      return `${body.machineDetection ?? ''}${body.amd?.reason === undefined ? '' : ` (${body.amd.reason})`}`;
+    case 'completed':
+      return [body.reasonCode, seconds((body.callDuration ?? 0) * 1_000), body.machineDetection]
+        .filter((part) => part !== undefined)
+        .join(', ');
+    default:
+      return [body.reason, body.reasonCode, body.outcome]
+        .filter((part) => part !== undefined)
+        .join(', ');
+  }
+}
+
+function seconds(ms: number | undefined): string {
+  return `${((ms ?? 0) / 1_000).toFixed(1)} s`;
+}

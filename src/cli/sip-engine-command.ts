@@ -1,0 +1,51 @@
+// offhook sip-engine: the embedded SIP engine as a process of its own, for DRACHTIO_URL of one or more gateways.
+
+import { randomBytes } from 'node:crypto';
+import { startSipEngine } from '../embedded/drachtio/engine.ts';
+import { createLogger } from '../lib/logger.ts';
+import type { CliContext } from './cli-context.ts';
+import { CliError } from './cli-error.ts';
+import { whenInterrupted } from './listen-command.ts';
+
+export type SipEngineOptions = {
+  readonly sipHost?: string;
+  readonly sipPort?: string;
+  readonly controlHost: string;
+  readonly controlPort: string;
+  readonly secret?: string;
+};
+
+export async function runSipEngine(context: CliContext, options: SipEngineOptions): Promise<void> {
+  const { config } = context;
+  const secret = options.secret ?? randomBytes(24).toString('hex');
+  const engine = await startSipEngine({
+    sipHost: options.sipHost ?? config.sip.host,
+    sipPort: portOf('--sip-port', options.sipPort ?? String(config.sip.port)),
+    controlHost: options.controlHost,
+    controlPort: portOf('--control-port', options.controlPort),
+    secret,
+    // Standard output is for the one line that programs read.
+    logger: createLogger({ level: config.logLevel, nodeId: config.nodeId, toStderr: true }),
+  }).catch((error: unknown) => {
+    throw new CliError('The SIP engine did not start.', { cause: error });
+  });
+  context.print(
+    JSON.stringify({
+      drachtioUrl: `tcp://:${encodeURIComponent(secret)}@${bracketed(engine.controlHost)}:${engine.controlPort}`,
+      sipUri: `sip:${bracketed(engine.sipHost)}:${engine.sipPort}`,
+      pid: process.pid,
+    }),
+  );
+  await whenInterrupted(context.interrupted);
+  await engine.close();
+}
+
+function portOf(option: string, text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new CliError(`${option} must be 0 to 65535`);
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
