@@ -1,6 +1,7 @@
 // Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. Both are spoken to by `pg` through one pool, so
 // that everything above is written, and fails, the same way.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
@@ -39,6 +40,7 @@ const timeouts = {
 const postgresConnections = 10;
 /** A database that is just starting (a compose file, a fail-over) is waited for this long. */
 const startPatienceMs = 30_000;
+const closePatienceMs = 5_000;
 
 /** Opened, reached and migrated. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
@@ -86,7 +88,8 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
   });
   logIdleErrors(pool, logger);
   const close = async (): Promise<void> => {
-    await pool.end();
+    // Waits for whoever still has the connection, but not for one that will never give it back.
+    await Promise.race([pool.end(), pause(closePatienceMs, undefined, { ref: false })]);
     await server.close();
   };
   try {
@@ -126,7 +129,7 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
         throw new Error('the database at DATABASE_URL cannot be reached', { cause: error });
       }
       logger.warn({ code }, 'waiting for the database');
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await pause(500);
     }
   }
 }

@@ -12,6 +12,7 @@ export type PgliteWorkerData = { readonly folder: string; readonly socketPath: s
 export type PgliteServer = {
   /** What `pg` calls the host: the folder of the socket. */
   readonly socketFolder: string;
+  readonly worker: Worker;
   close(): Promise<void>;
 };
 
@@ -38,6 +39,7 @@ export async function startPglite(
 
   const workerData: PgliteWorkerData = { folder, socketPath };
   const worker = spawnWorker(siblingModule('./pglite-worker', import.meta.url), workerData);
+  const exited = new Promise<number>((resolve) => worker.once('exit', resolve));
   let closing = false;
   try {
     await untilReady(worker);
@@ -50,14 +52,15 @@ export async function startPglite(
   worker.on('error', (error: Error) => {
     cause = error;
   });
-  worker.once('exit', (code) => {
+  void exited.then((code) => {
     if (!closing) onFatal(new Error(`the embedded database's worker ended (${code})`, { cause }));
   });
   return {
     socketFolder,
+    worker,
     async close() {
       closing = true;
-      await stop(worker);
+      await stop(worker, exited);
       await rm(socketFolder, { recursive: true, force: true });
     },
   };
@@ -83,8 +86,7 @@ async function untilReady(worker: Worker): Promise<void> {
   });
 }
 
-async function stop(worker: Worker): Promise<void> {
-  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+async function stop(worker: Worker, exited: Promise<number>): Promise<void> {
   worker.postMessage('stop');
   const timer = setTimeout(() => void worker.terminate(), stopTimeoutMs);
   await exited;

@@ -25,9 +25,9 @@ database.execProtocolRawStream = async (message, options) => {
 };
 
 // PGlite is one session: all connections share it, and pglite-socket takes turns between single protocol messages (0.2.17).
-// Two connections could put their Parse and Bind into each other's statements, so there is one; the second place is for
-// the moment in which a lost connection is replaced.
-const server = new PGLiteSocketServer({ db: database, path: socketPath, maxConnections: 2 });
+// Two connections could put their Parse and Bind into each other's statements, so the pool has one. The other places are for
+// those that are still closing: `pg` replaces a connection after each error.
+const server = new PGLiteSocketServer({ db: database, path: socketPath, maxConnections: 20 });
 await server.start();
 
 const port = parentPort;

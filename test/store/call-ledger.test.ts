@@ -36,7 +36,11 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
   });
 
   const rowOf = async (callId: string) =>
-    (await database.pool.query('select * from calls where call_id = $1', [callId])).rows[0];
+    (
+      await database.pool.query<Record<string, unknown>>('select * from calls where call_id = $1', [
+        callId,
+      ])
+    ).rows[0];
 
   describe('accepting', () => {
     test('stores the call as queued, and hands it over as it was accepted', async () => {
@@ -66,7 +70,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       const { sid, callId, conversationId } = first;
       expect(result).toEqual({ kind: 'replayed', answer: { sid, callId, conversationId } });
       expect(await rowOf(second.callId)).toBeUndefined();
-      expect((await rowOf(first.callId)).idempotency_key).toBe('key-1');
+      expect((await rowOf(first.callId))?.['idempotency_key']).toBe('key-1');
     });
 
     test('refuses the same key with another request', async () => {
@@ -107,19 +111,19 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
     test('makes exactly one call of 50 requests with the same key at the same time', async () => {
       // Two ledgers: what two nodes do, in batches that know nothing of each other.
-      const ledgers = [ledger, openLedger()];
+      const other = openLedger();
       const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 
       const results = await Promise.all(
         Array.from({ length: 50 }, (_, index) =>
-          ledgers[index % 2]?.accept(acceptedCall(), { idempotency }),
+          (index % 2 === 0 ? ledger : other).accept(acceptedCall(), { idempotency }),
         ),
       );
 
-      expect(results.filter((result) => result?.kind === 'accepted')).toHaveLength(1);
-      expect(results.filter((result) => result?.kind === 'replayed')).toHaveLength(49);
+      expect(results.filter((result) => result.kind === 'accepted')).toHaveLength(1);
+      expect(results.filter((result) => result.kind === 'replayed')).toHaveLength(49);
       const answers = results.flatMap((result) =>
-        result?.kind === 'replayed' ? [result.answer.callId] : [],
+        result.kind === 'replayed' ? [result.answer.callId] : [],
       );
       expect(new Set(answers).size).toBe(1);
       expect(await ledger.queuedCount()).toBe(1);
@@ -176,11 +180,11 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
     test('hands a call to exactly one of many that claim it', async () => {
       const call = acceptedCall();
       await ledger.accept(call, {});
-      const ledgers = [ledger, openLedger()];
+      const other = openLedger();
 
       const claims = await Promise.all(
         Array.from({ length: 40 }, (_, index) =>
-          ledgers[index % 2]?.claimForDialing(call.callId, `node-${index}`),
+          (index % 2 === 0 ? ledger : other).claimForDialing(call.callId, `node-${index}`),
         ),
       );
 
@@ -313,11 +317,15 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
     test('is claimed by exactly one of many', async () => {
       const call = acceptedCall();
       await ledger.accept(call, {});
-      const ledgers = [ledger, openLedger()];
+      const other = openLedger();
 
       const claims = await Promise.all(
         Array.from({ length: 40 }, (_, index) =>
-          ledgers[index % 2]?.claimEnd(call.callId, endEvent(call, { reason: `${index}` }), []),
+          (index % 2 === 0 ? ledger : other).claimEnd(
+            call.callId,
+            endEvent(call, { reason: `${index}` }),
+            [],
+          ),
         ),
       );
 
@@ -358,7 +366,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
       await ledger.claimEnd(call.callId, endEvent(call, { machineDetected: true }), []);
 
-      expect((await rowOf(call.callId)).status).toBe('machineDetected');
+      expect((await rowOf(call.callId))?.['status']).toBe('machineDetected');
     });
 
     test('is stored whatever the far end put into its reason phrase', async () => {
@@ -469,7 +477,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
         [call.callId]: { ...common, notifyHeaders },
         [plain.callId]: common,
       });
-      expect((await rowOf(call.callId)).notify_headers.includes('sesame')).toBe(false);
+      expect(String((await rowOf(call.callId))?.['notify_headers'])).not.toContain('sesame');
     });
   });
 });

@@ -1,0 +1,172 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { eq } from 'drizzle-orm';
+import { describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { startPglite } from '../../src/store/pglite-server.ts';
+import { idempotencyKeys } from '../../src/store/schema.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+
+describe.each(databaseKinds)('the database on %s', (kind) => {
+  test('keeps transactions apart that run at the same time', async () => {
+    await using database = await openTestDatabase(kind);
+    const row = { appId: 'a', botId: 'b', key: 'k', requestHash: '0', callId: 'c', answer: {} };
+    await database.db.insert(idempotencyKeys).values({ ...row, expiresAt: new Date() });
+
+    await Promise.all(
+      Array.from({ length: 30 }, () =>
+        database.db.transaction(async (transaction) => {
+          const [found] = await transaction
+            .select()
+            .from(idempotencyKeys)
+            .where(eq(idempotencyKeys.key, 'k'))
+            .for('update');
+          const requestHash = String(Number(found?.requestHash) + 1);
+          await transaction.update(idempotencyKeys).set({ requestHash });
+        }),
+      ),
+    );
+
+    const [found] = await database.db.select().from(idempotencyKeys);
+    expect(found?.requestHash).toBe('30');
+  });
+
+  test('goes on after errors, in transactions and out of them', async () => {
+    await using database = await openTestDatabase(kind);
+    const { pool, db } = database;
+    const failing = (): Promise<unknown> =>
+      db.transaction(async (transaction) => {
+        await transaction.execute('create table half_done (id text)');
+        await transaction.execute('select 1 / 0');
+      });
+
+    const work = (index: number): Promise<unknown> => {
+      if (index % 3 === 0) return pool.query('select 1 / 0');
+      return index % 3 === 1 ? failing() : pool.query('select $1::text', [index]);
+    };
+
+    const results = await Promise.allSettled(Array.from({ length: 60 }, (_, index) => work(index)));
+
+    expect(results.map((result) => result.status)).toEqual(
+      Array.from({ length: 60 }, (_, index) => (index % 3 === 2 ? 'fulfilled' : 'rejected')),
+    );
+    const { rows } = await pool.query("select to_regclass('half_done') as found");
+    expect(rows).toEqual([{ found: null }]);
+  });
+
+  test('reads back what was written, to the byte and the millisecond', async () => {
+    await using database = await openTestDatabase(kind);
+    const at = new Date('2026-03-01T10:00:00.789Z');
+    const text = 'ünïcode \u{1f600} "quoted" \\ \n';
+
+    const { rows } = await database.pool.query(
+      'select $1::timestamptz(3) as at, $2::text as text, $3::jsonb as json, $4::bytea as bytes',
+      [at, text, JSON.stringify({ text }), Buffer.from([0, 255, 10])],
+    );
+
+    expect(rows).toEqual([{ at, text, json: { text }, bytes: Buffer.from([0, 255, 10]) }]);
+  });
+
+  test('still has every accepted call after the process was killed', async () => {
+    await using database = await openTestDatabase(kind);
+    await database.close();
+    const { dataDir, databaseUrl } = database.location;
+
+    const promised = await acceptUntilKilled([
+      dataDir,
+      ...(databaseUrl === undefined ? [] : [databaseUrl]),
+    ]);
+
+    const reopened = await openDatabase({ ...database.location, logger: silentLogger });
+    try {
+      const { rows } = await reopened.pool.query<{ call_id: string }>('select call_id from calls');
+      const stored = new Set(rows.map((row) => row.call_id));
+      expect(promised.length).toBeGreaterThan(100);
+      expect(promised.filter((callId) => !stored.has(callId))).toEqual([]);
+    } finally {
+      await reopened.close();
+    }
+  });
+});
+
+async function acceptUntilKilled(parameters: readonly string[]): Promise<readonly string[]> {
+  const program = new URL('./accepting-process.ts', import.meta.url).pathname;
+  const child: ChildProcess = spawn(
+    process.execPath,
+    ['--import', import.meta.resolve('tsx'), program, ...parameters],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const promised: string[] = [];
+  if (child.stdout === null) throw new Error('no pipe');
+  for await (const line of createInterface({ input: child.stdout })) {
+    promised.push(line);
+    if (promised.length === 500) child.kill('SIGKILL');
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  expect(child.signalCode).toBe('SIGKILL');
+  return promised;
+}
+
+describe('the embedded database', () => {
+  test('lives in a folder whose path is too long for a socket', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'offhook-test-long-'));
+    const dataDir = join(root, 'd'.repeat(120));
+    try {
+      const database = await openDatabase({ dataDir, logger: silentLogger });
+      const folder = database.pool.options.host ?? '';
+      const { rows } = await database.pool.query('select 1 as one');
+      const { mode } = await stat(folder);
+      await database.close();
+
+      expect(rows).toEqual([{ one: 1 }]);
+      expect(mode & 0o777).toBe(0o700);
+      await expect(stat(folder)).rejects.toThrow('ENOENT');
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  });
+
+  test('tells when its worker died', async () => {
+    await using database = await openTestDatabase('pglite');
+    await database.close();
+    let tell = (_error: Error): void => undefined;
+    const fatal = new Promise<Error>((resolve) => {
+      tell = resolve;
+    });
+
+    const server = await startPglite(database.location.dataDir, tell);
+    await server.worker.terminate();
+
+    expect((await fatal).message).toContain('worker ended');
+    await server.close();
+  });
+
+  test('that does not start says which folder is at fault', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-broken-'));
+    await mkdir(join(dataDir, 'pglite', 'PG_VERSION'), { recursive: true });
+    try {
+      await expect(openDatabase({ dataDir, logger: silentLogger })).rejects.toThrow(
+        `the embedded database under ${join(dataDir, 'pglite')} did not start`,
+      );
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+});
+
+test('a DATABASE_URL that is wrong is refused at once, without its password', async () => {
+  await using database = await openTestDatabase('postgres');
+  const databaseUrl = (database.location.databaseUrl ?? '')
+    .replace(/\/test_\w+/, '/no_such_database')
+    .replace('postgres@', 'postgres:sesame@');
+
+  const opening = openDatabase({ databaseUrl, dataDir: '/nonexistent', logger: silentLogger });
+
+  await expect(opening).rejects.toThrow('DATABASE_URL cannot be reached');
+  await expect(opening).rejects.not.toThrow('sesame');
+});
