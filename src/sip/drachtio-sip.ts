@@ -11,11 +11,13 @@ import type {
 } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';
 import type { Logger } from '../lib/logger.ts';
+import { AbandonedLegs } from './abandoned-legs.ts';
 import { EngineConnection } from './engine-connection.ts';
 import type { EngineLink } from './engine-link.ts';
 import { endOrphanOn, type OrphanResult } from './orphans.ts';
 import { OutboundLeg } from './outbound-leg.ts';
 import { createRouter } from './routing.ts';
+import { safeObserver } from './safe-observer.ts';
 import { defaultSipLimits, type SipLimits } from './sip-limits.ts';
 import type { TrunkDirectory } from './trunks.ts';
 
@@ -45,8 +47,6 @@ export function createDrachtioSip(options: DrachtioSipOptions): DrachtioSip {
   return new DrachtioPool(options);
 }
 
-type Abandoned = { readonly leg: StoredLeg; readonly at: number };
-
 class DrachtioPool implements DrachtioSip {
   readonly #limits: SipLimits;
   readonly #options: DrachtioSipOptions;
@@ -54,7 +54,7 @@ class DrachtioPool implements DrachtioSip {
   readonly #connections: readonly EngineConnection[];
   readonly #legs = new Set<OutboundLeg>();
   readonly #waitingForLink = new Set<() => void>();
-  #abandoned: Abandoned[] = [];
+  readonly #abandoned: AbandonedLegs;
   #nextConnection = 0;
   #isDisposed = false;
 
@@ -65,6 +65,11 @@ class DrachtioPool implements DrachtioSip {
       trunks: options.trunks,
       allowedNetworks: options.allowedNetworks,
       resolveTimeoutMs: this.#limits.resolveTimeoutMs,
+    });
+    this.#abandoned = new AbandonedLegs({
+      limits: this.#limits,
+      logger: options.logger,
+      otherLink: (engine) => this.#pickLink(engine),
     });
     this.#connections = options.servers.map(
       (server) =>
@@ -92,11 +97,13 @@ class DrachtioPool implements DrachtioSip {
 
   place(request: PlaceRequest, observer: LegObserver): CallLeg {
     const { clock, logger } = this.#options;
-    const leg = new OutboundLeg(request, observer, {
+    const leg = new OutboundLeg(request, safeObserver(observer, logger), {
       clock,
       logger,
       limits: this.#limits,
-      onAbandoned: (stored) => this.#keepAbandoned(stored),
+      onAbandoned: (stored) => {
+        if (!this.#isDisposed) this.#abandoned.add(stored);
+      },
     });
     this.#legs.add(leg);
     void leg.released.then(() => this.#legs.delete(leg));
@@ -125,6 +132,7 @@ class DrachtioPool implements DrachtioSip {
       await Promise.race([Promise.all(legs.map((leg) => leg.released)), timeout]);
       clearTimeout(timer);
     }
+    this.#abandoned.close();
     for (const connection of this.#connections) connection.close();
     for (const wake of [...this.#waitingForLink]) wake();
   }
@@ -146,11 +154,11 @@ class DrachtioPool implements DrachtioSip {
   }
 
   /** Round robin over those that are connected. */
-  #pickLink(): EngineLink | undefined {
+  #pickLink(except?: string): EngineLink | undefined {
     for (let tries = 0; tries < this.#connections.length; tries += 1) {
       const connection = this.#connections[this.#nextConnection % this.#connections.length];
       this.#nextConnection += 1;
-      if (connection?.link !== undefined) return connection.link;
+      if (connection?.link !== undefined && connection.engine !== except) return connection.link;
     }
     return undefined;
   }
@@ -185,23 +193,6 @@ class DrachtioPool implements DrachtioSip {
 
   #onUp(link: EngineLink): void {
     for (const wake of [...this.#waitingForLink]) wake();
-    const oldest = performance.now() - this.#limits.abandonedForMs;
-    const mine = this.#abandoned.filter(({ leg, at }) => leg.engine === link.engine && at > oldest);
-    this.#abandoned = this.#abandoned.filter(
-      ({ leg, at }) => leg.engine !== link.engine && at > oldest,
-    );
-    for (const { leg } of mine) {
-      void endOrphanOn(link, leg, true, this.#limits).then((result) => {
-        this.#options.logger.info(
-          { engine: link.engine, result },
-          'leg of a lost connection ended',
-        );
-      });
-    }
-  }
-
-  #keepAbandoned(leg: StoredLeg): void {
-    if (this.#isDisposed || this.#abandoned.length >= this.#limits.abandonedLegs) return;
-    this.#abandoned.push({ leg, at: performance.now() });
+    this.#abandoned.onUp(link);
   }
 }

@@ -28,6 +28,8 @@ export type SipLimits = {
   /** Legs of a lost engine that are ended when it comes back; older ones the far end has given up by itself. */
   readonly abandonedLegs: number;
   readonly abandonedForMs: number;
+  /** An engine that is not back by then is given up, and another one ends what it left up. */
+  readonly takeOverAfterMs: number;
 };
 
 export const defaultSipLimits: SipLimits = {
@@ -46,6 +48,7 @@ export const defaultSipLimits: SipLimits = {
   disposeTimeoutMs: 2_000,
   abandonedLegs: 10_000,
   abandonedForMs: 600_000,
+  takeOverAfterMs: 3_000,
 };
 
 /**

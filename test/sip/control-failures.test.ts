@@ -427,16 +427,20 @@ describe('sip port over a control connection', () => {
 
   test('an observer that throws costs neither the connection nor the other calls', async () => {
     const { observer, invite } = await talking();
-    observer.onReoffer = () => {
+    const other = await talking();
+    const broken = () => {
       throw new Error('broken observer');
     };
+    Object.assign(observer, { onReoffer: broken, onEnded: broken });
 
     invite.request('INVITE', { headers: ['Content-Type: application/sdp'], body: answer });
     invite.request('OPTIONS');
 
-    expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 500/);
+    expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 488/);
     expect((await drachtio.take('SIP/2.0')).sip).toMatch(/^SIP\/2\.0 200/);
     expect(sip.ready()).toBe(true);
+    drachtio.dropConnections();
+    await other.observer.until('ended');
   });
 
   test('an INVITE over the frame limit is not sent, and the reason says so', async () => {
@@ -508,6 +512,21 @@ describe('sip port over a control connection', () => {
       expect(cancel.fields[2]).toBe(ringing.invite.transactionId);
       const bye = await drachtio.take('BYE');
       expect(bye.fields[3]).toBe(talkingCall.invite.dialogId);
+    });
+
+    test('what an engine left up that stays away is hung up through another one', async () => {
+      const other = await ScriptedDrachtio.start();
+      await sip[Symbol.asyncDispose]();
+      sip = sipOver([drachtio, other], { takeOverAfterMs: 50 });
+      await eventually(() => sip.connected().length === 2, 'both engines are connected');
+      const { invite } = await talking();
+
+      await drachtio[Symbol.asyncDispose]();
+
+      const bye = await other.take('BYE');
+      expect(headerOf(bye.sip, 'Call-ID')).toBe(invite.callId);
+      expect(headerOf(bye.sip, 'To')).toMatch(/;tag=remote$/);
+      await other[Symbol.asyncDispose]();
     });
 
     test('a server that stays silent on pings is taken for lost', async () => {

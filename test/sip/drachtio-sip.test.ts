@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/call-types.ts';
 import type { DrachtioServer } from '../../src/config.ts';
-import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
+import {
+  type SipEngine,
+  type SipTimers,
+  startSipEngine,
+} from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import type { SipLimits } from '../../src/sip/sip-limits.ts';
@@ -22,13 +26,14 @@ const offer = [
 const answer = offer.replace('20000', '30000');
 const secret = 'cymru';
 
-function startEngine(controlPort = 0): Promise<SipEngine> {
+function startEngine(controlPort = 0, timers: Partial<SipTimers> = {}): Promise<SipEngine> {
   return startSipEngine({
     sipHost: '127.0.0.1',
     sipPort: 0,
     controlHost: '127.0.0.1',
     controlPort,
     secret,
+    timers,
     logger: silentLogger,
   });
 }
@@ -208,6 +213,53 @@ describe('sip port over the embedded engine', () => {
       sipStatus: 503,
       kind: 'stack',
     });
+  });
+
+  test('a target that stays silent is the stack telling so', async () => {
+    const hasty = await startEngine(0, { t1Ms: 5 });
+    const port = connect(serverOf(hasty));
+    await eventually(() => port.ready(), 'the engine is connected');
+
+    const { leg, observer } = place(port);
+
+    expect((await observer.until('failed')).failure).toMatchObject({
+      sipStatus: 408,
+      kind: 'stack',
+    });
+    await leg.released;
+    await port[Symbol.asyncDispose]();
+    await hasty.close();
+  });
+
+  test('a reliable provisional is acknowledged', async () => {
+    const { observer } = place();
+    const invite = await callee.take('INVITE');
+
+    callee.reply(invite, 183, 'Session Progress', {
+      body: answer,
+      headers: ['Require: 100rel', 'RSeq: 17'],
+    });
+
+    const prack = await callee.take('PRACK');
+    expect(one(prack, 'rack')).toMatch(/^17 \d+ INVITE$/);
+    callee.reply(prack, 200, 'OK');
+    expect(await observer.until('provisional')).toMatchObject({ status: 183, sdp: answer });
+  });
+
+  test('a proxy that record-routes stays in the way of ACK and BYE, and is stored', async () => {
+    const { leg, observer, invite } = await ring();
+    const proxy = `<sip:127.0.0.1:${callee.port};lr;proxy=1>`;
+
+    callee.reply(invite, 200, 'OK', { body: answer, headers: [`Record-Route: ${proxy}`] });
+    const { leg: stored } = await observer.until('answered');
+    leg.acknowledge();
+    const ack = await callee.take('ACK');
+    leg.hangUp('done');
+    const bye = await takeBye();
+
+    expect(stored.routeSet).toEqual([proxy.slice(1, -1)]);
+    expect(one(ack, 'route')).toBe(proxy);
+    expect(one(bye, 'route')).toBe(proxy);
   });
 
   test('a direct call goes to the target without credentials', async () => {
