@@ -28,6 +28,11 @@ export type SippOptions = {
   readonly keys?: Readonly<Record<string, string>>;
   /** Place calls to this address instead of waiting for them. */
   readonly callTo?: { readonly host: string; readonly port: number };
+  /**
+   * sipp repeats itself over UDP, and takes a message that comes twice for a repetition, which it answers by repeating
+   * itself: two that both do so never stop. False where the scenario does its own repeating.
+   */
+  readonly repeats?: boolean;
   /** Keeping every message is for tests, not for load. */
   readonly keepMessages?: boolean;
   /** The whole run may take so long, then sipp exits with a failure. */
@@ -124,7 +129,7 @@ async function readScenario(options: SippOptions): Promise<string> {
 }
 
 function commandLine(options: SippOptions, port: number): string[] {
-  const { media, callTo, keepMessages = true } = options;
+  const { media, callTo, repeats = true, keepMessages = true } = options;
   const timeoutS = Math.ceil((options.timeoutMs ?? DEFAULT_TIMEOUT_MS) / 1000);
   return [
     ...(callTo === undefined ? [] : [`${callTo.host}:${callTo.port}`]),
@@ -137,6 +142,7 @@ function commandLine(options: SippOptions, port: number): string[] {
       ? []
       : ['-recv_timeout', String(options.hangUpAfterMs)]),
     ...(media === undefined ? [] : ['-mi', media.host, '-mp', String(media.port)]),
+    ...(repeats ? [] : ['-nr']),
     ...(keepMessages ? ['-trace_msg'] : []),
   ];
 }

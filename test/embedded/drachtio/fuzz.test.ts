@@ -12,7 +12,7 @@ import {
   seededRandom,
   tortureMessages,
 } from './fuzz-messages.ts';
-import { type FuzzTarget, startFuzzTarget } from './fuzz-target.ts';
+import { type FuzzStatistics, type FuzzTarget, startFuzzTarget } from './fuzz-target.ts';
 
 const SEED = 20_261_120;
 const UDP_MESSAGES = 6_000;
@@ -48,7 +48,7 @@ const STATUSES = [
 
 describe('hostile input', { timeout: 60_000 }, () => {
   let target: FuzzTarget;
-  let before: Record<string, number>;
+  let before: FuzzStatistics;
 
   beforeEach(async () => {
     target = await startFuzzTarget();

@@ -101,7 +101,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
   });
 
   test('wants credentials, gets the right ones and answers', async () => {
-    const far = await callee('digest');
+    const far = await callee('digest-www');
 
     const auth = { username: 'alice', password: 'wonderland' };
     const dialog = await answered(caller.place(far.uri(), { auth }).result);
@@ -111,12 +111,25 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
   });
 
   test('wants credentials and refuses the wrong ones', async () => {
-    const far = await callee('digest');
+    const far = await callee('digest-www');
 
     const auth = { username: 'alice', password: 'looking-glass' };
+    const result = await caller.place(far.uri(), { auth }).result;
 
-    expect(await caller.place(far.uri(), { auth }).result).toEqual(refusal('403 Forbidden'));
+    expect(result).toEqual(refusal('403 Forbidden'));
+    expect(await far.exited).toMatchObject({ code: 0 });
+  });
+
+  test('is behind a proxy that wants credentials', async () => {
+    const far = await callee('digest-proxy');
+
+    const auth = { username: 'alice', password: 'wonderland' };
+    const dialog = await answered(caller.place(far.uri(), { auth }).result);
+    await dialog.destroy();
+
     expect(await far.exited).toEqual({ code: 0, errors: '' });
+    const invites = (await far.messages()).filter(({ text }) => text.startsWith('INVITE '));
+    expect(invites).toHaveLength(2);
   });
 
   test('rings until we cancel', async () => {
@@ -155,7 +168,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
       });
     });
     await resumed;
-    await expect.poll(async () => received(far, 'ACK')).toBe(3);
+    await expect.poll(async () => sent(far, 'ACK')).toBe(2);
     await dialog.destroy();
 
     expect(offers).toEqual(['sendonly', 'sendrecv']);
@@ -196,7 +209,7 @@ describe('sipp as callee over udp, with loss', () => {
 
   test('ACKs are lost: each repeated 200 gets another, and the application hears of one', async () => {
     await using caller = await startCaller();
-    await using far = await startSipp({ scenario: 'lost-ack' });
+    await using far = await startSipp({ scenario: 'lost-ack', repeats: false });
 
     const dialog = await answered(caller.place(far.uri()).result);
     await expect.poll(async () => received(far, 'ACK')).toBe(3);
@@ -240,7 +253,7 @@ describe('sipp under load', () => {
     });
     await Promise.all(calls);
 
-    expect(await far.exited).toEqual({ code: 0, errors: '' });
+    expect(await far.exited).toMatchObject({ code: 0 });
   });
 });
 

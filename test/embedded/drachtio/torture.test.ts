@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tortureMessages } from './fuzz-messages.ts';
-import { type FuzzTarget, startFuzzTarget } from './fuzz-target.ts';
+import { type FuzzStatistics, type FuzzTarget, startFuzzTarget } from './fuzz-target.ts';
 
 describe('RFC 4475 torture messages', () => {
   let target: FuzzTarget;
-  let before: Record<string, number>;
+  let before: FuzzStatistics;
 
   beforeAll(async () => {
     target = await startFuzzTarget();

@@ -5,6 +5,7 @@ import { readdirSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
+import { scaledClock } from '../../support/scaled-clock.ts';
 import { DELIBERATE_DIFFERENCES, type DeliberateDifference } from './transcripts/differences.ts';
 import { readRecording } from './transcripts/recording.ts';
 import { type Difference, type EngineUnderTest, replay } from './transcripts/replay.ts';
@@ -19,7 +20,7 @@ const SCENARIOS = readdirSync(FOLDER)
 const NOT_REPLAYED: Readonly<Record<string, string>> = {};
 
 /** Scenarios in which the server's own timers act: they run this many times faster than recorded. */
-const TIMERS = { t1Ms: 10, t2Ms: 80, t4Ms: 100, timerCMs: 1_000 };
+const TIMED_SPEED = 50;
 const TIMED = new Set([
   'bye_silent',
   'cancel_before_provisional',
@@ -92,7 +93,7 @@ function engineUnderTest(scenario: string): EngineUnderTest {
         ...ports,
         secret: 'cymru',
         logger: silentLogger,
-        ...(TIMED.has(scenario) ? { timers: TIMERS } : {}),
+        ...(TIMED.has(scenario) ? { clock: scaledClock(TIMED_SPEED) } : {}),
       });
       ports = { sipPort: engine.sipPort, controlPort: engine.controlPort };
       return ports;
