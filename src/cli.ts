@@ -142,10 +142,13 @@ createProgram()
     (error: unknown) => {
       const text = error instanceof Error ? error.message : String(error);
       const cause =
-        error instanceof CliError && error.cause instanceof Error
-          ? `\n  ${error.cause.message}`
-          : '';
+        error instanceof CliError && error.cause instanceof Error ? causeOf(error.cause) : '';
       process.stderr.write(`offhook: ${text}${cause}\n`);
       process.exit(1);
     },
   );
+
+/** A file that is not there is what the message has just said. */
+function causeOf(cause: Error): string {
+  return 'code' in cause && cause.code === 'ENOENT' ? '' : `\n  ${cause.message}`;
+}

@@ -186,6 +186,11 @@ export function loadConfig(
   return Object.freeze(resolveDefaults(parsed.data));
 }
 
+/** The same, with these variables set otherwise; an empty one is not set. */
+export function loadConfigWith(changes: Readonly<Record<string, string>>): Config {
+  return loadConfig({ ...process.env, ...changes });
+}
+
 function resolveDefaults(env: z.infer<typeof environment>) {
   if (env.MEDIA_PORT_MIN >= env.MEDIA_PORT_MAX)
     throw new Error('Bad configuration:\nMEDIA_PORT_MIN must be below MEDIA_PORT_MAX');

@@ -38,7 +38,7 @@ export async function requireGateway(context: CliContext): Promise<RunningGatewa
 }
 
 /** The app of the first embedded start. A gateway on DATABASE_URL has none: its apps are made on purpose. */
-export async function readDevApp({ config }: CliContext): Promise<DevApp> {
+export async function readDevApp({ config }: Pick<CliContext, 'config'>): Promise<DevApp> {
   const path = join(config.dataDir, 'dev-app.json');
   try {
     return devAppSchema.parse(JSON.parse(await readFile(path, 'utf8')));

@@ -1,0 +1,94 @@
+// What the demo dials, and what must be notified for each: the order that is always so, and what may stand between.
+
+import type { AmdEventName } from '../calls/call-types.ts';
+import type { SandboxName } from '../embedded/sandbox/sandbox-numbers.ts';
+import { readBody, type ShownBody } from './notification-lines.ts';
+import type { ReceivedNotification } from './receiver.ts';
+
+export type Scene = {
+  readonly name: SandboxName;
+  /** In this order; an array within: in any. */
+  readonly expected: readonly (Expectation | readonly Expectation[])[];
+};
+
+type Expectation = {
+  readonly status: 'Answered' | 'Call-In-Progress' | 'completed' | 'Failed';
+  readonly machineDetection?: AmdEventName;
+  readonly reason?: string;
+  readonly reasonCode?: string;
+};
+
+const amd = (machineDetection: AmdEventName): Expectation => ({
+  status: 'Call-In-Progress',
+  machineDetection,
+});
+
+export const scenes: readonly Scene[] = [
+  {
+    name: 'person',
+    expected: [
+      { status: 'Answered', reasonCode: 'OK' },
+      amd('amd_human_detected'),
+      amd('amd_stopped'),
+      { status: 'completed', machineDetection: 'amd_human_detected' },
+    ],
+  },
+  {
+    name: 'voicemail',
+    expected: [
+      { status: 'Answered', reasonCode: 'OK' },
+      amd('amd_machine_detected'),
+      [amd('amd_machine_stopped_speaking'), amd('amd_tone_detected')],
+      amd('amd_stopped'),
+      { status: 'completed', machineDetection: 'amd_machine_detected' },
+    ],
+  },
+  {
+    name: 'busy',
+    expected: [{ status: 'Failed', reason: '486 Busy Here', reasonCode: 'Busy here' }],
+  },
+];
+
+/** What is wrong with what came for a scene, in words; empty when all is well. */
+export function problemsOf(
+  scene: Scene,
+  received: readonly ReceivedNotification[],
+): readonly string[] {
+  const bodies = received.map((notification) => readBody(notification.body));
+  const problems: string[] = [];
+  if (received.some((notification) => !notification.verified))
+    problems.push('a signature is wrong');
+  if (bodies.some((body, index) => body?.sequence !== index + 1)) {
+    problems.push('the sequence has gaps or is out of order');
+  }
+  let from = 0;
+  for (const step of scene.expected) {
+    const wanted = 'status' in step ? [step] : step;
+    const found = wanted.map((expectation) =>
+      bodies.findIndex((body, index) => index >= from && matches(body, expectation)),
+    );
+    for (const [position, index] of found.entries()) {
+      if (index < 0) problems.push(`missing: ${describe(wanted[position])}`);
+    }
+    from = Math.max(from, ...found.map((index) => index + 1));
+  }
+  return problems;
+}
+
+function matches(body: ShownBody | undefined, expectation: Expectation): boolean {
+  if (body?.status !== expectation.status) return false;
+  const { machineDetection, reason, reasonCode } = expectation;
+  return (
+    (machineDetection === undefined || body.machineDetection === machineDetection) &&
+    (reason === undefined || body.reason === reason) &&
+    (reasonCode === undefined || body.reasonCode === reasonCode)
+  );
+}
+
+function describe(expectation: Expectation | undefined): string {
+  return Object.values(expectation ?? {}).join(', ');
+}
+
+export function isEnd(body: ShownBody | undefined): boolean {
+  return body?.status === 'completed' || body?.status === 'Failed';
+}
