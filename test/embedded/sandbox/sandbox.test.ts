@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../src/embedded/sandbox/sandbox.ts';
 import type { SandboxCallSummary } from '../../../src/embedded/sandbox/sandbox-call.ts';
 import { type SandboxName, sandboxNumbers } from '../../../src/embedded/sandbox/sandbox-numbers.ts';
-import { createSoundLibrary } from '../../../src/embedded/sandbox/sounds.ts';
+import { createSoundLibrary, type SoundName } from '../../../src/embedded/sandbox/sounds.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
+import type { Codec } from '../../../src/media/g711.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
   audioPort,
@@ -62,8 +63,16 @@ function expectPaced(packets: readonly Packet[]): void {
   }
 }
 
-function heard(packets: readonly Packet[]): number[] {
-  return packets.flatMap(({ payload }) => [...payload]);
+function heard(packets: readonly Packet[]): Buffer {
+  return Buffer.concat(packets.map(({ payload }) => payload));
+}
+
+/** What the sound is on the wire for so many frames from the answer on. */
+function played(sound: SoundName, frames: number, codec: Codec): Buffer {
+  const library = createSoundLibrary();
+  return Buffer.concat(
+    Array.from({ length: frames }, (_, index) => library.frame(sound, index, codec)),
+  );
 }
 
 describe.concurrent('callees that refuse', () => {
@@ -94,7 +103,7 @@ describe.concurrent('callees that refuse', () => {
 });
 
 describe.concurrent('callees that answer', () => {
-  test.each<[SandboxName, string, 'PCMU' | 'PCMA', number]>([
+  test.each<[SandboxName, SoundName, Codec, number]>([
     ['person', 'hello', 'PCMU', 8_000],
     ['person-hangs-up', 'name', 'PCMA', 2_500],
     ['voicemail', 'voicemail', 'PCMU', 10_500],
@@ -113,11 +122,7 @@ describe.concurrent('callees that answer', () => {
     expect(new Set(call.packets.map(({ payloadType }) => payloadType))).toEqual(
       new Set([codec === 'PCMU' ? 0 : 8]),
     );
-    const library = createSoundLibrary();
-    const played = Array.from({ length: frames }, (_, index) => [
-      ...library.frame(sound as Parameters<typeof library.frame>[0], index, codec),
-    ]).flat();
-    expect(heard(call.packets)).toEqual(played);
+    expect(heard(call.packets).equals(played(sound, frames, codec))).toBe(true);
     expect(endOf(name)).toMatchObject({ end: 'callee-hung-up', codec, packetsSent: frames });
   });
 

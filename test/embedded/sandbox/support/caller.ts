@@ -30,7 +30,11 @@ export type PlacedCall = {
 };
 
 export type Caller = {
-  place(user: string, options?: { readonly formats?: string }): Promise<PlacedCall>;
+  /** With `offer` the audio goes where that says, and none is kept here. */
+  place(
+    user: string,
+    options?: { readonly formats?: string; readonly offer?: string },
+  ): Promise<PlacedCall>;
   close(): Promise<void>;
 };
 
@@ -56,15 +60,15 @@ export async function startCaller(target: {
   const sockets: Socket[] = [];
 
   return {
-    async place(user, { formats = '0 8 101' } = {}) {
+    async place(user, { formats = '0 8 101', offer } = {}) {
       const socket = createSocket('udp4');
       sockets.push(socket);
       socket.bind(0, host);
       await once(socket, 'listening');
       const packets: Packet[] = [];
       socket.on('message', (message) => keep(message, packets));
-      const offer = offerSdp(socket.address().port, formats);
-      return dial(srf, `sip:${user}@${target.host}:${target.port}`, offer, socket, packets);
+      const sdp = offer ?? offerSdp(socket.address().port, formats);
+      return dial(srf, `sip:${user}@${target.host}:${target.port}`, sdp, socket, packets);
     },
     async close() {
       for (const socket of sockets) socket.close();

@@ -1,0 +1,96 @@
+// The sandbox's callees heard over real RTP by the gateway's own media and detection: what a dialer will be told.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type AmdEvent,
+  type AmdEventName,
+  type CallId,
+  defaultAmdTimers,
+} from '../../../src/calls/call-types.ts';
+import type { SandboxName } from '../../../src/embedded/sandbox/sandbox-numbers.ts';
+import {
+  type SandboxThread,
+  startSandboxThread,
+} from '../../../src/embedded/sandbox/sandbox-thread.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Caller, startCaller } from './support/caller.ts';
+
+let sandbox: SandboxThread;
+let caller: Caller;
+let media: MediaGateway;
+
+beforeAll(async () => {
+  sandbox = await startSandboxThread({ sipHost: '127.0.0.1', logLevel: 'silent', nodeId: 'test' });
+  caller = await startCaller(sandbox);
+  media = createMediaPort({
+    host: '127.0.0.1',
+    publicHost: '127.0.0.1',
+    portMin: 21_000,
+    portMax: 29_000,
+    workers: 1,
+    inactivityTimeoutMs: 30_000,
+    logger: silentLogger,
+  });
+  await media.ready();
+});
+
+afterAll(async () => {
+  await media[Symbol.asyncDispose]();
+  await caller.close();
+  await sandbox.close();
+});
+
+/** Everything stated about a call to this callee, until `amd_stopped`; the call is then hung up. */
+async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
+  const events: AmdEvent[] = [];
+  const isStopped = () => events.at(-1)?.event === 'amd_stopped';
+  const session = await media.open(`call-${name}` as CallId, {
+    onAmd: (event) => events.push(event),
+    onDtmf: () => undefined,
+    onInactive: () => undefined,
+    onFailed: (reason) => expect.unreachable(reason),
+  });
+  if (session === undefined) throw new Error('no media session');
+  const call = await caller.place(name, { offer: session.offerSdp });
+  void call.hungUp.then(() => session.stopDetection('call-ended'));
+  const early = () => call.provisionals.find(({ status }) => status === 183);
+  void eventually(() => early() !== undefined, '183', 3_000).then(
+    () => session.applyAnswer(early()?.body ?? '', 'early'),
+    () => undefined,
+  );
+  const { dialog } = await call.final;
+  expect(session.applyAnswer(dialog?.remote.sdp ?? '', 'answer')).toBe(true);
+  session.startDetection({ timers: defaultAmdTimers });
+  await eventually(isStopped, `${name}: detection stops`, 25_000);
+  // Some have hung up themselves by now: then there is no dialog left to end, and no matter.
+  dialog?.destroy({ headers: {} }, () => undefined);
+  session.close();
+  return events;
+}
+
+describe.concurrent('what is heard of', () => {
+  test.each<[SandboxName, string, AmdEventName[]]>([
+    ['person', 'human', ['amd_human_detected', 'amd_stopped']],
+    ['person-after-ringback', 'human', ['amd_human_detected', 'amd_stopped']],
+    ['person-hangs-up', 'call-ended', ['amd_human_detected', 'amd_stopped']],
+    [
+      'voicemail',
+      'tone',
+      ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_tone_detected', 'amd_stopped'],
+    ],
+    [
+      'voicemail-no-beep',
+      'call-ended',
+      ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_stopped'],
+    ],
+    ['fax', 'fax-tone', ['amd_machine_detected', 'amd_stopped']],
+    ['silence', 'no-speech', ['amd_no_speech_detected', 'amd_stopped']],
+  ])('%s ends with %s', async (name, reason, expected) => {
+    const events = await eventsOf(name);
+
+    expect(events.map(({ event }) => event)).toEqual(expected);
+    expect(events.at(-1)?.reason).toBe(reason);
+  });
+});
