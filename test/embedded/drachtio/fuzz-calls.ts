@@ -82,7 +82,7 @@ async function openLine(transport: 'UDP' | 'TCP', sipPort: number): Promise<Line
   if (transport === 'UDP') {
     const peer = await openUdpPeer(onText);
     const send = (text: string) => peer.send(text, sipPort);
-    return { host: `127.0.0.1:${peer.port}`, send, hears, close: peer.close };
+    return { host: `127.0.0.1:${peer.port}`, send, hears, close: () => peer.close() };
   }
   const socket = connect(sipPort, '127.0.0.1');
   socket.on('error', () => undefined);

@@ -86,7 +86,7 @@ export async function startFuzzTarget(): Promise<FuzzTarget> {
     stillCalls: async () => {
       await receiveCall('UDP', engine.sipPort);
       await receiveCall('TCP', engine.sipPort);
-      await placeCallTo(application.place, engine.sipPort);
+      await placeCallTo((uri) => application.place(uri), engine.sipPort);
     },
     statistics,
     settlesTo: async (before) => {

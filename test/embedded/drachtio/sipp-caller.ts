@@ -60,6 +60,13 @@ export async function startCaller(): Promise<Caller> {
   };
 }
 
+/** Resolves with the first answer to the BYE, as srf does. */
+export function hangUp(dialog: Srf.Dialog): Promise<void> {
+  return new Promise((resolve, reject) => {
+    dialog.destroy({ headers: {} }, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
 function place(srf: Srf, uri: string, options: Partial<Srf.CreateUACOptions>): PlacedCall {
   const provisionals: PlacedCall['provisionals'] = [];
   let request: Srf.SrfRequest | undefined;

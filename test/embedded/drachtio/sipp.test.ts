@@ -4,7 +4,7 @@
 import type Srf from 'drachtio-srf';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Sipp, type SippOptions, startSipp } from '../../support/sipp.ts';
-import { type Caller, type CallResult, startCaller } from './sipp-caller.ts';
+import { type Caller, type CallResult, hangUp, startCaller } from './sipp-caller.ts';
 
 describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => {
   let caller: Caller;
@@ -28,7 +28,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     const far = await callee('answer-local-bye');
 
     const dialog = await answered(caller.place(far.uri()).result);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(dialog.remote.sdp).toContain('m=audio');
     expect(await far.exited).toEqual({ code: 0, errors: '' });
@@ -49,7 +49,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
 
     const call = caller.place(far.uri());
     const dialog = await answered(call.result);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(call.provisionals.map(({ status }) => status)).toEqual([180]);
     expect(await far.exited).toEqual({ code: 0, errors: '' });
@@ -60,7 +60,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
 
     const call = caller.place(far.uri());
     const dialog = await answered(call.result);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(call.provisionals).toEqual([{ status: 183, body: expect.stringContaining('m=audio') }]);
     expect(await far.exited).toEqual({ code: 0, errors: '' });
@@ -105,7 +105,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
 
     const auth = { username: 'alice', password: 'wonderland' };
     const dialog = await answered(caller.place(far.uri(), { auth }).result);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
@@ -125,7 +125,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
 
     const auth = { username: 'alice', password: 'wonderland' };
     const dialog = await answered(caller.place(far.uri(), { auth }).result);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
     const invites = (await far.messages()).filter(({ text }) => text.startsWith('INVITE '));
@@ -169,7 +169,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     });
     await resumed;
     await expect.poll(async () => sent(far, 'ACK')).toBe(2);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(offers).toEqual(['sendonly', 'sendrecv']);
     expect(await far.exited).toEqual({ code: 0, errors: '' });
@@ -188,7 +188,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
       });
     });
     await expect.poll(async () => sent(far, 'INFO')).toBe(2);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(digits).toEqual(['5', '#']);
     expect(await far.exited).toEqual({ code: 0, errors: '' });
@@ -201,7 +201,7 @@ describe('sipp as callee over udp, with loss', () => {
     await using far = await startSipp({ scenario: 'lost-200' });
 
     const dialog = await answered(caller.place(far.uri()).result);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
     expect(await received(far, 'INVITE')).toBeGreaterThan(1);
@@ -213,7 +213,7 @@ describe('sipp as callee over udp, with loss', () => {
 
     const dialog = await answered(caller.place(far.uri()).result);
     await expect.poll(async () => received(far, 'ACK')).toBe(3);
-    await dialog.destroy();
+    await hangUp(dialog);
 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
@@ -234,7 +234,7 @@ describe('sipp under load', () => {
       const lanes = Array.from({ length: 20 }, async () => {
         for (let call = 0; call < 10; call += 1) {
           const dialog = await answered(caller.place(far.uri()).result);
-          await dialog.destroy();
+          await hangUp(dialog);
         }
       });
       await Promise.all(lanes);

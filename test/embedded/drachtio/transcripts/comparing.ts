@@ -55,8 +55,8 @@ export function plainAnswer(request: string): string | undefined {
 /** Which request a reply answers; messages that answer none are told apart by their label. */
 export function controlKey(payload: string): string {
   const { fields } = splitPayload(payload);
-  const label = controlLabel(payload);
-  return fields[1] === 'response' ? `reply to ${fields[2]}${/done$/.exec(label) ?? ''}` : label;
+  if (fields[1] !== 'response') return controlLabel(payload);
+  return `reply to ${fields[2]}${fields.at(-1) === 'done' ? ' done' : ''}`;
 }
 
 export function compareControl(

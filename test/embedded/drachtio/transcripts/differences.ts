@@ -3,8 +3,8 @@
 // src/embedded/drachtio/DIFFERENCES.md tells the same in prose.
 
 export type DeliberateDifference = {
-  /** The recording, or every one of them. */
-  readonly scenario: string | 'all';
+  /** The recording; `all` for every one of them. */
+  readonly scenario: string;
   /** The message, by its label: `*` stands for any run of characters. */
   readonly message: string;
   readonly aspect: string;

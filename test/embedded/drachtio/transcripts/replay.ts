@@ -23,6 +23,7 @@ import {
   type Recording,
   type WireEvent,
 } from './recording.ts';
+import { settle, until } from './settling.ts';
 import {
   type ControlPeer,
   closedPort,
@@ -55,7 +56,6 @@ export type ReplayOptions = {
 const CLOCK_SKEW_MS = 5;
 const ANSWER_DEADLINE_MS = 4_000;
 const TIMER_DEADLINE_MS = 20_000;
-const POLL_MS = 2;
 
 export async function replay(
   recording: Recording,
@@ -106,7 +106,7 @@ class Replay {
       this.#playTrack('control', this.#control, (event) => this.#actControl(event)),
       this.#playTrack('wire', this.#wire, async (event) => this.#actWire(event)),
     ]);
-    await this.#settle();
+    await settle(this.#ports);
     if (this.#options.timed) this.#reportRepeats();
   }
 
@@ -193,8 +193,12 @@ class Replay {
       case 'engineReturns':
         await this.#startEngine();
         return;
-      default:
+      case 'fromEngine':
+      case 'engineCloses':
+        // What the engine does is awaited, not done.
         return;
+      default:
+        event satisfies never;
     }
   }
 
@@ -298,30 +302,6 @@ class Replay {
     this.differences.push({ message, aspect: 'added', recorded: 'not sent', live });
   }
 
-  /** Whatever the engine has still to say is said before it answers these, on the control port and on the wire. */
-  async #settle(): Promise<void> {
-    for (let round = 0; round < 2; round += 1) {
-      let answered = false;
-      const control = await connectControl(
-        this.#ports.controlPort,
-        () => {
-          answered = true;
-        },
-        () => undefined,
-      );
-      control.send('settle|authenticate|cymru|');
-      await until(() => answered, ANSWER_DEADLINE_MS);
-      control.close();
-      let heard = false;
-      const peer = await openUdpPeer(() => {
-        heard = true;
-      });
-      peer.send(settlingRequest(peer.port, round), this.#ports.sipPort);
-      await until(() => heard, ANSWER_DEADLINE_MS);
-      await peer.close();
-    }
-  }
-
   /** Within one of the recorded count: the last repeat of a series falls close to the end of its transaction. */
   #reportRepeats(): void {
     const missing = this.#wire.filter(
@@ -330,27 +310,4 @@ class Replay {
     );
     if (missing.length > 1) for (const expectation of missing) this.#missing(expectation);
   }
-}
-
-function settlingRequest(port: number, round: number): string {
-  return [
-    'PUBLISH sip:settle@127.0.0.1 SIP/2.0',
-    `Via: SIP/2.0/UDP 127.0.0.1:${port};branch=z9hG4bKsettle${round}`,
-    'Max-Forwards: 70',
-    'From: <sip:settle@127.0.0.1>;tag=settle',
-    'To: <sip:settle@127.0.0.1>',
-    `Call-ID: settle-${round}`,
-    'CSeq: 1 PUBLISH',
-    'Content-Length: 0',
-    '\r\n',
-  ].join('\r\n');
-}
-
-async function until(condition: () => boolean, deadlineMs: number): Promise<boolean> {
-  const end = performance.now() + deadlineMs;
-  while (!condition()) {
-    if (performance.now() > end) return false;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  return true;
 }
