@@ -6,21 +6,22 @@ import type { CreateDetector, Detector } from './detector-port.ts';
 const frameMs = 20;
 const failedReason = 'detector-failed';
 
+export type DetectionSink = {
+  onAmd(events: readonly AmdEvent[]): void;
+  onDetectorError(error: unknown): void;
+};
+
 export class Detection {
-  readonly #tell: (events: readonly AmdEvent[]) => void;
+  readonly #sink: DetectionSink;
   #detector: Detector | undefined;
   #frames = 0;
 
-  constructor(
-    create: CreateDetector,
-    settings: AmdSettings,
-    tell: (events: readonly AmdEvent[]) => void,
-  ) {
-    this.#tell = tell;
+  constructor(create: CreateDetector, settings: AmdSettings, sink: DetectionSink) {
+    this.#sink = sink;
     try {
       this.#detector = create(settings);
-    } catch {
-      this.#fail();
+    } catch (error) {
+      this.#fail(error);
     }
   }
 
@@ -45,17 +46,18 @@ export class Detection {
     try {
       events = step(detector);
       if (detector.done) this.#detector = undefined;
-    } catch {
-      this.#fail();
+    } catch (error) {
+      this.#fail(error);
       return;
     }
-    if (events.length > 0) this.#tell(events);
+    if (events.length > 0) this.#sink.onAmd(events);
   }
 
-  #fail(): void {
+  #fail(error: unknown): void {
     this.#detector = undefined;
     const elapsedMs = this.#frames * frameMs;
-    this.#tell([
+    this.#sink.onDetectorError(error);
+    this.#sink.onAmd([
       { event: 'amd_error', reason: failedReason, elapsedMs },
       { event: 'amd_stopped', reason: failedReason, elapsedMs },
     ]);

@@ -29,9 +29,10 @@ export class MediaEngine {
   readonly #post: (message: FromMediaWorker) => void;
   readonly #pool: PortPool;
   readonly #live = new Map<number, Live>();
-  /** Asked for, and closed again before the sockets were open. */
-  readonly #opening = new Map<number, 'wanted' | 'unwanted'>();
-  readonly #byPhase: readonly Set<RtpSession>[] = Array.from({ length: phases }, () => new Set());
+  readonly #byPhase: readonly Map<RtpSession, number>[] = Array.from(
+    { length: phases },
+    () => new Map(),
+  );
   readonly #counts: RtpCounts = { received: 0, discarded: 0, sent: 0 };
   readonly #scratch = createRtpScratch();
   #clock: PlayoutClock | undefined;
@@ -76,7 +77,6 @@ export class MediaEngine {
 
   /** Never rejects: a failure is told as `refused`. */
   async #open(id: number): Promise<void> {
-    this.#opening.set(id, 'wanted');
     let reason = 'no free port';
     for (let attempt = 0; attempt < maxBindAttempts; attempt += 1) {
       const port = this.#pool.take(performance.now());
@@ -85,8 +85,10 @@ export class MediaEngine {
         this.#live.get(id)?.sockets.send(packet, toPort, address),
       );
       const opened = await RtpSockets.open(this.#data.host, port, {
-        onPacket: (packet, address, fromPort) => session.receive(packet, address, fromPort),
-        onError: (failure) => this.#post({ kind: 'failed', id, reason: failure }),
+        onPacket: (packet, address, fromPort) =>
+          this.#receive(session, id, packet, address, fromPort),
+        onRtcp: (packet, address) => session.receiveRtcp(packet, address),
+        onError: (failure) => this.#fail(id, failure),
       });
       if (opened.kind === 'open') {
         this.#begin(id, session, opened.sockets, port);
@@ -95,19 +97,15 @@ export class MediaEngine {
       this.#pool.release(port, performance.now());
       reason = opened.reason;
     }
-    this.#opening.delete(id);
     this.#post({ kind: 'refused', id, reason });
   }
 
   #begin(id: number, session: RtpSession, sockets: RtpSockets, port: number): void {
-    const wanted = this.#opening.get(id) === 'wanted';
-    this.#opening.delete(id);
     const phase = this.#leastLoadedPhase();
     this.#live.set(id, { session, sockets, port, phase });
-    this.#byPhase[phase]?.add(session);
+    this.#byPhase[phase]?.set(session, id);
     this.#startClock();
     this.#post({ kind: 'opened', id, port });
-    if (!wanted) this.#close(id);
   }
 
   #createSession(
@@ -127,6 +125,7 @@ export class MediaEngine {
       {
         send,
         onAmd: (events) => this.#post({ kind: 'amd', id, events }),
+        onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
         onDtmf: (digit, durationMs) => this.#post({ kind: 'dtmf', id, digit, durationMs }),
         onInactive: () => this.#post({ kind: 'inactive', id }),
       },
@@ -134,19 +133,26 @@ export class MediaEngine {
     );
   }
 
+  #fail(id: number, reason: string): void {
+    if (!this.#live.has(id)) return;
+    this.#release(id);
+    this.#post({ kind: 'failed', id, reason });
+  }
+
   #close(id: number): void {
-    if (this.#opening.has(id)) {
-      this.#opening.set(id, 'unwanted');
-      return;
-    }
-    const live = this.#live.get(id);
-    if (live !== undefined) {
-      this.#live.delete(id);
-      this.#byPhase[live.phase]?.delete(live.session);
-      live.sockets.close();
-      this.#pool.release(live.port, performance.now());
-    }
+    // `amd_stopped` is always told, also to those who forget to ask for it.
+    this.#live.get(id)?.session.stopDetection('session-closed');
+    this.#release(id);
     this.#post({ kind: 'closed', id });
+  }
+
+  #release(id: number): void {
+    const live = this.#live.get(id);
+    if (live === undefined) return;
+    this.#live.delete(id);
+    this.#byPhase[live.phase]?.delete(live.session);
+    live.sockets.close();
+    this.#pool.release(live.port, performance.now());
   }
 
   #leastLoadedPhase(): number {
@@ -177,10 +183,33 @@ export class MediaEngine {
     const nowMs = performance.now();
     this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - clock.nextMs);
     const caughtUp = clock.run(nowMs, (phase, transmit) => {
-      for (const session of this.#byPhase[phase] ?? []) session.tick(transmit);
+      for (const [session, id] of this.#byPhase[phase] ?? []) this.#tick(session, id, transmit);
     });
     if (caughtUp) this.#waitForStep(clock);
     else setImmediate(() => this.#runSteps(clock));
+  }
+
+  /** A defect that one call's packets bring to light must not end the calls of the whole thread. */
+  #receive(
+    session: RtpSession,
+    id: number,
+    packet: Uint8Array,
+    address: string,
+    port: number,
+  ): void {
+    try {
+      session.receive(packet, address, port);
+    } catch (error) {
+      this.#fail(id, `media session failed: ${String(error)}`);
+    }
+  }
+
+  #tick(session: RtpSession, id: number, transmit: boolean): void {
+    try {
+      session.tick(transmit);
+    } catch (error) {
+      this.#fail(id, `media session failed: ${String(error)}`);
+    }
   }
 
   #statistics(): MediaStatistics {
@@ -193,4 +222,9 @@ export class MediaEngine {
       maxLateMs: Math.round(this.#maxLateMs),
     };
   }
+}
+
+/** Errors of other realms (a WebAssembly trap) come here too. */
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -35,6 +35,8 @@ export type FromMediaWorker =
   | { readonly kind: 'opened'; readonly id: number; readonly port: number }
   | { readonly kind: 'refused'; readonly id: number; readonly reason: string }
   | { readonly kind: 'amd'; readonly id: number; readonly events: readonly AmdEvent[] }
+  /** For the log; the observer is told `amd_error`. At most once per session. */
+  | { readonly kind: 'detectorError'; readonly reason: string }
   | {
       readonly kind: 'dtmf';
       readonly id: number;

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { MediaSession } from '../calls/ports.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
-import { answerOffer, buildOffer, type LocalMedia, readAnswer } from './sdp.ts';
+import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';
 
 export type MediaSessionOptions = {
   readonly id: number;
@@ -27,6 +27,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   let version = 1;
   const offerSdp = buildOffer(local, version);
   let currentSdp = offerSdp;
+  let current: RemoteMedia | undefined;
 
   const keepVersion = (build: (version: number) => string): string => {
     // RFC 3264 8: the version grows by one when anything changed, and only then.
@@ -39,8 +40,10 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   return {
     offerSdp,
     applyAnswer(sdp, phase) {
-      const remote = readAnswer(sdp, ipVersion);
+      // A 200 without SDP, after a reliable 18x had the answer (RFC 3262 5), means that one.
+      const remote = sdp.trim() === '' ? current : readAnswer(sdp, ipVersion);
       if (remote === undefined) return false;
+      current = remote;
       worker.setRemote({ kind: 'remote', id, remote, phase });
       return true;
     },

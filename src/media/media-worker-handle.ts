@@ -18,6 +18,8 @@ import type {
 const startTimeoutMs = 20_000;
 /** A worker that does not answer for twice this long is stuck, and its calls with it. */
 const answerTimeoutMs = 5_000;
+/** At shutdown nobody waits longer than this for a busy worker. */
+const flushTimeoutMs = 1_000;
 /** A worker that dies at once each time must not take the processor as well. */
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
@@ -28,7 +30,8 @@ type Entry = {
   onOpened: ((port: number | undefined) => void) | undefined;
   /** `close` was sent: only what detection still has to say is passed on. */
   closing: boolean;
-  detectionStartedMs?: number;
+  /** Detection runs at most once in a session. */
+  detection: 'none' | 'over' | { readonly startedMs: number };
 };
 
 export class MediaWorkerHandle implements AsyncDisposable {
@@ -36,7 +39,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
   readonly #data: MediaWorkerData;
   readonly #logger: Logger;
   readonly #entries = new Map<number, Entry>();
-  readonly #statisticsWaiting = new Map<number, (statistics: MediaStatistics) => void>();
+  readonly #statisticsWaiting = new Map<
+    number,
+    (statistics: MediaStatistics | undefined) => void
+  >();
   #worker: Worker | undefined;
   #ready = false;
   readonly #readyWaiting = new Set<() => void>();
@@ -82,7 +88,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     const id = this.#nextId;
     this.#nextId += 1;
     const port = await new Promise<number | undefined>((resolve) => {
-      this.#entries.set(id, { observer, onOpened: resolve, closing: false });
+      this.#entries.set(id, { observer, onOpened: resolve, closing: false, detection: 'none' });
       this.#watchAnswer(id);
       this.#post({ kind: 'open', id });
     });
@@ -95,8 +101,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   startDetection(id: number, settings: AmdSettings): void {
     const entry = this.#entries.get(id);
-    if (entry === undefined || entry.closing) return;
-    entry.detectionStartedMs ??= performance.now();
+    if (entry === undefined || entry.closing || entry.detection !== 'none') return;
+    entry.detection = { startedMs: performance.now() };
     this.#post({ kind: 'detect', id, settings });
   }
 
@@ -112,19 +118,18 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   /** Undefined when the worker does not answer in time. */
-  async statistics(): Promise<MediaStatistics | undefined> {
+  async statistics(timeoutMs = answerTimeoutMs): Promise<MediaStatistics | undefined> {
     if (!this.#ready) return undefined;
     const request = this.#nextId;
     this.#nextId += 1;
     return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.#statisticsWaiting.delete(request);
-        resolve(undefined);
-      }, answerTimeoutMs);
-      this.#statisticsWaiting.set(request, (statistics) => {
+      const settle = (statistics: MediaStatistics | undefined): void => {
         clearTimeout(timer);
+        this.#statisticsWaiting.delete(request);
         resolve(statistics);
-      });
+      };
+      const timer = setTimeout(() => settle(undefined), timeoutMs);
+      this.#statisticsWaiting.set(request, settle);
       this.#post({ kind: 'statistics', request });
     });
   }
@@ -133,6 +138,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
     for (const settle of this.#readyWaiting) settle();
+    // Messages are answered in order: once this is, all that stopped detection had to say has been told.
+    await this.statistics(flushTimeoutMs);
     await this.#worker?.terminate();
   }
 
@@ -161,24 +168,36 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#ready = false;
     const failed = [...this.#entries.values()];
     this.#entries.clear();
+    for (const settle of [...this.#statisticsWaiting.values()]) settle(undefined);
     if (!this.#stopping) {
       this.#logger.error({ exitCode, sessions: failed.length }, 'media worker died');
       this.#restartTimer = setTimeout(() => this.#start(), this.#restartDelayMs);
       this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, maxRestartDelayMs);
     }
-    for (const entry of failed) this.#fail(entry);
+    for (const entry of failed) this.#fail(entry, 'media worker died');
   }
 
-  #fail(entry: Entry): void {
-    entry.onOpened?.(undefined);
-    if (entry.onOpened !== undefined || this.#stopping) return;
-    if (entry.detectionStartedMs !== undefined) {
-      const elapsedMs = Math.round(performance.now() - entry.detectionStartedMs);
+  #fail(entry: Entry, reason: string): void {
+    if (entry.onOpened !== undefined) {
+      entry.onOpened(undefined);
+      return;
+    }
+    if (this.#stopping) return;
+    if (typeof entry.detection === 'object') {
+      const elapsedMs = Math.round(performance.now() - entry.detection.startedMs);
       const closing = { reason: 'media-failed', elapsedMs };
       this.#safely(() => entry.observer.onAmd({ event: 'amd_error', ...closing }));
       this.#safely(() => entry.observer.onAmd({ event: 'amd_stopped', ...closing }));
     }
-    if (!entry.closing) this.#safely(() => entry.observer.onFailed('media worker died'));
+    if (!entry.closing) this.#safely(() => entry.observer.onFailed(reason));
+  }
+
+  #failSession(id: number, reason: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    this.#entries.delete(id);
+    this.#logger.error({ reason }, 'media session failed');
+    this.#fail(entry, reason);
   }
 
   #handle(message: FromMediaWorker): void {
@@ -193,6 +212,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
       case 'amd':
         for (const event of message.events) this.#tellAmd(message.id, event);
         return;
+      case 'detectorError':
+        this.#logger.error({ reason: message.reason }, 'detector failed');
+        return;
       case 'dtmf':
         this.#tellLive(message.id, (observer) =>
           observer.onDtmf(message.digit, message.durationMs),
@@ -202,14 +224,13 @@ export class MediaWorkerHandle implements AsyncDisposable {
         this.#tellLive(message.id, (observer) => observer.onInactive());
         return;
       case 'failed':
-        this.#tellLive(message.id, (observer) => observer.onFailed(message.reason));
+        this.#failSession(message.id, message.reason);
         return;
       case 'closed':
         this.#entries.delete(message.id);
         return;
       case 'statistics':
         this.#statisticsWaiting.get(message.request)?.(message.statistics);
-        this.#statisticsWaiting.delete(message.request);
         return;
       default:
         assertNever(message);
@@ -256,7 +277,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #tellAmd(id: number, event: AmdEvent): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
-    if (event.event === 'amd_stopped') delete entry.detectionStartedMs;
+    if (event.event === 'amd_stopped') entry.detection = 'over';
     this.#safely(() => entry.observer.onAmd(event));
   }
 

@@ -1,8 +1,8 @@
 // One call's audio, driven from outside: `receive` with every packet, `tick` every 20 ms. Knows neither sockets nor
 // timers, so that tests run it on a clock of their own.
 
-import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
-import { Detection } from './detection.ts';
+import type { AmdSettings } from '../calls/call-types.ts';
+import { Detection, type DetectionSink } from './detection.ts';
 import type { CreateDetector } from './detector-port.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
 import { decodeTable, silenceByte } from './g711.ts';
@@ -21,9 +21,8 @@ import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
 /** The present sender must be silent for two frames before another SSRC from the same place takes over. */
 const ssrcSilentFrames = 2;
 
-export type RtpSessionSink = {
+export type RtpSessionSink = DetectionSink & {
   send(packet: Uint8Array, port: number, address: string): void;
-  onAmd(events: readonly AmdEvent[]): void;
   onDtmf(digit: string, durationMs: number): void;
   onInactive(): void;
 };
@@ -83,14 +82,19 @@ export class RtpSession {
 
   /** An early answer, the answer, or what a re-offer came to. */
   applyRemote(remote: RemoteMedia, phase: 'early' | 'answer'): void {
+    const before = this.#remote;
+    const changed = before === undefined || (phase === 'answer' && !this.#answered);
     this.#remote = remote;
     this.#kinds.clear();
     this.#kinds.set(comfortNoisePayloadType, 'noise');
     for (const type of remote.receive.PCMU) this.#kinds.set(type, 'PCMU');
     for (const type of remote.receive.PCMA) this.#kinds.set(type, 'PCMA');
     for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
-    // The old hold (0.0.0.0) names no address: where the far end was heard stays good.
-    if (!remote.addressWithheld) this.#source.signal(remote.address, remote.port);
+    // The old hold (0.0.0.0) names no address: where the far end was heard stays good. An offer that changes nothing (a
+    // session timer's refresh) is no reason to open the lock.
+    if (!remote.addressWithheld && (changed || hasMoved(before, remote))) {
+      this.#source.signal(remote.address, remote.port);
+    }
     this.#packet.fill(silenceByte[remote.codec], rtpHeaderBytes);
     this.#quietFrames = 0;
     if (phase === 'answer') this.#answered = true;
@@ -100,9 +104,7 @@ export class RtpSession {
   startDetection(settings: AmdSettings): void {
     if (this.#detection !== undefined) return;
     this.#jitter = new JitterBuffer();
-    this.#detection = new Detection(this.#options.createDetector, settings, (events) =>
-      this.#sink.onAmd(events),
-    );
+    this.#detection = new Detection(this.#options.createDetector, settings, this.#sink);
     this.#releaseWhenDone();
   }
 
@@ -129,6 +131,14 @@ export class RtpSession {
     }
     const decode = decodeTable[kind];
     this.#jitter?.put(packet, payloadStart, payloadEnd, header.sequence, timestamp, decode);
+  }
+
+  /** RTCP is not used, but it is a sign of life of a far end that sends nothing while nobody speaks. */
+  receiveRtcp(packet: Uint8Array, address: string): void {
+    // RFC 3550 6.1: version 2, and a compound packet begins with a report.
+    const isReport = packet.length >= 8 && (packet[1] === 200 || packet[1] === 201);
+    if (!isReport || (packet[0] as number) >> 6 !== 2) return;
+    if (address === this.#source.address) this.#quietFrames = 0;
   }
 
   /** 20 ms have passed. `transmit` is false for the ticks of a late clock that would only make a burst. */
@@ -204,4 +214,13 @@ export class RtpSession {
   #releaseWhenDone(): void {
     if (this.#detection?.done === true) this.#jitter = undefined;
   }
+}
+
+function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
+  return (
+    before.address !== now.address ||
+    before.port !== now.port ||
+    before.weSend !== now.weSend ||
+    before.theySend !== now.theySend
+  );
 }

@@ -1,11 +1,12 @@
-// The UDP sockets of one call: RTP on the even port, RTCP on the odd one. RTCP is received and thrown away: the port is
-// held so that reports of the far end meet no ICMP error, and nobody else takes it.
+// The UDP sockets of one call: RTP on the even port, RTCP on the odd one. RTCP is received as a sign of life only, and
+// none is sent: the port is held so that the far end's reports meet no ICMP error, and nobody else takes it.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 
 export type RtpSocketHandlers = {
   onPacket(packet: Uint8Array, address: string, port: number): void;
+  onRtcp(packet: Uint8Array, address: string): void;
   onError(reason: string): void;
 };
 
@@ -35,7 +36,8 @@ export class RtpSockets {
     }
     rtp.on('message', (packet, from) => handlers.onPacket(packet, from.address, from.port));
     rtp.on('error', (error) => handlers.onError(reasonOf(error)));
-    // Nothing to lose here: RTCP is not used.
+    rtcp.on('message', (packet, from) => handlers.onRtcp(packet, from.address));
+    // Nothing to lose here: the call does not depend on RTCP.
     rtcp.on('error', () => {});
     return { kind: 'open', sockets: new RtpSockets(rtp, rtcp) };
   }

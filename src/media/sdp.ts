@@ -192,7 +192,7 @@ function receivedPayloadTypes(formats: readonly Format[]): RemoteMedia['receive'
 
 function telephoneEventTypes(formats: readonly Format[]): readonly number[] {
   const theirs = formats.filter((format) => format.encoding === 'telephone-event');
-  if (theirs.length === 0) return [];
+  // Also where the answer names none: gateways send the number of our offer all the same.
   const taken = formats.some((format) => format.payloadType === telephoneEventPayloadType);
   return [
     ...theirs.map((format) => format.payloadType),

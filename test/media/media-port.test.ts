@@ -153,6 +153,17 @@ describe('media port', () => {
     session.close();
   });
 
+  test('a 200 without SDP means the answer of the 18x before it', async () => {
+    await using farEnd = await FarEnd.open();
+    const { session } = await open();
+    expect(session.applyAnswer('', 'answer')).toBe(false);
+    session.applyAnswer(answerFor(farEnd.port), 'early');
+
+    expect(session.applyAnswer('', 'answer')).toBe(true);
+    await until(() => farEnd.received.length > 0, 'silence');
+    session.close();
+  });
+
   test('an unusable answer is said to be one', async () => {
     const { session } = await open();
 
@@ -194,6 +205,18 @@ describe('media port', () => {
 });
 
 describe('media port, apart', () => {
+  test('closing ends a detection that nobody stopped, and the end of all waits for what is to be told', async () => {
+    const media = create({ portMin: 31_290, portMax: 31_299 });
+    const observed = observe();
+    const session = await media.open(callId, observed);
+    session?.startDetection(settingsFor());
+    session?.close();
+    await media[Symbol.asyncDispose]();
+
+    expect(observed.amd.map((event) => event.reason)).toEqual(['session-closed']);
+    expect(await media.open(callId, observed)).toBeUndefined();
+  });
+
   test('a call without packets is told to be inactive', async () => {
     await using media = create({ inactivityTimeoutMs: 200 });
     await using farEnd = await FarEnd.open();

@@ -1,126 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { AmdEvent } from '../../src/calls/call-types.ts';
-import type { CreateDetector } from '../../src/media/detector-port.ts';
 import { encodeAlaw, encodeMulaw } from '../../src/media/g711.ts';
-import { createRtpHeader, readRtp, writeRtpHeader } from '../../src/media/rtp-packet.ts';
-import { createRtpScratch, RtpSession } from '../../src/media/rtp-session.ts';
-import type { RemoteMedia } from '../../src/media/sdp.ts';
 import { settingsFor } from './support/observed.ts';
-
-const remote: RemoteMedia = {
-  address: '192.0.2.1',
-  port: 4_000,
-  addressWithheld: false,
-  weSend: true,
-  theySend: true,
-  codec: 'PCMU',
-  payloadType: 0,
-  receive: { PCMU: [0], PCMA: [8] },
-  telephoneEvents: [101],
-};
-const inactivityFrames = 50;
-
-/** A session, what it says, and a far end that is driven by hand. */
-class Bench {
-  readonly sent: {
-    payloadType: number;
-    marker: boolean;
-    sequence: number;
-    timestamp: number;
-    ssrc: number;
-    to: string;
-    payload: number[];
-  }[] = [];
-  readonly amd: AmdEvent[] = [];
-  readonly dtmf: string[] = [];
-  inactive = 0;
-  /** What the detector got: the level of each frame in thousands, `-` where lost. */
-  readonly frames: string[] = [];
-  readonly counts = { received: 0, discarded: 0, sent: 0 };
-  readonly session: RtpSession;
-  sequence = 500;
-  timestamp = 8_000;
-  ssrc = 7;
-
-  constructor(createDetector?: CreateDetector) {
-    this.session = new RtpSession(
-      {
-        createDetector: createDetector ?? (() => this.#recordingDetector()),
-        inactivityFrames,
-        scratch: createRtpScratch(),
-        ssrc: 0xcafe,
-        firstSequence: 65_535,
-        firstTimestamp: 2 ** 32 - 160,
-      },
-      {
-        send: (packet, port, address) => {
-          const header = createRtpHeader();
-          readRtp(packet, header);
-          const { payloadType, marker, sequence, timestamp, ssrc } = header;
-          const to = `${address}:${port}`;
-          this.sent.push({
-            payloadType,
-            marker,
-            sequence,
-            timestamp,
-            ssrc,
-            to,
-            payload: [...packet.subarray(12)],
-          });
-        },
-        onAmd: (events) => this.amd.push(...events),
-        onDtmf: (digit, durationMs) => this.dtmf.push(`${digit}:${durationMs}`),
-        onInactive: () => {
-          this.inactive += 1;
-        },
-      },
-      this.counts,
-    );
-  }
-
-  #recordingDetector(): ReturnType<CreateDetector> {
-    return {
-      done: false,
-      push: (frame, lost) => {
-        this.frames.push(lost ? '-' : String(Math.round((frame[0] ?? 0) / 1_000)));
-        return [];
-      },
-      stop: (reason) => [{ event: 'amd_stopped', reason, elapsedMs: this.frames.length * 20 }],
-    };
-  }
-
-  receive(payload: Uint8Array, payloadType = 0, from = '192.0.2.1:4000', elapsed = 160): void {
-    const [address = '', port = ''] = from.split(':');
-    const packet = new Uint8Array(12 + payload.length);
-    writeRtpHeader(packet, {
-      payloadType,
-      marker: false,
-      sequence: this.sequence,
-      timestamp: this.timestamp,
-      ssrc: this.ssrc,
-    });
-    packet.set(payload, 12);
-    this.sequence = (this.sequence + 1) & 0xffff;
-    this.timestamp += elapsed;
-    this.session.receive(packet, address, Number(port));
-  }
-
-  /** 20 ms of this level, and the tick that follows. */
-  hear(level: number, from?: string): void {
-    this.receive(new Uint8Array(160).fill(encodeMulaw(level * 1_000)), 0, from);
-    this.tick(1);
-  }
-
-  tick(count: number): void {
-    for (let tick = 0; tick < count; tick += 1) this.session.tick(true);
-  }
-}
+import { seededRandom } from './support/random.ts';
+import { inactivityFrames, remote, SessionBench } from './support/session-bench.ts';
 
 describe('RTP session', () => {
-  let bench: Bench;
+  let bench: SessionBench;
 
   beforeEach(() => {
-    bench = new Bench();
+    bench = new SessionBench();
   });
 
   describe('comfort silence', () => {
@@ -248,7 +136,7 @@ describe('RTP session', () => {
 
     test('once done it gets no more frames, and nothing more is said', () => {
       let pushed = 0;
-      const once = new Bench(() => ({
+      const once = new SessionBench(() => ({
         get done() {
           return pushed >= 3;
         },
@@ -272,7 +160,7 @@ describe('RTP session', () => {
       ['creation', 0],
     ])('one that throws in %s becomes amd_error and amd_stopped', (where, elapsedMs) => {
       let pushed = 0;
-      const throwing = new Bench(() => {
+      const throwing = new SessionBench(() => {
         if (where === 'creation') throw new Error('scripted');
         return {
           done: false,
@@ -290,6 +178,7 @@ describe('RTP session', () => {
       throwing.tick(where === 'stop' ? 2 : 10);
       throwing.session.stopDetection('call-ended');
 
+      expect(throwing.detectorErrors).toHaveLength(1);
       expect(throwing.amd).toEqual([
         { event: 'amd_error', reason: 'detector-failed', elapsedMs },
         { event: 'amd_stopped', reason: 'detector-failed', elapsedMs },
@@ -307,6 +196,24 @@ describe('RTP session', () => {
       bench.session.receive(Uint8Array.from([1, 2, 3]), '192.0.2.1', 4_000);
 
       expect(bench.counts).toMatchObject({ received: 1, discarded: 3 });
+    });
+
+    test('random packets from the right place never throw', () => {
+      const random = seededRandom(3_551);
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      for (let round = 0; round < 20_000; round += 1) {
+        const packet = Uint8Array.from({ length: Math.floor(random() * 60) }, () =>
+          Math.floor(random() * 256),
+        );
+        packet.set([0x80, [0, 8, 13, 101][round % 4] ?? 0].slice(0, packet.length));
+        bench.session.receive(packet, '192.0.2.1', 4_000);
+        bench.session.receiveRtcp(packet, '192.0.2.1');
+        if (round % 3 === 0) bench.tick(1);
+      }
+
+      expect(bench.frames).toHaveLength(6_667);
+      expect(bench.dtmf.length).toBeLessThan(3_400);
     });
 
     test('before any SDP came nothing is taken', () => {
@@ -398,6 +305,16 @@ describe('RTP session', () => {
       expect(bench.counts).toMatchObject({ received: 1, discarded: 0 });
     });
 
+    test('an offer that changes nothing does not open the lock', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.hear(1);
+      bench.tick(200);
+      bench.session.applyRemote({ ...remote }, 'answer');
+      for (let count = 0; count < 5; count += 1) bench.hear(9, '203.0.113.66:1234');
+
+      expect(bench.counts).toMatchObject({ received: 1, discarded: 5 });
+    });
+
     test('a new address is used at once', () => {
       bench.session.applyRemote(remote, 'answer');
       bench.hear(1);
@@ -433,6 +350,23 @@ describe('RTP session', () => {
       }
 
       expect(bench.inactive).toBe(1);
+    });
+
+    test('RTCP reports of the far end are a sign of life, of others they are not', () => {
+      const report = Uint8Array.from([0x80, 201, 0, 1, 0, 0, 0, 7]);
+      const live = (packet: Uint8Array, address: string) => {
+        for (let round = 0; round < 4; round += 1) {
+          bench.tick(inactivityFrames / 2);
+          bench.session.receiveRtcp(packet, address);
+        }
+        return bench.inactive;
+      };
+      bench.session.applyRemote(remote, 'answer');
+
+      expect(live(report, '192.0.2.1')).toBe(0);
+      expect(live(Uint8Array.from([0x80, 201]), '192.0.2.1')).toBe(1);
+      bench.hear(1);
+      expect(live(report, '203.0.113.66')).toBe(2);
     });
 
     test('is not counted on hold', () => {

@@ -209,10 +209,10 @@ describe('hostile descriptions', () => {
     expect(() => [readAnswer(sdp, 4), answerOffer(sdp, local, 4)?.build(2)]).not.toThrow();
   });
 
-  test('10,000 mutations of real answers never throw, and what is read is in range', () => {
+  test('4,000 mutations of real answers never throw, and what is read is in range', () => {
     const random = seededRandom(4_566);
     const pick = (count: number) => Math.floor(random() * count);
-    for (let round = 0; round < 10_000; round += 1) {
+    for (let round = 0; round < 4_000; round += 1) {
       const text = mutate(realAnswers[pick(realAnswers.length)]?.sdp ?? '', pick);
       const remote = readAnswer(text, round % 2 === 0 ? 4 : 6);
       expectCleanLines(answerOffer(text, local, 4)?.build(2) ?? '');

@@ -75,7 +75,7 @@ a=fmtp:100 0-16`),
   {
     from: 'session border controller: bare m= line, LF line ends',
     sdp: 'v=0\no=SBC 0 0 IN IP4 198.51.100.9\ns=sip call\nc=IN IP4 198.51.100.9\nt=0 0\nm=audio 6000 RTP/AVP 8\n',
-    expected: { port: 6_000, codec: 'PCMA', telephoneEvents: [] },
+    expected: { port: 6_000, codec: 'PCMA', telephoneEvents: [101] },
   },
   {
     from: 'soft switch: 30 ms packets, G.729 first, comfort noise',

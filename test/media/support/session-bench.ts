@@ -1,0 +1,118 @@
+// An RTP session on a clock that the test turns by hand, what it says, and a far end that sends what it is told.
+
+import type { AmdEvent } from '../../../src/calls/call-types.ts';
+import type { CreateDetector } from '../../../src/media/detector-port.ts';
+import { encodeMulaw } from '../../../src/media/g711.ts';
+import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp-packet.ts';
+import { createRtpScratch, RtpSession } from '../../../src/media/rtp-session.ts';
+import type { RemoteMedia } from '../../../src/media/sdp.ts';
+
+export const remote: RemoteMedia = {
+  address: '192.0.2.1',
+  port: 4_000,
+  addressWithheld: false,
+  weSend: true,
+  theySend: true,
+  codec: 'PCMU',
+  payloadType: 0,
+  receive: { PCMU: [0], PCMA: [8] },
+  telephoneEvents: [101],
+};
+export const inactivityFrames = 50;
+
+export class SessionBench {
+  readonly sent: {
+    payloadType: number;
+    marker: boolean;
+    sequence: number;
+    timestamp: number;
+    ssrc: number;
+    to: string;
+    payload: number[];
+  }[] = [];
+  readonly amd: AmdEvent[] = [];
+  readonly dtmf: string[] = [];
+  readonly detectorErrors: unknown[] = [];
+  inactive = 0;
+  /** What the detector got: the level of each frame in thousands, `-` where lost. */
+  readonly frames: string[] = [];
+  readonly counts = { received: 0, discarded: 0, sent: 0 };
+  readonly session: RtpSession;
+  sequence = 500;
+  timestamp = 8_000;
+  ssrc = 7;
+
+  constructor(createDetector?: CreateDetector) {
+    this.session = new RtpSession(
+      {
+        createDetector: createDetector ?? (() => this.#recordingDetector()),
+        inactivityFrames,
+        scratch: createRtpScratch(),
+        ssrc: 0xcafe,
+        firstSequence: 65_535,
+        firstTimestamp: 2 ** 32 - 160,
+      },
+      {
+        send: (packet, port, address) => {
+          const header = createRtpHeader();
+          readRtp(packet, header);
+          const { payloadType, marker, sequence, timestamp, ssrc } = header;
+          const to = `${address}:${port}`;
+          this.sent.push({
+            payloadType,
+            marker,
+            sequence,
+            timestamp,
+            ssrc,
+            to,
+            payload: [...packet.subarray(12)],
+          });
+        },
+        onAmd: (events) => this.amd.push(...events),
+        onDetectorError: (error) => this.detectorErrors.push(error),
+        onDtmf: (digit, durationMs) => this.dtmf.push(`${digit}:${durationMs}`),
+        onInactive: () => {
+          this.inactive += 1;
+        },
+      },
+      this.counts,
+    );
+  }
+
+  #recordingDetector(): ReturnType<CreateDetector> {
+    return {
+      done: false,
+      push: (frame, lost) => {
+        this.frames.push(lost ? '-' : String(Math.round((frame[0] ?? 0) / 1_000)));
+        return [];
+      },
+      stop: (reason) => [{ event: 'amd_stopped', reason, elapsedMs: this.frames.length * 20 }],
+    };
+  }
+
+  receive(payload: Uint8Array, payloadType = 0, from = '192.0.2.1:4000', elapsed = 160): void {
+    const [address = '', port = ''] = from.split(':');
+    const packet = new Uint8Array(12 + payload.length);
+    writeRtpHeader(packet, {
+      payloadType,
+      marker: false,
+      sequence: this.sequence,
+      timestamp: this.timestamp,
+      ssrc: this.ssrc,
+    });
+    packet.set(payload, 12);
+    this.sequence = (this.sequence + 1) & 0xffff;
+    this.timestamp += elapsed;
+    this.session.receive(packet, address, Number(port));
+  }
+
+  /** 20 ms of this level, and the tick that follows. */
+  hear(level: number, from?: string): void {
+    this.receive(new Uint8Array(160).fill(encodeMulaw(level * 1_000)), 0, from);
+    this.tick(1);
+  }
+
+  tick(count: number): void {
+    for (let tick = 0; tick < count; tick += 1) this.session.tick(true);
+  }
+}
