@@ -39,6 +39,8 @@ export type EventConnection = {
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
   connected(): boolean;
+  /** Told when the connection is back: what was asked on the old one has no answer to come. Returns its removal. */
+  onReconnect(listener: () => void): () => void;
   /** Sends what is buffered, then closes; bounded. */
   close(): Promise<void>;
 };
@@ -47,8 +49,10 @@ export type EventConnection = {
 export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
   const nats = await firstConnect(options);
   let connected = true;
+  const reconnectListeners = new Set<() => void>();
   void watchStatus(nats, options.logger, (now) => {
     connected = now;
+    if (now) for (const listener of [...reconnectListeners]) listener();
   });
   let manager: JetStreamManager;
   try {
@@ -65,6 +69,10 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
     jetstream: jetstream(nats, { timeout: requestTimeoutMs }),
     manager,
     connected: () => connected && !nats.isClosed(),
+    onReconnect: (listener) => {
+      reconnectListeners.add(listener);
+      return () => reconnectListeners.delete(listener);
+    },
     close: () => closeWithin(nats),
   };
 }

@@ -1,6 +1,7 @@
 // Puts facts on the calls stream: in order per call, many calls in parallel, again and again while NATS is away. The
 // message id is the event id, so that a publish whose acknowledgement was lost is stored once.
 
+import { setMaxListeners } from 'node:events';
 import type { CallEvent } from '../calls/call-events.ts';
 import type { EventPublisher } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -44,6 +45,8 @@ class Publisher implements RunningPublisher {
     this.#connection = connection;
     this.#logger = logger;
     this.#maxWaiting = maxWaiting;
+    // Every fact that waits for its next try listens.
+    setMaxListeners(0, this.#stopped.signal);
   }
 
   waiting(): number {
@@ -97,16 +100,30 @@ class Publisher implements RunningPublisher {
     for (;;) {
       if (this.#stopped.signal.aborted) throw new Error('stopped before the event was stored');
       try {
-        await this.#connection.jetstream.publish(subject, payload, {
-          msgID: id,
-          timeout: acknowledgeTimeoutMs,
-        });
+        await this.#publishOnce(subject, payload, id);
         return;
       } catch (error) {
         this.#logger.warn({ err: error, eventId: id, retryMs }, 'event not stored, trying again');
       }
       await abortableDelay(retryMs, this.#stopped.signal);
       retryMs = Math.min(retryMs * 2, maxRetryMs);
+    }
+  }
+
+  /** Gives up at once when the connection was replaced: the acknowledgement went with the old one. */
+  async #publishOnce(subject: string, payload: string, id: string): Promise<void> {
+    let removeListener: (() => void) | undefined;
+    const replaced = new Promise<never>((_, reject) => {
+      removeListener = this.#connection.onReconnect(() => reject(new Error('reconnected')));
+    });
+    const stored = this.#connection.jetstream.publish(subject, payload, {
+      msgID: id,
+      timeout: acknowledgeTimeoutMs,
+    });
+    try {
+      await Promise.race([stored, replaced]);
+    } finally {
+      removeListener?.();
     }
   }
 }

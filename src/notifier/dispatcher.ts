@@ -204,7 +204,7 @@ export class NotificationDispatcher implements IntakeTarget {
   ): Promise<AttemptRecord | 'no-room' | 'lease-short'> {
     const url = lane.recipient?.notifyUrl ?? '';
     if (!(await this.#gates.enter(url, this.#now()))) {
-      lane.heldUntil = this.#now() + noRoomDelayMs;
+      if (!this.#isStopping) lane.heldUntil = this.#now() + noRoomDelayMs;
       return 'no-room';
     }
     let failed: boolean | undefined;

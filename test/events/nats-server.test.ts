@@ -1,0 +1,196 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  type NatsServer,
+  type NatsServerExit,
+  startNatsServer,
+} from '../../src/embedded/nats/nats-server.ts';
+import { connectEvents } from '../../src/events/connection.ts';
+import { silentLogger as logger } from '../../src/lib/logger.ts';
+import { eventually } from '../support/eventually.ts';
+
+const searchPath = process.env['PATH'] ?? '';
+
+describe('the private nats-server', () => {
+  let dataDir: string;
+  const servers: NatsServer[] = [];
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
+  });
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  async function start(folder = dataDir): Promise<NatsServer> {
+    const server = await startNatsServer({ dataDir: folder, searchPath, logger });
+    servers.push(server);
+    return server;
+  }
+
+  function isAlive(pid: number | undefined): boolean {
+    try {
+      return pid !== undefined && process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }
+
+  async function connect(url: string) {
+    return await connectEvents({ url, prefix: 'test', name: 'test', logger });
+  }
+
+  test('listens on loopback, and lets nobody in without its credentials', async () => {
+    const { url } = await start();
+    const { host, hostname } = new URL(url);
+
+    expect(hostname).toBe('127.0.0.1');
+    const connection = await connect(url);
+    expect(connection.connected()).toBe(true);
+    await connection.close();
+    await expect(
+      connectEvents({
+        url: `nats://${host}`,
+        prefix: 'test',
+        name: 'test',
+        logger,
+        firstConnectTimeoutMs: 0,
+      }),
+    ).rejects.toThrow('cannot connect');
+  });
+
+  test('keeps its credentials for its owner only, and off the command line', async () => {
+    const { url, pid } = await start();
+    const { password } = new URL(url);
+
+    for (const name of ['identity.json', 'nats-server.conf']) {
+      expect((await stat(join(dataDir, 'nats', name))).mode & 0o077).toBe(0);
+    }
+    expect(execFileSync('ps', ['-o', 'args=', '-p', String(pid)]).toString()).not.toContain(
+      password,
+    );
+  });
+
+  test('ends when it is stopped', async () => {
+    const server = await start();
+    const { pid } = server;
+
+    await server.stop();
+    await server.stop();
+
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  test('has the same address and what it stored after a restart', async () => {
+    const first = await start();
+    const connection = await connect(first.url);
+    await connection.manager.streams.add({ name: 'kept', subjects: ['kept'] });
+    await connection.jetstream.publish('kept', 'still here');
+    await connection.close();
+    await first.stop();
+
+    const second = await start();
+    expect(second.url).toBe(first.url);
+    const again = await connect(second.url);
+    const message = await again.manager.streams.getMessage('kept', { seq: 1 });
+    expect(message?.string()).toBe('still here');
+    await again.close();
+  });
+
+  test('is started again when it dies, and connections come back by themselves', async () => {
+    const server = await start();
+    const exits: NatsServerExit[] = [];
+    server.onExit((exit) => exits.push(exit));
+    const connection = await connect(server.url);
+    const { pid } = server;
+
+    process.kill(pid ?? 0, 'SIGKILL');
+    await eventually(() => exits.length === 1, 'the death is told');
+    expect(exits[0]).toMatchObject({ signal: 'SIGKILL' });
+    await eventually(() => server.pid !== undefined && server.pid !== pid, 'a new process');
+    await eventually(
+      () =>
+        connection.manager.getAccountInfo().then(
+          () => true,
+          () => false,
+        ),
+      'JetStream answers again',
+    );
+
+    expect(connection.connected()).toBe(true);
+    await connection.close();
+  });
+
+  test('one that a killed process left is ended, and its store taken over', async () => {
+    const left = await start();
+    const { pid } = left;
+
+    // The same folder, as the next start of the gateway sees it. The supervisor of the first one is "dead": it must not
+    // restart its child.
+    await Promise.all([eventually(() => !isAlive(pid), 'the old one ends'), start(), left.stop()]);
+
+    expect(servers[1]?.url).toBe(left.url);
+    expect(isAlive(servers[1]?.pid)).toBe(true);
+  });
+
+  test('does not touch a process that only has the number of the old one', async () => {
+    const first = await start();
+    await first.stop();
+    await writeFile(join(dataDir, 'nats', 'nats-server.pid'), String(process.pid));
+
+    const second = await start();
+
+    expect(second.url).toBe(first.url);
+  });
+
+  test('moves to another port when a stranger has taken its own', async () => {
+    const first = await start();
+    await first.stop();
+    const stranger = await listen(Number(new URL(first.url).port));
+
+    const second = await start();
+
+    expect(new URL(second.url).port).not.toBe(new URL(first.url).port);
+    stranger.close();
+  });
+
+  test('a missing program is a clear error that says how to install it', async () => {
+    await expect(
+      startNatsServer({ dataDir, searchPath, program: '/no/such/nats-server', logger }),
+    ).rejects.toThrow(/NATS_SERVER_BIN is \/no\/such\/nats-server.*apt-get install nats-server/);
+  });
+
+  test('a program that does not work is told with what it said', async () => {
+    const program = join(dataDir, 'broken');
+    await writeFile(program, '#!/bin/sh\necho out of order >&2\nexit 3\n');
+    await chmod(program, 0o755);
+
+    await expect(startNatsServer({ dataDir, searchPath, program, logger })).rejects.toThrow(
+      'out of order',
+    );
+  });
+
+  test('an identity that was cut short by a crash is replaced', async () => {
+    const first = await start();
+    await first.stop();
+    const path = join(dataDir, 'nats', 'identity.json');
+    await writeFile(path, (await readFile(path, 'utf8')).slice(0, 20));
+
+    const second = await start();
+
+    expect(second.url).not.toBe(first.url);
+  });
+});
+
+async function listen(port: number): Promise<Server> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return server;
+}

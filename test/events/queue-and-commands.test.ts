@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CommandHandler, serveCommands } from '../../src/events/commands.ts';
+import type { EventConnection } from '../../src/events/connection.ts';
+import { consumeDialout, publishDialout } from '../../src/events/dialout-queue.ts';
+import { ensureStreams } from '../../src/events/streams.ts';
+import { commandSubject, streamNames } from '../../src/events/subjects.ts';
+import { silentLogger as logger } from '../../src/lib/logger.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestNats, type TestNats } from '../support/nats.ts';
+
+let nats: TestNats;
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(async () => {
+  await nats.stop();
+});
+
+async function newStreams(): Promise<EventConnection> {
+  const connection = await nats.connect();
+  await ensureStreams(connection, { eventDays: 1, contextHours: 1 });
+  return connection;
+}
+
+describe('the dial-out queue', () => {
+  const messages = async (connection: EventConnection) =>
+    (await connection.manager.streams.info(streamNames(connection.prefix).dialout)).state.messages;
+
+  test('hands each call over once, in order, and forgets it', async () => {
+    const connection = await newStreams();
+    const seen: string[] = [];
+    const queue = await consumeDialout(connection, {
+      maxInFlight: 10,
+      logger,
+      handle: async (callId) => void seen.push(callId),
+    });
+
+    const callIds = Array.from({ length: 50 }, (_, index) => `call-${index}`);
+    for (const callId of callIds) await publishDialout(connection, callId);
+    await publishDialout(connection, 'call-7');
+    await eventually(async () => (await messages(connection)) === 0, 'the queue is empty');
+
+    expect(seen).toEqual(callIds);
+    await queue.stop();
+  });
+
+  test('keeps what was queued while nobody listened', async () => {
+    const connection = await newStreams();
+    const seen: string[] = [];
+    await publishDialout(connection, 'call-1');
+
+    const queue = await consumeDialout(connection, {
+      maxInFlight: 1,
+      logger,
+      handle: async (callId) => void seen.push(callId),
+    });
+    await eventually(() => seen.length === 1, 'it arrives');
+
+    expect(seen).toEqual(['call-1']);
+    await queue.stop();
+  });
+
+  test('never has more under way than allowed', async () => {
+    const connection = await newStreams();
+    let underWay = 0;
+    let most = 0;
+    const done: string[] = [];
+    const queue = await consumeDialout(connection, {
+      maxInFlight: 3,
+      logger,
+      handle: async (callId) => {
+        underWay += 1;
+        most = Math.max(most, underWay);
+        await new Promise((resolve) => setImmediate(resolve));
+        underWay -= 1;
+        done.push(callId);
+      },
+    });
+
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) => publishDialout(connection, `call-${index}`)),
+    );
+    await eventually(() => done.length === 40, 'all are done');
+
+    expect(most).toBe(3);
+    await queue.stop();
+  });
+
+  test('brings a call again whose handler failed', async () => {
+    const connection = await newStreams();
+    let failures = 2;
+    const done: string[] = [];
+    const queue = await consumeDialout(connection, {
+      maxInFlight: 3,
+      logger,
+      handle: async (callId) => {
+        if (callId === 'call-bad' && failures-- > 0) throw new Error('database away');
+        done.push(callId);
+      },
+    });
+
+    await publishDialout(connection, 'call-bad');
+    await publishDialout(connection, 'call-good');
+    await eventually(() => done.length === 2, 'both are done');
+
+    expect(done).toEqual(['call-good', 'call-bad']);
+    await queue.stop();
+  });
+});
+
+describe('commands', () => {
+  async function serving(handler: CommandHandler) {
+    const connection = await nats.connect();
+    const server = serveCommands(connection, handler, logger);
+    await connection.nats.flush();
+    const ask = async (body: string, callId = 'call-1'): Promise<unknown> =>
+      (
+        await connection.nats.request(commandSubject(connection.prefix, callId), body, {
+          timeout: 2_000,
+        })
+      ).json<unknown>();
+    return { ask, server };
+  }
+
+  test('a hang-up reaches the handler, and its answer the bot', async () => {
+    const asked: string[] = [];
+    const { ask, server } = await serving(async (callId, { command }) => {
+      asked.push(`${command} ${callId}`);
+      return { ok: true, state: 'ending' };
+    });
+
+    expect(await ask('{"command":"hangup"}')).toEqual({ ok: true, state: 'ending' });
+    expect(asked).toEqual(['hangup call-1']);
+    server.stop();
+  });
+
+  test.each(['', 'hangup', '{}', '{"command":"dial"}', `{"command":"${'x'.repeat(5_000)}"}`])(
+    'what is no command is answered as such: %#',
+    async (body) => {
+      const { ask, server } = await serving(async () => ({ ok: true }));
+
+      expect(await ask(body)).toMatchObject({ ok: false, error: expect.any(String) });
+      server.stop();
+    },
+  );
+
+  test('a handler that fails says no more than that', async () => {
+    const { ask, server } = await serving(() => Promise.reject(new Error('secret detail')));
+
+    expect(await ask('{"command":"hangup"}')).toEqual({ ok: false, error: 'internal error' });
+    server.stop();
+  });
+
+  test('a call of another node is left to that node', async () => {
+    const connection = await nats.connect();
+    const mine =
+      (callId: string): CommandHandler =>
+      async (asked) =>
+        asked === callId ? { ok: true, by: callId } : undefined;
+    const servers = ['call-a', 'call-b'].map((callId) =>
+      serveCommands(connection, mine(callId), logger),
+    );
+
+    const reply = await connection.nats.request(
+      commandSubject(connection.prefix, 'call-b'),
+      '{"command":"hangup"}',
+      { timeout: 2_000 },
+    );
+
+    expect(reply.json()).toEqual({ ok: true, by: 'call-b' });
+    for (const server of servers) server.stop();
+  });
+});

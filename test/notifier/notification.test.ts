@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest';
+import type { CallEvent } from '../../src/calls/call-events.ts';
+import { notificationOf } from '../../src/notifier/notification.ts';
+import { mergeHeaders } from '../../src/notifier/notification-headers.ts';
+import { factTeller } from '../support/call-facts.ts';
+
+describe('the body of a notification', () => {
+  const common = (fact: CallEvent) => ({
+    conversationId: fact.conversationId,
+    eventId: fact.id,
+    timestamp: fact.time,
+    callId: fact.callId,
+    sid: fact.sid,
+    botId: fact.botId,
+  });
+  const answer = {
+    callConnectTime: '2026-11-20T08:00:02.000Z',
+    ringDurationInMS: 1_500,
+    connectDurationInMS: 2_000,
+  };
+
+  test('of an answer', () => {
+    const fact = factTeller().answered();
+
+    expect(notificationOf(fact)).toEqual({
+      ...common(fact),
+      ...answer,
+      status: 'Answered',
+      reason: '200 OK',
+      reasonCode: 'OK',
+      sequence: 1,
+    });
+  });
+
+  test('of an AMD event, with its evidence', () => {
+    const fact = factTeller().amd('amd_machine_detected');
+
+    expect(notificationOf(fact)).toEqual({
+      ...common(fact),
+      ...answer,
+      status: 'Call-In-Progress',
+      reason: '200 OK',
+      reasonCode: 'OK',
+      machineDetection: 'amd_machine_detected',
+      sequence: 1,
+      amd: { reason: 'short-greeting', elapsedMs: 900, words: 2, confidence: 0.9 },
+    });
+  });
+
+  test('of a completed call', () => {
+    const call = factTeller();
+    call.answered();
+    const fact = call.completed();
+
+    expect(notificationOf(fact)).toEqual({
+      ...common(fact),
+      ...answer,
+      status: 'completed',
+      reason: '200 OK',
+      reasonCode: 'Caller-disconnected',
+      callDuration: 12,
+      duration: '12',
+      callDisconnectTime: '2026-11-20T08:00:14.400Z',
+      sessionId: 'session-1',
+      machineDetection: 'amd_human_detected',
+      sequence: 2,
+      outcome: 'completed',
+      sipStatus: 200,
+    });
+  });
+
+  test('of a failed call, without what there was not', () => {
+    const fact = factTeller().failed();
+
+    expect(notificationOf(fact)).toEqual({
+      ...common(fact),
+      status: 'Failed',
+      reason: '486 Busy Here',
+      reasonCode: 'Busy here',
+      ringDurationInMS: 0,
+      connectDurationInMS: 0,
+      callDisconnectTime: '2026-11-20T08:00:03.000Z',
+      sequence: 1,
+      outcome: 'busy',
+      sipStatus: 486,
+    });
+  });
+
+  test('a fact without a notification sequence is not notified', () => {
+    const call = factTeller();
+    const { notificationSequence: _, ...data } = (
+      call.amd('amd_stopped') as CallEvent & { type: 'amd' }
+    ).data;
+
+    expect(notificationOf(call.dialing())).toBeUndefined();
+    expect(notificationOf(call.ringing())).toBeUndefined();
+    expect(
+      notificationOf({ ...(call.amd('amd_stopped') as CallEvent & { type: 'amd' }), data }),
+    ).toBeUndefined();
+  });
+});
+
+describe('the headers of a notification', () => {
+  test('are the caller’s and ours, and ours win in any case of letters', () => {
+    const headers = mergeHeaders(
+      { 'X-Tenant': 'acme', 'Content-Type': 'text/plain', Accept: 'application/json' },
+      { 'content-type': 'application/json', 'gateway-signature': 't=1' },
+    );
+
+    expect(headers).toMatchObject({
+      'X-Tenant': 'acme',
+      'content-type': 'application/json',
+      'gateway-signature': 't=1',
+    });
+    expect(
+      Object.keys(headers).filter((name) => name.toLowerCase() === 'content-type'),
+    ).toHaveLength(1);
+    expect(Object.keys(headers).filter((name) => name.toLowerCase() === 'accept')).toHaveLength(1);
+  });
+});
