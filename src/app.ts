@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createMetrics, type Metrics } from './api/metrics.ts';
 import { createApiServer } from './api/server.ts';
 import type { HealthCheck } from './api/services.ts';
+import { openAdmin } from './app-admin.ts';
 import { type Calls, openCalls } from './app-calls.ts';
 import { type Events, openEvents } from './app-events.ts';
 import { openFactConsumers } from './app-facts.ts';
@@ -78,10 +79,12 @@ async function openApp(environment: Environment): Promise<App> {
   await openFactConsumers(environment, { storage, events, contexts, metrics });
   const calls = await openCalls(environment, { storage, events, sip: sip.port, media, metrics });
   activeCalls = () => calls.registry.size;
+  const adminUrl = await openAdmin(environment, storage.apps);
   const httpUrl = await openApi(environment, { storage, events, sip, calls, contexts, metrics });
 
   const runtime: Runtime = {
     httpUrl,
+    ...(adminUrl === undefined ? {} : { adminUrl }),
     natsUrl: events.url,
     drachtioUrl: sip.url,
     ...(sip.sandbox === undefined ? {} : { sandboxUri: sip.sandbox }),

@@ -81,6 +81,8 @@ async function play(config: Config, report: Reporter): Promise<boolean> {
       webhookSecret: devApp.webhookSecret,
       onNotification: (notification) => stage.receive(notification),
     });
+    process.once('SIGINT', () => stage.stop());
+    process.once('SIGTERM', () => stage.stop());
     report.started(app, receiver.url);
     await stage.dial(app.runtime.httpUrl, devApp, receiver.url);
     await stage.finished(scenesTimeoutMs);
@@ -98,6 +100,7 @@ class Stage {
   readonly #received: ReceivedNotification[] = [];
   readonly #calls = new Map<string, Scene>();
   #wake: () => void = () => undefined;
+  #stopped = false;
 
   constructor(report: Reporter) {
     this.#report = report;
@@ -145,9 +148,15 @@ class Stage {
     return this.#received.filter((notification) => readBody(notification.body)?.callId === callId);
   }
 
+  /** Leaves early; everything is closed as at the end. */
+  stop(): void {
+    this.#stopped = true;
+    this.#wake();
+  }
+
   /** Until every call ended, or the time is up. */
   async finished(timeoutMs: number): Promise<void> {
-    if (this.#isOver()) return;
+    if (this.#stopped || this.#isOver()) return;
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;

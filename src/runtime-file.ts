@@ -7,6 +7,8 @@ import type { Config } from './config.ts';
 
 const runtimeSchema = z.object({
   httpUrl: z.string(),
+  /** For the command line, with its key; only with the embedded database. */
+  adminUrl: z.string().optional(),
   natsUrl: z.string(),
   /** The first of several. */
   drachtioUrl: z.string(),

@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -90,6 +91,8 @@ function build() {
     [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', join(root, 'tsconfig.json')],
     'the build failed',
   );
+  // The compiler keeps the first line of cli.ts, but makes nothing executable.
+  chmodSync(join(root, 'dist', 'cli.js'), 0o755);
   writeFileSync(built, String(newest));
 }
 

@@ -22,10 +22,15 @@ export type AdminServerOptions = {
 /** A token that lives longer than a month is a password; apps sign such themselves if they must. */
 export const longestTokenTtlS = 31 * 86_400;
 
+/** Account and bot ids are tokens of NATS subjects. */
+const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be letters, digits, - and _');
+
 const newApp = z.object({
   name: z.string().min(1).max(128),
-  accountId: z.string().min(1).max(128),
-  bots: z.array(z.string().min(1).max(128)).min(1).max(1_000),
+  accountId: id,
+  bots: z.union([z.tuple([z.literal('*')]), z.array(id).min(1).max(1_000)], {
+    error: 'must be ids of letters, digits, - and _, or * alone',
+  }),
   scopes: z.array(z.enum(scopes)),
 });
 
