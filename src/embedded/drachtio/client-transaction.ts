@@ -51,14 +51,17 @@ export class InviteClientTransaction {
     switch (this.#state) {
       case 'calling':
       case 'proceeding':
-        return this.#receivePending(response);
+        this.#receivePending(response);
+        return;
       case 'accepted':
         // RFC 6026 section 7.2: a 2xx, also from another branch of a fork, is the user's business.
-        return isSuccess(response) ? this.#deps.onResponse(response) : undefined;
+        if (isSuccess(response)) this.#deps.onResponse(response);
+        return;
       case 'completed':
-        return response.status >= 300 ? this.#deps.sendAck(response) : undefined;
+        if (response.status >= 300) this.#deps.sendAck(response);
+        return;
       case 'terminated':
-        return undefined;
+        return;
     }
   }
 
@@ -86,9 +89,15 @@ export class InviteClientTransaction {
   }
 
   #receivePending(response: SipResponse): void {
-    if (response.status < 200) return this.#receiveProvisional(response);
-    if (isSuccess(response)) return this.#receiveSuccess(response);
-    return this.#receiveFailure(response);
+    if (response.status < 200) {
+      this.#receiveProvisional(response);
+      return;
+    }
+    if (isSuccess(response)) {
+      this.#receiveSuccess(response);
+      return;
+    }
+    this.#receiveFailure(response);
   }
 
   #receiveProvisional(response: SipResponse): void {
@@ -106,7 +115,10 @@ export class InviteClientTransaction {
   #receiveFailure(response: SipResponse): void {
     this.#deps.sendAck(response);
     this.#deps.onResponse(response);
-    if (this.#deps.reliable) return this.#terminate();
+    if (this.#deps.reliable) {
+      this.#terminate();
+      return;
+    }
     this.#state = 'completed';
     this.#arm(transactionLifeMs(this.#deps.timers), () => this.#terminate());
   }
@@ -171,10 +183,11 @@ export class NonInviteClientTransaction {
     switch (this.#state) {
       case 'trying':
       case 'proceeding':
-        return this.#receivePending(response);
+        this.#receivePending(response);
+        return;
       case 'completed':
       case 'terminated':
-        return undefined;
+        return;
     }
   }
 
@@ -199,7 +212,10 @@ export class NonInviteClientTransaction {
       return;
     }
     this.#deps.onResponse(response);
-    if (this.#deps.reliable) return this.#terminate();
+    if (this.#deps.reliable) {
+      this.#terminate();
+      return;
+    }
     this.#state = 'completed';
     this.#arm(this.#deps.timers.t4Ms, () => this.#terminate());
   }

@@ -24,15 +24,19 @@ export class FrameReader {
     const frames: ControlFrame[] = [];
     // Joining only when a frame is complete keeps a large frame in many pieces from being copied for each piece.
     while (this.#buffered > 0 && this.#buffered >= this.#wanted) {
-      const text = this.#chunks.length === 1 ? (this.#chunks[0] ?? '') : this.#chunks.join('');
-      this.#chunks = [text];
-      const frame = this.#length === undefined ? this.#readLength(text) : this.#readPayload(text);
-      if (frame === 'more') break;
-      if (frame === 'again') continue;
-      frames.push(frame);
-      if (frame.kind !== 'frame') break;
+      const step = this.#step();
+      if (step === 'more') break;
+      if (step === 'again') continue;
+      frames.push(step);
+      if (step.kind !== 'frame') break;
     }
     return frames;
+  }
+
+  #step(): ControlFrame | 'more' | 'again' {
+    const text = this.#chunks.join('');
+    this.#chunks = [text];
+    return this.#length === undefined ? this.#readLength(text) : this.#readPayload(text);
   }
 
   #readLength(text: string): ControlFrame | 'more' | 'again' {

@@ -42,7 +42,7 @@ export function parseCommand(payload: string): ParsedCommand {
 }
 
 function commandOf(fields: readonly string[], text: string): ControlCommand {
-  switch (fields[1]) {
+  switch (fields[1] ?? '') {
     case 'authenticate':
       return {
         kind: 'authenticate',

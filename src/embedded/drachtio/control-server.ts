@@ -97,41 +97,53 @@ export class ControlServer implements AsyncDisposable {
         socket.destroy();
         return;
       case 'oversize':
-        return this.#throwOff(client, frame.messageId, 'message too long');
+        this.#throwOff(client, frame.messageId, 'message too long');
+        return;
       case 'frame': {
         const { messageId, command } = parseCommand(frame.payload);
-        return this.#execute(client, messageId, command);
+        this.#execute(client, messageId, command);
+        return;
       }
     }
   }
 
   #execute(client: ControlClient, messageId: string, command: ControlCommand): void {
-    if (command.kind === 'authenticate') return this.#authenticate(client, messageId, command);
+    if (command.kind === 'authenticate') {
+      this.#authenticate(client, messageId, command);
+      return;
+    }
     if (!client.authenticated && command.kind !== 'malformed') {
-      return this.#throwOff(client, messageId, 'not authenticated');
+      this.#throwOff(client, messageId, 'not authenticated');
+      return;
     }
     switch (command.kind) {
       case 'malformed':
-        return this.#throwOff(client, messageId, command.reason);
+        this.#throwOff(client, messageId, command.reason);
+        return;
       case 'ping':
-        return client.ok(messageId, 'pong');
+        client.ok(messageId, 'pong');
+        return;
       case 'route':
-        if (this.#context.routes.add(client, command.verb)) return client.ok(messageId);
-        return client.refuse(messageId, 'too many routes');
+        if (this.#context.routes.add(client, command.verb)) {
+          client.ok(messageId);
+          return;
+        }
+        client.refuse(messageId, 'too many routes');
+        return;
       case 'removeRoute':
         this.#context.routes.remove(client, command.verb);
-        return client.ok(messageId);
+        client.ok(messageId);
+        return;
       case 'proxy':
         if (command.fields.length >= 4) {
-          return client.refuse(messageId, 'proxy is not supported by this server');
+          client.refuse(messageId, 'proxy is not supported by this server');
+          return;
         }
-        return this.#throwOff(
-          client,
-          messageId,
-          'Invalid proxy request: not enough information provided',
-        );
+        this.#throwOff(client, messageId, 'Invalid proxy request: not enough information provided');
+        return;
       case 'sip':
-        return this.#options.onSip(client, messageId, command);
+        this.#options.onSip(client, messageId, command);
+        return;
     }
   }
 
@@ -141,7 +153,8 @@ export class ControlServer implements AsyncDisposable {
     command: Extract<ControlCommand, { kind: 'authenticate' }>,
   ): void {
     if (!sameSecret(command.secret, this.#options.secret)) {
-      return this.#throwOff(client, messageId, 'incorrect secret');
+      this.#throwOff(client, messageId, 'incorrect secret');
+      return;
     }
     client.authenticated = true;
     const { local } = this.#context;

@@ -43,9 +43,15 @@ export class DialogRequests {
   /** Undefined: no usable address, or a name that does not resolve. */
   withPeer(dialog: Dialog, done: (peer: SipPeer | undefined) => void): void {
     const target = targetOf(dialog.routeSet[0] ?? dialog.remoteTarget);
-    if (target.kind === 'peer') return done(target.peer);
-    if (target.kind === 'name') return this.#context.resolver.resolve(target, done);
-    return done(undefined);
+    if (target.kind === 'peer') {
+      done(target.peer);
+      return;
+    }
+    if (target.kind === 'name') {
+      this.#context.resolver.resolve(target, done);
+      return;
+    }
+    done(undefined);
   }
 
   build(dialog: Dialog, peer: SipPeer, cseq: number, sketch: DialogSketch): SipRequest {

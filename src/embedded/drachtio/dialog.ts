@@ -49,6 +49,38 @@ export type Dialog = {
   orphanTimer: TimerHandle | undefined;
 };
 
+/** What is known when a dialog begins; the rest starts empty. */
+export type DialogSeed = Pick<
+  Dialog,
+  | 'id'
+  | 'role'
+  | 'callId'
+  | 'localTag'
+  | 'remoteTag'
+  | 'localAddress'
+  | 'remoteAddress'
+  | 'localContact'
+  | 'remoteTarget'
+  | 'routeSet'
+  | 'localCseq'
+  | 'remoteCseq'
+  | 'owner'
+>;
+
+export function newDialog(seed: DialogSeed): Dialog {
+  return {
+    ...seed,
+    confirmed: false,
+    unacknowledged: undefined,
+    ack: undefined,
+    awaitingAck: undefined,
+    cancelled: false,
+    localSdp: undefined,
+    session: undefined,
+    orphanTimer: undefined,
+  };
+}
+
 export function dialogIdOf(callId: string, fromTag: string): string {
   return `${callId};from-tag=${fromTag}`;
 }

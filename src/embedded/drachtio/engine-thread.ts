@@ -1,5 +1,5 @@
 // The SIP engine beside the gateway's loop: the same engine in a worker thread. A thread that dies is reported to
-// `onExit`; whether to start another is the caller's decision.
+// whoever asked with `onExit`; whether to start another is the caller's decision.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -8,12 +8,7 @@ import type { SipEngineOptions, SipEngineStatistics } from './engine.ts';
 
 export type EngineThreadOptions = Omit<SipEngineOptions, 'logger'> & {
   readonly logLevel: string;
-  readonly nodeId: string;
-};
-
-export type EngineThreadHooks = {
-  /** The thread ended without being asked to. */
-  readonly onExit?: (error: Error | undefined) => void;
+  readonly nodeId?: string;
 };
 
 export type EngineThreadMessage =
@@ -33,29 +28,27 @@ export type SipEngineThread = AsyncDisposable & {
   readonly controlPort: number;
   close(): Promise<void>;
   statistics(): Promise<SipEngineStatistics>;
+  /** Called once if the thread ends without being asked to, at once if it already has. */
+  onExit(listener: (error: Error | undefined) => void): void;
 };
 
 /** A clean stop closes a few sockets; a thread that takes longer is ended. */
 const stopTimeoutMs = 5_000;
 
-export async function startSipEngineThread(
-  options: EngineThreadOptions,
-  hooks: EngineThreadHooks = {},
-): Promise<SipEngineThread> {
+export async function startSipEngineThread(options: EngineThreadOptions): Promise<SipEngineThread> {
   const worker = spawnWorker(siblingModule('./engine-worker', import.meta.url), options);
   const listening = await firstMessage(worker);
-  const state: { closing: Promise<void> | undefined; error: Error | undefined } = {
-    closing: undefined,
-    error: undefined,
-  };
+  const state: ThreadState = { closing: undefined, error: undefined, exited: false, listeners: [] };
   worker.on('error', (error) => {
     state.error = error instanceof Error ? error : new Error(String(error));
   });
   worker.on('exit', () => {
-    if (state.closing === undefined) hooks.onExit?.(state.error);
+    state.exited = true;
+    if (state.closing !== undefined) return;
+    for (const listener of state.listeners) listener(state.error);
   });
   const close = (): Promise<void> => {
-    state.closing ??= stop(worker);
+    state.closing ??= state.exited ? Promise.resolve() : stop(worker);
     return state.closing;
   };
   const { sipHost, sipPort, controlHost, controlPort } = listening;
@@ -66,9 +59,20 @@ export async function startSipEngineThread(
     controlPort,
     close,
     statistics: () => askStatistics(worker),
+    onExit: (listener) => {
+      if (state.exited && state.closing === undefined) listener(state.error);
+      else state.listeners.push(listener);
+    },
     [Symbol.asyncDispose]: close,
   };
 }
+
+type ThreadState = {
+  closing: Promise<void> | undefined;
+  error: Error | undefined;
+  exited: boolean;
+  readonly listeners: ((error: Error | undefined) => void)[];
+};
 
 type Listening = Extract<EngineThreadMessage, { kind: 'listening' }>;
 

@@ -10,7 +10,9 @@ export type SipTimers = {
   /** The longest an inbound INVITE may wait for the application's final answer. */
   readonly inviteAnswerMs: number;
   /** RFC 4028 section 5: a session interval below this is refused with 422. */
-  readonly minSessionExpiresMs: number;
+  readonly minSessionSeconds: number;
+  /** How long a second of Session-Expires lasts: shortened by tests, which cannot wait for the 90 s that the RFC asks for. */
+  readonly sessionSecondMs: number;
   /** A SIP connection without traffic for so long is closed. */
   readonly tcpIdleMs: number;
   /** A connection that sends half a message and then nothing is closed. */
@@ -29,7 +31,8 @@ export const defaultSipTimers: SipTimers = {
   t4Ms: 5_000,
   timerCMs: 185_000,
   inviteAnswerMs: 600_000,
-  minSessionExpiresMs: 90_000,
+  minSessionSeconds: 90,
+  sessionSecondMs: 1_000,
   tcpIdleMs: 600_000,
   tcpPartialMs: 30_000,
   authenticateMs: 10_000,

@@ -6,7 +6,7 @@ import { startSipEngine } from './engine.ts';
 import type { EngineThreadMessage, EngineThreadOptions } from './engine-thread.ts';
 
 async function run(options: EngineThreadOptions): Promise<void> {
-  const { logLevel, nodeId, ...engineOptions } = options;
+  const { logLevel, nodeId = 'sip-engine', ...engineOptions } = options;
   const logger = createLogger({ level: logLevel, nodeId });
   const engine = await startSipEngine({ ...engineOptions, logger });
   const say = (message: EngineThreadMessage): void => parentPort?.postMessage(message);

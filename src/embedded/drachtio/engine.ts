@@ -16,14 +16,18 @@ import {
   systemClock,
 } from './engine-timing.ts';
 import { createIdentifiers } from './identifiers.ts';
+import { IncomingTable } from './incoming.ts';
 import { NameResolver } from './name-resolver.ts';
+import { ReliableProvisionals } from './reliable-provisionals.ts';
 import { RouteTable } from './route-table.ts';
 import type { TransportHandlers } from './sip-peer.ts';
 import { SipStack } from './sip-stack.ts';
 import { TcpTransport } from './tcp-transport.ts';
 import { Uac } from './uac.ts';
+import { UacCancel } from './uac-cancel.ts';
 import { UacResponses } from './uac-responses.ts';
 import { Uas } from './uas.ts';
+import { UasResponses } from './uas-responses.ts';
 import { UdpTransport } from './udp-transport.ts';
 
 export type { SipTimers } from './engine-timing.ts';
@@ -62,6 +66,8 @@ export type SipEngine = AsyncDisposable & {
 };
 
 type Transports = { readonly udp: UdpTransport; readonly tcp: TcpTransport; readonly port: number };
+
+type Handlers = { readonly uac: Uac; readonly cancels: UacCancel; readonly answers: UasResponses };
 
 /** A random TCP port whose UDP twin is taken is rare; many in a row means something else is wrong. */
 const maxPortAttempts = 20;
@@ -105,11 +111,19 @@ async function openControl(
   const requests = new DialogRequests(context);
   const responses = new UacResponses(context, requests);
   const uac = new Uac(context, requests, responses);
-  const uas = new Uas(context, requests, responses);
+  const cancels = new UacCancel(context, requests, responses);
+  const parts = {
+    requests,
+    responses,
+    incoming: new IncomingTable(),
+    reliable: new ReliableProvisionals(context.clock, context.timers),
+  };
+  const uas = new Uas(context, parts);
+  const answers = new UasResponses(context, parts);
   stack.attach(
     {
       onRequest: (received) => uas.receive(received),
-      onCancel: (invite, cancel, bytes) => uas.receiveCancel(invite, cancel, bytes),
+      onCancel: (cancel, invite) => uas.receiveCancel(cancel, invite),
       onAck: (ack, peer, bytes) => uas.receiveAck(ack, peer, bytes),
     },
     transports.udp,
@@ -120,7 +134,8 @@ async function openControl(
       host: options.controlHost,
       port: options.controlPort,
       secret: options.secret,
-      onSip: (client, messageId, command) => dispatch(uac, uas, client, messageId, command),
+      onSip: (client, messageId, command) =>
+        dispatch({ uac, cancels, answers }, client, messageId, command),
       onGone: (client) => {
         uas.releaseClient(client);
         for (const dialog of context.dialogs.releaseOwner(client)) {
@@ -176,20 +191,29 @@ function toEngine(
 
 /** drachtio-server's order of precedence (its client.cpp). */
 function dispatch(
-  uac: Uac,
-  uas: Uas,
+  { uac, cancels, answers }: Handlers,
   client: ControlClient,
   messageId: string,
   command: SipCommand,
 ): void {
   const { sip, transactionId, dialogId } = command;
   if (sip.startLine.startsWith('SIP/')) {
-    if (transactionId === '') return client.refuseAndClose(messageId, 'transaction id missing');
-    return uas.respond(client, messageId, transactionId, sip);
+    if (transactionId === '') {
+      client.refuseAndClose(messageId, 'transaction id missing');
+      return;
+    }
+    answers.respond(client, messageId, transactionId, sip);
+    return;
   }
-  if (dialogId !== '') return uac.sendInDialog(client, messageId, dialogId, sip);
-  if (transactionId !== '') return uac.cancel(client, messageId, transactionId, sip);
-  return uac.sendNew(client, messageId, sip, command.route);
+  if (dialogId !== '') {
+    uac.sendInDialog(client, messageId, dialogId, sip);
+    return;
+  }
+  if (transactionId !== '') {
+    cancels.cancel(client, messageId, transactionId, sip);
+    return;
+  }
+  uac.sendNew(client, messageId, sip, command.route);
 }
 
 /** Somebody may still hang it up by its id; nobody will for ever, and the peer must not be left in a call. */

@@ -5,9 +5,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 const alphabet = '0123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
 export type Identifiers = {
-  tag(): string;
-  branch(): string;
-  uuid(): string;
+  readonly tag: () => string;
+  readonly branch: () => string;
+  readonly uuid: () => string;
 };
 
 /** Draws random bytes in bulk: a system call per tag would cost more than the rest of a message. */

@@ -27,13 +27,24 @@ export class NameResolver {
   resolve(target: NameTarget, done: (peer: SipPeer | undefined) => void): void {
     const cached = this.#cache.get(target.host);
     if (cached !== undefined && cached.untilMs > Date.now()) {
-      return done(toPeer(target, cached.address));
+      done(toPeer(target, cached.address));
+      return;
     }
     const pending = this.#pending.get(target.host) ?? this.#start(target.host);
-    if (pending === undefined) return done(undefined);
-    void pending.then((address) =>
-      done(address === undefined ? undefined : toPeer(target, address)),
-    );
+    if (pending === undefined) {
+      done(undefined);
+      return;
+    }
+    void this.#report(pending, target, done);
+  }
+
+  async #report(
+    pending: Promise<string | undefined>,
+    target: NameTarget,
+    done: (peer: SipPeer | undefined) => void,
+  ): Promise<void> {
+    const address = await pending;
+    done(address === undefined ? undefined : toPeer(target, address));
   }
 
   #start(host: string): Promise<string | undefined> | undefined {

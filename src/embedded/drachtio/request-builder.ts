@@ -74,37 +74,39 @@ export function buildRequest(
   const contact = given.get('Contact') ?? `<${localUri(context.local, context.protocol)}>`;
   const from = fromHeader(given.get('From'), contact, context);
   if (from === undefined) {
-    const reason = `invalid from value provided by client: ${given.get('From') ?? ''}`;
+    const reason = `invalid from value provided by client: ${given.get('From')}`;
     return { kind: 'refused', reason };
   }
   const contentType = contentTypeOf(given.get('Content-Type'), sketch.body);
   if (sketch.body !== '' && contentType === undefined) {
     return { kind: 'refused', reason: 'missing content-type' };
   }
-  const cseq = parseCseq(given.get('CSeq') ?? '')?.number ?? context.firstCseq;
-  const callId = given.get('Call-ID') ?? context.newCallId();
+  const ids = {
+    fromTag: from.tag,
+    callId: given.get('Call-ID') ?? context.newCallId(),
+    cseq: parseCseq(given.get('CSeq') ?? '')?.number ?? context.firstCseq,
+    contact,
+  };
   const headers: SipHeader[] = [
     { name: 'Via', value: viaValue(context.local, context.protocol, context.branch) },
     { name: 'Max-Forwards', value: given.get('Max-Forwards') ?? '70' },
     { name: 'From', value: from.value },
     { name: 'To', value: given.get('To') ?? toFromUri(line.uri) },
-    { name: 'Call-ID', value: callId },
-    { name: 'CSeq', value: `${cseq} ${line.method}` },
+    { name: 'Call-ID', value: ids.callId },
+    { name: 'CSeq', value: `${ids.cseq} ${line.method}` },
+    ...contactHeader(line.method, given.get('Contact'), contact),
     ...given.headers,
+    ...(contentType === undefined ? [] : [{ name: 'Content-Type', value: contentType }]),
     { name: 'Content-Length', value: String(sketch.body.length) },
   ];
-  if (wantsContact(line.method) || given.get('Contact') !== undefined) {
-    headers.push({ name: 'Contact', value: contact });
-  }
-  if (contentType !== undefined) headers.push({ name: 'Content-Type', value: contentType });
-  const request: SipRequest = {
-    kind: 'request',
-    method: line.method,
-    uri: line.uri,
-    headers: sortedHeaders(headers),
-    body: sketch.body,
-  };
-  return { kind: 'request', request, fromTag: from.tag, callId, cseq, contact };
+  const { method, uri } = line;
+  const body = sketch.body;
+  const request = { kind: 'request', method, uri, headers: sortedHeaders(headers), body } as const;
+  return { kind: 'request', request, ...ids };
+}
+
+function contactHeader(method: string, given: string | undefined, contact: string): SipHeader[] {
+  return wantsContact(method) || given !== undefined ? [{ name: 'Contact', value: contact }] : [];
 }
 
 export function wantsContact(method: string): boolean {

@@ -2,8 +2,9 @@
 // side's duty, or hangs up when it is the peer's and does not happen. The application is told of the end only.
 
 import type { Dialog } from './dialog.ts';
-import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
+import { type DialogRequests, emptySketch } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
+import { type SipTimers, transactionLifeMs } from './engine-timing.ts';
 import { parseDecimal, parseParameters } from './sip-grammar.ts';
 import { headerValue, type SipHeader, type SipMessage, type SipResponse } from './sip-message.ts';
 import type { SipPeer } from './sip-peer.ts';
@@ -13,9 +14,10 @@ export type SessionExpires = {
   readonly refresher: 'uac' | 'uas' | undefined;
 };
 
-export function parseSessionExpires(message: {
-  readonly headers: SipMessage['headers'];
-}): SessionExpires | undefined {
+export function parseSessionExpires(
+  message: { readonly headers: SipMessage['headers'] },
+  timers: SipTimers,
+): SessionExpires | undefined {
   const value = headerValue(message, 'Session-Expires');
   if (value === undefined) return undefined;
   const semicolon = value.indexOf(';');
@@ -24,7 +26,7 @@ export function parseSessionExpires(message: {
   if (seconds === undefined || seconds === 0) return undefined;
   const refresher = parseParameters(semicolon < 0 ? '' : value.slice(semicolon)).get('refresher');
   const known = refresher === 'uac' || refresher === 'uas' ? refresher : undefined;
-  return { intervalMs: seconds * 1_000, refresher: known };
+  return { intervalMs: seconds * timers.sessionSecondMs, refresher: known };
 }
 
 /** `ourRole`: who we were in the request that this 2xx answers. */
@@ -35,7 +37,7 @@ export function armSessionTimer(
   response: { readonly headers: SipMessage['headers'] },
   ourRole: 'uac' | 'uas',
 ): void {
-  const expires = parseSessionExpires(response);
+  const expires = parseSessionExpires(response, context.timers);
   context.clock.clearTimer(dialog.session?.timer);
   dialog.session = undefined;
   if (expires === undefined) return;
@@ -44,7 +46,9 @@ export function armSessionTimer(
   const session = { intervalMs, weRefresh, timer: undefined as object | undefined };
   dialog.session = session;
   // RFC 4028 sections 7.2 and 10: refresh at half the interval; give up before the peer's own clock runs out.
-  const delayMs = weRefresh ? intervalMs / 2 : intervalMs - Math.min(32_000, intervalMs / 3);
+  const delayMs = weRefresh
+    ? intervalMs / 2
+    : intervalMs - Math.min(transactionLifeMs(context.timers), intervalMs / 3);
   session.timer = context.clock.setTimer(() => {
     if (weRefresh) refresh(context, requests, dialog, intervalMs, 0);
     else expire(requests, dialog);
@@ -65,10 +69,10 @@ function refresh(
   intervalMs: number,
   attempt: number,
 ): void {
-  const seconds = Math.round(intervalMs / 1_000);
+  const seconds = Math.round(intervalMs / context.timers.sessionSecondMs);
   const headers: SipHeader[] = [
     { name: 'Session-Expires', value: `${seconds};refresher=uac` },
-    { name: 'Min-SE', value: String(Math.round(context.timers.minSessionExpiresMs / 1_000)) },
+    { name: 'Min-SE', value: String(context.timers.minSessionSeconds) },
   ];
   requests.withPeer(dialog, (peer) => {
     if (peer === undefined) return expire(requests, dialog);
@@ -102,14 +106,20 @@ function finishRefresh(
 ): void {
   const { response, cseq } = answer;
   if (response.status < 300) {
-    if (dialog.ack?.cseq === cseq) return requests.repeatAck(dialog, cseq);
+    if (dialog.ack?.cseq === cseq) {
+      requests.repeatAck(dialog, cseq);
+      return;
+    }
     requests.sendAck(dialog, answer.peer, cseq, emptySketch('ACK'));
-    const keepsTiming = parseSessionExpires(response) !== undefined;
+    const keepsTiming = parseSessionExpires(response, context.timers) !== undefined;
     if (keepsTiming) armSessionTimer(context, requests, dialog, response, 'uac');
     return;
   }
   if (context.dialogs.byId(dialog.id) !== dialog) return;
-  if (answer.attempt + 1 >= maxRefreshAttempts) return expire(requests, dialog);
+  if (answer.attempt + 1 >= maxRefreshAttempts) {
+    expire(requests, dialog);
+    return;
+  }
   context.clock.clearTimer(dialog.session?.timer);
   const session = {
     intervalMs: answer.intervalMs,

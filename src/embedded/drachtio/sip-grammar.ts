@@ -99,27 +99,46 @@ export function parseParameters(text: string): ReadonlyMap<string, string> {
 
 /** Splits at `separator` outside quotes and angle brackets. */
 export function splitOutsideQuotes(text: string, separator: ',' | ';'): string[] {
-  if (!text.includes(separator)) return [text];
   const parts: string[] = [];
-  const wanted = separator.charCodeAt(0);
   let start = 0;
-  let quoted = false;
-  let bracketed = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (quoted) {
-      if (code === 0x5c) index += 1;
-      else if (code === 0x22) quoted = false;
-    } else if (code === 0x22) quoted = true;
-    else if (code === 0x3c) bracketed = true;
-    else if (code === 0x3e) bracketed = false;
-    else if (code === wanted && !bracketed) {
-      parts.push(text.slice(start, index));
-      start = index + 1;
+  for (;;) {
+    const end = indexOutsideQuotes(text, separator.charCodeAt(0), start);
+    if (end < 0) {
+      parts.push(text.slice(start));
+      return parts;
     }
+    parts.push(text.slice(start, end));
+    start = end + 1;
   }
-  parts.push(text.slice(start));
-  return parts;
+}
+
+/** The first `wanted` that is neither quoted nor, unless it is the bracket itself, between angle brackets. */
+function indexOutsideQuotes(text: string, wanted: number, from: number): number {
+  let index = from;
+  while (index < text.length) {
+    const code = text.charCodeAt(index);
+    if (code === wanted) return index;
+    if (code === 0x22) index = closingQuote(text, index);
+    else if (code === 0x3c) index = skipTo(text, 0x3e, index);
+    index += 1;
+  }
+  return -1;
+}
+
+function closingQuote(text: string, open: number): number {
+  for (let index = open + 1; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === 0x5c) index += 1;
+    else if (code === 0x22) return index;
+  }
+  return text.length;
+}
+
+function skipTo(text: string, wanted: number, from: number): number {
+  for (let index = from; index < text.length; index += 1) {
+    if (text.charCodeAt(index) === wanted) return index;
+  }
+  return text.length;
 }
 
 export type NameAddress = {
@@ -132,7 +151,7 @@ export type NameAddress = {
 
 /** From, To, Contact, Route: `"Alice" <sip:a@b>;tag=1` or `sip:a@b;tag=1`. */
 export function parseNameAddress(value: string): NameAddress | undefined {
-  const open = indexOutsideQuotes(value, 0x3c);
+  const open = indexOutsideQuotes(value, 0x3c, 0);
   if (open >= 0) {
     const close = value.indexOf('>', open);
     if (close < 0) return undefined;
@@ -147,17 +166,6 @@ export function parseNameAddress(value: string): NameAddress | undefined {
   const uri = (semicolon < 0 ? value : value.slice(0, semicolon)).trim();
   if (uri === '' || uri.includes(' ')) return undefined;
   return { display: '', uri, parameters: semicolon < 0 ? '' : value.slice(semicolon).trim() };
-}
-
-function indexOutsideQuotes(text: string, wanted: number): number {
-  let quoted = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (quoted && code === 0x5c) index += 1;
-    else if (code === 0x22) quoted = !quoted;
-    else if (code === wanted && !quoted) return index;
-  }
-  return -1;
 }
 
 export function formatNameAddress(address: NameAddress): string {

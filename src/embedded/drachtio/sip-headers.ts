@@ -160,6 +160,4 @@ function isTokenCode(code: number): boolean {
   return tokenPunctuation.has(code);
 }
 
-const tokenPunctuation: ReadonlySet<number> = new Set(
-  [..."-.!%*_+`'~"].map((character) => character.charCodeAt(0)),
-);
+const tokenPunctuation: ReadonlySet<number> = new Set(Buffer.from("-.!%*_+`'~", 'latin1'));

@@ -72,15 +72,29 @@ export function buildAckForFailure(invite: SipRequest, response: SipResponse): S
   return { kind: 'request', method: 'ACK', uri: invite.uri, headers, body: '' };
 }
 
-/** The headers without which a request can be neither matched nor answered (RFC 3261 section 8.1.1). */
+/** The headers without which a response has nowhere to go (RFC 3261 section 8.1.1). */
 export function canBeAnswered(request: SipRequest): boolean {
+  if (parseVia(headerValue(request, 'Via') ?? '') === undefined) return false;
+  return ['From', 'To', 'Call-ID', 'CSeq'].every(
+    (name) => headerValue(request, name) !== undefined,
+  );
+}
+
+/** What a request must be for the rest of the engine to rely on it. */
+export function isWellFormed(request: SipRequest): boolean {
   const cseq = parseCseq(headerValue(request, 'CSeq') ?? '');
-  const from = parseNameAddress(headerValue(request, 'From') ?? '');
-  const to = parseNameAddress(headerValue(request, 'To') ?? '');
-  const callId = headerValue(request, 'Call-ID') ?? '';
-  if (cseq === undefined || from === undefined || to === undefined || callId === '') return false;
-  if (cseq.method !== request.method) return false;
+  if (cseq === undefined || cseq.method !== request.method) return false;
+  const from = headerValue(request, 'From') ?? '';
+  if (parseNameAddress(from) === undefined) return false;
+  if (parseNameAddress(headerValue(request, 'To') ?? '') === undefined) return false;
+  if (!isOneField(headerValue(request, 'Call-ID') ?? '')) return false;
+  if (!isOneField(addressTag(from) ?? '-')) return false;
   return parseVia(headerValue(request, 'Via') ?? '') !== undefined;
+}
+
+/** Call-ID and tag become a field of drachtio's protocol, whose separator the SIP grammar forbids in both. */
+function isOneField(text: string): boolean {
+  return text !== '' && !/[|\s]/.test(text);
 }
 
 /** RFC 3581, and like drachtio-server for peers that did not ask for it too. */

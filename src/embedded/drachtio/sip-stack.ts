@@ -1,6 +1,5 @@
 // Transports and transactions put together: text in, requests and responses out. It matches every message to its
-// transaction (RFC 3261 sections 17.1.3 and 17.2.3), makes the responses that need no user (timeouts, 481 to a CANCEL
-// without INVITE, overload), and knows nothing of dialogs or of drachtio.
+// transaction (RFC 3261 sections 17.1.3 and 17.2.3), makes the responses that need no user (timeouts, overload), and knows nothing of dialogs or of drachtio.
 
 import type { Logger } from '../../lib/logger.ts';
 import {
@@ -23,7 +22,13 @@ import {
   serializeMessage,
 } from './sip-message.ts';
 import { peerKey, type SipPeer } from './sip-peer.ts';
-import { buildAckForFailure, buildResponse, canBeAnswered, stampVia } from './sip-replies.ts';
+import {
+  buildAckForFailure,
+  buildResponse,
+  canBeAnswered,
+  isWellFormed,
+  stampVia,
+} from './sip-replies.ts';
 import type { TcpTransport } from './tcp-transport.ts';
 import type { UdpTransport } from './udp-transport.ts';
 
@@ -67,8 +72,8 @@ export type ReceivedRequest = {
 
 export type StackUser = {
   readonly onRequest: (received: ReceivedRequest) => void;
-  /** A CANCEL that matched: the stack has answered 200 and the user answers the INVITE. */
-  readonly onCancel: (invite: ReceivedRequest, cancel: SipRequest, bytes: number) => void;
+  /** With the INVITE that it is for, if there is one that can still be cancelled or was just answered. */
+  readonly onCancel: (cancel: ReceivedRequest, invite: ReceivedRequest | undefined) => void;
   /** An ACK that belongs to no failed INVITE: for a dialog. */
   readonly onAck: (ack: SipRequest, peer: SipPeer, bytes: number) => void;
 };
@@ -134,8 +139,11 @@ export class SipStack {
       return;
     }
     const { message } = parsed;
-    if (message.kind === 'response') return this.#receiveResponse(message, text.length);
-    return this.#receiveRequest(trimBody(message), peer, text.length);
+    if (message.kind === 'response') {
+      this.#receiveResponse(message, text.length);
+      return;
+    }
+    this.#receiveRequest(trimBody(message), peer, text.length);
   }
 
   /** ICMP or a broken connection. */
@@ -217,19 +225,40 @@ export class SipStack {
   }
 
   #receiveRequest(request: SipRequest, peer: SipPeer, bytes: number): void {
-    if (!canBeAnswered(request)) {
-      this.#dropped += 1;
+    if (!isWellFormed(request)) {
+      this.#refuseMalformed(request, peer);
       return;
     }
     const stamped = stampVia(request, peer);
     const key = serverKey(stamped, stamped.method);
-    if (stamped.method === 'ACK') return this.#receiveAck(stamped, peer, bytes);
+    if (stamped.method === 'ACK') {
+      this.#receiveAck(stamped, peer, bytes);
+      return;
+    }
     const known = this.#servers.get(key);
-    if (known !== undefined) return known.transaction.receiveRetransmit();
-    if (this.#servers.size >= maxTransactions) return this.#refuse(stamped, peer);
+    if (known !== undefined) {
+      known.transaction.receiveRetransmit();
+      return;
+    }
+    if (this.#servers.size >= maxTransactions) {
+      this.#refuse(stamped, peer);
+      return;
+    }
     const received = this.#createServer(stamped, peer, bytes, key);
-    if (stamped.method === 'CANCEL') return this.#receiveCancel(received);
+    if (stamped.method === 'CANCEL') {
+      this.#receiveCancel(received);
+      return;
+    }
     this.#user?.onRequest(received);
+  }
+
+  /** RFC 3261 section 16.3 calls for 400 where an answer can be addressed at all. */
+  #refuseMalformed(request: SipRequest, peer: SipPeer): void {
+    this.#dropped += 1;
+    if (request.method === 'ACK' || !canBeAnswered(request)) return;
+    const stamped = stampVia(request, peer);
+    const response = buildResponse(stamped, 400, 'Bad Request', { toTag: 'malformed' });
+    this.sendResponseText(peer, serializeMessage(response));
   }
 
   /** Stateless, so that a flood costs no memory. */
@@ -282,17 +311,8 @@ export class SipStack {
   }
 
   #receiveCancel(received: ReceivedRequest): void {
-    const { request } = received;
-    const invite = this.#servers.get(serverKey(request, 'INVITE'));
-    const pending =
-      invite?.transaction instanceof InviteServerTransaction &&
-      invite.transaction.state !== 'terminated';
-    const status = pending ? 200 : 481;
-    const reason = pending ? 'OK' : 'Call/Transaction Does Not Exist';
-    const response = buildResponse(request, status, reason, {});
-    received.transaction.respond(status, serializeMessage(response));
-    if (invite === undefined || !pending || invite.transaction.state !== 'proceeding') return;
-    this.#user?.onCancel(invite, request, received.bytes);
+    const invite = this.#servers.get(serverKey(received.request, 'INVITE'));
+    this.#user?.onCancel(received, invite);
   }
 }
 

@@ -58,7 +58,10 @@ export class TcpTransport implements AsyncDisposable {
 
   sendRequest(peer: SipPeer, text: string): void {
     const connection = this.#connections.get(peerKey(peer)) ?? this.#open(peer);
-    if (connection === undefined) return this.#handlers.onFailure(peer);
+    if (connection === undefined) {
+      this.#handlers.onFailure(peer);
+      return;
+    }
     this.#write(connection, text);
   }
 

@@ -3,7 +3,7 @@
 
 import type { ControlClient } from './control-client.ts';
 import type { MessageMeta } from './control-messages.ts';
-import type { Dialog } from './dialog.ts';
+import { type Dialog, newDialog } from './dialog.ts';
 import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Outgoing } from './outgoing.ts';
@@ -101,11 +101,18 @@ export class UacResponses {
   }
 
   #receive(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
-    if (response.status < 200) return this.#receiveProvisional(outgoing, response, peer, bytes);
-    if (outgoing.request.method !== 'INVITE') {
-      return this.#receiveNonInvite(outgoing, response, peer, bytes);
+    if (response.status < 200) {
+      this.#receiveProvisional(outgoing, response, peer, bytes);
+      return;
     }
-    if (response.status < 300) return this.#receiveAnswer(outgoing, response, peer, bytes);
+    if (outgoing.request.method !== 'INVITE') {
+      this.#receiveNonInvite(outgoing, response, peer, bytes);
+      return;
+    }
+    if (response.status < 300) {
+      this.#receiveAnswer(outgoing, response, peer, bytes);
+      return;
+    }
     this.#endCall(outgoing);
     if (outgoing.initial && outgoing.cancel.state === 'none') {
       this.#context.reports.stop('network', 'call-rejected', serializeMessage(response));
@@ -150,13 +157,18 @@ export class UacResponses {
     const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
     if (known?.confirmed === true && known.remoteTag !== tag) {
-      return this.#hangUpFork(outgoing, response, tag);
+      this.#hangUpFork(outgoing, response, tag);
+      return;
     }
     if (known?.confirmed === true && isRepeated(known, outgoing)) {
-      return this.#requests.repeatAck(known, outgoing.cseq);
+      this.#requests.repeatAck(known, outgoing.cseq);
+      return;
     }
     const dialog = outgoing.initial ? this.#makeDialog(outgoing, response) : known;
-    if (dialog === undefined) return this.#hangUpFork(outgoing, response, tag);
+    if (dialog === undefined) {
+      this.#hangUpFork(outgoing, response, tag);
+      return;
+    }
     dialog.confirmed = true;
     dialog.unacknowledged = { cseq: outgoing.cseq, transactionId: outgoing.transactionId };
     if (outgoing.cancel.state !== 'none') dialog.cancelled = true;
@@ -176,34 +188,13 @@ export class UacResponses {
 
   /** Undefined when there are too many. Another tag replaces an early dialog. */
   #makeDialog(outgoing: Outgoing, response: SipResponse): Dialog | undefined {
-    const to = headerValue(response, 'To') ?? '';
-    const remoteTag = addressTag(to) ?? '';
+    const remoteTag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
     if (known !== undefined && known.remoteTag === remoteTag) return known;
     if (known !== undefined) this.#requests.forget(known);
-    const dialog: Dialog = {
-      id: outgoing.dialogId,
-      role: 'uac',
-      callId: outgoing.callId,
-      localTag: outgoing.fromTag,
-      remoteTag,
-      localAddress: headerValue(outgoing.request, 'From') ?? '',
-      remoteAddress: to,
-      localContact: outgoing.contact,
-      remoteTarget: contactUri(response) ?? '',
-      routeSet: recordRoutes(response).reverse(),
-      localCseq: outgoing.cseq,
-      remoteCseq: undefined,
-      owner: outgoing.client.alive ? outgoing.client : undefined,
-      confirmed: false,
-      unacknowledged: undefined,
-      ack: undefined,
-      awaitingAck: undefined,
-      cancelled: false,
-      localSdp: outgoing.request.body === '' ? undefined : outgoing.request.body,
-      session: undefined,
-      orphanTimer: undefined,
-    };
+    const dialog = dialogOf(outgoing, response, remoteTag);
+    dialog.owner = outgoing.client.alive ? outgoing.client : undefined;
+    if (outgoing.request.body !== '') dialog.localSdp = outgoing.request.body;
     if (!this.#context.dialogs.add(dialog)) return undefined;
     outgoing.dialog = dialog;
     return dialog;
@@ -212,31 +203,13 @@ export class UacResponses {
   /** RFC 3261 section 13.2.2.4: every branch that answers is acknowledged; those that nobody wants are hung up. */
   #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
     const repeated = outgoing.forkAcks.get(tag);
-    if (repeated !== undefined) return this.#context.stack.sendDirectly(outgoing.peer, repeated);
+    if (repeated !== undefined) {
+      this.#context.stack.sendDirectly(outgoing.peer, repeated);
+      return;
+    }
     if (outgoing.forkAcks.size >= maxForkBranches) return;
-    const branch: Dialog = {
-      id: outgoing.dialogId,
-      role: 'uac',
-      callId: outgoing.callId,
-      localTag: outgoing.fromTag,
-      remoteTag: tag,
-      localAddress: headerValue(outgoing.request, 'From') ?? '',
-      remoteAddress: headerValue(response, 'To') ?? '',
-      localContact: outgoing.contact,
-      remoteTarget: contactUri(response) ?? outgoing.request.uri,
-      routeSet: recordRoutes(response).reverse(),
-      localCseq: outgoing.cseq,
-      remoteCseq: undefined,
-      owner: undefined,
-      confirmed: true,
-      unacknowledged: undefined,
-      ack: undefined,
-      awaitingAck: undefined,
-      cancelled: false,
-      localSdp: undefined,
-      session: undefined,
-      orphanTimer: undefined,
-    };
+    const branch = dialogOf(outgoing, response, tag);
+    if (branch.remoteTarget === '') branch.remoteTarget = outgoing.request.uri;
     this.#requests.withPeer(branch, (found) => {
       const peer = found ?? outgoing.peer;
       const ack = this.#requests.sendAck(branch, peer, outgoing.cseq, emptySketch('ACK'));
@@ -287,6 +260,25 @@ export class UacResponses {
       text,
     });
   }
+}
+
+/** RFC 3261 section 12.1.2. */
+function dialogOf(outgoing: Outgoing, response: SipResponse, remoteTag: string): Dialog {
+  return newDialog({
+    id: outgoing.dialogId,
+    role: 'uac',
+    callId: outgoing.callId,
+    localTag: outgoing.fromTag,
+    remoteTag,
+    localAddress: headerValue(outgoing.request, 'From') ?? '',
+    remoteAddress: headerValue(response, 'To') ?? '',
+    localContact: outgoing.contact,
+    remoteTarget: contactUri(response) ?? '',
+    routeSet: recordRoutes(response).reverse(),
+    localCseq: outgoing.cseq,
+    remoteCseq: undefined,
+    owner: undefined,
+  });
 }
 
 function isRepeated(dialog: Dialog, outgoing: Outgoing): boolean {

@@ -1,11 +1,12 @@
-// The application's requests: new ones, those in a dialog, ACK and CANCEL. What comes back for them is in uac-responses.ts.
+// The application's requests: new ones, those in a dialog, and the ACK. CANCEL is in uac-cancel.ts,
+// what comes back for all of them in uac-responses.ts.
 
 import { appHeaders, contentTypeOf } from './app-headers.ts';
 import type { ControlClient } from './control-client.ts';
 import type { SipText } from './control-messages.ts';
 import type { Dialog } from './dialog.ts';
 import { dialogIdOf } from './dialog.ts';
-import { type DialogRequests, type DialogSketch, silentUser } from './dialog-requests.ts';
+import type { DialogRequests, DialogSketch } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
 import { isSelf } from './local-identity.ts';
 import type { Outgoing } from './outgoing.ts';
@@ -19,17 +20,8 @@ import {
   wantsContact,
 } from './request-builder.ts';
 import { parseSipUri } from './sip-grammar.ts';
-import {
-  headerValue,
-  headerValues,
-  type SipHeader,
-  type SipRequest,
-  serializeMessage,
-  sortedHeaders,
-  withHeader,
-} from './sip-message.ts';
+import { headerValue, serializeMessage, withHeader } from './sip-message.ts';
 import type { SipPeer } from './sip-peer.ts';
-import type { RequestUser } from './sip-stack.ts';
 import { type Target, targetOf } from './sip-target.ts';
 import type { UacResponses } from './uac-responses.ts';
 
@@ -52,33 +44,35 @@ export class Uac {
     this.#context = context;
     this.#requests = requests;
     this.#responses = responses;
-    responses.onRingTimeout = (outgoing) =>
-      this.#sendCancel(outgoing, this.#cancelFor(outgoing, []));
-    responses.onProvisional = (outgoing) => {
-      if (outgoing.cancel.state === 'waiting') this.#sendCancel(outgoing, outgoing.cancel.text);
-    };
   }
 
   /** `sip||`: outside any dialog. */
   sendNew(client: ControlClient, messageId: string, sketch: SipText, route: string): void {
     const line = parseSketchLine(sketch.startLine);
-    if (line?.method === 'ACK') return client.refuse(messageId, notForAck);
+    if (line?.method === 'ACK') {
+      client.refuse(messageId, notForAck);
+      return;
+    }
     const target = line === undefined ? undefined : newTarget(line, route);
     if (line === undefined || target === undefined || target.kind === 'invalid') {
-      return client.refuse(messageId, `invalid request-uri: ${sketch.startLine}`);
+      client.refuse(messageId, `invalid request-uri: ${sketch.startLine}`);
+      return;
     }
     const request: NewRequest = { client, messageId, line, sketch };
     switch (target.kind) {
       case 'noTransport':
-        return client.refuse(messageId, 'requested protocol/transport not available');
+        client.refuse(messageId, 'requested protocol/transport not available');
+        return;
       case 'peer':
-        return this.#sendTo(request, target.peer);
+        this.#sendTo(request, target.peer);
+        return;
       case 'name':
         // The answer waits for the resolver: an id that is given out must be one that a CANCEL can use.
-        return this.#context.resolver.resolve(target, (peer) => {
+        this.#context.resolver.resolve(target, (peer) => {
           if (peer === undefined) this.#failUnresolved(request);
           else this.#sendTo(request, peer);
         });
+        return;
     }
   }
 
@@ -86,17 +80,22 @@ export class Uac {
   sendInDialog(client: ControlClient, messageId: string, dialogId: string, sketch: SipText): void {
     const method = sketch.startLine.split(' ', 1)[0] ?? '';
     const dialog = this.#context.dialogs.byId(dialogId);
-    if (method === 'ACK') return this.#acknowledge(client, messageId, dialog, sketch);
+    if (method === 'ACK') {
+      this.#acknowledge(client, messageId, dialog, sketch);
+      return;
+    }
     if (dialog === undefined) {
       const reason =
         method === 'PRACK'
           ? 'Server error: unable to find IIP when sending PRACK'
           : 'Server error: unable to find dialog for dialog id provided';
-      return client.refuse(messageId, reason);
+      client.refuse(messageId, reason);
+      return;
     }
     const line = parseSketchLine(sketch.startLine);
     if (line === undefined || method === 'CANCEL') {
-      return client.refuse(messageId, `invalid request-uri: ${sketch.startLine}`);
+      client.refuse(messageId, `invalid request-uri: ${sketch.startLine}`);
+      return;
     }
     if (dialog.owner === undefined) this.#adopt(dialog, client);
     this.#requests.withPeer(dialog, (peer) => {
@@ -105,40 +104,26 @@ export class Uac {
     });
   }
 
-  cancel(client: ControlClient, messageId: string, transactionId: string, sketch: SipText): void {
-    const outgoing = this.#responses.byTransaction(transactionId);
-    const state = outgoing?.sent?.transaction.state;
-    if (outgoing === undefined || outgoing.request.method !== 'INVITE') {
-      return client.refuse(messageId, `unable to cancel unknown transaction id: ${transactionId}`);
-    }
-    if (!outgoing.client.alive) outgoing.client = client;
-    const given = appHeaders(sketch, this.#context.local, cancelExcludes);
-    const request = this.#cancelFor(outgoing, given.headers);
-    if (state === 'proceeding' && outgoing.cancel.state === 'none') {
-      return this.#replyCancelled(client, messageId, outgoing, this.#sendCancel(outgoing, request));
-    }
-    if (state === 'calling') {
-      if (outgoing.cancel.state === 'none') outgoing.cancel = { state: 'waiting', text: request };
-    } else if (outgoing.dialog?.unacknowledged?.transactionId === transactionId) {
-      // The 2xx was faster than this message: the BYE follows the application's ACK.
-      outgoing.dialog.cancelled = true;
-    } else if (state !== 'proceeding') {
-      return client.refuse(messageId, `unable to cancel unknown transaction id: ${transactionId}`);
-    }
-    return this.#replyCancelled(client, messageId, outgoing, undefined, request);
-  }
-
   #sendTo(request: NewRequest, peer: SipPeer): void {
     const { client, messageId, line, sketch } = request;
     if (isSelf(this.#context.local, peer.address, peer.port)) {
-      return client.refuse(messageId, 'can not send request to myself');
+      client.refuse(messageId, 'can not send request to myself');
+      return;
     }
     const built = this.#build(line, sketch, peer);
-    if (built.kind === 'refused') return client.refuse(messageId, built.reason);
+    if (built.kind === 'refused') {
+      client.refuse(messageId, built.reason);
+      return;
+    }
     const outgoing = this.#outgoing(request, built, peer);
-    const sent = this.#context.stack.sendRequest(built.request, peer, this.#user(outgoing));
+    const sent = this.#context.stack.sendRequest(
+      built.request,
+      peer,
+      this.#responses.userFor(outgoing),
+    );
     if (sent === undefined) {
-      return client.refuse(messageId, 'Error creating sip transaction for uac request');
+      client.refuse(messageId, 'Error creating sip transaction for uac request');
+      return;
     }
     outgoing.sent = sent;
     this.#responses.add(outgoing);
@@ -192,7 +177,10 @@ export class Uac {
     const { client, messageId, line, sketch } = request;
     const nowhere: SipPeer = { protocol: 'udp', address: '', port: 0 };
     const built = this.#build(line, sketch, nowhere);
-    if (built.kind === 'refused') return client.refuse(messageId, built.reason);
+    if (built.kind === 'refused') {
+      client.refuse(messageId, built.reason);
+      return;
+    }
     const outgoing = this.#outgoing(request, built, nowhere);
     const headers = built.request.headers.filter((header) => header.name !== 'Via');
     const unsent = withHeader(
@@ -219,7 +207,10 @@ export class Uac {
     peer: SipPeer,
   ): void {
     const draft = this.#dialogSketch(method, sketch);
-    if (draft === undefined) return client.refuse(messageId, 'missing content-type');
+    if (draft === undefined) {
+      client.refuse(messageId, 'missing content-type');
+      return;
+    }
     const outgoing: Outgoing = {
       transactionId: this.#context.identifiers.uuid(),
       dialogId: dialog.id,
@@ -239,9 +230,10 @@ export class Uac {
       forkAcks: new Map(),
       earlyRequest: undefined,
     };
-    const sent = this.#requests.send(dialog, peer, draft, this.#user(outgoing));
+    const sent = this.#requests.send(dialog, peer, draft, this.#responses.userFor(outgoing));
     if (sent === undefined) {
-      return client.refuse(messageId, 'Error creating sip transaction for uac request');
+      client.refuse(messageId, 'Error creating sip transaction for uac request');
+      return;
     }
     const complete: Outgoing = Object.assign(outgoing, { sent, request: sent.request });
     if (method === 'INVITE' && draft.contact !== undefined) dialog.localContact = draft.contact;
@@ -262,15 +254,22 @@ export class Uac {
     sketch: SipText,
   ): void {
     const pending = dialog?.unacknowledged;
-    if (dialog === undefined || pending === undefined) return client.refuse(messageId, notForAck);
+    if (dialog === undefined || pending === undefined) {
+      client.refuse(messageId, notForAck);
+      return;
+    }
     if (dialog.remoteTarget === '') {
       // No Contact, no call: the peer that answered is told so, which the real server forgets.
       client.refuse(messageId, noRoute(dialog));
       const outgoing = this.#responses.byTransaction(pending.transactionId);
-      return this.#responses.hangUpWithoutContact(dialog, outgoing);
+      this.#responses.hangUpWithoutContact(dialog, outgoing);
+      return;
     }
     const draft = this.#dialogSketch('ACK', sketch);
-    if (draft === undefined) return client.refuse(messageId, 'missing content-type');
+    if (draft === undefined) {
+      client.refuse(messageId, 'missing content-type');
+      return;
+    }
     this.#requests.withPeer(dialog, (peer) => {
       if (peer === undefined) return client.refuse(messageId, noRoute(dialog));
       const text = this.#requests.sendAck(dialog, peer, pending.cseq, draft);
@@ -305,64 +304,6 @@ export class Uac {
     dialog.orphanTimer = undefined;
     this.#context.dialogs.setOwner(dialog, client);
   }
-
-  #user(outgoing: Outgoing): RequestUser {
-    return this.#responses.userFor(outgoing);
-  }
-
-  /** RFC 3261 section 9.1: the INVITE's own Via, so that the branch matches. */
-  #cancelFor(outgoing: Outgoing, extra: readonly SipHeader[]): SipRequest {
-    const invite = outgoing.request;
-    const headers: SipHeader[] = [
-      { name: 'Via', value: headerValue(invite, 'Via') ?? '' },
-      ...headerValues(invite, 'Route').map((value) => ({ name: 'Route', value })),
-      { name: 'Max-Forwards', value: '70' },
-      { name: 'From', value: headerValue(invite, 'From') ?? '' },
-      { name: 'To', value: headerValue(invite, 'To') ?? '' },
-      { name: 'Call-ID', value: outgoing.callId },
-      { name: 'CSeq', value: `${outgoing.cseq} CANCEL` },
-      ...extra,
-      { name: 'Content-Length', value: '0' },
-    ];
-    return {
-      kind: 'request',
-      method: 'CANCEL',
-      uri: invite.uri,
-      headers: sortedHeaders(headers),
-      body: '',
-    };
-  }
-
-  #sendCancel(outgoing: Outgoing, request: SipRequest): SipRequest {
-    if (outgoing.cancel.state === 'sent') return request;
-    outgoing.cancel = { state: 'sent' };
-    this.#context.stack.sendRequest(request, outgoing.peer, silentUser);
-    const transaction = outgoing.sent?.transaction;
-    if (transaction !== undefined && 'expectFinalSoon' in transaction)
-      transaction.expectFinalSoon();
-    this.#context.reports.stop('application', 'call-canceled', serializeMessage(request));
-    return request;
-  }
-
-  /** Bytes are 0 while the CANCEL waits for a provisional response. */
-  #replyCancelled(
-    client: ControlClient,
-    messageId: string,
-    outgoing: Outgoing,
-    sent: SipRequest | undefined,
-    waiting?: SipRequest,
-  ): void {
-    const request = sent ?? waiting;
-    if (request === undefined) return;
-    const shown =
-      sent ?? withHeader(request, 'To', unbracketedTo(headerValue(request, 'To') ?? ''));
-    const text = serializeMessage(shown);
-    client.requestSent(messageId, {
-      meta: this.#requests.sentMeta(outgoing.peer, sent === undefined ? 0 : text.length),
-      transactionId: this.#context.identifiers.uuid(),
-      text,
-    });
-  }
 }
 
 const dialogExcludes: ReadonlySet<string> = new Set([
@@ -374,8 +315,6 @@ const dialogExcludes: ReadonlySet<string> = new Set([
   'Content-Type',
   'Max-Forwards',
 ]);
-
-const cancelExcludes: ReadonlySet<string> = new Set([...dialogExcludes]);
 
 function newTarget(line: RequestLine, route: string): Target | undefined {
   if (parseSipUri(line.uri) === undefined) return undefined;

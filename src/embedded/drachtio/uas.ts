@@ -1,76 +1,89 @@
-// Requests from the network: handed to the application that asked for them or owns the dialog, and its responses sent.
+// Requests from the network: handed to the application that asked for them or that owns the dialog. What it answers is
+// in uas-responses.ts.
 
-import { appHeaders, contentTypeOf } from './app-headers.ts';
 import type { ControlClient } from './control-client.ts';
-import type { MessageMeta, SipText } from './control-messages.ts';
 import { type Dialog, dialogIdOf } from './dialog.ts';
 import type { DialogRequests } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
-import type { Incoming } from './incoming.ts';
-import { localUri } from './local-identity.ts';
-import { ReliableProvisionals } from './reliable-provisionals.ts';
-import { wantsContact } from './request-builder.ts';
-import { armSessionTimer, parseSessionExpires } from './session-timer.ts';
-import { addressTag, parseCseq, parseDecimal } from './sip-grammar.ts';
-import { headerValue, type SipHeader, type SipRequest, serializeMessage } from './sip-message.ts';
+import type { Incoming, IncomingTable } from './incoming.ts';
+import { answerDirectly, networkMeta } from './network-requests.ts';
+import type { Outgoing } from './outgoing.ts';
+import type { ReliableProvisionals } from './reliable-provisionals.ts';
+import { parseSessionExpires } from './session-timer.ts';
+import { addressTag, parseCseq } from './sip-grammar.ts';
+import { headerValue, type SipRequest, serializeMessage } from './sip-message.ts';
 import type { SipPeer } from './sip-peer.ts';
-import { buildResponse } from './sip-replies.ts';
 import type { ReceivedRequest } from './sip-stack.ts';
-import { contactUri, recordRoutes, type UacResponses } from './uac-responses.ts';
+import { contactUri, type UacResponses } from './uac-responses.ts';
 
-const unknownTransaction = 'Response not sent due to unknown transaction';
-const noSuchCall = 'Call/Transaction Does Not Exist';
+const noSuchCall = { status: 481, reason: 'Call/Transaction Does Not Exist' };
+const serverError = { status: 500, reason: 'Server Internal Error' };
+const unavailable = { status: 503, reason: 'Service Unavailable' };
 
 /** These exist only within a dialog. */
 const dialogOnly: ReadonlySet<string> = new Set(['BYE', 'UPDATE', 'PRACK']);
+const refreshesTarget: ReadonlySet<string> = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
+
+export type UasParts = {
+  readonly requests: DialogRequests;
+  readonly responses: UacResponses;
+  readonly incoming: IncomingTable;
+  readonly reliable: ReliableProvisionals;
+};
 
 export class Uas {
   readonly #context: EngineContext;
-  readonly #requests: DialogRequests;
-  readonly #responses: UacResponses;
-  readonly #reliable: ReliableProvisionals;
-  readonly #incoming = new Map<string, Incoming>();
+  readonly #parts: UasParts;
 
-  constructor(context: EngineContext, requests: DialogRequests, responses: UacResponses) {
+  constructor(context: EngineContext, parts: UasParts) {
     this.#context = context;
-    this.#requests = requests;
-    this.#responses = responses;
-    this.#reliable = new ReliableProvisionals(context.clock, context.timers);
-  }
-
-  get size(): number {
-    return this.#incoming.size;
+    this.#parts = parts;
   }
 
   receive(received: ReceivedRequest): void {
     const { request } = received;
     received.onAnswerTimeout = () => this.#answerTimedOut(received);
-    if (request.method === 'INVITE') this.#answer(received, 100, 'Trying');
+    if (request.method === 'INVITE') this.#answer(received, { status: 100, reason: 'Trying' });
     const ourTag = addressTag(headerValue(request, 'To') ?? '');
-    if (ourTag === undefined) return this.#receiveOutside(received);
+    if (ourTag === undefined) {
+      this.#receiveOutside(received);
+      return;
+    }
     const callId = headerValue(request, 'Call-ID') ?? '';
     const theirTag = addressTag(headerValue(request, 'From') ?? '') ?? '';
     const dialog = this.#context.dialogs.byTags(callId, ourTag, theirTag);
-    if (dialog !== undefined) return this.#receiveInside(received, dialog);
-    const early = this.#responses.earlyCall(callId, ourTag);
-    if (early !== undefined && request.method !== 'INVITE')
-      return this.#receiveEarly(received, early);
-    return this.#answer(received, 481, noSuchCall);
+    if (dialog !== undefined) {
+      this.#receiveInside(received, dialog);
+      return;
+    }
+    const early = this.#parts.responses.earlyCall(callId, ourTag);
+    if (early !== undefined && request.method !== 'INVITE') {
+      this.#receiveEarly(received, early);
+      return;
+    }
+    this.#answer(received, noSuchCall);
   }
 
-  /** The stack has answered the CANCEL; the INVITE gets its 487 and the application the CANCEL. */
-  receiveCancel(invite: ReceivedRequest, cancel: SipRequest, bytes: number): void {
-    const incoming = this.#byReceived(invite);
-    this.#answer(invite, 487, 'Request Terminated', incoming?.toTag);
+  /** RFC 3261 section 9.2: 200 to the CANCEL, 487 to the INVITE, both with the same tag. */
+  receiveCancel(cancel: ReceivedRequest, invite: ReceivedRequest | undefined): void {
+    const incoming = invite === undefined ? undefined : this.#parts.incoming.byReceived(invite);
+    if (invite === undefined) {
+      this.#answer(cancel, noSuchCall);
+      return;
+    }
+    const tag = incoming?.toTag ?? this.#context.identifiers.tag();
+    this.#answer(cancel, { status: 200, reason: 'OK' }, tag);
+    if (invite.transaction.state !== 'proceeding') return;
+    this.#answer(invite, { status: 487, reason: 'Request Terminated' }, tag);
     if (incoming === undefined) return;
-    this.#incoming.delete(incoming.transactionId);
-    this.#reliable.stop(incoming.transactionId);
-    this.#context.reports.stop('network', 'call-canceled', serializeMessage(cancel));
+    this.#drop(incoming);
+    const text = serializeMessage(cancel.request);
+    this.#context.reports.stop('network', 'call-canceled', text);
     incoming.client.notify({
-      meta: this.#networkMeta(invite.peer, bytes, invite.peer.protocol),
+      meta: networkMeta(this.#context, cancel.peer, cancel.bytes, cancel.peer.protocol),
       transactionId: incoming.transactionId,
       dialogId: incoming.callDialogId,
-      text: serializeMessage(cancel),
+      text,
     });
   }
 
@@ -86,65 +99,39 @@ export class Uas {
     dialog.awaitingAck = undefined;
     if (!awaited.acknowledge()) return;
     dialog.owner?.notify({
-      meta: this.#networkMeta(peer, bytes, ''),
+      // The real server leaves the protocol of an ACK empty.
+      meta: networkMeta(this.#context, peer, bytes, ''),
       transactionId: awaited.transactionId,
       dialogId: dialog.id,
       text: serializeMessage(ack),
     });
   }
 
-  /** `sip|<transactionId>|` with a status line. */
-  respond(client: ControlClient, messageId: string, transactionId: string, sketch: SipText): void {
-    const status = parseStatusLine(sketch.startLine);
-    if (status === undefined)
-      return client.refuse(messageId, 'Unknown server error sending response');
-    if (isForCancel(sketch)) {
-      return client.refuse(
-        messageId,
-        '200 OK to incoming CANCEL is automatically generated by the stack',
-      );
-    }
-    const early = this.#responses.byTransaction(transactionId);
-    if (early?.earlyRequest !== undefined) {
-      const received = early.earlyRequest;
-      if (status.code >= 200) early.earlyRequest = undefined;
-      return this.#sendSimple(client, messageId, transactionId, received, status, sketch);
-    }
-    const incoming = this.#incoming.get(transactionId);
-    if (incoming === undefined) return client.refuse(messageId, unknownTransaction);
-    return this.#send(client, messageId, incoming, status, sketch);
-  }
-
   /** The application is gone: whoever called it hears so at once instead of never. */
   releaseClient(client: ControlClient): void {
-    for (const incoming of [...this.#incoming.values()]) {
-      if (incoming.client !== client) continue;
-      this.#incoming.delete(incoming.transactionId);
-      this.#reliable.stop(incoming.transactionId);
-      const gone = incoming.dialog === undefined ? 503 : 481;
-      const reason = gone === 503 ? 'Service Unavailable' : noSuchCall;
-      this.#answer(incoming.received, gone, reason, incoming.toTag);
+    for (const incoming of this.#parts.incoming.ofClient(client)) {
+      this.#drop(incoming);
+      const verdict = incoming.dialog === undefined ? unavailable : noSuchCall;
+      this.#answer(incoming.received, verdict, incoming.toTag);
     }
   }
 
   #receiveOutside(received: ReceivedRequest): void {
     const { request } = received;
-    if (dialogOnly.has(request.method)) return this.#answer(received, 481, noSuchCall);
+    if (dialogOnly.has(request.method)) {
+      this.#answer(received, noSuchCall);
+      return;
+    }
     if (this.#refuseShortSession(received)) return;
     const client = this.#context.routes.next(request.method.toLowerCase());
-    if (client === undefined) return this.#answer(received, 503, 'Service Unavailable');
-    const incoming = this.#track(received, client, undefined);
+    if (client === undefined) {
+      this.#answer(received, unavailable);
+      return;
+    }
     if (request.method === 'INVITE') {
       this.#context.reports.attempt('network', serializeMessage(request));
     }
-    const { local } = this.#context;
-    client.notify({
-      meta: this.#networkMeta(received.peer, received.bytes, received.peer.protocol),
-      transactionId: incoming.transactionId,
-      dialogId: '',
-      local: { host: local.host, port: local.port },
-      text: serializeMessage(request),
-    });
+    this.#handOver(received, client, undefined);
   }
 
   #receiveInside(received: ReceivedRequest, dialog: Dialog): void {
@@ -152,52 +139,55 @@ export class Uas {
     const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
     // RFC 3261 section 12.2.2: older than what we have seen.
     if (dialog.remoteCseq !== undefined && cseq < dialog.remoteCseq) {
-      return this.#answer(received, 500, 'Server Internal Error');
+      this.#answer(received, serverError);
+      return;
     }
     dialog.remoteCseq = cseq;
     const owner = dialog.owner;
     if (request.method === 'BYE') {
-      this.#requests.forget(dialog);
+      this.#parts.requests.forget(dialog);
       this.#context.reports.stop('network', 'normal-release', serializeMessage(request));
     }
-    if (owner?.alive !== true) return this.#answer(received, 481, noSuchCall);
+    if (owner?.alive !== true) {
+      this.#answer(received, noSuchCall);
+      return;
+    }
     if (this.#refuseShortSession(received)) return;
     const contact = contactUri(request);
-    if (contact !== undefined && refreshesTarget.has(request.method)) dialog.remoteTarget = contact;
-    const incoming = this.#track(received, owner, dialog);
-    if (request.method === 'PRACK')
-      this.#reliable.acknowledge(headerValue(request, 'RAck') ?? '', dialog);
-    owner.notify({
-      meta: this.#networkMeta(received.peer, received.bytes, received.peer.protocol),
-      transactionId: incoming.transactionId,
-      dialogId: dialog.id,
-      text: serializeMessage(request),
-    });
+    if (contact !== undefined && refreshesTarget.has(request.method)) {
+      dialog.remoteTarget = contact;
+    }
+    if (request.method === 'PRACK') {
+      this.#parts.reliable.acknowledge(headerValue(request, 'RAck') ?? '', dialog);
+    }
+    this.#handOver(received, owner, dialog);
   }
 
   /** Before the dialog is there: under the id of the application's INVITE, one at a time. */
-  #receiveEarly(
-    received: ReceivedRequest,
-    outgoing: NonNullable<ReturnType<UacResponses['earlyCall']>>,
-  ): void {
+  #receiveEarly(received: ReceivedRequest, outgoing: Outgoing): void {
     if (outgoing.earlyRequest !== undefined) {
-      return this.#answer(received, 500, 'Server Internal Error');
+      this.#answer(received, serverError);
+      return;
     }
-    if (!outgoing.client.alive) return this.#answer(received, 481, noSuchCall);
+    if (!outgoing.client.alive) {
+      this.#answer(received, noSuchCall);
+      return;
+    }
     outgoing.earlyRequest = received;
     received.onTerminated = () => {
       if (outgoing.earlyRequest === received) outgoing.earlyRequest = undefined;
     };
+    const { peer, bytes, request } = received;
     outgoing.client.notify({
-      meta: this.#networkMeta(received.peer, received.bytes, received.peer.protocol),
+      meta: networkMeta(this.#context, peer, bytes, peer.protocol),
       transactionId: outgoing.transactionId,
       dialogId: outgoing.dialogId,
-      text: serializeMessage(received.request),
+      text: serializeMessage(request),
     });
   }
 
-  #track(received: ReceivedRequest, client: ControlClient, dialog: Dialog | undefined): Incoming {
-    const { request } = received;
+  #handOver(received: ReceivedRequest, client: ControlClient, dialog: Dialog | undefined): void {
+    const { request, peer, bytes } = received;
     const callId = headerValue(request, 'Call-ID') ?? '';
     const fromTag = addressTag(headerValue(request, 'From') ?? '') ?? '';
     const incoming: Incoming = {
@@ -207,251 +197,54 @@ export class Uas {
       dialog,
       callDialogId: dialog?.id ?? dialogIdOf(callId, fromTag),
       toTag: undefined,
+      madeDialog: false,
     };
-    this.#incoming.set(incoming.transactionId, incoming);
-    received.onTerminated = () => {
-      this.#incoming.delete(incoming.transactionId);
-      this.#reliable.stop(incoming.transactionId);
-    };
-    return incoming;
-  }
-
-  #byReceived(received: ReceivedRequest): Incoming | undefined {
-    for (const incoming of this.#incoming.values()) {
-      if (incoming.received === received) return incoming;
-    }
-    return undefined;
+    this.#parts.incoming.add(incoming);
+    received.onTerminated = () => this.#drop(incoming);
+    const { host, port } = this.#context.local;
+    client.notify({
+      meta: networkMeta(this.#context, peer, bytes, peer.protocol),
+      transactionId: incoming.transactionId,
+      dialogId: dialog?.id ?? '',
+      ...(dialog === undefined ? { local: { host, port } } : {}),
+      text: serializeMessage(request),
+    });
   }
 
   /** RFC 4028 section 6: the real stack answers this one itself. */
   #refuseShortSession(received: ReceivedRequest): boolean {
     const { request } = received;
     if (request.method !== 'INVITE' && request.method !== 'UPDATE') return false;
-    const asked = parseSessionExpires(request);
-    const floorMs = this.#context.timers.minSessionExpiresMs;
+    const { timers } = this.#context;
+    const asked = parseSessionExpires(request, timers);
+    const floorMs = timers.minSessionSeconds * timers.sessionSecondMs;
     if (asked === undefined || asked.intervalMs >= floorMs) return false;
-    const headers = [{ name: 'Min-SE', value: String(Math.ceil(floorMs / 1_000)) }];
-    this.#answer(received, 422, 'Session Interval Too Small', undefined, headers);
+    const headers = [{ name: 'Min-SE', value: String(timers.minSessionSeconds) }];
+    const verdict = { status: 422, reason: 'Session Interval Too Small', headers };
+    this.#answer(received, verdict);
     return true;
   }
 
   #answer(
     received: ReceivedRequest,
-    status: number,
-    reason: string,
+    verdict: Parameters<typeof answerDirectly>[2],
     tag?: string,
-    headers: readonly SipHeader[] = [],
   ): void {
-    const toTag = status === 100 ? {} : { toTag: tag ?? this.#context.identifiers.tag() };
-    const response = buildResponse(received.request, status, reason, { ...toTag, headers });
-    received.transaction.respond(status, serializeMessage(response));
+    answerDirectly(this.#context, received, verdict, tag);
   }
 
   #answerTimedOut(received: ReceivedRequest): void {
     if (received.request.method !== 'INVITE') return;
-    this.#answer(received, 408, 'Request Timeout', this.#byReceived(received)?.toTag);
+    const tag = this.#parts.incoming.byReceived(received)?.toTag;
+    this.#answer(received, { status: 408, reason: 'Request Timeout' }, tag);
   }
 
-  #send(
-    client: ControlClient,
-    messageId: string,
-    incoming: Incoming,
-    status: StatusLine,
-    sketch: SipText,
-  ): void {
-    const { request } = incoming.received;
-    if (request.method !== 'INVITE' && !wantsContact(request.method)) {
-      const { transactionId, received, dialog } = incoming;
-      // Forgotten dialogs are not named: the answer to a BYE has an empty id.
-      const named = dialog !== undefined && this.#context.dialogs.byId(dialog.id) === dialog;
-      const dialogId = named ? dialog.id : '';
-      return this.#sendSimple(client, messageId, transactionId, received, status, sketch, dialogId);
+  #drop(incoming: Incoming): void {
+    this.#parts.incoming.remove(incoming);
+    this.#parts.reliable.stop(incoming.transactionId);
+    const { dialog } = incoming;
+    if (dialog !== undefined && incoming.madeDialog && !dialog.confirmed) {
+      this.#parts.requests.forget(dialog);
     }
-    const built = this.#buildInviteResponse(incoming, status, sketch);
-    if (typeof built === 'string') return client.refuse(messageId, built);
-    const success = status.code >= 200 && status.code < 300;
-    const dialog = success ? this.#dialogFor(incoming, built.contact, sketch) : incoming.dialog;
-    if (success && dialog === undefined) return client.refuse(messageId, 'Error creating leg');
-    if (!incoming.received.transaction.respond(status.code, built.text)) {
-      return client.refuse(messageId, unknownTransaction);
-    }
-    if (status.code >= 200) this.#reliable.stop(incoming.transactionId);
-    if (status.code >= 300 && incoming.dialog?.confirmed === false) {
-      this.#requests.forget(incoming.dialog);
-    }
-    if (success && dialog !== undefined) this.#afterAnswer(incoming, dialog, built.headers);
-    if (!success && status.code >= 300 && incoming.dialog === undefined) {
-      this.#context.reports.stop('application', 'call-rejected', built.text);
-    }
-    const { peer } = incoming.received;
-    client.responseSent(messageId, {
-      meta: { ...this.#networkMeta(peer, built.text.length, peer.protocol), source: 'application' },
-      transactionId: incoming.transactionId,
-      dialogId: incoming.callDialogId,
-      text: built.text,
-    });
   }
-
-  #buildInviteResponse(incoming: Incoming, status: StatusLine, sketch: SipText) {
-    const { local } = this.#context;
-    const { request, peer } = incoming.received;
-    const given = appHeaders(sketch, local, responseExcludes);
-    const contentType = contentTypeOf(given.get('Content-Type'), sketch.body);
-    if (sketch.body !== '' && contentType === undefined) return 'missing content-type';
-    incoming.toTag ??= addressTag(given.get('To') ?? '') ?? this.#context.identifiers.tag();
-    const headers = [...given.headers];
-    if (contentType !== undefined) headers.push({ name: 'Content-Type', value: contentType });
-    const success = status.code >= 200 && status.code < 300;
-    const contact =
-      given.get('Contact') ?? (success ? `<${localUri(local, peer.protocol)}>` : undefined);
-    if (contact !== undefined) headers.push({ name: 'Contact', value: contact });
-    const early = status.code > 100 && status.code < 200;
-    const reliably = early && (given.get('Require') ?? '').toLowerCase().includes('100rel');
-    if (reliably) {
-      const supported = `${headerValue(request, 'Supported') ?? ''},${headerValue(request, 'Require') ?? ''}`;
-      if (!supported.toLowerCase().includes('100rel')) {
-        return 'Remote endpoint does not support 100rel';
-      }
-      headers.push({
-        name: 'RSeq',
-        value: String(this.#reliable.nextSequence(incoming.transactionId)),
-      });
-    }
-    const response = buildResponse(request, status.code, status.reason, {
-      toTag: incoming.toTag,
-      headers,
-      body: sketch.body,
-    });
-    const text = serializeMessage(response);
-    if (reliably) {
-      const dialog = this.#dialogFor(incoming, contact, sketch);
-      this.#reliable.start(incoming.transactionId, dialog, peer.protocol === 'tcp', () =>
-        incoming.received.transaction.respond(status.code, text),
-      );
-    }
-    return { text, contact, headers: response.headers };
-  }
-
-  #sendSimple(
-    client: ControlClient,
-    messageId: string,
-    transactionId: string,
-    received: ReceivedRequest,
-    status: StatusLine,
-    sketch: SipText,
-    dialogId = '',
-  ): void {
-    const given = appHeaders(sketch, this.#context.local, simpleExcludes);
-    const response = buildResponse(received.request, status.code, status.reason, {
-      toTag: addressTag(given.get('To') ?? '') ?? this.#context.identifiers.tag(),
-      headers: given.headers,
-      body: sketch.body,
-    });
-    const text = serializeMessage(response);
-    if (!received.transaction.respond(status.code, text)) {
-      return client.refuse(messageId, unknownTransaction);
-    }
-    client.responseSent(messageId, {
-      meta: { ...this.#networkMeta(received.peer, text.length, ''), source: 'application' },
-      transactionId,
-      dialogId,
-      text,
-    });
-  }
-
-  /** The dialog that a 2xx or a reliable 1xx makes; undefined when there are too many. */
-  #dialogFor(incoming: Incoming, contact: string | undefined, sketch: SipText): Dialog | undefined {
-    if (sketch.body.startsWith('v=0') && incoming.dialog !== undefined) {
-      incoming.dialog.localSdp = sketch.body;
-    }
-    if (incoming.dialog !== undefined) {
-      if (contact !== undefined) incoming.dialog.localContact = contact;
-      return incoming.dialog;
-    }
-    const { request, peer } = incoming.received;
-    const to = headerValue(request, 'To') ?? '';
-    const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
-    const from = headerValue(request, 'From') ?? '';
-    const tag = incoming.toTag ?? '';
-    const dialog: Dialog = {
-      id: incoming.callDialogId,
-      role: 'uas',
-      callId: headerValue(request, 'Call-ID') ?? '',
-      localTag: tag,
-      remoteTag: addressTag(from) ?? '',
-      localAddress: `${to};tag=${tag}`,
-      remoteAddress: from,
-      localContact: contact ?? `<${localUri(this.#context.local, peer.protocol)}>`,
-      remoteTarget: contactUri(request) ?? '',
-      routeSet: recordRoutes(request),
-      // Sofia-sip goes on from the peer's number; ours may start anywhere (RFC 3261 section 12.2.1.1).
-      localCseq: cseq,
-      remoteCseq: cseq,
-      owner: incoming.client,
-      confirmed: false,
-      unacknowledged: undefined,
-      ack: undefined,
-      awaitingAck: undefined,
-      cancelled: false,
-      localSdp: sketch.body === '' ? undefined : sketch.body,
-      session: undefined,
-      orphanTimer: undefined,
-    };
-    if (!this.#context.dialogs.add(dialog)) return undefined;
-    incoming.dialog = dialog;
-    incoming.madeDialog = true;
-    return dialog;
-  }
-
-  #afterAnswer(incoming: Incoming, dialog: Dialog, headers: readonly SipHeader[]): void {
-    const { received } = incoming;
-    const first = incoming.madeDialog === true;
-    dialog.confirmed = true;
-    armSessionTimer(this.#context, this.#requests, dialog, { headers }, 'uas');
-    if (received.request.method !== 'INVITE') return;
-    dialog.awaitingAck = {
-      cseq: parseCseq(headerValue(received.request, 'CSeq') ?? '')?.number ?? 0,
-      transactionId: first ? incoming.transactionId : this.#context.identifiers.uuid(),
-      acknowledge: () =>
-        'acknowledge' in received.transaction && received.transaction.acknowledge(),
-    };
-    received.onAckTimeout = () => {
-      this.#requests.hangUp(dialog, { text: 'ACK timeout', tellOwner: true }, received.peer);
-    };
-    if (first) this.#context.reports.start('application', 'uas', '');
-  }
-
-  #networkMeta(peer: SipPeer, bytes: number, protocol: string): MessageMeta {
-    return {
-      source: 'network',
-      bytes,
-      protocol,
-      address: peer.address,
-      port: peer.port,
-      timeMs: this.#context.clock.now(),
-    };
-  }
-}
-
-const refreshesTarget: ReadonlySet<string> = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
-
-const simpleExcludes: ReadonlySet<string> = new Set(['From', 'To', 'Call-ID', 'CSeq']);
-const responseExcludes: ReadonlySet<string> = new Set([
-  ...simpleExcludes,
-  'Contact',
-  'Content-Type',
-]);
-
-type StatusLine = { readonly code: number; readonly reason: string };
-
-function parseStatusLine(line: string): StatusLine | undefined {
-  if (!line.startsWith('SIP/2.0 ')) return undefined;
-  const code = parseDecimal(line.slice(8, 11), 3);
-  if (code === undefined || code < 100 || code > 699) return undefined;
-  return { code, reason: line.slice(12) };
-}
-
-function isForCancel(sketch: SipText): boolean {
-  const cseq = sketch.headers.find((header) => header.name === 'CSeq')?.value ?? '';
-  return cseq.endsWith(' CANCEL');
 }

@@ -61,13 +61,20 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   sendRequest(peer: SipPeer, text: string): void {
+    if (this.#closed) return;
     const payload = Buffer.from(text, 'latin1');
     const key = peerKey(peer);
     const existing = this.#connected.get(key);
-    if (existing !== undefined) return this.#sendConnected(existing, payload, peer, key);
-    if (this.#connected.size >= maxConnectedSockets) return this.#sendShared(payload, peer);
+    if (existing !== undefined) {
+      this.#sendConnected(existing, payload, peer);
+      return;
+    }
+    if (this.#connected.size >= maxConnectedSockets) {
+      this.#sendShared(payload, peer);
+      return;
+    }
     const opened = this.#openConnected(peer, key);
-    this.#sendConnected(opened, payload, peer, key);
+    this.#sendConnected(opened, payload, peer);
   }
 
   sendResponse(peer: SipPeer, text: string): void {
@@ -109,9 +116,12 @@ export class UdpTransport implements AsyncDisposable {
     });
   }
 
-  #sendConnected(entry: ConnectedSocket, payload: Buffer, peer: SipPeer, key: string): void {
+  #sendConnected(entry: ConnectedSocket, payload: Buffer, peer: SipPeer): void {
     if (this.#closed) return;
-    if (payload.length > maxDatagramBytes) return this.#handlers.onFailure(peer);
+    if (payload.length > maxDatagramBytes) {
+      this.#handlers.onFailure(peer);
+      return;
+    }
     if (!entry.connected) {
       if (entry.waiting.length < maxWaitingDatagrams) entry.waiting.push(payload);
       return;
@@ -139,10 +149,16 @@ export class UdpTransport implements AsyncDisposable {
     });
     socket.bind({ port: this.#main.address().port, address: this.#options.host }, () => {
       enlargeBuffers(socket);
-      socket.connect(peer.port, peer.address, () => {
+      // Node gives this callback the error of a connect that failed (a broadcast address, no route).
+      socket.connect(peer.port, peer.address, (error?: Error) => {
+        if (error !== undefined) {
+          this.#drop(key);
+          this.#handlers.onFailure(peer);
+          return;
+        }
         entry.connected = true;
         for (const payload of entry.waiting.splice(0)) {
-          this.#sendConnected(entry, payload, peer, key);
+          this.#sendConnected(entry, payload, peer);
         }
       });
     });

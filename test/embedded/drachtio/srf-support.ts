@@ -10,7 +10,7 @@ export async function connectSrf(
   const srf = new Srf();
   srf.on('error', () => undefined);
   const connected = once(srf, 'connect');
-  srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });
+  void srf.connect({ host: engine.controlHost, port: engine.controlPort, secret });
   const [error] = (await connected) as [Error | null];
   if (error !== null && error !== undefined) throw error;
   return srf;
