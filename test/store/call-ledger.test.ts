@@ -193,6 +193,37 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(await rowOf(call.callId)).toMatchObject({ state: 'dialing', status: 'dialing' });
     });
 
+    test('a claim whose answer was lost waits again, and is handed to the same process only', async () => {
+      const call = acceptedCall({ acceptedAt: noon });
+      await ledger.accept(call, {});
+      let isLosing = true;
+      const pool = Object.create(database.pool, {
+        query: {
+          value: async (text: string, values: unknown[]) => {
+            const result = await database.pool.query(text, values);
+            if (isLosing) throw Object.assign(new Error('connection lost'), { code: 'ECONNRESET' });
+            return result;
+          },
+        },
+      }) as typeof database.pool;
+      const unlucky = createCallLedger({
+        database: { ...database, pool },
+        secrets,
+        logger: silentLogger,
+        clock: { now: () => now },
+      });
+
+      await expect(unlucky.claimForDialing(call.callId, 'node-1')).rejects.toThrow();
+      isLosing = false;
+
+      expect(await ledger.waiting(tomorrow, 10)).toEqual([]);
+      expect(await unlucky.waiting(tomorrow, 10)).toEqual([call.callId]);
+      expect(await ledger.claimForDialing(call.callId, 'node-2')).toBeUndefined();
+      expect(await unlucky.claimForDialing(call.callId, 'node-1')).toEqual(call);
+      expect(await unlucky.claimForDialing(call.callId, 'node-1')).toBeUndefined();
+      expect(await unlucky.waiting(tomorrow, 10)).toEqual([]);
+    });
+
     test('hands out no call that is unknown or has ended', async () => {
       const call = acceptedCall();
       await ledger.accept(call, {});

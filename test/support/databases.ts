@@ -4,7 +4,6 @@
 
 import { randomUUID } from 'node:crypto';
 import { access, cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getTableName, is } from 'drizzle-orm';
@@ -37,7 +36,7 @@ const tableNames = Object.values(schema).flatMap((value) =>
 export async function openTestDatabase(
   kind: DatabaseKind,
 ): Promise<TestDatabase & AsyncDisposable> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-data-'));
+  const dataDir = await mkdtemp(join(inject('sharedFolder'), 'data-'));
   const location = kind === 'postgres' ? await clonePostgres(dataDir) : await clonePglite(dataDir);
   const database = await openDatabase({ ...location, logger: silentLogger });
   let closing: Promise<void> | undefined;
@@ -46,7 +45,8 @@ export async function openTestDatabase(
     return closing;
   };
   const clear = async (): Promise<void> => {
-    await database.pool.query(`truncate ${tableNames.join(', ')}`);
+    // Faster than `truncate` for a few rows.
+    await database.pool.query(tableNames.map((name) => `delete from ${name}`).join(';'));
   };
   const remove = async (): Promise<void> => {
     await close();

@@ -1,0 +1,158 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
+import {
+  callEvents,
+  deliveryAttempts,
+  idempotencyKeys,
+  notificationLanes,
+  notifications,
+} from '../../src/store/schema.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+import { acceptedCall, endEvent } from '../support/call-records.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const now = new Date('2026-04-01T12:00:00.000Z');
+const limit = new Date('2026-03-15T12:00:00.000Z');
+const old = new Date('2026-03-01T12:00:00.000Z');
+const dayMs = 86_400_000;
+
+describe.each(databaseKinds)('retention on %s', (kind) => {
+  let database: TestDatabase;
+  let ledger: StoredCallLedger;
+  let clock: Date;
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+    ledger = createCallLedger({
+      database,
+      secrets: createSecretBox(Buffer.alloc(32)),
+      logger: silentLogger,
+      clock: { now: () => clock },
+    });
+  });
+
+  afterEach(async () => {
+    await database.clear();
+  });
+
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  async function accept(): Promise<AcceptedCall> {
+    const call = acceptedCall({ acceptedAt: old });
+    await ledger.accept(call, {});
+    return call;
+  }
+
+  async function acceptAndEnd(): Promise<AcceptedCall> {
+    clock = old;
+    const call = await accept();
+    await ledger.claimEnd(call.callId, endEvent(call), []);
+    await ledger.markEndPublished(call.callId);
+    return call;
+  }
+
+  async function addHistory({ callId, appId }: AcceptedCall): Promise<void> {
+    const { db } = database;
+    const eventId = `evt-${callId}`;
+    const common = { callId, eventId };
+    await db
+      .insert(callEvents)
+      .values({ ...common, eventSequence: 1, type: 'queued', time: old, data: {} });
+    await db.insert(notifications).values({
+      ...common,
+      appId,
+      sequence: 1,
+      body: '{}',
+      state: 'delivered',
+      attempts: 1,
+      createdAt: old,
+    });
+    await addAttempt(callId, now);
+  }
+
+  async function addAttempt(callId: string, startedAt: Date): Promise<void> {
+    const common = { callId, eventId: `evt-${callId}`, attempt: 1, durationMs: 5 };
+    await database.db.insert(deliveryAttempts).values({ ...common, startedAt, delivered: true });
+  }
+
+  const counts = async () => {
+    const { db } = database;
+    return {
+      events: await db.$count(callEvents),
+      notifications: await db.$count(notifications),
+      attempts: await db.$count(deliveryAttempts),
+    };
+  };
+
+  const callIds = async (): Promise<readonly string[]> => {
+    const { rows } = await database.pool.query<{ call_id: string }>('select call_id from calls');
+    return rows.map((row) => row.call_id);
+  };
+
+  test('deletes an old call with all that belongs to it, and nothing of another', async () => {
+    const [gone, kept] = [await acceptAndEnd(), await acceptAndEnd()];
+    await addHistory(gone);
+    await addHistory(kept);
+    await database.pool.query('update calls set accepted_at = $1 where call_id = $2', [
+      limit,
+      kept.callId,
+    ]);
+    clock = now;
+
+    expect(await ledger.purge(limit)).toBe(1);
+
+    expect(await callIds()).toEqual([kept.callId]);
+    expect(await counts()).toEqual({ events: 1, notifications: 1, attempts: 1 });
+  });
+
+  test('keeps what still owes something, however old', async () => {
+    clock = old;
+    const waiting = await accept();
+    const unpublished = await accept();
+    await ledger.claimEnd(unpublished.callId, endEvent(unpublished), []);
+    const undelivered = await acceptAndEnd();
+    const { callId } = undelivered;
+    await database.db.insert(notificationLanes).values({ callId, nextAttemptAt: old });
+    const endedLately = await accept();
+    const late = endEvent(endedLately);
+    await ledger.claimEnd(endedLately.callId, { ...late, time: now.toISOString() }, []);
+    await ledger.markEndPublished(endedLately.callId);
+    clock = now;
+
+    expect(await ledger.purge(limit)).toBe(0);
+
+    const kept = [waiting, unpublished, undelivered, endedLately].map((call) => call.callId);
+    expect((await callIds()).toSorted()).toEqual(kept.toSorted());
+  });
+
+  test('deletes more calls than one statement takes', async () => {
+    clock = old;
+    const calls = Array.from({ length: 1_100 }, () => acceptedCall({ acceptedAt: old }));
+    await Promise.all(calls.map((call) => ledger.accept(call, {})));
+    await database.pool.query('update calls set ended_at = $1, end_published_at = $1', [old]);
+    clock = now;
+
+    expect(await ledger.purge(limit)).toBe(1_100);
+    expect(await callIds()).toEqual([]);
+  });
+
+  test('keeps delivery attempts for 7 days and idempotency keys until they expire', async () => {
+    clock = now;
+    await addAttempt('call-1', new Date(now.getTime() - 7 * dayMs - 1));
+    await addAttempt('call-1', new Date(now.getTime() - 7 * dayMs + 1));
+    const key = { appId: 'a', botId: 'b', requestHash: 'h', callId: 'c', answer: {} };
+    await database.db.insert(idempotencyKeys).values([
+      { ...key, key: 'expired', expiresAt: new Date(now.getTime() - 1) },
+      { ...key, key: 'live', expiresAt: new Date(now.getTime() + 1) },
+    ]);
+
+    await ledger.purge(limit);
+
+    expect(await counts()).toMatchObject({ attempts: 1 });
+    expect(await database.db.select().from(idempotencyKeys)).toMatchObject([{ key: 'live' }]);
+  });
+});
