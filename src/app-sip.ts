@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { Environment } from './app.ts';
 import { type Config, type DrachtioServer, readSecrets } from './config.ts';
 import { startSipEngineThread } from './embedded/drachtio/engine-thread.ts';
-import { startSandbox } from './embedded/sandbox/sandbox.ts';
+import { startSandboxThread } from './embedded/sandbox/sandbox-thread.ts';
 import { createDrachtioSip, type DrachtioSip } from './sip/drachtio-sip.ts';
 import { createRouter, type Router } from './sip/routing.ts';
 import { builtInTrunk, loadTrunks, type TrunkDirectory, type TrunkFile } from './sip/trunks.ts';
@@ -70,8 +70,12 @@ async function openEngine({
   return { host: engine.controlHost, port: engine.controlPort, secret };
 }
 
-async function openSandbox({ logger, closers }: Environment) {
-  const sandbox = await startSandbox({ sipHost: '127.0.0.1', logger });
+async function openSandbox({ config, logger, closers }: Environment) {
+  const { logLevel, nodeId } = config;
+  const sandbox = await startSandboxThread(
+    { sipHost: '127.0.0.1', logLevel, nodeId },
+    { onExit: (error) => logger.error({ err: error }, 'the sandbox carrier ended') },
+  );
   closers.add('sandbox', () => sandbox.close());
   return sandbox;
 }

@@ -1,6 +1,7 @@
 // The floor to compare with: drachtio-srf alone on the embedded engine, placing calls and reading their end, with the same
 // callee and the same concurrency, and nothing else.
 
+import { once } from 'node:events';
 import Srf from 'drachtio-srf';
 import { startSipEngineThread } from '../../src/embedded/drachtio/engine-thread.ts';
 import { startSipp } from '../support/sipp.ts';
@@ -40,7 +41,9 @@ export async function bareLoop(options: {
     timeoutMs: (options.seconds + 60) * 1_000,
   });
   const srf = new Srf();
+  const connected = once(srf, 'connect');
   await srf.connect({ host: engine.controlHost, port: engine.controlPort, secret: 'bench' });
+  await connected;
   const end = performance.now() + options.seconds * 1_000;
   let calls = 0;
   const caller = async (): Promise<void> => {

@@ -20,7 +20,7 @@ export type SippOptions = {
   readonly calls?: number;
   /** The length of the scenario's pauses. */
   readonly pauseMs?: number;
-  /** How long each awaited message may take; scenarios with `ontimeout` (load) hang up then. */
+  /** The `load` scenario hangs up itself when no BYE came by then. */
   readonly hangUpAfterMs?: number;
   /** Where the scenario's SDP says that its audio is; by default a port where sipp listens to nobody. */
   readonly media?: { readonly host: string; readonly port: number };
@@ -122,7 +122,10 @@ async function launch(options: SippOptions): Promise<Run> {
 
 async function readScenario(options: SippOptions): Promise<string> {
   const template = await readFile(new URL(`${options.scenario}.xml`, SCENARIOS), 'utf8');
-  return Object.entries(options.keys ?? {}).reduce(
+  // On the awaited BYE alone: sipp's own -recv_timeout would give up an ACK that is late, too.
+  const { hangUpAfterMs } = options;
+  const hangUp = hangUpAfterMs === undefined ? '' : `timeout="${hangUpAfterMs}"`;
+  return Object.entries({ hang_up_timeout: hangUp, ...options.keys }).reduce(
     (text, [key, value]) => text.replaceAll(`[${key}]`, value),
     template,
   );
@@ -138,9 +141,6 @@ function commandLine(options: SippOptions, port: number): string[] {
     ...['-p', String(port), '-nostdin', '-m', String(options.calls ?? 1)],
     ...['-timeout', `${timeoutS}s`, '-timeout_error', '-trace_err'],
     ...['-d', String(options.pauseMs ?? 100)],
-    ...(options.hangUpAfterMs === undefined
-      ? []
-      : ['-recv_timeout', String(options.hangUpAfterMs)]),
     ...(media === undefined ? [] : ['-mi', media.host, '-mp', String(media.port)]),
     ...(repeats ? [] : ['-nr']),
     ...(keepMessages ? ['-trace_msg'] : []),
