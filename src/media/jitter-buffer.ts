@@ -24,6 +24,9 @@ const maxSkipWaitFrames = 100;
 /** Peak of what passes for a pause: about -44 dBFS. */
 const quietPeak = 200;
 
+/** No packet in the window: its minimum says nothing. */
+const unmeasured = 2 ** 31;
+
 export type JitterStatistics = { late: number; duplicates: number; skippedFrames: number };
 
 export class JitterBuffer {
@@ -38,7 +41,7 @@ export class JitterBuffer {
   /** Where a jump would go on, while a second packet has not confirmed it. */
   #jumpTimestamp: number | undefined;
   #windowFrames = 0;
-  #windowMinDelay = maxDelaySamples;
+  #windowMinDelay = unmeasured;
   #skipDue = false;
   #skipWaitFrames = 0;
 
@@ -168,15 +171,14 @@ export class JitterBuffer {
   #watchDelay(): void {
     this.#windowFrames += 1;
     if (this.#windowFrames < shrinkWindowFrames) return;
-    // Without a packet in the window its minimum is still the start value, and says nothing.
-    const measured = this.#windowMinDelay < maxDelaySamples;
+    const measured = this.#windowMinDelay < unmeasured;
     if (measured && this.#windowMinDelay > targetDelaySamples + frameSamples) this.#skipDue = true;
     this.#restartWindow();
   }
 
   #restartWindow(): void {
     this.#windowFrames = 0;
-    this.#windowMinDelay = maxDelaySamples;
+    this.#windowMinDelay = unmeasured;
   }
 
   #shallSkip(frame: Int16Array, present: boolean): boolean {

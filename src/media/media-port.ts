@@ -1,7 +1,7 @@
 // The calls' MediaPort: RTP sessions in worker threads. The main thread reads and writes SDP; a worker has the sockets,
 // the jitter buffers and the detectors.
 
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { siblingModule } from '../lib/spawn-worker.ts';
@@ -38,6 +38,7 @@ export type MediaGateway = MediaPort &
 /** @throws Error when the addresses cannot be offered to anybody. */
 export function createMediaPort(options: MediaPortOptions): MediaGateway {
   const { host, publicHost, logger } = options;
+  if (isIP(host) === 0) throw new Error(`MEDIA_HOST must be an IP address, not ${host}`);
   if (publicHost === '0.0.0.0' || publicHost === '::') {
     throw new Error(
       `MEDIA_PUBLIC_HOST is needed: ${publicHost} is no address that a far end can send to`,

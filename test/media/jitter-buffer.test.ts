@@ -165,6 +165,21 @@ describe('jitter buffer', () => {
     expect(exchange(line, 21, 26)).toMatch(/^0 (0 )?(0 )?21 22 23/);
   });
 
+  test('a delay that grew to its limit shrinks again, in loud speech too', () => {
+    const line = new Line();
+    exchange(line, 1, 4);
+    const held = Array.from({ length: 25 }, () => line.packet(5));
+    line.hearMany(25);
+    for (const release of held) release();
+    expect(delayInFrames(line)).toBeGreaterThanOrEqual(14);
+    for (let count = 0; count < 3_000; count += 1) {
+      line.send(5);
+      line.hear();
+    }
+
+    expect(delayInFrames(line)).toBeLessThanOrEqual(4);
+  });
+
   test('a sender faster than our clock never makes the delay grow for good', () => {
     const line = new Line();
     let owed = 0;
@@ -258,8 +273,9 @@ describe('jitter buffer', () => {
 function delayInFrames(line: Line): number {
   line.send(30);
   for (let frames = 0; frames < 100; frames += 1) {
-    if (line.hear() === '30') return frames;
+    const heard = line.hear();
     line.send(0);
+    if (heard === '30') return frames;
   }
   return 100;
 }

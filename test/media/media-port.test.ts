@@ -343,7 +343,8 @@ describe('media port, apart', () => {
     expect(farEnd.received.length).toBeGreaterThan(0);
   });
 
-  test('an address that nobody can send to is refused at the start', () => {
+  test('an address that nobody can send to, or be bound to, is refused at the start', () => {
+    expect(() => create({ host: 'localhost' })).toThrow('MEDIA_HOST');
     expect(() => create({ host: '0.0.0.0', publicHost: '0.0.0.0' })).toThrow('MEDIA_PUBLIC_HOST');
   });
 
