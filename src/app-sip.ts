@@ -24,6 +24,8 @@ export type SipParts = {
   readonly sandbox?: string;
 };
 
+/** Its ports may still be in use for a moment. */
+const engineRestartDelayMs = 500;
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
 export async function openSip(environment: Environment): Promise<SipParts> {
@@ -45,29 +47,45 @@ export async function openSip(environment: Environment): Promise<SipParts> {
   };
 }
 
-async function openEngine({
-  config,
-  logger,
-  closers,
-  onFatal,
-}: Environment): Promise<DrachtioServer> {
-  // Made anew at each start: nobody but this process and whoever may read runtime.json should know it.
-  const secret = randomBytes(24).toString('hex');
-  const engine = await startSipEngineThread(
-    {
-      sipHost: config.sip.host,
-      sipPort: config.sip.port,
-      controlHost: '127.0.0.1',
-      controlPort: 0,
-      secret,
-      logLevel: config.logLevel,
-      nodeId: config.nodeId,
-    },
-    { onExit: (error) => onFatal(error ?? new Error('the SIP engine ended')) },
-  );
-  closers.add('SIP engine', () => engine.close());
-  logger.info({ sip: `${engine.sipHost}:${engine.sipPort}` }, 'embedded SIP engine is up');
-  return { host: engine.controlHost, port: engine.controlPort, secret };
+/** A thread that dies is started again on the same ports; the SIP port settles its calls and connects again by itself. */
+async function openEngine(environment: Environment): Promise<DrachtioServer> {
+  const { config, logger, closers } = environment;
+  const options = {
+    sipHost: config.sip.host,
+    sipPort: config.sip.port,
+    controlHost: '127.0.0.1',
+    controlPort: 0,
+    // Made anew at each start: nobody but this process and whoever may read runtime.json should know it.
+    secret: randomBytes(24).toString('hex'),
+    logLevel: config.logLevel,
+    nodeId: config.nodeId,
+  };
+  let engine = await startSipEngineThread(options);
+  const { sipHost, sipPort, controlHost, controlPort } = engine;
+  let closing = false;
+  const watch = (): void =>
+    engine.onExit((error) => {
+      logger.error({ err: error }, 'the SIP engine ended; starting it again');
+      void restart();
+    });
+  const restart = async (): Promise<void> => {
+    while (!closing) {
+      try {
+        engine = await startSipEngineThread({ ...options, sipPort, controlPort });
+        return watch();
+      } catch (error) {
+        logger.error({ err: error }, 'the SIP engine does not start');
+        await new Promise((resolve) => setTimeout(resolve, engineRestartDelayMs));
+      }
+    }
+  };
+  watch();
+  closers.add('SIP engine', () => {
+    closing = true;
+    return engine.close();
+  });
+  logger.info({ sip: `${sipHost}:${sipPort}` }, 'embedded SIP engine is up');
+  return { host: controlHost, port: controlPort, secret: options.secret };
 }
 
 async function openSandbox({ config, logger, closers }: Environment) {

@@ -134,10 +134,7 @@ function report(run: Sustained, bare: number): void {
 }
 
 async function placeAndWait({ gateway, receiver, sipp }: Bench): Promise<Received> {
-  const { callId } = await gateway.dialer.dial({
-    target: 'tel:+15550100',
-    ...viaSipp(sipp, receiver),
-  });
+  const { callId } = await gateway.dialer.dial(viaSipp(sipp, receiver));
   return receiver.ended(callId);
 }
 
