@@ -111,12 +111,11 @@ export class DialogRequests {
   }
 
   /** Ends the dialog on the engine's own account; a 2xx that nobody has acknowledged is acknowledged first. */
-  hangUp(dialog: Dialog, how: HangUp, fallback?: SipPeer): void {
+  hangUp(dialog: Dialog, how: HangUp): void {
     const owner = dialog.owner;
     this.forget(dialog);
     this.withPeer(dialog, (found) => {
-      const peer = found ?? fallback;
-      if (peer === undefined) return;
+      const peer = found ?? dialog.peer;
       const pending = dialog.unacknowledged;
       if (pending !== undefined) this.sendAck(dialog, peer, pending.cseq, emptySketch('ACK'));
       const reason = { name: 'Reason', value: `SIP;cause=200;text="${how.text}"` };

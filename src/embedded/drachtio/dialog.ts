@@ -23,6 +23,8 @@ export type Dialog = {
   /** From and To of our requests, as they were written when the dialog began. */
   readonly localAddress: string;
   readonly remoteAddress: string;
+  /** The far end when the dialog began: where a BYE goes if its Contact leads nowhere. */
+  readonly peer: SipPeer;
   /** Our Contact value. */
   localContact: string;
   remoteTarget: string;
@@ -59,6 +61,7 @@ export type DialogSeed = Pick<
   | 'remoteTag'
   | 'localAddress'
   | 'remoteAddress'
+  | 'peer'
   | 'localContact'
   | 'remoteTarget'
   | 'routeSet'
@@ -116,6 +119,11 @@ export class DialogTable {
     if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id);
     this.#byTags.delete(tagsKey(dialog.callId, dialog.localTag, dialog.remoteTag));
     this.setOwner(dialog, undefined);
+  }
+
+  /** By tags: two callers may use one Call-ID and From tag, and then share an id. */
+  has(dialog: Dialog): boolean {
+    return this.byTags(dialog.callId, dialog.localTag, dialog.remoteTag) === dialog;
   }
 
   byId(id: string): Dialog | undefined {

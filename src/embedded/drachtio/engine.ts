@@ -25,7 +25,7 @@ import { SipStack } from './sip-stack.ts';
 import { TcpTransport } from './tcp-transport.ts';
 import { Uac } from './uac.ts';
 import { UacCancel } from './uac-cancel.ts';
-import { UacResponses } from './uac-responses.ts';
+import { applicationGone, UacResponses } from './uac-responses.ts';
 import { Uas } from './uas.ts';
 import { UasResponses } from './uas-responses.ts';
 import { UdpTransport } from './udp-transport.ts';
@@ -139,7 +139,8 @@ async function openControl(
       onGone: (client) => {
         uas.releaseClient(client);
         for (const dialog of context.dialogs.releaseOwner(client)) {
-          if (!responses.hangUpUnacknowledged(dialog)) watchOrphan(context, requests, dialog);
+          if (!responses.hangUpUnacknowledged(dialog, applicationGone))
+            watchOrphan(context, requests, dialog);
         }
       },
     },
@@ -219,7 +220,7 @@ function dispatch(
 /** Somebody may still hang it up by its id; nobody will for ever, and the peer must not be left in a call. */
 function watchOrphan(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
   dialog.orphanTimer = context.clock.setTimer(() => {
-    requests.hangUp(dialog, { text: 'Application gone', tellOwner: false });
+    requests.hangUp(dialog, applicationGone);
   }, context.timers.orphanMs);
 }
 

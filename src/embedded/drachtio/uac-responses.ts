@@ -4,7 +4,7 @@
 import type { ControlClient } from './control-client.ts';
 import type { MessageMeta } from './control-messages.ts';
 import { type Dialog, newDialog } from './dialog.ts';
-import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
+import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Outgoing } from './outgoing.ts';
 import { unbracketedTo } from './request-builder.ts';
@@ -17,6 +17,8 @@ import type { RequestUser, StackFailure } from './sip-stack.ts';
 
 /** Branches of one fork that answer: each costs a dialog's worth of memory for 32 s. */
 const maxForkBranches = 16;
+
+export const applicationGone: HangUp = { text: 'Application gone', tellOwner: false };
 
 export class UacResponses {
   readonly #context: EngineContext;
@@ -79,20 +81,21 @@ export class UacResponses {
     }
   }
 
-  /** The 2xx had no Contact: what answered is acknowledged and hung up where it answered from. */
-  hangUpWithoutContact(dialog: Dialog, outgoing: Outgoing | undefined): void {
-    dialog.remoteTarget = outgoing?.request.uri ?? dialog.remoteTarget;
-    const how = { text: 'No Contact in the answer', tellOwner: false };
-    this.#requests.hangUp(dialog, how, outgoing?.peer);
+  /** The 2xx has no Contact, or one that leads nowhere: what answered is acknowledged and hung up where it answered from. */
+  hangUpUnreachable(dialog: Dialog, uri: string): void {
+    dialog.remoteTarget = uri;
+    this.#requests.hangUp(dialog, { text: 'No usable Contact in the answer', tellOwner: false });
   }
 
-  /** Answered calls that the application cannot acknowledge any more. */
-  hangUpUnacknowledged(dialog: Dialog): boolean {
+  /** Answered calls that nobody acknowledges, or can. */
+  hangUpUnacknowledged(dialog: Dialog, how: HangUp): boolean {
     const pending = dialog.unacknowledged;
     if (pending === undefined) return false;
     const outgoing = this.#byTransaction.get(pending.transactionId);
-    if (dialog.remoteTarget === '') this.hangUpWithoutContact(dialog, outgoing);
-    else this.#requests.hangUp(dialog, { text: 'Application gone', tellOwner: false });
+    if (dialog.remoteTarget === '' && outgoing !== undefined) {
+      dialog.remoteTarget = outgoing.request.uri;
+    }
+    this.#requests.hangUp(dialog, how);
     return true;
   }
 
@@ -177,7 +180,7 @@ export class UacResponses {
     armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
     this.#forgetEarly(outgoing);
     if (!outgoing.client.alive) {
-      this.hangUpUnacknowledged(dialog);
+      this.hangUpUnacknowledged(dialog, applicationGone);
       return;
     }
     this.#pass(outgoing, response, peer, bytes);
@@ -234,7 +237,12 @@ export class UacResponses {
     if (this.#early.get(key) === outgoing) this.#early.delete(key);
   }
 
+  /** By now a callee without an ACK has given up (RFC 3261 section 13.3.1.4): so does this side. */
   #remove(outgoing: Outgoing): void {
+    const { dialog } = outgoing;
+    if (dialog?.unacknowledged?.transactionId === outgoing.transactionId) {
+      this.hangUpUnacknowledged(dialog, { text: 'ACK timeout', tellOwner: true });
+    }
     this.#byTransaction.delete(outgoing.transactionId);
     this.#forgetEarly(outgoing);
   }
@@ -272,6 +280,7 @@ function dialogOf(outgoing: Outgoing, response: SipResponse, remoteTag: string):
     remoteTag,
     localAddress: headerValue(outgoing.request, 'From') ?? '',
     remoteAddress: headerValue(response, 'To') ?? '',
+    peer: outgoing.peer,
     localContact: outgoing.contact,
     remoteTarget: contactUri(response) ?? '',
     routeSet: recordRoutes(response).reverse(),
@@ -294,7 +303,8 @@ export function contactUri(message: {
 }): string | undefined {
   const value = headerValue(message, 'Contact');
   const uri = value === undefined ? undefined : parseNameAddress(value)?.uri;
-  return uri === '' || uri === '*' ? undefined : uri;
+  // It becomes a request line: a blank in it would make two fields of one.
+  return uri === '' || uri === '*' || /\s/.test(uri ?? '') ? undefined : uri;
 }
 
 export function recordRoutes(message: { readonly headers: SipResponse['headers'] }): string[] {

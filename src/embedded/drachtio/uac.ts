@@ -99,7 +99,12 @@ export class Uac {
     }
     if (dialog.owner === undefined) this.#adopt(dialog, client);
     this.#requests.withPeer(dialog, (peer) => {
-      if (peer === undefined) return client.refuse(messageId, noRoute(dialog));
+      if (peer === undefined) {
+        client.refuse(messageId, noRoute(dialog));
+        // The application has done with the call: the far end is told where it was last seen.
+        if (method === 'BYE') this.#responses.hangUpUnreachable(dialog, dialog.remoteTarget);
+        return;
+      }
       this.#sendInDialogTo(client, messageId, dialog, sketch, method, peer);
     });
   }
@@ -258,20 +263,18 @@ export class Uac {
       client.refuse(messageId, notForAck);
       return;
     }
-    if (dialog.remoteTarget === '') {
-      // No Contact, no call: the peer that answered is told so, which the real server forgets.
-      client.refuse(messageId, noRoute(dialog));
-      const outgoing = this.#responses.byTransaction(pending.transactionId);
-      this.#responses.hangUpWithoutContact(dialog, outgoing);
-      return;
-    }
     const draft = this.#dialogSketch('ACK', sketch);
     if (draft === undefined) {
       client.refuse(messageId, 'missing content-type');
       return;
     }
     this.#requests.withPeer(dialog, (peer) => {
-      if (peer === undefined) return client.refuse(messageId, noRoute(dialog));
+      if (peer === undefined) {
+        client.refuse(messageId, noRoute(dialog));
+        const outgoing = this.#responses.byTransaction(pending.transactionId);
+        this.#responses.hangUpUnreachable(dialog, outgoing?.request.uri ?? dialog.remoteTarget);
+        return;
+      }
       const text = this.#requests.sendAck(dialog, peer, pending.cseq, draft);
       if (sketch.body.startsWith('v=0')) dialog.localSdp = sketch.body;
       client.requestSent(messageId, {

@@ -212,6 +212,7 @@ export class UasResponses {
       remoteTag: addressTag(from) ?? '',
       localAddress: `${to};tag=${tag}`,
       remoteAddress: from,
+      peer,
       localContact: `<${localUri(this.#context.local, peer.protocol)}>`,
       remoteTarget: contactUri(request) ?? '',
       routeSet: recordRoutes(request),
@@ -241,9 +242,9 @@ export class UasResponses {
       acknowledge: () => 'acknowledge' in transaction && transaction.acknowledge(),
     };
     received.onAckTimeout = () => {
-      if (this.#context.dialogs.byId(dialog.id) !== dialog) return;
+      if (!this.#context.dialogs.has(dialog)) return;
       const how = { text: 'ACK timeout', tellOwner: true };
-      this.#parts.requests.hangUp(dialog, how, received.peer);
+      this.#parts.requests.hangUp(dialog, how);
     };
     if (incoming.madeDialog) this.#context.reports.start('application', 'uas', built.text);
   }
