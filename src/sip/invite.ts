@@ -1,15 +1,15 @@
-// The INVITE as it is handed to the engine, with the digest credentials for srf to use when it is challenged.
+// The INVITE as it is handed to the engine, and the digest credentials for srf to use when a request is challenged.
 
-import type { Route } from './routing.ts';
+import type { Credentials, Route } from './routing.ts';
 import { maxFrameBytes } from './sip-limits.ts';
-import type { DigestFunction, RequestOptions } from './srf-types.ts';
+import type { RequestOptions } from './srf-types.ts';
 
 // One for the challenge and one for a nonce that went stale meanwhile. Srf by itself would go on for as long as a
 // gateway puts a provisional between its challenges.
 const maxChallenges = 2;
 
-/** What srf adds around an Authorization header's quoted values: names, cnonce, response, nc. */
-const digestOverheadBytes = 300;
+/** What srf's repetition has beside the challenge's own values: parameter names, cnonce, response, Call-ID, CSeq, tag. */
+const digestOverheadBytes = 600;
 
 /** Framing around the message: length, message id, transaction and dialog id, separators. */
 const frameOverheadBytes = 120;
@@ -32,12 +32,9 @@ export function inviteOptions(
     body: offerSdp,
     ...(route.nextHop !== undefined && { proxy: route.nextHop }),
   };
-  if (route.credentials !== undefined) {
-    const bytes = requestFrameBytes(options);
-    options.auth = answerChallenges(route, bytes, onChallengeRefused);
-    keepNextHopUsable(options);
-  }
-  return options;
+  return route.credentials === undefined
+    ? options
+    : withCredentials(options, route.credentials, onChallengeRefused);
 }
 
 /** Upper bound of the control frame's size; srf would only find out by losing the connection. */
@@ -51,27 +48,28 @@ export function requestFrameBytes(options: RequestOptions): number {
   );
 }
 
-function answerChallenges(
-  route: Route,
-  inviteBytes: number,
+/** Lets srf answer a challenge to this request. */
+export function withCredentials(
+  options: RequestOptions,
+  { username, password }: Credentials,
   onRefused: (reason: 'too-large' | 'too-many') => void,
-): DigestFunction {
+): RequestOptions {
+  const requestBytes = requestFrameBytes(options) + Buffer.byteLength(options.uri ?? '');
   let challenges = 0;
-  return (_request, response, callback) => {
+  options.auth = (_request, response, callback) => {
     challenges += 1;
     const name = response.status === 407 ? 'Proxy-Authenticate' : 'WWW-Authenticate';
     const challengeBytes = Buffer.byteLength(response.get(name) ?? '');
-    const uriBytes = Buffer.byteLength(route.requestUri);
-    const bytes = inviteBytes + challengeBytes + uriBytes + digestOverheadBytes;
-    const { credentials } = route;
-    if (credentials === undefined || challenges > maxChallenges) {
+    if (challenges > maxChallenges) {
       onRefused('too-many');
       callback(new Error('challenged too often'));
-    } else if (bytes > maxFrameBytes) {
+    } else if (requestBytes + challengeBytes + digestOverheadBytes > maxFrameBytes) {
       onRefused('too-large');
       callback(new Error('challenge too large'));
-    } else callback(null, credentials.username, credentials.password);
+    } else callback(null, username, password);
   };
+  keepNextHopUsable(options);
+  return options;
 }
 
 /** Srf sends the retry to the address that challenged, and writes an IPv6 address there without its brackets. */

@@ -15,19 +15,20 @@ import type { Logger } from '../lib/logger.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite } from './dialog-state.ts';
 import { type DialogOwner, type EngineLink, guarded, type LinkOwner } from './engine-link.ts';
-import { inviteOptions, requestFrameBytes } from './invite.ts';
+import { inviteOptions, requestFrameBytes, withCredentials } from './invite.ts';
 import { rebuiltBye } from './orphans.ts';
-import type { Route } from './routing.ts';
+import type { Credentials, Route } from './routing.ts';
 import { reasonText, sdpOf } from './sip-headers.ts';
 import { maxFrameBytes, type SipLimits } from './sip-limits.ts';
 import type {
   AckFunction,
   ReceivedRequest,
   ReceivedResponse,
+  RequestOptions,
   Responder,
   SentRequest,
 } from './srf-types.ts';
-import { transact } from './transaction.ts';
+import { type TransactionResult, transact } from './transaction.ts';
 
 export type LegDependencies = {
   readonly clock: Clock;
@@ -63,6 +64,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #contact: string | undefined;
   #dialogId: string | undefined;
   #challengeTooLarge = false;
+  #credentials: Credentials | undefined;
 
   constructor(request: PlaceRequest, observer: LegObserver, dependencies: LegDependencies) {
     this.#request = request;
@@ -99,6 +101,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       return;
     }
     this.#link = link;
+    this.#credentials = route.credentials;
     this.#wire = { kind: 'inviting' };
     link.attach(this);
     this.#arm(this.#dependencies.limits.confirmTimeoutMs, () => this.#onUnconfirmed());
@@ -308,16 +311,27 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const { limits, logger, onAbandoned } = this.#dependencies;
     const wait = { until: 'answered', timeoutMs: limits.byeTimeoutMs } as const;
     let result = await transact(link, { method: 'BYE', stackDialogId: dialogId }, wait);
-    // Without the Contact of the 200 drachtio finds no way into the dialog; the address that was called is a fair guess.
-    if (result.kind === 'refused' && this.#stored?.remoteTarget === undefined) {
-      const bye = this.#stored && rebuiltBye(this.#stored);
-      if (bye !== undefined) result = await transact(link, bye, wait);
-    }
+    const rebuilt = this.#byeOutsideDialog(result);
+    if (rebuilt !== undefined) result = await transact(link, rebuilt, wait);
     if (result.kind === 'lost' && this.#stored !== undefined) onAbandoned(this.#stored);
     if (result.kind !== 'response') {
       logger.info({ callId: this.#request.callId, result }, 'BYE not answered');
     }
     this.#finish();
+  }
+
+  /** For a dialog that drachtio does not find its way into, or that it forgot with the challenge that its BYE got. */
+  #byeOutsideDialog(result: TransactionResult): RequestOptions | undefined {
+    const stored = this.#stored;
+    if (stored === undefined) return undefined;
+    // Without the Contact of the 200 the address that was called is a fair guess.
+    if (result.kind === 'refused' && stored.remoteTarget === undefined) return rebuiltBye(stored);
+    if (result.kind !== 'response' || (result.status !== 401 && result.status !== 407)) {
+      return undefined;
+    }
+    const bye = rebuiltBye(stored);
+    if (bye === undefined || this.#credentials === undefined) return undefined;
+    return withCredentials(bye, this.#credentials, () => undefined);
   }
 
   #tellFailed(failure: Omit<LegFailure, 'at'>): void {

@@ -11,6 +11,8 @@ import type { Gateway, Trunk, TrunkDirectory } from './trunks.ts';
 
 type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
 
+export type Credentials = { readonly username: string; readonly password: string };
+
 /** Everything that an INVITE needs to know of its way. */
 export type Route = {
   readonly requestUri: string;
@@ -19,7 +21,7 @@ export type Route = {
   readonly from: string;
   readonly to: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly credentials?: { readonly username: string; readonly password: string };
+  readonly credentials?: Credentials;
   /** For people and metrics: host:port. */
   readonly gateway: string;
 };
@@ -55,7 +57,9 @@ export function createRouter(options: {
     name === undefined ? trunks.default : trunks.get(name);
 
   const plan: Router['plan'] = (target, trunkName) => {
-    if (trunkName === undefined && target.kind === 'sip') return planDirect(target.host, networks);
+    if (trunkName === undefined && target.kind === 'sip') {
+      return planDirect(withoutBrackets(target.host), networks);
+    }
     const trunk = trunkFor(trunkName);
     if (trunk !== undefined) return { ok: true, trunk: trunk.name };
     const message =
@@ -71,7 +75,8 @@ export function createRouter(options: {
       : { ok: true, route: routeThrough(trunk, target, caller) };
   };
 
-  const resolveDirect = async (target: SipTarget, caller: string): Promise<RouteResult> => {
+  const resolveDirect = async (given: SipTarget, caller: string): Promise<RouteResult> => {
+    const target = { ...given, host: withoutBrackets(given.host) };
     if (networks.length === 0) return { ok: false, reason: notAllowed };
     const isLiteral = isIP(target.host) !== 0;
     const addresses = isLiteral ? [target.host] : await resolveHost(target.host);
@@ -151,6 +156,11 @@ function userPart(text: string): string {
 
 function authority(place: { readonly host: string; readonly port?: number }): string {
   return `${bracketed(place.host)}${place.port === undefined ? '' : `:${place.port}`}`;
+}
+
+/** An IPv6 address as it stands in a URI. */
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
 }
 
 function bracketed(host: string): string {

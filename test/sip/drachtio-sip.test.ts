@@ -304,6 +304,27 @@ describe('sip port over the embedded engine', () => {
     await leg.released;
   });
 
+  test('a BYE that is challenged is repeated with credentials for the URI that it has', async () => {
+    const { leg } = await talking();
+
+    leg.hangUp('done');
+    const challenged = await callee.take('BYE');
+    callee.reply(challenged, 407, 'Proxy Authentication Required', {
+      headers: ['Proxy-Authenticate: Digest realm="lab", nonce="abc", algorithm=MD5'],
+    });
+
+    // The engine forgot the dialog with the 407: a new BYE is built, and challenged like the first.
+    callee.reply(await callee.take('BYE'), 407, 'Proxy Authentication Required', {
+      headers: ['Proxy-Authenticate: Digest realm="lab", nonce="def", algorithm=MD5'],
+    });
+    const bye = await takeBye();
+    expect(bye.startLine).toBe(`BYE sip:callee@127.0.0.1:${callee.port} SIP/2.0`);
+    expect(one(bye, 'to')).toBe(one(challenged, 'to'));
+    expect(one(bye, 'proxy-authorization')).toContain(`uri="sip:callee@127.0.0.1:${callee.port}"`);
+    expect(one(bye, 'cseq')).not.toBe(one(challenged, 'cseq'));
+    await leg.released;
+  });
+
   test('cancelling a ringing phone', async () => {
     const { leg, observer, invite } = await ring();
 

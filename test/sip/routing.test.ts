@@ -60,6 +60,7 @@ describe('routing at the edge', () => {
     ['a v4-mapped address outside', '::ffff:192.168.0.1', false],
     ['a v4-mapped address inside', '::ffff:10.1.2.3', true],
     ['an IPv6 address inside', 'fd00::1', true],
+    ['an IPv6 address as URIs write it', '[fd00::1]', true],
     ['an IPv6 address outside', '2001:db8::1', false],
     ['a host name, which is resolved when it is dialled', 'pbx.example', true],
   ])('a direct sip: target at %s', (_name, host, ok) => {
@@ -147,6 +148,14 @@ describe('the way of an INVITE', () => {
       headers: {},
       gateway: '10.1.2.3:5070',
     });
+  });
+
+  test('directly to an IPv6 address', async () => {
+    const target = sipTo('[fd00::1]', 5070);
+
+    expect((await routeOf({ target }, { networks: ['fd00::/8'] })).requestUri).toBe(
+      'sip:bob@[fd00::1]:5070',
+    );
   });
 
   test('directly to a host name connects only to the address that was checked', async () => {
