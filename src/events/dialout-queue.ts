@@ -8,7 +8,8 @@ import type { EventConnection } from './connection.ts';
 import { ensureConsumer } from './consumers.ts';
 import { dialoutSubject, streamNames } from './subjects.ts';
 
-const acknowledgeWaitMs = 30_000;
+/** What a killed process had taken comes again after this. */
+const acknowledgeWaitMs = 10_000;
 /** After these the message is dropped: the sweep over SQL finds the call. */
 const redeliveryDelaysMs = [200, 1_000, 5_000, 10_000, 30_000] as const;
 

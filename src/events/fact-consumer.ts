@@ -13,8 +13,8 @@ import type { EventConnection } from './connection.ts';
 import { ensureConsumer } from './consumers.ts';
 import { deadLetterSubject, streamNames } from './subjects.ts';
 
-/** A handler that takes longer gets its facts a second time. */
-const acknowledgeWaitMs = 30_000;
+/** A handler that takes longer gets its facts a second time; and what a killed process had taken comes after this. */
+const acknowledgeWaitMs = 10_000;
 /** Batches that may be out unacknowledged: one being handled, the next ones already here. Bounds memory too. */
 const batchesAhead = 4;
 /** A failed fact comes again after these, the last one for ever: the store being away must lose nothing. */

@@ -10,6 +10,11 @@ export type RetrySchedule = {
   readonly jitter: number;
   /** An event that the receiver refuses (4xx) lets its successors pass after this. */
   readonly passRefusedAfterMs: number;
+  /**
+   * A notification whose predecessor is not known yet waits this long for it: longer than the stream takes to bring a
+   * fact again that a killed process had taken, or that another node is just storing.
+   */
+  readonly gapPatienceMs: number;
 };
 
 const minuteMs = 60_000;
@@ -21,6 +26,7 @@ export const defaultRetrySchedule: RetrySchedule = {
   giveUpAfterMs: 24 * hourMs,
   jitter: 0.2,
   passRefusedAfterMs: minuteMs,
+  gapPatienceMs: 15_000,
 };
 
 export type AttemptResult =
@@ -103,6 +109,8 @@ export type PendingNotification = {
   readonly refusedAt?: number;
   /** Of a refused one: not before. */
   readonly dueAt?: number;
+  /** One before it is missing: wait for that until then. */
+  readonly waitsUntil?: number;
 };
 
 export type LaneStep =
@@ -124,13 +132,18 @@ export function nextStep(
   if (heldUntil !== undefined && heldUntil > now) return { kind: 'wait', until: heldUntil };
   let until = Number.POSITIVE_INFINITY;
   for (const notification of pending) {
-    const dueAt = notification.dueAt ?? now;
+    const dueAt = Math.max(notification.dueAt ?? now, notification.waitsUntil ?? now);
     if (dueAt <= now) return { kind: 'send', notification };
     until = Math.min(until, dueAt);
-    const passAt = (notification.refusedAt ?? now) + context.passRefusedAfterMs;
+    const passAt = passableAt(notification, context.passRefusedAfterMs);
     if (passAt > now) return { kind: 'wait', until: Math.min(until, passAt) };
   }
   return { kind: 'wait', until };
+}
+
+/** When its successors may go before it: only where the receiver refused it. */
+function passableAt({ refusedAt }: PendingNotification, passRefusedAfterMs: number): number {
+  return refusedAt === undefined ? Number.POSITIVE_INFINITY : refusedAt + passRefusedAfterMs;
 }
 
 /** When a refused one that was read back from the store is due again. */

@@ -9,7 +9,7 @@ import type { Logger } from '../lib/logger.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
 import { type LaneStep, nextStep, type PendingNotification } from './delivery-plan.ts';
 import type { IntakeTarget } from './intake.ts';
-import { type Lane, newLane, refreshLane, updatePending } from './lane.ts';
+import { type Lane, newLane, pendingOf, refreshLane, updatePending } from './lane.ts';
 import type {
   AcceptedLane,
   AttemptRecord,
@@ -115,17 +115,13 @@ export class NotificationDispatcher implements IntakeTarget {
   ): void {
     const byCall = new Map<string, NewNotification[]>();
     for (const row of rows) byCall.set(row.callId, [...(byCall.get(row.callId) ?? []), row]);
-    for (const { callId, isNew } of lanes) {
+    for (const { callId, isNew, knownBefore } of lanes) {
       const ofCall = byCall.get(callId) ?? [];
       if (!isNew || !ofCall.every((row) => row.lease)) {
         this.#want(callId);
         continue;
       }
-      const pending = ofCall.map((row) => ({
-        ...row,
-        attempts: 0,
-        createdAt: row.createdAt.getTime(),
-      }));
+      const pending = pendingOf(ofCall, knownBefore, this.#deps.schedule.gapPatienceMs);
       const leased = { callId, leasedUntil: leasedUntil.getTime(), pending };
       this.#take(leased, recipients.get(callId));
     }

@@ -1,7 +1,7 @@
 // One call's queue in memory, while this process holds its lease.
 
 import type { PendingNotification } from './delivery-plan.ts';
-import type { LeasedLane } from './notification-store.ts';
+import type { LeasedLane, NewNotification } from './notification-store.ts';
 import type { Recipient } from './recipients.ts';
 
 export type Lane = {
@@ -49,5 +49,27 @@ export function updatePending(
   lane.pending = lane.pending.flatMap((pending) => {
     if (pending.eventId !== eventId) return pending;
     return change === undefined ? [] : change(pending);
+  });
+}
+
+/** Of rows that were just stored. `knownBefore`: notifications of the call that were stored earlier. */
+export function pendingOf(
+  rows: readonly NewNotification[],
+  knownBefore: number,
+  gapPatienceMs: number,
+): readonly PendingNotification[] {
+  const inOrder = [...rows].sort((a, b) => a.sequence - b.sequence);
+  return inOrder.map((row, index) => {
+    const createdAt = row.createdAt.getTime();
+    const hasGap = row.sequence - 1 > knownBefore + index;
+    return {
+      eventId: row.eventId,
+      appId: row.appId,
+      sequence: row.sequence,
+      body: row.body,
+      attempts: 0,
+      createdAt,
+      ...(hasGap ? { waitsUntil: createdAt + gapPatienceMs } : {}),
+    };
   });
 }

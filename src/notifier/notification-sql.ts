@@ -5,7 +5,8 @@
 // millisecond, so that the holder, who lets a lane go only with the value that it knows, cannot let one go unseen.
 
 // In the order of the event id, so that two nodes that store the same facts do not lock each other up. A lane that waits
-// for its receiver is left waiting; one that only waits for a refused event that others may pass is due at once.
+// for its receiver is left waiting; one that only waits for a refused event that others may pass, or for one that is
+// missing, is due at once.
 export const acceptStatement = {
   name: 'notifier-accept',
   text: `
@@ -26,11 +27,12 @@ select call_id, $2::timestamptz, case when lease then $3::text end, case when le
 from lanes order by call_id
 on conflict (call_id) do update set
   next_attempt_at = case when exists (
-    select from notifications n where n.call_id = lane.call_id and n.state = 'pending'
+    select from notifications n where n.call_id = lane.call_id and n.state = 'pending' and n.attempts > 0
       and (n.refused_at is null or n.refused_at > $5::timestamptz)
   ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
   leased_until = lane.leased_until + interval '1 millisecond'
-returning call_id, (xmax = 0) as is_new`,
+returning call_id, (xmax = 0) as is_new,
+  (select count(*)::integer from notifications n where n.call_id = lane.call_id) as known_before`,
 } as const;
 
 export const claimStatement = {
@@ -67,6 +69,9 @@ export const loadStatement = {
   name: 'notifier-load',
   text: `
 select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.created_at, n.refused_at,
+  n.sequence - 1 > (
+    select count(*) from notifications p where p.call_id = n.call_id and p.sequence < n.sequence
+  ) as has_gap,
   case when n.refused_at is not null then (
     select max(a.started_at) from delivery_attempts a where a.call_id = n.call_id and a.event_id = n.event_id
   ) end as last_attempt_at

@@ -38,6 +38,8 @@ export type AcceptedLane = {
   readonly callId: string;
   /** The lane is new: what it holds is what was just added. Else somebody may be at work on it. */
   readonly isNew: boolean;
+  /** Notifications of the call that were stored before. */
+  readonly knownBefore: number;
 };
 
 export type LeasedLane = {
@@ -87,9 +89,16 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       const passedBefore = new Date(now.getTime() - schedule.passRefusedAfterMs);
       const values = [acceptParameter(rows), now, ownerId, leasedUntil, passedBefore];
       const result = await retryConflicts(() =>
-        sql.query<{ call_id: string; is_new: boolean }>({ ...acceptStatement, values }),
+        sql.query<{ call_id: string; is_new: boolean; known_before: number }>({
+          ...acceptStatement,
+          values,
+        }),
       );
-      return result.rows.map((row) => ({ callId: row.call_id, isNew: row.is_new }));
+      return result.rows.map((row) => ({
+        callId: row.call_id,
+        isNew: row.is_new,
+        knownBefore: row.known_before,
+      }));
     },
     claimDue: (now: Date, leasedUntil: Date, limit: number, exceptOrigins: readonly string[]) =>
       claim(sql, claimStatement, [ownerId, leasedUntil, now, limit, exceptOrigins]),
@@ -161,6 +170,7 @@ type LoadedRow = { readonly call_id: string; readonly leased_until: Date } & (
       readonly created_at: Date;
       readonly refused_at: Date | null;
       readonly last_attempt_at: Date | null;
+      readonly has_gap: boolean;
     }
 );
 
@@ -191,6 +201,7 @@ async function load(
       ...(row.last_attempt_at === null
         ? {}
         : { dueAt: refusedDueAt(row.last_attempt_at.getTime(), row.attempts, schedule) }),
+      ...(row.has_gap ? { waitsUntil: row.created_at.getTime() + schedule.gapPatienceMs } : {}),
     });
   }
   return lanes;

@@ -60,6 +60,52 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     }
   });
 
+  test('a notification waits for the one before it, whose fact comes late', async () => {
+    const nodes = [await rig.start({ nodeId: 'a' }), await rig.start({ nodeId: 'b' })] as const;
+    const call = rig.call(receiver.url);
+    const facts = personCall(call).slice(2);
+
+    await nodes[0].handle(facts.slice(1, 2));
+    await nodes[1].handle(facts.slice(2));
+    await nodes[1].handle(facts.slice(0, 1));
+    const bodies = await receiver.untilEnded(call.identity.callId);
+
+    expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3, 4]);
+  });
+
+  test('a notification whose predecessor never comes is sent after a while', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    call.answered();
+
+    await notifier.handle([call.completed()]);
+    const bodies = await receiver.untilEnded(call.identity.callId);
+
+    expect(bodies.map((body) => body.sequence)).toEqual([2]);
+  });
+
+  test('a receiver that does not answer in time is recorded as such', async () => {
+    const hanging = createServer(() => {
+      // Never answers.
+    });
+    await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+    const { port } = hanging.address() as AddressInfo;
+    const notifier = await rig.start();
+    const fact = rig.call(`http://127.0.0.1:${port}/`).failed();
+
+    await notifier.handle([fact]);
+    await eventually(async () => (await rig.attempts(fact.id)).length > 0, 'it is recorded');
+
+    expect((await rig.attempts(fact.id))[0]).toEqual({
+      attempt: 1,
+      response_status: null,
+      error: 'no response within 1000 ms',
+      delivered: false,
+    });
+    hanging.close();
+    hanging.closeAllConnections();
+  });
+
   test('a fact that comes again is not sent again', async () => {
     const notifier = await rig.start();
     const call = rig.call(receiver.url);

@@ -20,6 +20,7 @@ export const quickSchedule: RetrySchedule = {
   giveUpAfterMs: 3_600_000,
   jitter: 0,
   passRefusedAfterMs: 300,
+  gapPatienceMs: 500,
 };
 
 export type NotifierRig = ReturnType<typeof createNotifierRig>;

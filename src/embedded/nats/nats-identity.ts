@@ -22,6 +22,8 @@ export type NatsFiles = {
   readonly configuration: string;
   readonly pid: string;
   readonly store: string;
+  /** What the server says. */
+  readonly output: string;
 };
 
 export function natsFiles(dataDir: string): NatsFiles {
@@ -32,6 +34,7 @@ export function natsFiles(dataDir: string): NatsFiles {
     configuration: join(folder, 'nats-server.conf'),
     pid: join(folder, 'nats-server.pid'),
     store: join(folder, 'store'),
+    output: join(folder, 'nats-server.log'),
   };
 }
 

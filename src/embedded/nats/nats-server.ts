@@ -3,7 +3,7 @@
 // left is ended before a new one opens the same store.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { Logger } from '../../lib/logger.ts';
 import { endLeftBehind } from './left-behind.ts';
 import {
@@ -75,7 +75,7 @@ export class NatsServer implements AsyncDisposable {
   readonly #exitListeners: ((exit: NatsServerExit) => void)[] = [];
   readonly #killOnExit = () => this.#child?.kill('SIGKILL');
   #child: ChildProcess | undefined;
-  #lastLines: string[] = [];
+  #startError: string | undefined;
   #startedAt = 0;
   #restartDelayMs = firstRestartDelayMs;
   #restartTimer: NodeJS.Timeout | undefined;
@@ -131,27 +131,33 @@ export class NatsServer implements AsyncDisposable {
   }
 
   #launch(): void {
-    this.#lastLines = [];
     this.#startedAt = performance.now();
+    // A file and not a pipe: a server that outlives us would be killed by its first line into a broken one, before it
+    // has closed its store. Begun anew at each start, which bounds it: the server says next to nothing.
+    const output = openSync(this.#files.output, 'w', 0o600);
     const child = spawn(this.#program, ['--config', this.#files.configuration], {
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: ['ignore', 'ignore', output],
       // A group of its own: Ctrl-C in a terminal goes to the whole foreground group, and calls that are being drained
       // still need their events.
       detached: true,
     });
+    closeSync(output);
     this.#child = child;
-    createInterface({ input: child.stderr }).on('line', (line) => this.#keep(line));
     child.once('error', (error) => {
-      this.#keep(error.message);
+      this.#startError = error.message;
       // A program that cannot be started gives no exit.
       if (child.pid === undefined) this.#onChildExit(child, null, null);
     });
     child.once('exit', (code, signal) => this.#onChildExit(child, code, signal));
   }
 
-  #keep(line: string): void {
-    this.#lastLines = [...this.#lastLines, line].slice(-keptLines);
-    this.#logger.debug({ line }, 'nats-server says');
+  #lastLines(): readonly string[] {
+    const lines = readTail(this.#files.output)
+      .split('\n')
+      .filter((line) => line !== '');
+    return [...(this.#startError === undefined ? [] : [this.#startError]), ...lines].slice(
+      -keptLines,
+    );
   }
 
   #onChildExit(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): void {
@@ -161,7 +167,7 @@ export class NatsServer implements AsyncDisposable {
     const restartInMs = this.#restartDelayMs;
     this.#restartDelayMs = Math.min(restartInMs * 2, maxRestartDelayMs);
     this.#logger.error(
-      { code, signal, restartInMs, lastLines: this.#lastLines },
+      { code, signal, restartInMs, lastLines: this.#lastLines() },
       'nats-server died',
     );
     this.#restartTimer = setTimeout(() => this.#launch(), restartInMs);
@@ -177,10 +183,33 @@ export class NatsServer implements AsyncDisposable {
       if (this.#child === undefined || hasEnded(this.#child)) break;
       await new Promise((resolve) => setTimeout(resolve, probeIntervalMs));
     }
-    throw new Error(`nats-server does not start: ${this.#lastLines.join(' | ') || 'no output'}`);
+    throw new Error(`nats-server does not start: ${this.#lastLines().join(' | ') || 'no output'}`);
   }
 }
 
 function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+}
+
+const tailBytes = 2_048;
+
+function readTail(path: string): string {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const buffer = Buffer.alloc(tailBytes);
+      const length = readSync(
+        file,
+        buffer,
+        0,
+        tailBytes,
+        Math.max(0, statSync(path).size - tailBytes),
+      );
+      return buffer.toString('utf8', 0, length);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return '';
+  }
 }
