@@ -1,0 +1,147 @@
+// The `offhook` command as people run it, against a gateway with everything embedded.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { type Running, removeFolder, run, temporaryFolder } from './support.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+});
+afterAll(async () => {
+  await removeFolder(folder);
+});
+
+const offhook = (args: readonly string[], dataDir = folder) =>
+  run('cli', args, { DATA_DIR: dataDir, LOG_LEVEL: 'warn' });
+
+describe('without a gateway', () => {
+  test.each([[['token']], [['call', 'person']], [['listen']]])(
+    '%j says how to start one',
+    async (args) => {
+      const { code, err } = await offhook(args, join(folder, 'nothing')).finished;
+
+      expect(code).toBe(1);
+      expect(err).toBe('offhook: Offhook does not run here. Start it with: npm start\n');
+    },
+  );
+
+  test('sip-engine prints where it listens, serves, and ends on a signal', async () => {
+    const engine = offhook(['sip-engine', '--sip-port', '0', '--control-port', '0']);
+    const { drachtioUrl, sipUri, pid } = JSON.parse(await engine.line()) as Record<string, string>;
+
+    expect(drachtioUrl).toMatch(/^tcp:\/\/:[0-9a-f]{48}@127\.0\.0\.1:\d+$/);
+    expect(sipUri).toMatch(/^sip:127\.0\.0\.1:\d+$/);
+    expect(pid).toBe(engine.process.pid);
+    engine.process.kill('SIGTERM');
+    expect((await engine.finished).code).toBe(0);
+  });
+
+  test('listen with a secret of its own needs no gateway', async () => {
+    const listener = offhook(['listen', '--port', '0', '--secret', 'whsec_x', '--json']);
+    let err = '';
+    listener.process.stderr?.on('data', (chunk: string) => {
+      err += chunk;
+    });
+    await eventually(() => err.includes('listening on'), 'the listener listens');
+    const url = /http:\S+(?=;)/.exec(err)?.[0] ?? '';
+
+    const response = await fetch(url, { method: 'POST', body: '{"a":1}' });
+
+    expect(response.status).toBe(401);
+    expect(JSON.parse(await listener.line())).toMatchObject({
+      type: 'notification',
+      rawBody: '{"a":1}',
+      verified: false,
+      reason: 'missing-header',
+    });
+    listener.process.kill('SIGINT');
+    expect((await listener.finished).code).toBe(0);
+  });
+});
+
+describe('with a gateway', () => {
+  let gateway: Running;
+  beforeAll(async () => {
+    gateway = run('main', [], {
+      DATA_DIR: folder,
+      HTTP_PORT: '0',
+      SIP_PORT: '0',
+      LOG_LEVEL: 'warn',
+    });
+    await eventually(
+      () =>
+        readFile(join(folder, 'runtime.json')).then(
+          () => true,
+          () => false,
+        ),
+      'the gateway is up',
+      50_000,
+    );
+  });
+  afterAll(async () => {
+    gateway.process.kill('SIGTERM');
+    await gateway.finished;
+  });
+
+  test('token prints a JWT of the dev app', async () => {
+    const { out } = await offhook(['token', '--ttl', '5m']).finished;
+
+    const claims = decodeJwt(out.trim());
+    expect(claims['appId']).toBe('app-dev');
+    expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(300);
+  });
+
+  test('apps are made and listed through the gateway, and get tokens', async () => {
+    const created = await offhook(['apps', 'create', '--name', 'crm', '--account', 'acme'])
+      .finished;
+    const { appId } = JSON.parse(created.out) as { appId: string };
+    const listed = await offhook(['apps', 'list', '--json']).finished;
+    const token = await offhook(['token', '--app', appId]).finished;
+
+    const ids = listed.out
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { appId: string }).appId);
+    expect(ids).toEqual(['app-dev', appId]);
+    expect(decodeJwt(token.out.trim())['appId']).toBe(appId);
+  });
+
+  test('call --follow tells of the call until it ended, with its notifications', async () => {
+    const { code, out, err } = await offhook(['call', 'busy', '--follow']).finished;
+
+    expect(err).toBe('');
+    expect(code).toBe(0);
+    expect(out).toMatch(/dialing +by sandbox/);
+    expect(out).toMatch(/notified +#1 Failed +486 Busy Here, Busy here, busy +✓ signed/);
+    expect(out).toMatch(/ended: busy \(486 Busy Here, Busy here\)\n$/);
+    const { callId } = JSON.parse(out.split('\n')[0] ?? '') as { callId: string };
+    const notifications = await offhook(['notifications', 'list', callId]).finished;
+    expect(notifications.out).toMatch(/^#1 Failed {2}delivered/);
+  });
+
+  test('Ctrl-C hangs up, and the end is still told', async () => {
+    const call = offhook(['call', 'person-stays', '--follow']);
+    let line = '';
+    while (!/^\S+ +answered/.test(line)) line = await call.line();
+
+    call.process.kill('SIGINT');
+
+    const { code, out, err } = await call.finished;
+    expect(code).toBe(0);
+    expect(err).toContain('hanging up');
+    expect(out).toMatch(/ended: completed \(200 OK, Bot-disconnected\)\n$/);
+  });
+
+  test('a refused request is told member by member', async () => {
+    const { code, err } = await offhook(['call', 'tel:12', '--caller', 'a b']).finished;
+
+    expect(code).toBe(1);
+    expect(err).toMatch(/^offhook: 400: 2 members are not valid/);
+    expect(err).toContain('\n  target: must be a global number');
+    expect(err).toContain('\n  caller: must be');
+  });
+});

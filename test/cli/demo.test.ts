@@ -1,0 +1,45 @@
+// `npm run demo -- --json`: what it promises.
+
+import { expect, test } from 'vitest';
+import { run } from './support.ts';
+
+type Line = {
+  readonly type: string;
+  readonly verified?: boolean;
+  readonly rawBody?: string;
+  readonly body?: { readonly status: string };
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly ok?: boolean;
+  readonly calls?: readonly { readonly name: string; readonly problems: readonly string[] }[];
+};
+
+test('the demo shows a person, a voicemail and a busy call, all signed, as JSON lines', async () => {
+  // What else is set must not matter.
+  const { code, out, err } = await run('demo', ['--json'], {
+    DATABASE_URL: 'postgres://127.0.0.1:1/none',
+    NATS_URL: 'nats://127.0.0.1:1',
+  }).finished;
+
+  expect(err).toBe('');
+  const lines = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line);
+  const notifications = lines.filter(({ type }) => type === 'notification');
+  expect(lines[0]?.type).toBe('started');
+  expect(lines.filter(({ type }) => type === 'call')).toHaveLength(3);
+  expect(notifications.length).toBeGreaterThanOrEqual(11);
+  for (const { verified, rawBody, body, headers } of notifications) {
+    expect(verified).toBe(true);
+    expect(JSON.parse(rawBody ?? '')).toEqual(body);
+    expect(headers?.['gateway-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
+  }
+  const summary = lines.at(-1);
+  expect(summary).toMatchObject({ type: 'summary', ok: true });
+  expect(summary?.calls?.map(({ name, problems }) => [name, problems])).toEqual([
+    ['person', []],
+    ['voicemail', []],
+    ['busy', []],
+  ]);
+  expect(code).toBe(0);
+}, 90_000);

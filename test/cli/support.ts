@@ -1,0 +1,65 @@
+// Commands and the gateway as processes of their own, from source.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+export type Finished = { readonly code: number | null; readonly out: string; readonly err: string };
+
+export type Running = {
+  readonly process: ChildProcess;
+  readonly finished: Promise<Finished>;
+  /** The next line of standard output. */
+  line(): Promise<string>;
+};
+
+export function run(
+  file: 'cli' | 'demo' | 'main',
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Running {
+  const child = spawn(process.execPath, ['--import', 'tsx', `src/${file}.ts`, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let out = '';
+  let err = '';
+  const lines: string[] = [];
+  const waiting: ((line: string) => void)[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    out += `${line}\n`;
+    const next = waiting.shift();
+    if (next === undefined) lines.push(line);
+    else next(line);
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    err += chunk;
+  });
+  const finished = new Promise<Finished>((resolve) => {
+    child.once('close', (code) => resolve({ code, out, err }));
+  });
+  return {
+    process: child,
+    finished,
+    line: async () => {
+      const ready = lines.shift();
+      if (ready !== undefined) return ready;
+      return await Promise.race([
+        new Promise<string>((resolve) => waiting.push(resolve)),
+        finished.then(({ code }) => {
+          throw new Error(`ended with ${code} before another line:\n${out}${err}`);
+        }),
+      ]);
+    },
+  };
+}
+
+export async function temporaryFolder(): Promise<string> {
+  return await mkdtemp(join(tmpdir(), 'offhook-cli-'));
+}
+
+export async function removeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+}

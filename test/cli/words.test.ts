@@ -1,0 +1,112 @@
+// What commands make of what is typed, and what the demo makes of what came.
+
+import { describe, expect, test } from 'vitest';
+import { targetOf } from '../../src/cli/call-command.ts';
+import { problemsOf, type Scene, scenes } from '../../src/cli/demo-scenes.ts';
+import { parseDurationS } from '../../src/cli/durations.ts';
+import type { ReceivedNotification } from '../../src/cli/receiver.ts';
+
+describe('a duration', () => {
+  test.each([
+    ['90', 90],
+    ['90s', 90],
+    ['15m', 900],
+    ['1h', 3_600],
+    ['7d', 604_800],
+  ])('%s is %i seconds', (text, seconds) => {
+    expect(parseDurationS(text)).toBe(seconds);
+  });
+
+  test.each(['', 'h', '-1h', '1.5h', '1w', '1h30m', 'soon'])('%j is none', (text) => {
+    expect(parseDurationS(text)).toBeUndefined();
+  });
+});
+
+describe('a target', () => {
+  test.each([
+    ['tel:+15551234567', 'tel:+15551234567'],
+    ['sip:bob@127.0.0.1', 'sip:bob@127.0.0.1'],
+    ['+1-555-123-4567', 'tel:+1-555-123-4567'],
+    ['person', 'tel:+12025550100'],
+  ])('%s is dialled as %s', (text, target) => {
+    expect(targetOf(text)).toBe(target);
+  });
+
+  test('another word is refused with what could be meant', () => {
+    expect(() => targetOf('hugo')).toThrow(/person, person-hangs-up/);
+  });
+});
+
+describe('the demo', () => {
+  const body = (sequence: number, members: object) => ({
+    callId: 'call-1',
+    sequence,
+    timestamp: '2026-11-20T08:00:00.000Z',
+    ...members,
+  });
+  const received = (...bodies: readonly object[]): ReceivedNotification[] =>
+    bodies.map((members, index) => ({
+      headers: {},
+      rawBody: '',
+      body: body(index + 1, members),
+      verified: true,
+    }));
+  const amd = (machineDetection: string) => ({ status: 'Call-In-Progress', machineDetection });
+  const sceneOf = (name: string): Scene => {
+    const scene = scenes.find((candidate) => candidate.name === name);
+    if (scene === undefined) throw new Error(`no scene ${name}`);
+    return scene;
+  };
+
+  test.each([
+    ['the tone after the end of the greeting', 'amd_machine_stopped_speaking', 'amd_tone_detected'],
+    ['the tone before it', 'amd_tone_detected', 'amd_machine_stopped_speaking'],
+  ])('takes a voicemail with %s', (_name, first, second) => {
+    const notifications = received(
+      { status: 'Answered', reasonCode: 'OK' },
+      amd('amd_machine_detected'),
+      amd(first),
+      amd(second),
+      amd('amd_stopped'),
+      { status: 'completed', machineDetection: 'amd_machine_detected' },
+    );
+
+    expect(problemsOf(sceneOf('voicemail'), notifications)).toEqual([]);
+  });
+
+  test('says what is missing', () => {
+    const notifications = received({ status: 'Answered', reasonCode: 'OK' }, amd('amd_stopped'), {
+      status: 'completed',
+    });
+
+    expect(problemsOf(sceneOf('person'), notifications)).toEqual([
+      'missing: Call-In-Progress, amd_human_detected',
+      'missing: completed, amd_human_detected',
+    ]);
+  });
+
+  test('does not take the right events in the wrong order', () => {
+    const notifications = received(
+      amd('amd_human_detected'),
+      { status: 'Answered', reasonCode: 'OK' },
+      amd('amd_stopped'),
+      { status: 'completed', machineDetection: 'amd_human_detected' },
+    );
+
+    expect(problemsOf(sceneOf('person'), notifications)).not.toEqual([]);
+  });
+
+  test('does not take an unsigned notification, or a gap', () => {
+    const failed = { status: 'Failed', reason: '486 Busy Here', reasonCode: 'Busy here' };
+    const [good] = received(failed);
+    if (good === undefined) throw new Error('nothing received');
+
+    expect(problemsOf(sceneOf('busy'), [good])).toEqual([]);
+    expect(problemsOf(sceneOf('busy'), [{ ...good, verified: false }])).toEqual([
+      'a signature is wrong',
+    ]);
+    expect(problemsOf(sceneOf('busy'), [{ ...good, body: body(2, failed) }])).toEqual([
+      'the sequence has gaps or is out of order',
+    ]);
+  });
+});
