@@ -9,7 +9,7 @@ import type { Logger } from '../lib/logger.ts';
 import { scopes } from '../store/app-directory.ts';
 import type { AppStore } from '../store/apps.ts';
 import type { ApiInstance } from './http.ts';
-import { issueToken } from './issue-token.ts';
+import { issueToken, longestTokenTtlS } from './issue-token.ts';
 import { ProblemError, problemBody, problemHeaders, toProblem } from './problem.ts';
 import { validatorCompiler } from './validation.ts';
 
@@ -18,9 +18,6 @@ export type AdminServerOptions = {
   readonly key: string;
   readonly logger: Logger;
 };
-
-/** A token that lives longer than a month is a password; apps sign such themselves if they must. */
-export const longestTokenTtlS = 31 * 86_400;
 
 /** Account and bot ids are tokens of NATS subjects. */
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be letters, digits, - and _');

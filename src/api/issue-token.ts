@@ -3,6 +3,9 @@
 import { SignJWT } from 'jose';
 import type { App } from '../store/app-directory.ts';
 
+/** A token that lives longer than a month is a password; apps sign such themselves if they must. */
+export const longestTokenTtlS = 31 * 86_400;
+
 export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm' | 'jwtSecret'>;
 
 export async function issueToken(app: TokenSigner, ttlS: number): Promise<string> {

@@ -1,9 +1,8 @@
 // offhook token, offhook apps.
 
-import { longestTokenTtlS } from '../api/admin-server.ts';
-import { issueToken } from '../api/issue-token.ts';
+import { issueToken, longestTokenTtlS } from '../api/issue-token.ts';
 import { type Scope, scopes } from '../store/app-directory.ts';
-import { openAppAccess } from './app-access.ts';
+import type { AppAccess } from './app-access.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
@@ -71,6 +70,12 @@ export async function listApps(
         : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  scopes ${granted.join(', ')}${revoked}`,
     );
   }
+}
+
+/** The database's code is loaded only where it is needed: a token of the dev app should be there at once. */
+async function openAppAccess(context: CliContext): Promise<AppAccess> {
+  const access = await import('./app-access.ts');
+  return await access.openAppAccess(context);
 }
 
 function splitList(text: string): string[] {

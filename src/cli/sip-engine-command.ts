@@ -1,7 +1,6 @@
 // offhook sip-engine: the embedded SIP engine as a process of its own, for DRACHTIO_URL of one or more gateways.
 
 import { randomBytes } from 'node:crypto';
-import { startSipEngine } from '../embedded/drachtio/engine.ts';
 import { createLogger } from '../lib/logger.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
@@ -18,6 +17,8 @@ export type SipEngineOptions = {
 export async function runSipEngine(context: CliContext, options: SipEngineOptions): Promise<void> {
   const { config } = context;
   const secret = options.secret ?? randomBytes(24).toString('hex');
+  // Loaded here, so that the other commands start without it.
+  const { startSipEngine } = await import('../embedded/drachtio/engine.ts');
   const engine = await startSipEngine({
     sipHost: options.sipHost ?? config.sip.host,
     sipPort: portOf('--sip-port', options.sipPort ?? String(config.sip.port)),
