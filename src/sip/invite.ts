@@ -14,10 +14,17 @@ const digestOverheadBytes = 600;
 /** Framing around the message: length, message id, transaction and dialog id, separators. */
 const frameOverheadBytes = 120;
 
+export type ChallengeHandling = {
+  /** False once the call was given up: answering would ring a phone for nobody. */
+  isWanted(): boolean;
+  /** The answer would burst the control frame; the challenge becomes the final response. */
+  onTooLarge(): void;
+};
+
 export function inviteOptions(
   route: Route,
   offerSdp: string,
-  onChallengeRefused: (reason: 'too-large' | 'too-many') => void,
+  challenges: ChallengeHandling,
 ): RequestOptions {
   const options: RequestOptions = {
     method: 'INVITE',
@@ -34,7 +41,7 @@ export function inviteOptions(
   };
   return route.credentials === undefined
     ? options
-    : withCredentials(options, route.credentials, onChallengeRefused);
+    : withCredentials(options, route.credentials, challenges);
 }
 
 /** Upper bound of the control frame's size; srf would only find out by losing the connection. */
@@ -52,7 +59,7 @@ export function requestFrameBytes(options: RequestOptions): number {
 export function withCredentials(
   options: RequestOptions,
   { username, password }: Credentials,
-  onRefused: (reason: 'too-large' | 'too-many') => void,
+  handling: ChallengeHandling,
 ): RequestOptions {
   const requestBytes = requestFrameBytes(options) + Buffer.byteLength(options.uri ?? '');
   let challenges = 0;
@@ -60,11 +67,10 @@ export function withCredentials(
     challenges += 1;
     const name = response.status === 407 ? 'Proxy-Authenticate' : 'WWW-Authenticate';
     const challengeBytes = Buffer.byteLength(response.get(name) ?? '');
-    if (challenges > maxChallenges) {
-      onRefused('too-many');
-      callback(new Error('challenged too often'));
-    } else if (requestBytes + challengeBytes + digestOverheadBytes > maxFrameBytes) {
-      onRefused('too-large');
+    if (challenges > maxChallenges) callback(new Error('challenged too often'));
+    else if (!handling.isWanted()) callback(new Error('given up'));
+    else if (requestBytes + challengeBytes + digestOverheadBytes > maxFrameBytes) {
+      handling.onTooLarge();
       callback(new Error('challenge too large'));
     } else callback(null, username, password);
   };

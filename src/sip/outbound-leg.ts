@@ -14,9 +14,9 @@ import type {
 import type { Logger } from '../lib/logger.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite } from './dialog-state.ts';
+import { endDialog } from './end-dialog.ts';
 import { type DialogOwner, type EngineLink, guarded, type LinkOwner } from './engine-link.ts';
-import { inviteOptions, requestFrameBytes, withCredentials } from './invite.ts';
-import { rebuiltBye } from './orphans.ts';
+import { inviteOptions, requestFrameBytes } from './invite.ts';
 import type { Credentials, Route } from './routing.ts';
 import { reasonText, sdpOf } from './sip-headers.ts';
 import { maxFrameBytes, type SipLimits } from './sip-limits.ts';
@@ -24,11 +24,9 @@ import type {
   AckFunction,
   ReceivedRequest,
   ReceivedResponse,
-  RequestOptions,
   Responder,
   SentRequest,
 } from './srf-types.ts';
-import { type TransactionResult, transact } from './transaction.ts';
 
 export type LegDependencies = {
   readonly clock: Clock;
@@ -90,8 +88,11 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   /** Sends the INVITE, unless the leg was given up before. */
   start(link: EngineLink, route: Route): void {
     if (this.#wire.kind !== 'preparing') return;
-    const options = inviteOptions(route, this.#request.offerSdp, (reason) => {
-      this.#challengeTooLarge = reason === 'too-large';
+    const options = inviteOptions(route, this.#request.offerSdp, {
+      isWanted: () => this.#told === 'nothing',
+      onTooLarge: () => {
+        this.#challengeTooLarge = true;
+      },
     });
     const bytes = requestFrameBytes(options);
     if (bytes > maxFrameBytes) {
@@ -178,7 +179,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const link = this.#link;
     if (link === undefined || this.#wire.kind === 'released') return;
     const { clock, logger } = this.#dependencies;
-    clearTimeout(this.#timer);
+    this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#onSilence(invite));
     this.#contact = invite.get('Contact');
     invite.on(
       'response',
@@ -202,6 +203,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const onRepeated = (repeated: SentRequest) => {
       const resent = this.#followInvite(repeated, link);
       if (this.#told === 'nothing') this.#observer.onResent?.(resent);
+      // Given up meanwhile: srf held our CANCEL back, and sends it now with the new transaction.
     };
     invite.on('authenticate', guarded(logger, onRepeated));
     return leg;
@@ -274,6 +276,12 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#finish());
   }
 
+  /** The caller's patience ends long before; and so does the engine's, unless its word was lost. */
+  #onSilence(invite: SentRequest): void {
+    this.#tellFailed({ reason: 'the SIP engine told no final response', kind: 'transport' });
+    this.#sendCancel(invite);
+  }
+
   #sendCancel(invite: SentRequest): void {
     const { limits, logger } = this.#dependencies;
     this.#arm(limits.followTimeoutMs, () => {
@@ -309,29 +317,13 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   async #finishDialog(link: EngineLink, dialogId: string): Promise<void> {
     const { limits, logger, onAbandoned } = this.#dependencies;
-    const wait = { until: 'answered', timeoutMs: limits.byeTimeoutMs } as const;
-    let result = await transact(link, { method: 'BYE', stackDialogId: dialogId }, wait);
-    const rebuilt = this.#byeOutsideDialog(result);
-    if (rebuilt !== undefined) result = await transact(link, rebuilt, wait);
+    const dialog = { dialogId, stored: this.#stored, credentials: this.#credentials };
+    const result = await endDialog(link, dialog, limits.byeTimeoutMs);
     if (result.kind === 'lost' && this.#stored !== undefined) onAbandoned(this.#stored);
     if (result.kind !== 'response') {
       logger.info({ callId: this.#request.callId, result }, 'BYE not answered');
     }
     this.#finish();
-  }
-
-  /** For a dialog that drachtio does not find its way into, or that it forgot with the challenge that its BYE got. */
-  #byeOutsideDialog(result: TransactionResult): RequestOptions | undefined {
-    const stored = this.#stored;
-    if (stored === undefined) return undefined;
-    // Without the Contact of the 200 the address that was called is a fair guess.
-    if (result.kind === 'refused' && stored.remoteTarget === undefined) return rebuiltBye(stored);
-    if (result.kind !== 'response' || (result.status !== 401 && result.status !== 407)) {
-      return undefined;
-    }
-    const bye = rebuiltBye(stored);
-    if (bye === undefined || this.#credentials === undefined) return undefined;
-    return withCredentials(bye, this.#credentials, () => undefined);
   }
 
   #tellFailed(failure: Omit<LegFailure, 'at'>): void {

@@ -5,7 +5,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { RoutePlanner } from '../api/services.ts';
 import type { DialTarget } from '../calls/call-types.ts';
 import type { Gateway, Trunk, TrunkDirectory } from './trunks.ts';
 
@@ -38,7 +37,13 @@ export type RouteRequest = {
 
 export type ResolveHost = (host: string) => Promise<readonly string[]>;
 
-export type Router = RoutePlanner & {
+/** Told at the edge, before a call is accepted. No trunk: a direct call. */
+export type RoutePlan =
+  | { readonly ok: true; readonly trunk?: string }
+  | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
+
+export type Router = {
+  plan(target: DialTarget, trunk: string | undefined): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
 };
 
@@ -94,7 +99,7 @@ export function createRouter(options: {
 const notAllowed = 'the host is not in the allowed networks';
 
 /** A host name is resolved when it is dialled; here it passes if any address could. */
-function planDirect(host: string, networks: readonly Network[]): ReturnType<RoutePlanner['plan']> {
+function planDirect(host: string, networks: readonly Network[]): RoutePlan {
   const mayPass = isIP(host) === 0 ? networks.length > 0 : isAllowed(host, networks);
   if (mayPass) return { ok: true };
   const message = `${host} is not in SIP_ALLOWED_NETWORKS; name a trunk to carry the call`;

@@ -294,6 +294,17 @@ describe('sip port over a control connection', () => {
     await leg.released;
   });
 
+  test('a final response that is lost ends the call all the same', async () => {
+    await sip[Symbol.asyncDispose]();
+    sip = sipOver([drachtio], { followTimeoutMs: 100 });
+    await eventually(() => sip.ready(), 'the engine is connected');
+    const { leg, observer } = await ring();
+
+    expect((await observer.until('failed')).failure.kind).toBe('transport');
+    await drachtio.take('CANCEL');
+    await leg.released;
+  });
+
   test.each([
     ['Contact', { body: answer, contact: false }, '200 OK without Contact'],
     ['SDP', {}, '200 OK without SDP'],
@@ -628,6 +639,19 @@ describe('sip port over a control connection', () => {
       second.confirm();
 
       expect((await drachtio.take('CANCEL')).fields[2]).toBe(second.transactionId);
+    });
+
+    test('a challenge to a call that was given up is not answered', async () => {
+      const { leg } = place(sip);
+      const invite = await drachtio.takeInvite();
+      invite.confirm();
+      leg.cancel('changed my mind');
+      await drachtio.take('CANCEL');
+
+      invite.respond(401, 'Unauthorized', { headers: [challenge], contact: false });
+
+      await leg.released;
+      expect(drachtio.frames).toEqual([]);
     });
 
     test('a second challenge is the final response', async () => {
