@@ -245,18 +245,6 @@ function resolveDefaults(env: z.infer<typeof environment>) {
   };
 }
 
-/** Passwords that trunks.yaml names by their variables; what is not set, or empty, is absent. */
-export function trunkSecrets(
-  names: readonly string[],
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Readonly<Record<string, string>> {
-  const given = names.flatMap((name) => {
-    const value = env[name];
-    return value === undefined || value === '' ? [] : [[name, value] as const];
-  });
-  return Object.freeze(Object.fromEntries(given));
-}
-
 /** Rows of the README's table: name, default, meaning. A test keeps the two equal. */
 export function configurationTable(): readonly {
   name: string;

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { trunkSecrets } from '../../src/config.ts';
+import { readSecrets } from '../../src/config.ts';
 import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
 
 const secrets = (names: readonly string[]) =>
-  trunkSecrets(names, { ACME_SIP_PASSWORD: 'hush', EMPTY: '' });
+  readSecrets(names, { ACME_SIP_PASSWORD: 'hush', EMPTY: '' });
 
 function load(text: string, builtIn: Parameters<typeof loadTrunks>[0]['builtIn'] = []) {
   return loadTrunks({ file: { name: 'trunks.yaml', text }, secrets, builtIn });
