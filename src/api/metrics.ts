@@ -13,8 +13,6 @@ export type Metrics = {
   callAccepted(): void;
   callEnded(outcome: CallOutcome): void;
   notificationAttempt(result: NotificationResult, seconds: number): void;
-  /** From the 200 OK to an `Answered` that was delivered, and the like: seconds. */
-  notificationDelay(seconds: number): void;
 };
 
 /** @param activeCalls asked when metrics are read. */
@@ -55,12 +53,6 @@ export function createMetrics(activeCalls: () => number = () => 0): Metrics {
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  const delay = new Histogram({
-    name: 'offhook_notification_delay_seconds',
-    help: 'From an event to its delivery',
-    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600],
-    registers,
-  });
   return {
     contentType: registry.contentType,
     render: () => registry.metrics(),
@@ -69,6 +61,5 @@ export function createMetrics(activeCalls: () => number = () => 0): Metrics {
     callAccepted: () => accepted.inc(),
     callEnded: (outcome) => ended.inc({ outcome }),
     notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
-    notificationDelay: (seconds) => delay.observe(seconds),
   };
 }
