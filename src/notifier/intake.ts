@@ -4,7 +4,7 @@
 import type { CallEvent } from '../calls/call-events.ts';
 import { notificationOf } from './notification.ts';
 import type { AcceptedLane, NewNotification, NotificationStore } from './notification-store.ts';
-import type { Recipient, RecipientLookup } from './recipients.ts';
+import { type Recipient, type RecipientLookup, rememberRecipients } from './recipients.ts';
 
 /** What the intake tells the dispatcher, so that nobody has to wait for its next look into the database. */
 export type IntakeTarget = {
@@ -28,6 +28,7 @@ export type IntakeDeps = {
 
 /** The handler for `startFactConsumer`. Throws when the database does not store; the facts come again then. */
 export function createNotificationIntake(deps: IntakeDeps) {
+  const recipientsOf = rememberRecipients(deps.recipients);
   return async (facts: readonly CallEvent[]): Promise<void> => {
     const bodies = facts.flatMap((fact) => {
       const body = notificationOf(fact);
@@ -35,7 +36,7 @@ export function createNotificationIntake(deps: IntakeDeps) {
     });
     if (bodies.length === 0) return;
     const callIds = [...new Set(bodies.map(({ fact }) => fact.callId))];
-    const recipients = await deps.recipients(callIds);
+    const recipients = await recipientsOf(callIds);
     const createdAt = deps.now();
     const rows: NewNotification[] = [];
     for (const { fact, body } of bodies) {

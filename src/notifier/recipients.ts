@@ -14,3 +14,29 @@ export type RecipientLookup = (
 
 /** Live webhook secrets of an app, `whsec_…`. Every attempt asks: cached by whoever answers. */
 export type SecretLookup = (appId: string) => Promise<readonly string[]>;
+
+/** Calls remembered: those of some minutes at full load, at about 1 kB each. */
+const maxRemembered = 5_000;
+
+/** A call's recipient never changes, and it is asked for with each of its notifications. */
+export function rememberRecipients(lookup: RecipientLookup): RecipientLookup {
+  const remembered = new Map<string, Recipient>();
+  return async (callIds) => {
+    const known = callIds.flatMap((callId) => {
+      const recipient = remembered.get(callId);
+      return recipient === undefined ? [] : [[callId, recipient] as const];
+    });
+    if (known.length === callIds.length) return new Map(known);
+    const found = await lookup(callIds.filter((callId) => !remembered.has(callId)));
+    for (const [callId, recipient] of found) remembered.set(callId, recipient);
+    dropOldest(remembered);
+    return new Map([...known, ...found]);
+  };
+}
+
+function dropOldest(remembered: Map<string, Recipient>): void {
+  for (const callId of remembered.keys()) {
+    if (remembered.size <= maxRemembered) return;
+    remembered.delete(callId);
+  }
+}

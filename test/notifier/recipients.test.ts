@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { rememberRecipients } from '../../src/notifier/recipients.ts';
+
+test('a call’s recipient is asked for once; unknown calls are asked for again', async () => {
+  const asked: (readonly string[])[] = [];
+  const lookup = rememberRecipients((callIds) => {
+    asked.push(callIds);
+    return Promise.resolve(
+      new Map(callIds.filter((id) => id !== 'none').map((id) => [id, { appId: id }] as const)),
+    );
+  });
+
+  await lookup(['a', 'none']);
+  const second = await lookup(['a', 'b', 'none']);
+  const third = await lookup(['a', 'b']);
+
+  expect(asked).toEqual([
+    ['a', 'none'],
+    ['b', 'none'],
+  ]);
+  expect([...second.keys()].sort()).toEqual(['a', 'b']);
+  expect(third.get('b')).toEqual({ appId: 'b' });
+});
