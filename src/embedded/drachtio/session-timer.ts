@@ -115,7 +115,7 @@ function finishRefresh(
     if (keepsTiming) armSessionTimer(context, requests, dialog, response, 'uac');
     return;
   }
-  if (context.dialogs.byId(dialog.id) !== dialog) return;
+  if (!context.dialogs.has(dialog)) return;
   if (answer.attempt + 1 >= maxRefreshAttempts) {
     expire(requests, dialog);
     return;

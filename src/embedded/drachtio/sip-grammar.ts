@@ -164,7 +164,7 @@ export function parseNameAddress(value: string): NameAddress | undefined {
   // RFC 3261 section 20: without brackets everything behind the first ';' belongs to the header.
   const semicolon = value.indexOf(';');
   const uri = (semicolon < 0 ? value : value.slice(0, semicolon)).trim();
-  if (uri === '' || uri.includes(' ')) return undefined;
+  if (uri === '' || uri.includes(' ') || uri.includes('"')) return undefined;
   return { display: '', uri, parameters: semicolon < 0 ? '' : value.slice(semicolon).trim() };
 }
 
@@ -192,13 +192,14 @@ export function parseVia(value: string): Via | undefined {
   const first = splitOutsideQuotes(value, ',')[0] ?? '';
   const semicolon = first.indexOf(';');
   const head = (semicolon < 0 ? first : first.slice(0, semicolon)).trim();
-  const space = head.search(/[ \t]/);
-  if (space < 0) return undefined;
-  const protocol = head.slice(0, space).split('/');
-  const transport = protocol[2]?.trim();
-  if (protocol.length !== 3 || transport === undefined || transport === '') return undefined;
-  const address = parseHostPort(head.slice(space + 1));
-  if (address === undefined) return undefined;
+  // Blanks are legal around the slashes, so the transport is what follows the second one.
+  const slash = head.indexOf('/', head.indexOf('/') + 1);
+  if (slash < 0) return undefined;
+  const sent = head.slice(slash + 1).trimStart();
+  const space = sent.search(/[ \t]/);
+  const transport = sent.slice(0, Math.max(0, space));
+  const address = parseHostPort(sent.slice(space));
+  if (transport === '' || address === undefined) return undefined;
   const parameters = semicolon < 0 ? noParameters : parseParameters(first.slice(semicolon));
   return { transport: transport.toUpperCase(), ...address, parameters };
 }

@@ -32,7 +32,7 @@ import {
 import type { TcpTransport } from './tcp-transport.ts';
 import type { UdpTransport } from './udp-transport.ts';
 
-/** Transactions of each kind alive at once. A call needs two or three for 32 s: this is some 500 new calls a second. */
+/** Transactions of each kind alive at once. A call needs one for 32 s and another for 5 s: some 1,700 new calls a second. */
 const maxTransactions = 65_536;
 
 /** Why a response came from us and not from the network. */

@@ -78,7 +78,7 @@ export class UasResponses {
   /** Forgotten dialogs are not named: the answer to a BYE has an empty id. */
   #liveDialogId({ dialog }: Incoming): string {
     if (dialog === undefined) return '';
-    return this.#context.dialogs.byId(dialog.id) === dialog ? dialog.id : '';
+    return this.#context.dialogs.has(dialog) ? dialog.id : '';
   }
 
   #sendSimple(

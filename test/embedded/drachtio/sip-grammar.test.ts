@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import {
+  addressTag,
+  parseCseq,
+  parseNameAddress,
+  parseSipUri,
+  parseVia,
+  splitOutsideQuotes,
+} from '../../../src/embedded/drachtio/sip-grammar.ts';
+
+describe('URIs', () => {
+  test.each([
+    ['sip:a@b', { scheme: 'sip', user: 'a', host: 'b', port: undefined }],
+    ['SIPS:b.example:5061', { scheme: 'sips', user: undefined, host: 'b.example', port: 5_061 }],
+    ['sip:+1;phone-context=x@h:5060', { user: '+1;phone-context=x', host: 'h', port: 5_060 }],
+    ['sip:a:secret@[2001:db8::1]:5070', { user: 'a:secret', host: '2001:db8::1', port: 5_070 }],
+    ['sip:a@h?Subject=x@y', { user: 'a', host: 'h' }],
+  ])('%s', (text, expected) => {
+    expect(parseSipUri(text)).toMatchObject(expected);
+  });
+
+  test('parameters are read without regard to case', () => {
+    const uri = parseSipUri('sip:a@h;Transport=TCP;lr');
+
+    expect([...(uri?.parameters ?? [])]).toEqual([
+      ['transport', 'TCP'],
+      ['lr', ''],
+    ]);
+  });
+
+  test.each([
+    '',
+    'sip:',
+    'tel:+1',
+    'sip:a@',
+    'sip:a@h:0',
+    'sip:a@h:65536',
+    'sip:a@h:x',
+    'sip:a@h h',
+    'sip:[::1',
+    'sip:[zz]',
+  ])('%j is none', (text) => {
+    expect(parseSipUri(text)).toBeUndefined();
+  });
+});
+
+describe('From, To and Contact', () => {
+  test('quotes may hide brackets, commas and tags', () => {
+    const value = '"a <b>, ;tag=no \\" c" <sip:x@y;p=1>;tag=yes;q';
+
+    expect(parseNameAddress(value)).toEqual({
+      display: '"a <b>, ;tag=no \\" c"',
+      uri: 'sip:x@y;p=1',
+      parameters: ';tag=yes;q',
+    });
+    expect(addressTag(value)).toBe('yes');
+  });
+
+  test('without brackets the parameters are those of the header', () => {
+    expect(parseNameAddress('sip:x@y;tag=1')).toEqual({
+      display: '',
+      uri: 'sip:x@y',
+      parameters: ';tag=1',
+    });
+  });
+
+  test.each(['<sip:x@y', '', 'a b', '"open <sip:x@y>'])('%j is rubbish', (value) => {
+    expect(parseNameAddress(value)).toBeUndefined();
+  });
+});
+
+describe('other values', () => {
+  test('Via', () => {
+    const via = parseVia('SIP / 2.0 / udp [::1]:5070 ; branch=z9hG4bK1;rport, SIP/2.0/TCP b');
+
+    expect(via).toMatchObject({ transport: 'UDP', host: '::1', port: 5_070 });
+    expect(via?.parameters.get('branch')).toBe('z9hG4bK1');
+    expect(parseVia('SIP/2.0/UDP')).toBeUndefined();
+    expect(parseVia('2.0/UDP h')).toBeUndefined();
+  });
+
+  test('CSeq', () => {
+    expect(parseCseq('1  INVITE')).toEqual({ number: 1, method: 'INVITE' });
+    expect(parseCseq('2147483648 INVITE')).toBeUndefined();
+    expect(parseCseq('-1 INVITE')).toBeUndefined();
+    expect(parseCseq('1')).toBeUndefined();
+  });
+
+  test('lists are split outside quotes and brackets', () => {
+    expect(splitOutsideQuotes('"a,b" <c,d>,e', ',')).toEqual(['"a,b" <c,d>', 'e']);
+  });
+
+  test('a quarter of a megabyte of quotes costs no more than its length', () => {
+    const hostile = '"\\'.repeat(131_072);
+
+    expect(parseNameAddress(hostile)).toBeUndefined();
+    expect(splitOutsideQuotes(hostile, ',')).toHaveLength(1);
+  });
+});
