@@ -1,0 +1,332 @@
+// The whole gateway against sipp: what a foreign callee does on the wire, and what the dialer is told of it.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Placed } from '../support/dialer-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { glance, type Notification, type Receiver, startReceiver } from '../support/receiver.ts';
+import { type Sipp, type SippOptions, startSipp } from '../support/sipp.ts';
+
+type DataDir = Awaited<ReturnType<typeof makeDataDir>>;
+
+let dataDir: DataDir;
+let receiver: Receiver;
+let gateway: GatewayProcess;
+const callees: Sipp[] = [];
+
+async function callee(scenario: string, options: Partial<SippOptions> = {}): Promise<Sipp> {
+  const sipp = await startSipp({ scenario, ...options });
+  callees.push(sipp);
+  return sipp;
+}
+
+function dial(far: Sipp, more: Record<string, unknown> = {}): Promise<Placed> {
+  const target = `sip:callee@127.0.0.1:${far.port}`;
+  return gateway.dialer.dial({ target, notifyurl: receiver.url, ...more });
+}
+
+async function untilAnswered({ callId }: Placed): Promise<void> {
+  await eventually(() => receiver.of(callId).length > 0, 'Answered arrives');
+}
+
+async function endOf({ callId }: Placed): Promise<Notification> {
+  const all = await receiver.untilEnded(callId);
+  expect(all.map((notification) => notification.sequence)).toEqual(
+    all.map((_, index) => index + 1),
+  );
+  return all.at(-1) as Notification;
+}
+
+async function timelineOf({
+  callId,
+}: Placed): Promise<{ type: string; data: Record<string, unknown> }[]> {
+  const types = async () =>
+    (
+      (await gateway.dialer.call(callId)).body as {
+        timeline: { type: string; data: Record<string, unknown> }[];
+      }
+    ).timeline;
+  await eventually(
+    async () => (await types()).some(({ type }) => type === 'completed' || type === 'failed'),
+    'the timeline is whole',
+  );
+  return types();
+}
+
+beforeAll(async () => {
+  dataDir = await makeDataDir();
+  receiver = await startReceiver();
+  gateway = await startGateway(dataDir.path, { RTP_INACTIVITY_TIMEOUT_MS: '60000' });
+});
+
+afterEach(async () => {
+  await Promise.all(callees.splice(0).map((sipp) => sipp.stop()));
+});
+
+afterAll(async () => {
+  await gateway.terminate();
+  await receiver.close();
+  await dataDir.remove();
+});
+
+describe('a callee that answers', () => {
+  test('and hangs up: Answered, completed, Caller-disconnected', async () => {
+    const far = await callee('answer-remote-bye');
+    const placed = await dial(far);
+
+    expect(await endOf(placed)).toMatchObject({
+      status: 'completed',
+      reason: '200 OK',
+      reasonCode: 'Caller-disconnected',
+    });
+    expect(glance(receiver.of(placed.callId))).toEqual(['Answered', 'completed']);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('and is hung up by the dialer: Bot-disconnected', async () => {
+    const far = await callee('answer-local-bye');
+    const placed = await dial(far);
+    await untilAnswered(placed);
+    const answer = await gateway.dialer.end(placed.callId);
+
+    expect(answer.status).toBe(200);
+    expect(await endOf(placed)).toMatchObject({
+      status: 'completed',
+      reason: '200 OK',
+      reasonCode: 'Bot-disconnected',
+    });
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('after 180: ringDurationInMS counts from it', async () => {
+    const far = await callee('ringing-answer');
+    const placed = await dial(far);
+    await untilAnswered(placed);
+    await gateway.dialer.end(placed.callId);
+
+    const end = await endOf(placed);
+    expect(end['ringDurationInMS']).toBeGreaterThan(0);
+    expect(end['connectDurationInMS']).toBeGreaterThanOrEqual(end['ringDurationInMS'] as number);
+    expect((await timelineOf(placed)).map(({ type }) => type)).toEqual([
+      'queued',
+      'dialing',
+      'ringing',
+      'answered',
+      'completed',
+    ]);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('after early media: it rings with earlyMedia', async () => {
+    const far = await callee('early-media-answer');
+    const placed = await dial(far);
+    await untilAnswered(placed);
+    await gateway.dialer.end(placed.callId);
+    await endOf(placed);
+
+    const ringing = (await timelineOf(placed)).find(({ type }) => type === 'ringing');
+    expect(ringing?.data).toMatchObject({ sipStatus: 183, earlyMedia: true });
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('and holds and resumes: each offer is answered in kind, the call goes on', async () => {
+    const far = await callee('hold-resume');
+    const placed = await dial(far);
+    await untilAnswered(placed);
+    await eventually(async () => (await sent(far, /^ACK /)) === 2, 'both re-INVITEs are done');
+    await gateway.dialer.end(placed.callId);
+
+    expect(await endOf(placed)).toMatchObject({ reasonCode: 'Bot-disconnected' });
+    const answers = (await far.messages()).filter(
+      ({ direction, text }) => direction === 'received' && text.startsWith('SIP/2.0 200'),
+    );
+    expect(answers.some(({ text }) => text.includes('a=recvonly'))).toBe(true);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('and presses digits by INFO: stated as dtmf', async () => {
+    const far = await callee('info-dtmf');
+    const placed = await dial(far);
+    await untilAnswered(placed);
+    await eventually(async () => (await sent(far, /^INFO /)) === 2, 'both digits are sent');
+    await gateway.dialer.end(placed.callId);
+    await endOf(placed);
+
+    const digits = (await timelineOf(placed))
+      .filter(({ type }) => type === 'dtmf')
+      .map(({ data }) => [data['digit'], data['source']]);
+    expect(digits).toEqual([
+      ['5', 'info'],
+      ['#', 'info'],
+    ]);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('whose first 200 is lost', async () => {
+    const far = await callee('lost-200');
+    const placed = await dial(far);
+    await untilAnswered(placed);
+    await gateway.dialer.end(placed.callId);
+
+    expect(await endOf(placed)).toMatchObject({ status: 'completed' });
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('who loses our ACKs: one Answered', async () => {
+    const far = await callee('lost-ack', { repeats: false });
+    const placed = await dial(far);
+    await untilAnswered(placed);
+    await eventually(async () => (await received(far, /^ACK /)) === 3, 'the ACK is repeated');
+    await gateway.dialer.end(placed.callId);
+    await endOf(placed);
+
+    expect(glance(receiver.of(placed.callId))).toEqual(['Answered', 'completed']);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+});
+
+describe('a callee that does not answer', () => {
+  test.each([
+    ['404 Not Found', 'Service Unavailable', 'invalid-number'],
+    ['480 Temporarily Unavailable', 'Temporarily Unavailable', 'unavailable'],
+    ['486 Busy Here', 'Busy here', 'busy'],
+    ['503 Service Unavailable', 'Service Unavailable', 'carrier-failure'],
+    ['603 Decline', 'Temporarily Unavailable', 'declined'],
+  ])('%s: Failed with %s', async (status, reasonCode, outcome) => {
+    const far = await callee('reject', { keys: { status } });
+    const placed = await dial(far);
+
+    expect(await endOf(placed)).toMatchObject({
+      status: 'Failed',
+      reason: status,
+      reasonCode,
+      outcome,
+      connectDurationInMS: 0,
+    });
+    expect(glance(receiver.of(placed.callId))).toEqual(['Failed']);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('302: not followed', async () => {
+    const far = await callee('redirect', { keys: { elsewhere: 'sip:other@127.0.0.1:9' } });
+
+    expect(await endOf(await dial(far))).toMatchObject({
+      status: 'Failed',
+      reason: '302 Moved Temporarily',
+      reasonCode: 'Service Unavailable',
+    });
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('rings past the time-out: CANCEL, no-answer', async () => {
+    const far = await callee('cancelled');
+
+    expect(await endOf(await dial(far, { timeoutInMs: 1_000 }))).toMatchObject({
+      status: 'Failed',
+      reason: 'Ring time-out',
+      reasonCode: 'Temporarily Unavailable',
+      outcome: 'no-answer',
+    });
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('is cancelled by the dialer while it rings', async () => {
+    const far = await callee('cancelled');
+    const placed = await dial(far);
+    await eventually(
+      async () =>
+        ((await gateway.dialer.call(placed.callId)).body as { state: string }).state === 'ringing',
+      'it rings',
+    );
+    await gateway.dialer.end(placed.callId);
+
+    expect(await endOf(placed)).toMatchObject({
+      status: 'Failed',
+      reason: 'Cancelled by the application',
+      outcome: 'cancelled',
+    });
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('answers as we cancel: ACKed and hung up, and never Answered', async () => {
+    const far = await callee('cancel-race');
+    const placed = await dial(far, { timeoutInMs: 1_000 });
+
+    expect(await endOf(placed)).toMatchObject({ status: 'Failed', outcome: 'no-answer' });
+    expect(glance(receiver.of(placed.callId))).toEqual(['Failed']);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('a port where nobody listens: carrier-failure, without waiting', async () => {
+    const far = await callee('reject', { keys: { status: '486 Busy Here' } });
+    await far.stop();
+
+    expect(await endOf(await dial(far))).toMatchObject({
+      status: 'Failed',
+      outcome: 'carrier-failure',
+      reasonCode: 'Service Unavailable',
+    });
+  });
+});
+
+describe('through trunks', () => {
+  test('TCP and digest, with the password from the environment', async () => {
+    const overTcp = await callee('answer-remote-bye', { transport: 'tcp' });
+    const withDigest = await callee('digest-proxy');
+    const ownDataDir = await makeDataDir();
+    const trunksFile = join(ownDataDir.path, 'trunks.yaml');
+    await writeFile(
+      trunksFile,
+      `trunks:
+  - name: over-tcp
+    default: true
+    gateways: [{ host: 127.0.0.1, port: ${overTcp.port}, transport: tcp }]
+  - name: with-digest
+    gateways: [{ host: 127.0.0.1, port: ${withDigest.port} }]
+    auth: { username: alice, passwordEnv: DIGEST_PASSWORD }
+`,
+    );
+    const own = await startGateway(ownDataDir.path, {
+      TRUNKS_FILE: trunksFile,
+      DIGEST_PASSWORD: 'wonderland',
+    });
+    try {
+      const tcp = await own.dialer.dial({ target: 'tel:+12025550100', notifyurl: receiver.url });
+      const digest = await own.dialer.dial({
+        target: 'tel:+12025550101',
+        notifyurl: receiver.url,
+        trunk: 'with-digest',
+      });
+      expect(await endOf(tcp)).toMatchObject({
+        status: 'completed',
+        reasonCode: 'Caller-disconnected',
+      });
+      await untilAnswered(digest);
+      await own.dialer.end(digest.callId);
+      await endOf(digest);
+
+      expect(await overTcp.exited).toEqual({ code: 0, errors: '' });
+      expect(await withDigest.exited).toEqual({ code: 0, errors: '' });
+      expect(
+        (await own.dialer.post({ target: 'tel:+12025550102', trunk: 'nowhere' })).body,
+      ).toMatchObject({ status: 400, errors: [{ path: 'trunk' }] });
+      expect((await own.dialer.post({ target: 'sip:callee@127.0.0.1' })).body).toMatchObject({
+        status: 400,
+        errors: [{ path: 'target' }],
+      });
+    } finally {
+      await own.terminate();
+      await ownDataDir.remove();
+    }
+  });
+});
+
+async function count(far: Sipp, direction: 'sent' | 'received', start: RegExp): Promise<number> {
+  return (await far.messages()).filter(
+    (message) => message.direction === direction && start.test(message.text),
+  ).length;
+}
+const sent = (far: Sipp, start: RegExp) => count(far, 'sent', start);
+const received = (far: Sipp, start: RegExp) => count(far, 'received', start);

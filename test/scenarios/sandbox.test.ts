@@ -1,0 +1,304 @@
+// What a stranger sees on a laptop: the gateway with nothing configured, the sandbox's callees, the signed notifications,
+// the facts on NATS, the context, the interactions view.
+
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../src/notifier/webhooks.ts';
+import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
+
+type Fact = {
+  readonly id: string;
+  readonly type: string;
+  readonly callId: string;
+  readonly eventSequence: number;
+  readonly data: Record<string, unknown>;
+};
+
+const numbers = {
+  person: 'tel:+12025550100',
+  personHangsUp: 'tel:+12025550101',
+  personStays: 'tel:+12025550102',
+  personAfterRingback: 'tel:+12025550103',
+  voicemail: 'tel:+12025550110',
+  voicemailNoBeep: 'tel:+12025550111',
+  fax: 'tel:+12025550112',
+  silence: 'tel:+12025550120',
+  noAnswer: 'tel:+12025550121',
+} as const;
+
+let dataDir: Awaited<ReturnType<typeof makeDataDir>>;
+let receiver: Receiver;
+let gateway: GatewayProcess;
+let nats: NatsConnection;
+const facts: Fact[] = [];
+
+beforeAll(async () => {
+  dataDir = await makeDataDir();
+  receiver = await startReceiver();
+  gateway = await startGateway(dataDir.path);
+  const url = new URL(gateway.runtime.natsUrl);
+  nats = await connect({ servers: url.host, user: url.username, pass: url.password });
+  nats.subscribe('offhook.call.>', {
+    callback: (_error, message) => void facts.push(message.json<Fact>()),
+  });
+});
+
+afterAll(async () => {
+  await nats.close();
+  await gateway.terminate();
+  await receiver.close();
+  await dataDir.remove();
+});
+
+async function dial(target: string, more: Record<string, unknown> = {}) {
+  return gateway.dialer.dial({
+    target,
+    notifyurl: receiver.url,
+    machineDetection: 'detect',
+    ...more,
+  });
+}
+
+async function story(target: string, more: Record<string, unknown> = {}) {
+  const { callId } = await dial(target, more);
+  return receiver.untilEnded(callId, 40_000);
+}
+
+describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, () => {
+  test('a person', async () => {
+    const { callId, sid, conversationId } = await dial(numbers.person, {
+      metadata: { customer: '4711' },
+      notifyHeaders: { 'X-Campaign': 'spring' },
+    });
+    const all = await receiver.untilEnded(callId);
+
+    expect(glance(all)).toEqual(['Answered', 'amd_human_detected', 'amd_stopped', 'completed']);
+    expect(all.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+    for (const body of all)
+      expect(body).toMatchObject({
+        callId,
+        sid,
+        conversationId,
+        botId: 'bot-1',
+        callConnectTime: all[0]?.['callConnectTime'],
+      });
+    expect(all.at(-1)).toMatchObject({
+      machineDetection: 'amd_human_detected',
+      reasonCode: 'Caller-disconnected',
+      callDuration: 8,
+      duration: '8',
+    });
+
+    const secret = gateway.dialer.app.webhookSecret;
+    for (const received of receiver.accepted().filter((entry) => entry.body.callId === callId)) {
+      expect(signatureIsRight(received, secret)).toBe(true);
+      expect(
+        verify(received.rawBody, received.headers['gateway-signature'] as string, [secret]),
+      ).toMatchObject({ ok: true });
+      expect(received.headers).toMatchObject({
+        'x-campaign': 'spring',
+        'webhook-id': received.body.eventId,
+        'content-type': 'application/json',
+      });
+    }
+
+    const context = await gateway.dialer.context(callId);
+    expect(context.body).toMatchObject({
+      session: { UserSession: { amd: ['amd_human_detected', 'amd_stopped'] } },
+      metadata: { customer: '4711' },
+    });
+    const own = facts.filter((fact) => fact.callId === callId);
+    expect(own.map(({ type }) => type)).toEqual([
+      'queued',
+      'dialing',
+      'ringing',
+      'answered',
+      'amd',
+      'amd',
+      'completed',
+    ]);
+    expect(own.map(({ eventSequence }) => eventSequence)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(JSON.stringify(own)).not.toContain('X-Campaign');
+  });
+
+  test('a person who hangs up', async () => {
+    const all = await story(numbers.personHangsUp);
+
+    expect(all.at(-1)).toMatchObject({
+      status: 'completed',
+      reasonCode: 'Caller-disconnected',
+      machineDetection: 'amd_human_detected',
+    });
+    expect(glance(all).at(-2)).toBe('amd_stopped');
+  });
+
+  test('a person after ringback in early media, which does not start the clock', async () => {
+    const all = await story(numbers.personAfterRingback);
+
+    expect(glance(all)).toEqual(['Answered', 'amd_human_detected', 'amd_stopped', 'completed']);
+    expect(all[0]?.['ringDurationInMS']).toBeGreaterThan(4_000);
+  });
+
+  test('a voicemail with a beep', async () => {
+    expect(glance(await story(numbers.voicemail))).toEqual([
+      'Answered',
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_tone_detected',
+      'amd_stopped',
+      'completed',
+    ]);
+  });
+
+  test('a voicemail without a beep', async () => {
+    expect(glance(await story(numbers.voicemailNoBeep))).toEqual([
+      'Answered',
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_stopped',
+      'completed',
+    ]);
+  });
+
+  test('a fax', async () => {
+    expect(glance(await story(numbers.fax))).toEqual(
+      expect.arrayContaining(['amd_machine_detected', 'amd_stopped']),
+    );
+  });
+
+  test('silence: no speech, and the call stays until the dialer ends it', async () => {
+    const { callId } = await dial(numbers.silence);
+    await eventually(
+      () => glance(receiver.of(callId)).includes('amd_stopped'),
+      'detection has stopped',
+      20_000,
+    );
+    await gateway.dialer.end(callId);
+
+    expect(glance(await receiver.untilEnded(callId))).toEqual([
+      'Answered',
+      'amd_no_speech_detected',
+      'amd_stopped',
+      'completed',
+    ]);
+  });
+
+  test('nobody answers', async () => {
+    expect(await story(numbers.noAnswer, { timeoutInMs: 2_000 })).toMatchObject([
+      { status: 'Failed', reason: 'Ring time-out', outcome: 'no-answer' },
+    ]);
+  });
+
+  test.each([
+    ['tel:+12025550130', '486 Busy Here', 'Busy here'],
+    ['tel:+12025550131', '603 Decline', 'Temporarily Unavailable'],
+    ['tel:+12025550132', '480 Temporarily Unavailable', 'Temporarily Unavailable'],
+    ['tel:+12025550133', '503 Service Unavailable', 'Service Unavailable'],
+    ['tel:+12025550134', '404 Not Found', 'Service Unavailable'],
+    ['tel:+12025550199', '404 Not Found', 'Service Unavailable'],
+  ])('%s: %s', async (target, reason, reasonCode) => {
+    expect(await story(target)).toMatchObject([
+      { status: 'Failed', reason, reasonCode, sequence: 1 },
+    ]);
+  });
+
+  test('disconnect mode hangs up on a voicemail and marks the interaction', async () => {
+    const { callId } = await dial(numbers.voicemail, { machineDetection: 'disconnect' });
+    const all = await receiver.untilEnded(callId);
+
+    expect(glance(all)).toEqual(['Answered', 'amd_machine_detected', 'amd_stopped', 'completed']);
+    expect(all.at(-1)).toMatchObject({
+      reasonCode: 'Bot-disconnected',
+      outcome: 'machine',
+      machineDetection: 'amd_machine_detected',
+    });
+    const view = (await gateway.dialer.list('?status=machineDetected')).body as {
+      calls: { callId: string }[];
+    };
+    expect(view.calls.map((call) => call.callId)).toEqual([callId]);
+  });
+
+  test('an empty subscription: no AMD notification, the same facts on NATS', async () => {
+    const { callId } = await dial(numbers.personHangsUp, { amdEventsSubscription: [] });
+
+    expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
+    expect(facts.filter((fact) => fact.callId === callId && fact.type === 'amd')).not.toHaveLength(
+      0,
+    );
+  });
+
+  test('without detection: no AMD event at all', async () => {
+    const { callId } = await dial(numbers.personHangsUp, { machineDetection: 'disabled' });
+
+    expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
+    expect(facts.filter((fact) => fact.callId === callId).map(({ type }) => type)).not.toContain(
+      'amd',
+    );
+  });
+});
+
+describe('while a call is up', { timeout: 60_000 }, () => {
+  test('a bot hangs up by a request on NATS', async () => {
+    const { callId } = await dial(numbers.personStays);
+    await eventually(() => receiver.of(callId).length > 0, 'it is answered');
+    const reply = await nats.request(`offhook.command.${callId}`, '{"command":"hangup"}');
+
+    expect(reply.json()).toMatchObject({ ok: true });
+    expect((await receiver.untilEnded(callId)).at(-1)).toMatchObject({
+      reasonCode: 'Bot-disconnected',
+    });
+  });
+
+  test('a second DELETE is harmless, and an unknown call a 404', async () => {
+    const { callId } = await dial(numbers.personStays);
+    await eventually(() => receiver.of(callId).length > 0, 'it is answered');
+    const first = await gateway.dialer.end(callId);
+    await receiver.untilEnded(callId);
+    const second = await gateway.dialer.end(callId);
+    const unknown = await gateway.dialer.end('call-00000000-0000-4000-8000-000000000000');
+
+    expect([first.status, second.status, unknown.status]).toEqual([200, 200, 404]);
+  });
+
+  test('an idempotency key places one call', async () => {
+    const request = { target: numbers.personHangsUp, notifyurl: receiver.url };
+    const headers = { 'idempotency-key': 'order-17' };
+    const [first, again] = await Promise.all([
+      gateway.dialer.post(request, headers),
+      gateway.dialer.post(request, headers),
+    ]);
+    const other = await gateway.dialer.post({ ...request, target: numbers.person }, headers);
+
+    expect(first.body).toEqual(again.body);
+    expect(
+      [first, again].filter((answer) => answer.headers.get('idempotent-replayed') === 'true'),
+    ).toHaveLength(1);
+    expect(other.status).toBe(409);
+    const view = (await gateway.dialer.list('?idempotencyKey=order-17')).body as {
+      calls: unknown[];
+    };
+    expect(view.calls).toHaveLength(1);
+    await receiver.untilEnded((first.body as { callId: string }).callId);
+  });
+
+  test('SIGTERM ends it: completed, Gateway-disconnected, exit code 0', async () => {
+    const ownDataDir = await makeDataDir();
+    const own = await startGateway(ownDataDir.path);
+    const { callId } = await own.dialer.dial({
+      target: numbers.personStays,
+      notifyurl: receiver.url,
+    });
+    await eventually(() => receiver.of(callId).length > 0, 'it is answered');
+    const code = await own.terminate();
+
+    expect(code).toBe(0);
+    expect(receiver.of(callId).at(-1)).toMatchObject({
+      status: 'completed',
+      reasonCode: 'Gateway-disconnected',
+      reason: 'Gateway shut down',
+    });
+    await ownDataDir.remove();
+  });
+});
