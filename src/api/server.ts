@@ -2,6 +2,7 @@
 // and nowhere else; errors become problem documents here, and nowhere else.
 
 import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
@@ -49,6 +50,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     onConstructorPoisoning: 'error',
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
+    // Requests that are in while we close are answered like any other, by our own translator.
+    return503OnClosing: false,
     // Node looks for requests over their time-out this often; its 30 s would let each live three times as long.
     http: { connectionsCheckingInterval: 2_000, headersTimeout: limits.requestTimeout },
     frameworkErrors: (error, request, reply) => {
@@ -153,12 +156,20 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const problem = late
-    ? new ProblemError('request-timeout', 'The request did not arrive in time.')
-    : new ProblemError('invalid-request', 'This is not HTTP/1.1 as we understand it.');
+  const problem = clientProblem(error.code);
   const body = problemBody(problem, randomUUID());
   socket.end(
-    `HTTP/1.1 ${late ? '408 Request Timeout' : '400 Bad Request'}\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
+}
+
+function clientProblem(code: string | undefined): ProblemError {
+  switch (code ?? '') {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new ProblemError('request-timeout', 'The request did not arrive in time.');
+    case 'HPE_HEADER_OVERFLOW':
+      return new ProblemError('headers-too-large', 'The headers are larger than 16 KiB.');
+    default:
+      return new ProblemError('invalid-request', 'This is not HTTP/1.1 as we understand it.');
+  }
 }

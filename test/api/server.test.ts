@@ -99,6 +99,17 @@ describe('on the wire', () => {
     expect(text).toContain('urn:offhook:problem:invalid-request');
   });
 
+  test('headers without end are a 431', async () => {
+    const port = await listen(harness);
+
+    const text = await rawExchange(
+      port,
+      `GET /live HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
+    );
+
+    expect(text).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
+  });
+
   test('a body that is larger than it may be is refused before it has all arrived', async () => {
     const port = await listen(harness);
 
