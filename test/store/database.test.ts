@@ -1,20 +1,29 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { eq } from 'drizzle-orm';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startPglite } from '../../src/store/pglite-server.ts';
 import { idempotencyKeys } from '../../src/store/schema.ts';
-import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 describe.each(databaseKinds)('the database on %s', (kind) => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+
+  afterAll(async () => {
+    await database.remove();
+  });
+
   test('keeps transactions apart that run at the same time', async () => {
-    await using database = await openTestDatabase(kind);
     const row = { appId: 'a', botId: 'b', key: 'k', requestHash: '0', callId: 'c', answer: {} };
     await database.db.insert(idempotencyKeys).values({ ...row, expiresAt: new Date() });
 
@@ -37,7 +46,6 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
   });
 
   test('goes on after errors, in transactions and out of them', async () => {
-    await using database = await openTestDatabase(kind);
     const { pool, db } = database;
     const failing = (): Promise<unknown> =>
       db.transaction(async (transaction) => {
@@ -60,7 +68,6 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
   });
 
   test('reads back what was written, to the byte and the millisecond', async () => {
-    await using database = await openTestDatabase(kind);
     const at = new Date('2026-03-01T10:00:00.789Z');
     const text = 'ünïcode \u{1f600} "quoted" \\ \n';
 
@@ -73,16 +80,16 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
   });
 
   test('still has every accepted call after the process was killed', async () => {
-    await using database = await openTestDatabase(kind);
-    await database.close();
-    const { dataDir, databaseUrl } = database.location;
+    await using own = await openTestDatabase(kind);
+    await own.close();
+    const { dataDir, databaseUrl } = own.location;
 
     const promised = await acceptUntilKilled([
       dataDir,
       ...(databaseUrl === undefined ? [] : [databaseUrl]),
     ]);
 
-    const reopened = await openDatabase({ ...database.location, logger: silentLogger });
+    const reopened = await openDatabase({ ...own.location, logger: silentLogger });
     try {
       const { rows } = await reopened.pool.query<{ call_id: string }>('select call_id from calls');
       const stored = new Set(rows.map((row) => row.call_id));
@@ -114,21 +121,22 @@ async function acceptUntilKilled(parameters: readonly string[]): Promise<readonl
 
 describe('the embedded database', () => {
   test('lives in a folder whose path is too long for a socket', async () => {
-    const root = await mkdtemp(join(tmpdir(), 'offhook-test-long-'));
-    const dataDir = join(root, 'd'.repeat(120));
-    try {
-      const database = await openDatabase({ dataDir, logger: silentLogger });
-      const folder = database.pool.options.host ?? '';
-      const { rows } = await database.pool.query('select 1 as one');
-      const { mode } = await stat(folder);
-      await database.close();
+    await using original = await openTestDatabase('pglite');
+    await original.close();
+    const dataDir = join(original.location.dataDir, 'd'.repeat(120));
+    await mkdir(dataDir);
+    await rename(join(original.location.dataDir, 'pglite'), join(dataDir, 'pglite'));
 
-      expect(rows).toEqual([{ one: 1 }]);
-      expect(mode & 0o777).toBe(0o700);
-      await expect(stat(folder)).rejects.toThrow('ENOENT');
-    } finally {
-      await rm(root, { recursive: true, force: true });
-    }
+    const database = await openDatabase({ dataDir, logger: silentLogger });
+    const folder = database.pool.options.host ?? '';
+    const { rows } = await database.pool.query('select 1 as one');
+    const { mode } = await stat(folder);
+    await database.close();
+
+    expect(folder.startsWith(dataDir)).toBe(false);
+    expect(rows).toEqual([{ one: 1 }]);
+    expect(mode & 0o777).toBe(0o700);
+    await expect(stat(folder)).rejects.toThrow('ENOENT');
   });
 
   test('tells when its worker died', async () => {

@@ -1,25 +1,32 @@
 import { getTableName, is, type SQL } from 'drizzle-orm';
 import { getTableConfig, PgDialect, PgTable } from 'drizzle-orm/pg-core';
 import type { Pool } from 'pg';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { migrate, migrations } from '../../src/store/migrations/migrate.ts';
 import * as schema from '../../src/store/schema.ts';
-import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 const tables = Object.values(schema).filter((value) => is(value, PgTable));
 
 describe.each(databaseKinds)('migrations on %s', (kind) => {
-  test('create exactly the tables, columns and indexes of the schema', async () => {
-    await using database = await openTestDatabase(kind);
+  let database: TestDatabase;
 
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  test('create exactly the tables, columns and indexes of the schema', async () => {
     expect(await columnsIn(database.pool)).toEqual(tables.flatMap(columnsOf).toSorted());
     expect(await indexesIn(database.pool)).toEqual(tables.flatMap(indexesOf).toSorted());
   });
 
   test('do nothing on a database that has them', async () => {
-    await using database = await openTestDatabase(kind);
     const before = await database.pool.query('select * from schema_migrations');
 
     await migrate(database.pool, silentLogger);
@@ -30,7 +37,6 @@ describe.each(databaseKinds)('migrations on %s', (kind) => {
   });
 
   test('leave nothing behind when one step fails', async () => {
-    await using database = await openTestDatabase(kind);
     const steps = [
       ...migrations,
       { version: 1001, name: 'good', sql: 'create table good (id text)' },

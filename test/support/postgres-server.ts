@@ -44,7 +44,7 @@ cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
   const stop = async (): Promise<void> => {
     shell.stdin.end();
     await ended;
-    // The shell could not remove its folder from a parent that belongs to root.
+    // Should the shell have been killed.
     await rm(folder, { recursive: true, force: true });
   };
   try {
