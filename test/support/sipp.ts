@@ -98,7 +98,8 @@ async function launch(options: SippOptions): Promise<Run> {
   let messages: readonly SippMessage[] | undefined;
   const readMessages = async () => messages ?? parseMessages(await readLogs(folder, 'messages'));
   const exited = waitForExit(child).then(async (code) => {
-    const errors = `${printed}${await readLogs(folder, 'errors')}`.trim();
+    const complaints = printed.replace(/^Resolving remote host .*$/gm, '');
+    const errors = `${complaints}${await readLogs(folder, 'errors')}`.trim();
     messages = await readMessages();
     await rm(folder, { recursive: true, force: true });
     return { code, errors };

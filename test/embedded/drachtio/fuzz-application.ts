@@ -57,7 +57,13 @@ function answer(control: ControlPeer, payload: string, inviteAnswer: string): vo
     send(`|${dialog}`, 'ACK sip:placeholder SIP/2.0');
     send(`|${dialog}`, 'BYE sip:placeholder SIP/2.0');
   } else if (!startLine.startsWith('ACK') && transaction !== 'unsolicited') {
-    const accepted = !startLine.startsWith('INVITE') || startLine.startsWith('INVITE sip:accept@');
-    send(`${transaction}|`, accepted ? 'SIP/2.0 200 OK' : inviteAnswer);
+    send(`${transaction}|`, finalAnswer(startLine, inviteAnswer));
   }
+}
+
+function finalAnswer(startLine: string, inviteAnswer: string): string {
+  if (startLine.startsWith('INVITE sip:accept@')) return 'SIP/2.0 200 OK';
+  if (startLine.startsWith('INVITE ')) return inviteAnswer;
+  // A subscription that is accepted is a dialog that lasts.
+  return startLine.startsWith('SUBSCRIBE ') ? 'SIP/2.0 489 Bad Event' : 'SIP/2.0 200 OK';
 }

@@ -33,6 +33,10 @@ export type PlacedCall = {
 };
 
 export type Caller = AsyncDisposable & {
+  /** Where the engine listens for SIP. */
+  readonly address: { readonly host: string; readonly port: number };
+  /** Answers the next call; resolves with the method of the request that ends it. */
+  answerNext(): Promise<string>;
   place(uri: string, options?: Partial<Srf.CreateUACOptions>): PlacedCall;
 };
 
@@ -52,12 +56,24 @@ export async function startCaller(): Promise<Caller> {
     void srf.connect({ host: '127.0.0.1', port: engine.controlPort, secret: SECRET });
   });
   return {
+    address: { host: '127.0.0.1', port: engine.sipPort },
+    answerNext: () => answerNext(srf),
     place: (uri, options = {}) => place(srf, uri, options),
     [Symbol.asyncDispose]: async () => {
       srf.disconnect();
       await engine.close();
     },
   };
+}
+
+function answerNext(srf: Srf): Promise<string> {
+  return new Promise((resolve, reject) => {
+    srf.invite((request, response) => {
+      srf
+        .createUAS(request, response, { localSdp: OFFER })
+        .then((dialog) => dialog.on('destroy', (bye) => resolve(bye.method)), reject);
+    });
+  });
 }
 
 /** Resolves with the first answer to the BYE, as srf does. */

@@ -195,6 +195,18 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
   });
 });
 
+describe.each(['udp', 'tcp'] as const)('sipp as caller over %s', (transport) => {
+  test('calls, is answered and hangs up', async () => {
+    await using caller = await startCaller();
+    const ended = caller.answerNext();
+
+    await using far = await startSipp({ scenario: 'call', transport, callTo: caller.address });
+
+    expect(await ended).toBe('BYE');
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+});
+
 describe('sipp as callee over udp, with loss', () => {
   test('the first 200 is lost: the INVITE is repeated until one arrives', async () => {
     await using caller = await startCaller();
