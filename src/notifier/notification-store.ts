@@ -72,7 +72,7 @@ export type Settlement = {
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
 /** One statement carries this many attempts; more wait for the next, and beyond the second bound are rejected. */
-const settleBatch = { maxBatch: 500, maxWaiting: 50_000, concurrency: 2 } as const;
+const settleBatch = { maxBatch: 500, maxWaiting: 50_000, concurrency: 1 } as const;
 
 export function createNotificationStore(sql: SqlClient, ownerId: string, schedule: RetrySchedule) {
   const settling = new Batcher<Settlement, boolean>(

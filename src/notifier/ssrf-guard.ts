@@ -2,9 +2,10 @@
 // Addresses are judged where the connection is made, so that a name cannot resolve to one thing for the check and to
 // another for the connection.
 
-import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { createHostResolver } from './host-resolver.ts';
 
 /** Longer ones break receivers' own servers and proxies. */
 const maxUrlLength = 2_048;
@@ -42,16 +43,13 @@ export type SsrfGuard = {
   readonly lookup: LookupFunction;
 };
 
-export type Resolver = (
-  hostname: string,
-  options: LookupOptions & { readonly all: true },
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
+/** Every address of a name. */
+export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /** `allowedNetworks`: CIDR, what is reachable although it is not public. */
 export function createSsrfGuard(
   allowedNetworks: readonly string[],
-  resolve: Resolver = (hostname, options, callback) => lookup(hostname, options, callback),
+  resolve: Resolver = createHostResolver(),
 ): SsrfGuard {
   const allowed = allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const isAddressAllowed = (text: string): boolean => {
@@ -68,17 +66,42 @@ export function createSsrfGuard(
       return isIP(host) === 0 || isAddressAllowed(host);
     },
     lookup: (hostname, options, callback) => {
-      resolve(hostname, { ...options, all: true }, (error, addresses) => {
-        if (error !== null) return callback(error, '');
-        const first = addresses[0];
-        if (first === undefined || !addresses.every(({ address }) => isAddressAllowed(address))) {
-          return callback(new AddressNotAllowedError(), '');
-        }
-        if (options.all === true) callback(null, addresses);
-        else callback(null, first.address, first.family);
-      });
+      void answerLookup(
+        () => resolveChecked(hostname, resolve, isAddressAllowed),
+        options.all === true,
+        callback,
+      );
     },
   };
+}
+
+async function resolveChecked(
+  hostname: string,
+  resolve: Resolver,
+  isAllowed: (address: string) => boolean,
+): Promise<readonly [LookupAddress, ...LookupAddress[]]> {
+  const [first, ...more] = await resolve(hostname);
+  if (first === undefined || ![first, ...more].every(({ address }) => isAllowed(address))) {
+    throw new AddressNotAllowedError();
+  }
+  return [first, ...more];
+}
+
+/** In the form of `dns.lookup`, which is what sockets ask. */
+async function answerLookup(
+  resolve: () => Promise<readonly [LookupAddress, ...LookupAddress[]]>,
+  all: boolean,
+  callback: Parameters<LookupFunction>[2],
+): Promise<void> {
+  let addresses: readonly [LookupAddress, ...LookupAddress[]];
+  try {
+    addresses = await resolve();
+  } catch (error) {
+    callback(error instanceof Error ? error : new Error('name not resolved', { cause: error }), '');
+    return;
+  }
+  if (all) callback(null, [...addresses]);
+  else callback(null, addresses[0].address, addresses[0].family);
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;

@@ -1,8 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   type NatsServer,
@@ -126,15 +128,37 @@ describe('the private nats-server', () => {
   });
 
   test('one that a killed process left is ended, and its store taken over', async () => {
-    const left = await start();
-    const { pid } = left;
+    const script = `
+      import { startNatsServer } from ${JSON.stringify(new URL('../../src/embedded/nats/nats-server.ts', import.meta.url).href)};
+      import { silentLogger as logger } from ${JSON.stringify(new URL('../../src/lib/logger.ts', import.meta.url).href)};
+      const server = await startNatsServer({ dataDir: process.argv[1], searchPath: process.argv[2], logger });
+      console.log(JSON.stringify({ url: server.url, pid: server.pid }));
+    `;
+    const gateway = spawn(
+      process.execPath,
+      ['--import', 'tsx', '--input-type=module', '--eval', script, dataDir, searchPath],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const [line] = (await once(createInterface({ input: gateway.stdout }), 'line')) as [string];
+    const left = JSON.parse(line) as { readonly url: string; readonly pid: number };
+    const connection = await connect(left.url);
+    await connection.manager.streams.add({ name: 'kept', subjects: ['kept'] });
+    await connection.jetstream.publish('kept', 'still here');
+    await connection.close();
+    gateway.kill('SIGKILL');
+    await once(gateway, 'exit');
+    expect(isAlive(left.pid)).toBe(true);
 
-    // The same folder, as the next start of the gateway sees it. The supervisor of the first one is "dead": it must not
-    // restart its child.
-    await Promise.all([eventually(() => !isAlive(pid), 'the old one ends'), start(), left.stop()]);
+    const server = await start();
 
-    expect(servers[1]?.url).toBe(left.url);
-    expect(isAlive(servers[1]?.pid)).toBe(true);
+    // The port is the same, so the old one has let go of it.
+    expect(server.pid).not.toBe(left.pid);
+    expect(server.url).toBe(left.url);
+    const again = await connect(server.url);
+    expect((await again.manager.streams.getMessage('kept', { seq: 1 }))?.string()).toBe(
+      'still here',
+    );
+    await again.close();
   });
 
   test('does not touch a process that only has the number of the old one', async () => {

@@ -101,9 +101,7 @@ describe('names that resolve to the inside', () => {
       address,
       family: address.includes(':') ? 6 : 4,
     }));
-    const guard = createSsrfGuard(networks, (_name, _options, callback) =>
-      callback(null, resolved),
-    );
+    const guard = createSsrfGuard(networks, () => Promise.resolve(resolved));
     const sender = createSender({
       guard,
       connectionsPerOrigin: 1,
