@@ -96,7 +96,8 @@ class Line {
 
   async #openMedia(): Promise<MediaSession | undefined> {
     try {
-      return await this.#ports.media.open(this.#call.callId, this.#mediaObserver());
+      const codecs = this.#ports.sip.codecsFor(this.#call.request.trunk);
+      return await this.#ports.media.open(this.#call.callId, this.#mediaObserver(), codecs);
     } catch {
       // The media port logs why; for the call it is the same as an exhausted pool.
       return undefined;
@@ -115,6 +116,7 @@ class Line {
   #legObserver(): LegObserver {
     return {
       onSent: ({ gateway, leg, at }) => this.#send({ type: 'line.sent', at, gateway, leg }),
+      onResent: (leg) => this.#send({ type: 'line.resent', leg }),
       onProvisional: ({ status, reason, sdp, at }) => {
         if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
         // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.

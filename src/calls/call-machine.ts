@@ -63,6 +63,9 @@ export const callMachine = callSetup.createMachine({
       after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
       on: {
         'line.sent': { actions: stateDialing },
+        'line.resent': {
+          actions: { type: 'recordInvite', params: ({ event }) => event.leg },
+        },
         'line.answered': { target: 'answering', actions: noteAnswer },
         'line.failed': { target: 'recording', actions: endByFailure },
         'line.mediaLost': { target: 'recording', actions: hangUpOnFailure },

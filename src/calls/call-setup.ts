@@ -16,6 +16,8 @@ export type LineEvent =
       readonly gateway: string;
       readonly leg: StoredLeg;
     }
+  /** Sent again with credentials: only this transaction can be CANCELled from here on. */
+  | { readonly type: 'line.resent'; readonly leg: StoredLeg }
   | {
       readonly type: 'line.ringing';
       readonly at: Date;

@@ -9,6 +9,8 @@ export type Clock = { now(): Date };
 // ── SIP ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export type SipPort = {
+  /** What the carrier of a call wants to be offered, in its order. */
+  codecsFor(trunk: string | undefined): readonly VoiceCodec[];
   /**
    * Places a call: route, INVITE, digest, provisional and final responses. Returns at once; everything that happens is
    * told to `observer`, in order, ending with exactly one `onFailed` or (after `onAnswered`) one `onEnded`. Never throws
@@ -111,9 +113,16 @@ export type StoredLeg = {
 
 // ── Media ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** G.711 in its two laws; what every carrier speaks. */
+export type VoiceCodec = 'PCMU' | 'PCMA';
+
 export type MediaPort = {
-  /** Takes a port pair and a socket. Undefined when the pool is exhausted or the sockets cannot be opened (logged). */
-  open(callId: CallId, observer: MediaObserver): Promise<MediaSession | undefined>;
+  /** Takes a port pair and a socket, and offers these codecs in this order; both, µ-law first, where none are given. Undefined when the pool is exhausted or the sockets cannot be opened (logged). */
+  open(
+    callId: CallId,
+    observer: MediaObserver,
+    codecs?: readonly VoiceCodec[],
+  ): Promise<MediaSession | undefined>;
 };
 
 export type MediaObserver = {

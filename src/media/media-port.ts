@@ -2,7 +2,7 @@
 // the jitter buffers and the detectors.
 
 import { isIP, isIPv6 } from 'node:net';
-import type { MediaPort } from '../calls/ports.ts';
+import type { MediaPort, VoiceCodec } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { siblingModule } from '../lib/spawn-worker.ts';
 import type { MediaStatistics } from './media-messages.ts';
@@ -11,6 +11,8 @@ import { MediaWorkerHandle } from './media-worker-handle.ts';
 
 /** Longer than packets of an ended call keep coming: a lost BYE is sent again for some seconds. */
 const defaultPortDrainMs = 5_000;
+
+const bothCodecs: readonly VoiceCodec[] = ['PCMU', 'PCMA'];
 
 export type MediaPortOptions = {
   /** Address that the sockets are bound to: a literal. */
@@ -47,14 +49,14 @@ export function createMediaPort(options: MediaPortOptions): MediaGateway {
   const workers = startWorkers(options);
   const ipVersion = isIPv6(host) ? 6 : 4;
   return {
-    async open(callId, observer) {
+    async open(callId, observer, codecs = bothCodecs) {
       const worker = leastLoaded(workers);
       const opened = await worker?.open(observer);
       if (worker === undefined || opened === undefined) {
         logger.warn({ callId }, 'no media session for the call');
         return undefined;
       }
-      return createMediaSession({ ...opened, worker, publicHost, ipVersion });
+      return createMediaSession({ ...opened, worker, publicHost, ipVersion, codecs });
     },
     async ready() {
       const started = await Promise.all(workers.map((worker) => worker.whenReady()));

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { AmdSettings } from '../calls/call-types.ts';
-import type { MediaSession } from '../calls/ports.ts';
+import type { MediaSession, VoiceCodec } from '../calls/ports.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
 import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';
 
@@ -14,6 +14,8 @@ export type MediaSessionOptions = {
   readonly port: number;
   /** Of the sockets: an address of the other kind cannot be reached. */
   readonly ipVersion: 4 | 6;
+  /** Offered, in this order. */
+  readonly codecs: readonly VoiceCodec[];
 };
 
 export function createMediaSession(options: MediaSessionOptions): MediaSession {
@@ -21,6 +23,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   const local: LocalMedia = {
     address: options.publicHost,
     port: options.port,
+    codecs: options.codecs,
     // RFC 3264 5 wants it to fit 62 bits; 48 are unique enough and safe in every parser's integer.
     sessionId: String(randomBytes(6).readUIntBE(0, 6)),
   };

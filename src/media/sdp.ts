@@ -26,6 +26,8 @@ export type LocalMedia = {
   readonly port: number;
   /** Decimal digits, for the o= line. */
   readonly sessionId: string;
+  /** What we offer, the one that we like best first. An offer of the far end may have either. */
+  readonly codecs: readonly Codec[];
 };
 
 /** What was agreed, for the worker: plain data. */
@@ -51,7 +53,7 @@ export type RemoteMedia = {
 export function buildOffer(local: LocalMedia, version: number): string {
   return buildDescription(local, version, [
     ...audioLines(local.port, 'RTP/AVP', [
-      ...codecs.map((codec) => ({ payloadType: codecPayloadTypes[codec], encoding: codec })),
+      ...local.codecs.map((codec) => ({ payloadType: codecPayloadTypes[codec], encoding: codec })),
       { payloadType: telephoneEventPayloadType, encoding: 'telephone-event' },
     ]),
     'a=sendrecv',

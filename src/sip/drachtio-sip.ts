@@ -8,6 +8,7 @@ import type {
   PlaceRequest,
   SipPort,
   StoredLeg,
+  VoiceCodec,
 } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -93,6 +94,11 @@ class DrachtioPool implements DrachtioSip {
 
   liveLegs(): number {
     return this.#legs.size;
+  }
+
+  codecsFor(trunk: string | undefined): readonly VoiceCodec[] {
+    const { trunks } = this.#options;
+    return (trunk === undefined ? undefined : trunks.get(trunk))?.codecs ?? ['PCMU', 'PCMA'];
   }
 
   place(request: PlaceRequest, observer: LegObserver): CallLeg {

@@ -4,6 +4,7 @@
 import { isIP } from 'node:net';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
+import type { VoiceCodec } from '../calls/ports.ts';
 
 export type Gateway = {
   readonly host: string;
@@ -24,7 +25,7 @@ export type Trunk = {
   /** Host of the From header; absent: the engine's own address. */
   readonly fromDomain?: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly codecs: readonly ('PCMU' | 'PCMA')[];
+  readonly codecs: readonly VoiceCodec[];
 };
 
 export type TrunkDirectory = {

@@ -4,7 +4,12 @@ import { parseSdp } from '../../src/media/sdp-parse.ts';
 import { seededRandom } from './support/random.ts';
 import { hostileSdp, realAnswers } from './support/sdp-examples.ts';
 
-const local = { address: '192.0.2.10', port: 20_000, sessionId: '77' };
+const local = {
+  address: '192.0.2.10',
+  port: 20_000,
+  codecs: ['PCMU', 'PCMA'] as const,
+  sessionId: '77',
+};
 
 function lines(...text: string[]): string {
   return `${text.join('\r\n')}\r\n`;
@@ -22,6 +27,14 @@ function answer(...media: string[]): string {
 }
 
 describe('our offer', () => {
+  test('has the codecs that the trunk wants, in its order', () => {
+    const offered = (codecs: readonly ('PCMU' | 'PCMA')[]) =>
+      /m=audio .*/.exec(buildOffer({ ...local, codecs }, 1))?.[0];
+
+    expect(offered(['PCMA', 'PCMU'])).toBe(`m=audio ${local.port} RTP/AVP 8 0 101`);
+    expect(offered(['PCMA'])).toBe(`m=audio ${local.port} RTP/AVP 8 101`);
+  });
+
   test('is both codecs and telephone events in 20 ms packets', () => {
     expect(buildOffer(local, 1)).toBe(
       lines(

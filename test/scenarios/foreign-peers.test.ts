@@ -283,6 +283,7 @@ describe('through trunks', () => {
   - name: over-tcp
     default: true
     gateways: [{ host: 127.0.0.1, port: ${overTcp.port}, transport: tcp }]
+    codecs: [PCMA, PCMU]
   - name: with-digest
     gateways: [{ host: 127.0.0.1, port: ${withDigest.port} }]
     auth: { username: alice, passwordEnv: DIGEST_PASSWORD }
@@ -308,6 +309,7 @@ describe('through trunks', () => {
       await endOf(digest);
 
       expect(await overTcp.exited).toEqual({ code: 0, errors: '' });
+      expect((await overTcp.messages())[0]?.text).toMatch(/m=audio \d+ RTP\/AVP 8 0 101/);
       expect(await withDigest.exited).toEqual({ code: 0, errors: '' });
       expect(
         (await own.dialer.post({ target: 'tel:+12025550102', trunk: 'nowhere' })).body,

@@ -122,6 +122,7 @@ export function scriptCall(options: ScriptOptions = {}) {
         },
       },
       sip: {
+        codecsFor: () => ['PCMU', 'PCMA'],
         place: (request, observer) => {
           placed = request;
           leg = observer;
