@@ -88,6 +88,7 @@ export class ControlServer implements AsyncDisposable {
       client.markGone();
       this.#context.routes.removeClient(client);
       this.#options.onGone(client);
+      if (client.authenticated) this.#context.logger.info('application disconnected');
     });
   }
 
@@ -153,10 +154,12 @@ export class ControlServer implements AsyncDisposable {
     command: Extract<ControlCommand, { kind: 'authenticate' }>,
   ): void {
     if (!sameSecret(command.secret, this.#options.secret)) {
+      this.#context.logger.warn('application refused: incorrect secret');
       this.#throwOff(client, messageId, 'incorrect secret');
       return;
     }
     client.authenticated = true;
+    this.#context.logger.info({ clients: this.#sockets.size }, 'application connected');
     const { local } = this.#context;
     const address = formatHostPort(local.host, local.port);
     const hostports = `tcp/${address},udp/${address}`;

@@ -114,6 +114,8 @@ export class DialogRequests {
   hangUp(dialog: Dialog, how: HangUp): void {
     const owner = dialog.owner;
     this.forget(dialog);
+    // Nobody is left waiting in a subscription: it runs out by itself.
+    if (dialog.usage === 'subscription') return;
     this.withPeer(dialog, (found) => {
       const peer = found ?? dialog.peer;
       const pending = dialog.unacknowledged;
@@ -142,6 +144,9 @@ export class DialogRequests {
     clock.clearTimer(dialog.session?.timer);
     clock.clearTimer(dialog.orphanTimer);
     dialog.session = undefined;
+    // A 2xx whose call is over is not repeated any more.
+    dialog.awaitingAck?.acknowledge();
+    dialog.awaitingAck = undefined;
     dialogs.remove(dialog);
   }
 

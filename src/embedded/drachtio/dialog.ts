@@ -3,6 +3,7 @@
 
 import type { ControlClient } from './control-client.ts';
 import type { TimerHandle } from './engine-timing.ts';
+import { headerValue, type SipRequest } from './sip-message.ts';
 import type { SipPeer } from './sip-peer.ts';
 
 /** Calls up at the same time. */
@@ -17,6 +18,7 @@ export type SessionTimerState = {
 export type Dialog = {
   readonly id: string;
   readonly role: 'uac' | 'uas';
+  readonly usage: 'call' | 'subscription';
   readonly callId: string;
   readonly localTag: string;
   readonly remoteTag: string;
@@ -56,6 +58,7 @@ export type DialogSeed = Pick<
   Dialog,
   | 'id'
   | 'role'
+  | 'usage'
   | 'callId'
   | 'localTag'
   | 'remoteTag'
@@ -86,6 +89,12 @@ export function newDialog(seed: DialogSeed): Dialog {
 
 export function dialogIdOf(callId: string, fromTag: string): string {
   return `${callId};from-tag=${fromTag}`;
+}
+
+/** The NOTIFY that says so; without one a subscription lives as long as its application. */
+export function endsSubscription(request: SipRequest): boolean {
+  if (request.method !== 'NOTIFY') return false;
+  return (headerValue(request, 'Subscription-State') ?? '').startsWith('terminated');
 }
 
 export class DialogTable {

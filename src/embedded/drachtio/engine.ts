@@ -17,6 +17,7 @@ import {
 } from './engine-timing.ts';
 import { createIdentifiers } from './identifiers.ts';
 import { IncomingTable } from './incoming.ts';
+import { advertisedHost } from './local-identity.ts';
 import { NameResolver } from './name-resolver.ts';
 import { ReliableProvisionals } from './reliable-provisionals.ts';
 import { RouteTable } from './route-table.ts';
@@ -74,12 +75,12 @@ const maxPortAttempts = 20;
 
 export async function startSipEngine(options: SipEngineOptions): Promise<SipEngine> {
   const timers: SipTimers = { ...defaultSipTimers, ...options.timers };
-  const clock = options.clock ?? systemClock;
+  const clock = guardedClock(options.clock ?? systemClock, options.logger);
   const stack = new SipStack({ clock, timers, logger: options.logger });
   const transports = await listen(options, timers, clock, {
-    onMessage: (text, peer) => stack.receive(text, peer),
+    onMessage: (text, peer) => guard(options.logger, () => stack.receive(text, peer)),
     // Later: the sender of the request must have its answer before it hears of the failure.
-    onFailure: (peer) => queueMicrotask(() => stack.peerFailed(peer)),
+    onFailure: (peer) => queueMicrotask(() => guard(options.logger, () => stack.peerFailed(peer))),
   });
   const routes = new RouteTable();
   const context: EngineContext = {
@@ -87,7 +88,7 @@ export async function startSipEngine(options: SipEngineOptions): Promise<SipEngi
     timers,
     logger: options.logger,
     identifiers: createIdentifiers(),
-    local: { host: options.sipHost, port: transports.port },
+    local: { host: advertisedHost(options.sipHost), port: transports.port },
     stack,
     dialogs: new DialogTable(),
     routes,
@@ -135,7 +136,9 @@ async function openControl(
       port: options.controlPort,
       secret: options.secret,
       onSip: (client, messageId, command) =>
-        dispatch({ uac, cancels, answers }, client, messageId, command),
+        guard(options.logger, () =>
+          dispatch({ uac, cancels, answers }, client, messageId, command),
+        ),
       onGone: (client) => {
         uas.releaseClient(client);
         for (const dialog of context.dialogs.releaseOwner(client)) {
@@ -147,6 +150,8 @@ async function openControl(
     context,
   );
   const controlPort = await control.listen();
+  const { host, port } = context.local;
+  options.logger.info({ sip: `${host}:${port}`, controlPort }, 'sip engine listens');
   return toEngine(options, context, transports, control, controlPort);
 }
 
@@ -187,6 +192,26 @@ function toEngine(
       dropped: context.stack.counts.dropped,
     }),
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/**
+ * Nothing below is meant to throw; should it, one message is lost and every other call goes on. A mistake in the engine
+ * must not be something that a peer can end all calls with.
+ */
+function guard(logger: Logger, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    logger.error({ err: error }, 'sip engine failed on a message');
+  }
+}
+
+function guardedClock(clock: EngineClock, logger: Logger): EngineClock {
+  return {
+    now: () => clock.now(),
+    setTimer: (callback, delayMs) => clock.setTimer(() => guard(logger, callback), delayMs),
+    clearTimer: (handle) => clock.clearTimer(handle),
   };
 }
 

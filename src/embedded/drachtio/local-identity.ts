@@ -1,8 +1,18 @@
 // What we write about ourselves: Via, Contact and the address that stands in for `localhost`.
 
+import { networkInterfaces } from 'node:os';
 import { bracketedHost, formatHostPort } from './sip-grammar.ts';
 import type { SipProtocol } from './sip-peer.ts';
 import { defaultSipPort } from './sip-target.ts';
+
+/** A wildcard is no address to be called at: the first one that others can reach stands in for it. */
+export function advertisedHost(listenHost: string): string {
+  if (listenHost !== '0.0.0.0' && listenHost !== '::') return listenHost;
+  const family = listenHost === '::' ? 'IPv6' : 'IPv4';
+  const addresses = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+  const usable = addresses.find((address) => !address.internal && address.family === family);
+  return usable?.address ?? (family === 'IPv6' ? '::1' : '127.0.0.1');
+}
 
 export type LocalIdentity = {
   readonly host: string;

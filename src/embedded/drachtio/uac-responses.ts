@@ -3,7 +3,7 @@
 
 import type { ControlClient } from './control-client.ts';
 import type { MessageMeta } from './control-messages.ts';
-import { type Dialog, newDialog } from './dialog.ts';
+import { type Dialog, endsSubscription, newDialog } from './dialog.ts';
 import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Outgoing } from './outgoing.ts';
@@ -150,6 +150,9 @@ export class UacResponses {
       const made = this.#makeDialog(outgoing, response);
       if (made !== undefined) made.confirmed = true;
     }
+    if (dialog?.usage === 'subscription' && endsSubscription(outgoing.request)) {
+      this.#requests.forget(dialog);
+    }
     if (outgoing.request.method === 'UPDATE' && dialog !== undefined && answered) {
       armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
     }
@@ -275,6 +278,7 @@ function dialogOf(outgoing: Outgoing, response: SipResponse, remoteTag: string):
   return newDialog({
     id: outgoing.dialogId,
     role: 'uac',
+    usage: outgoing.request.method === 'INVITE' ? 'call' : 'subscription',
     callId: outgoing.callId,
     localTag: outgoing.fromTag,
     remoteTag,

@@ -19,7 +19,7 @@ import {
   unbracketedTo,
   wantsContact,
 } from './request-builder.ts';
-import { parseSipUri } from './sip-grammar.ts';
+import { addressTag, parseSipUri } from './sip-grammar.ts';
 import { headerValue, serializeMessage, withHeader } from './sip-message.ts';
 import type { SipPeer } from './sip-peer.ts';
 import { type Target, targetOf } from './sip-target.ts';
@@ -48,6 +48,11 @@ export class Uac {
 
   /** `sip||`: outside any dialog. */
   sendNew(client: ControlClient, messageId: string, sketch: SipText, route: string): void {
+    const known = knownDialogId(sketch);
+    if (known !== undefined && this.#context.dialogs.byId(known) !== undefined) {
+      this.sendInDialog(client, messageId, known, sketch);
+      return;
+    }
     const line = parseSketchLine(sketch.startLine);
     if (line?.method === 'ACK') {
       client.refuse(messageId, notForAck);
@@ -318,6 +323,13 @@ const dialogExcludes: ReadonlySet<string> = new Set([
   'Content-Type',
   'Max-Forwards',
 ]);
+
+/** An application may name a dialog by its headers instead of its id. */
+function knownDialogId(sketch: SipText): string | undefined {
+  const callId = headerValue(sketch, 'Call-ID');
+  const tag = addressTag(headerValue(sketch, 'From') ?? '');
+  return callId === undefined || tag === undefined ? undefined : dialogIdOf(callId, tag);
+}
 
 function newTarget(line: RequestLine, route: string): Target | undefined {
   if (parseSipUri(line.uri) === undefined) return undefined;

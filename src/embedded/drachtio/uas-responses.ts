@@ -3,7 +3,7 @@
 import { type AppHeaders, appHeaders, contentTypeOf } from './app-headers.ts';
 import type { ControlClient } from './control-client.ts';
 import type { SipText } from './control-messages.ts';
-import { type Dialog, newDialog } from './dialog.ts';
+import { type Dialog, endsSubscription, newDialog } from './dialog.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Incoming } from './incoming.ts';
 import { localUri } from './local-identity.ts';
@@ -73,6 +73,23 @@ export class UasResponses {
       return;
     }
     this.#sendSimple(answer, incoming.received, transactionId, this.#liveDialogId(incoming));
+    this.#afterSimple(answer, incoming);
+  }
+
+  /** A session refresh may be an UPDATE (RFC 4028 section 7.4), and a NOTIFY may end a subscription (RFC 6665 section 4.4.1). */
+  #afterSimple({ status, sketch }: Answer, { received, dialog }: Incoming): void {
+    if (dialog === undefined || status.code < 200) return;
+    const { request } = received;
+    if (request.method === 'UPDATE' && isSuccess(status)) {
+      armSessionTimer(this.#context, this.#parts.requests, dialog, sketch, 'uas');
+    }
+    if (
+      request.method === 'NOTIFY' &&
+      dialog.usage === 'subscription' &&
+      endsSubscription(request)
+    ) {
+      this.#parts.requests.forget(dialog);
+    }
   }
 
   /** Forgotten dialogs are not named: the answer to a BYE has an empty id. */
@@ -207,6 +224,7 @@ export class UasResponses {
     const dialog = newDialog({
       id: incoming.callDialogId,
       role: 'uas',
+      usage: request.method === 'INVITE' ? 'call' : 'subscription',
       callId: headerValue(request, 'Call-ID') ?? '',
       localTag: tag,
       remoteTag: addressTag(from) ?? '',
