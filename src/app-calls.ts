@@ -13,7 +13,12 @@ import { createCallControl } from './dialout/call-control.ts';
 import { Dialer } from './dialout/dialer.ts';
 import { createEndRecorder } from './dialout/end-recorder.ts';
 import { createIntake } from './dialout/intake.ts';
-import { type RecoveryPorts, recoverCalls, republishEnds } from './dialout/recovery.ts';
+import {
+  endLostCalls,
+  type RecoveryPorts,
+  recoverCalls,
+  republishEnds,
+} from './dialout/recovery.ts';
 import { factsOfCall } from './events/call-stream.ts';
 import { serveCommands } from './events/commands.ts';
 import { consumeDialout, publishDialout } from './events/dialout-queue.ts';
@@ -40,6 +45,7 @@ const maxQueued = 10_000;
 const claimsInFlight = 64;
 const sweepEveryMs = 5_000;
 const republishEveryMs = 30_000;
+const lostCallsEveryMs = 60_000;
 const purgeEveryMs = 3_600_000;
 /** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
 const endAllTimeoutMs = 5_000;
@@ -88,6 +94,9 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
   const rounds = [
     repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
     repeat({ name: 'republish', everyMs: republishEveryMs, logger }, () => republishEnds(recovery)),
+    repeat({ name: 'lost calls', everyMs: lostCallsEveryMs, logger }, () =>
+      endLostCalls(recovery, config.ownerId, (callId) => registry.has(callId)),
+    ),
     repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, storage)),
   ];
   closers.add('calls', () => Promise.all(rounds.map((round) => round.stop())));
@@ -110,7 +119,11 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
 
 /** Before new calls are taken: SQL must say of every old one how it ended. The far ends are hung up beside it. */
 async function recover({ config, logger }: Environment, recovery: RecoveryPorts): Promise<void> {
-  const { ended, farEnds } = await recoverCalls(recovery, config.ownerId);
+  const { ended, farEnds } = await recoverCalls(recovery, {
+    // Nobody else has an embedded database. On a shared one, calls of other nodes are theirs.
+    formerOf: config.databaseUrl === undefined ? 'any' : config.nodeId,
+    except: config.ownerId,
+  });
   void farEnds;
   if (ended > 0) logger.warn({ calls: ended }, 'ended the calls that an earlier process left');
   await republishEnds(recovery);

@@ -184,3 +184,27 @@ export type CallLedger = {
   /** The terminal fact is on the stream; it need not be published again at a restart. */
   markEndPublished(callId: CallId): Promise<void>;
 };
+
+// ── Recovery ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A call that another process (or an earlier start of this one) had taken and did not end. */
+export type UnfinishedCall = {
+  readonly call: AcceptedCall;
+  readonly ownerId: string;
+  readonly dialStartedAt: Date;
+  /** Absent where no INVITE was confirmed to have left. */
+  readonly leg?: StoredLeg;
+  readonly ringingAt?: Date;
+  readonly answeredAt?: Date;
+  readonly answeredEvent?: CallEvent;
+};
+
+/** Whose unfinished calls. */
+export type Owners =
+  /** Former processes of a node, or of any node; all but this one. */
+  | { readonly formerOf: string | 'any'; readonly except: string }
+  /** This process itself, for calls that it took before that instant. */
+  | { readonly ownerId: string; readonly takenBefore: Date };
+
+/** The end of a call, and the facts before it that the stream may miss, in order. */
+export type EndToPublish = { readonly callId: CallId; readonly events: readonly CallEvent[] };

@@ -5,25 +5,22 @@ import type { CallEvent } from '../calls/call-events.ts';
 import { amdFact, answeredFact, type CallProgress } from '../calls/call-facts.ts';
 import { type CallEnd, endAfterAnswer, endOfUnknown } from '../calls/call-outcome.ts';
 import type { AcceptedCall, AmdEvent, CallId } from '../calls/call-types.ts';
-import type { Clock, EventPublisher, SipPort, StoredLeg } from '../calls/ports.ts';
+import type {
+  Clock,
+  EndToPublish,
+  EventPublisher,
+  Owners,
+  SipPort,
+  StoredLeg,
+  UnfinishedCall,
+} from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { type EndRecorder, publishInOrder } from './end-recorder.ts';
 
-/** A call that somebody claimed and nobody ended. */
-export type UnfinishedCall = {
-  readonly call: AcceptedCall;
-  readonly leg?: StoredLeg;
-  readonly ringingAt?: Date;
-  readonly answeredAt?: Date;
-  readonly answeredEvent?: CallEvent;
-};
-
 export type RecoveryPorts = {
   readonly ledger: {
-    unfinished(ownerId: string, limit: number): Promise<readonly UnfinishedCall[]>;
-    endsToPublish(
-      limit: number,
-    ): Promise<readonly { readonly callId: CallId; readonly events: readonly CallEvent[] }[]>;
+    unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
+    endsToPublish(limit: number): Promise<readonly EndToPublish[]>;
     markEndPublished(callId: CallId): Promise<void>;
   };
   /** What the stream holds of a call, in order. */
@@ -46,12 +43,15 @@ export type Recovered = {
   readonly farEnds: Promise<void>;
 };
 
-/** Ends every call of this node's former processes. Resolves when all of them have their end in SQL. */
-export async function recoverCalls(ports: RecoveryPorts, ownerId: string): Promise<Recovered> {
+/** Ends every call of former processes. Resolves when all of them have their end in SQL. */
+export async function recoverCalls(
+  ports: RecoveryPorts,
+  owners: Extract<Owners, { formerOf: string }>,
+): Promise<Recovered> {
   const legs: Orphan[] = [];
   let ended = 0;
   for (;;) {
-    const batch = await ports.ledger.unfinished(ownerId, batchSize);
+    const batch = await ports.ledger.unfinished(owners, batchSize);
     await Promise.all(batch.map((unfinished) => endUnfinished(ports, unfinished)));
     for (const { call, leg } of batch)
       if (leg !== undefined) legs.push({ callId: call.callId, leg });
@@ -59,6 +59,30 @@ export async function recoverCalls(ports: RecoveryPorts, ownerId: string): Promi
     if (batch.length < batchSize) return { ended, farEnds: endFarEnds(ports, legs) };
   }
 }
+
+/**
+ * Ends calls of this very process that have no machine any more: one that failed, or that could not record its end while
+ * SQL was away. `isHere`: the call has a machine.
+ */
+export async function endLostCalls(
+  ports: RecoveryPorts,
+  ownerId: string,
+  isHere: (callId: CallId) => boolean,
+): Promise<void> {
+  const takenBefore = new Date(ports.clock.now().getTime() - lostAfterMs);
+  const found = await ports.ledger.unfinished({ ownerId, takenBefore }, lostBatchSize);
+  for (const unfinished of found) {
+    if (isHere(unfinished.call.callId)) continue;
+    ports.logger.warn({ callId: unfinished.call.callId }, 'ending a call without a machine');
+    await endUnfinished(ports, unfinished);
+    if (unfinished.leg !== undefined) await ports.sip.endOrphan(unfinished.leg);
+  }
+}
+
+/** Between the claim and the machine lie milliseconds. */
+const lostAfterMs = 60_000;
+/** Above what one process has up, so that live calls cannot hide a lost one. */
+const lostBatchSize = 10_000;
 
 type Orphan = { readonly callId: CallId; readonly leg: StoredLeg };
 

@@ -3,22 +3,10 @@
 import type { Pool } from 'pg';
 import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import type { AcceptedCall, CallId } from '../calls/call-types.ts';
-import type { StoredLeg } from '../calls/ports.ts';
+import type { EndToPublish, Owners, StoredLeg, UnfinishedCall } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 import type { SecretBox } from './secrets.ts';
-
-/** A call that another process (or an earlier start of this one) had taken and did not end. */
-export type UnfinishedCall = {
-  readonly call: AcceptedCall;
-  readonly ownerId: string;
-  readonly dialStartedAt: Date;
-  /** Absent where no INVITE was confirmed to have left. */
-  readonly leg?: StoredLeg;
-  readonly ringingAt?: Date;
-  readonly answeredAt?: Date;
-  readonly answeredEvent?: CallEvent;
-};
 
 export type CallNotifying = {
   readonly appId: string;
@@ -32,8 +20,6 @@ export type CallWhereabouts =
   | { readonly phase: 'claimed'; readonly ownerId: string }
   | { readonly phase: 'ended' };
 
-export type EndToPublish = { readonly callId: CallId; readonly events: readonly CallEvent[] };
-
 export type CallReads = {
   /**
    * Accepted before that instant, and nobody has taken them; oldest first. `doubtful`: claims that may or may not stand,
@@ -45,8 +31,8 @@ export type CallReads = {
     doubtful: readonly CallId[],
   ): Promise<readonly CallId[]>;
   queuedCount(): Promise<number>;
-  /** Taken by an owner other than this one and not ended, oldest first. */
-  unfinished(ownerId: string, limit: number): Promise<readonly UnfinishedCall[]>;
+  /** Taken by one of these owners and not ended, oldest first. */
+  unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
   /** The end of a call, and facts before it, that may not be on the stream yet; oldest call first. */
   endsToPublish(limit: number): Promise<readonly EndToPublish[]>;
   /** Unknown calls are left out. */
@@ -98,12 +84,19 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
       );
       return rows[0]?.count ?? 0;
     },
-    async unfinished(ownerId, limit) {
+    async unfinished(owners, limit) {
+      const [condition, values] =
+        'formerOf' in owners
+          ? [
+              `owner_id <> $2 and starts_with(owner_id, $3)`,
+              [owners.except, owners.formerOf === 'any' ? '' : `${owners.formerOf}/`],
+            ]
+          : [`owner_id = $2 and dial_started_at < $3`, [owners.ownerId, owners.takenBefore]];
       const { rows } = await pool.query<UnfinishedColumns>(
         `select ${callColumns}, owner_id, dial_started_at, leg, ringing_at, answered_at, answered_event from calls
-         where ${openCondition} and dial_started_at is not null and owner_id <> $1
-         order by accepted_at limit $2`,
-        [ownerId, limit],
+         where ${openCondition} and dial_started_at is not null and ${condition}
+         order by accepted_at limit $1`,
+        [limit, ...values],
       );
       return rows.map(unfinishedCallOf);
     },

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/call-types.ts';
+import type { Owners } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
@@ -330,7 +331,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       await ledger.recordRinging(answered.callId, noon);
       await ledger.recordAnswer(answered.callId, { at: noon, leg: storedLeg, event });
 
-      const unfinished = await ledger.unfinished('node-1/new', 10);
+      const unfinished = await ledger.unfinished({ formerOf: 'any', except: 'node-1/new' }, 10);
 
       const common = { ownerId: 'node-1/old', dialStartedAt: noon };
       expect(unfinished).toHaveLength(2);
@@ -344,7 +345,24 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
         answeredEvent: event,
       });
       await ledger.claimEnd(left.callId, endEvent(left), []);
-      expect(await ledger.unfinished('node-1/new', 10)).toHaveLength(1);
+      expect(await ledger.unfinished({ formerOf: 'any', except: 'node-1/new' }, 10)).toHaveLength(
+        1,
+      );
+    });
+
+    test('finds what former processes of one node left, and what a process took long ago itself', async () => {
+      const [ours, theirs, own] = [acceptedCall(), acceptedCall(), acceptedCall()];
+      await Promise.all([ours, theirs, own].map((call) => ledger.accept(call, {})));
+      await ledger.claimForDialing(ours.callId, 'node-1/old');
+      await ledger.claimForDialing(theirs.callId, 'node-10/old');
+      await ledger.claimForDialing(own.callId, 'node-1/new');
+      const callIds = async (owners: Owners) =>
+        (await ledger.unfinished(owners, 10)).map(({ call }) => call.callId);
+      const later = new Date(noon.getTime() + 1);
+
+      expect(await callIds({ formerOf: 'node-1', except: 'node-1/new' })).toEqual([ours.callId]);
+      expect(await callIds({ ownerId: 'node-1/new', takenBefore: later })).toEqual([own.callId]);
+      expect(await callIds({ ownerId: 'node-1/new', takenBefore: noon })).toEqual([]);
     });
 
     test('says where a call is', async () => {
