@@ -1,0 +1,292 @@
+// Calls in which something goes wrong or comes in an unusual order. The far end and the application are played by hand.
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { SipEngine } from '../../../src/embedded/drachtio/engine.ts';
+import { type CallHeaders, header, RawApplication, RawPeer, startEngine } from './raw-ends.ts';
+import { waitFor } from './srf-support.ts';
+
+/** 64 * T1 is 640 ms: long enough for a round trip on a busy machine, short enough to wait for. */
+const timers = { t1Ms: 10, t2Ms: 80, t4Ms: 100, timerCMs: 300, orphanMs: 300, sessionSecondMs: 3 };
+
+const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
+
+describe('calls in trouble', () => {
+  let engine: SipEngine;
+  let application: RawApplication;
+  let peer: RawPeer;
+
+  beforeEach(async () => {
+    engine = await startEngine({ timers });
+    application = await RawApplication.connect(engine);
+    peer = await RawPeer.open(engine);
+  });
+
+  afterEach(async () => {
+    application.close();
+    await peer.close();
+    await engine.close();
+  });
+
+  async function invite(headers = '') {
+    const sent = await application.request(
+      `||\r\nINVITE ${peer.uri} SIP/2.0\r\n${headers}Content-Length: ${sdp.length}\r\n\r\n${sdp}`,
+    );
+    const request = await peer.inbox.take(/^INVITE /);
+    return { ...sent, request };
+  }
+
+  async function answered() {
+    const call = await invite();
+    peer.answer(call.request, '200 OK', 'far');
+    const notice = await application.inbox.take(/\|sip\|network\|.*\r\nSIP\/2.0 200/);
+    const dialogId = notice.split('|')[9] ?? '';
+    await application.request(`|${dialogId}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
+    await peer.inbox.take(/^ACK /);
+    return { ...call, dialogId };
+  }
+
+  const cancel = (transactionId: string) =>
+    application.request(`${transactionId}|\r\nCANCEL ${peer.uri} SIP/2.0\r\n\r\n`);
+
+  test('a CANCEL before any response waits for the first one', async () => {
+    const call = await invite();
+
+    expect((await cancel(call.transactionId)).answer).toContain('|OK|application|0|');
+    expect(peer.inbox.matching(/^CANCEL /)).toBe(0);
+    peer.answer(call.request, '180 Ringing', 'far');
+    const sent = await peer.inbox.take(/^CANCEL /);
+
+    expect(header(sent, 'Via')).toBe(header(call.request, 'Via'));
+  });
+
+  test('a call that rings for ever is cancelled by the engine', async () => {
+    const call = await invite();
+    peer.answer(call.request, '180 Ringing', 'far');
+
+    const sent = await peer.inbox.take(/^CANCEL /);
+    peer.answer(sent, '200 OK', 'far');
+    peer.answer(call.request, '487 Request Terminated', 'far');
+
+    await application.inbox.take(/SIP\/2.0 487/);
+    await peer.inbox.take(/^ACK /);
+  });
+
+  test('a CANCEL that comes after the 200 hangs up once the application has acknowledged', async () => {
+    const call = await invite();
+    peer.answer(call.request, '200 OK', 'far');
+    const notice = await application.inbox.take(/SIP\/2.0 200/);
+
+    expect((await cancel(call.transactionId)).answer).toContain('|OK|application|0|');
+    application.send(`sip||${notice.split('|')[9]}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
+
+    await peer.inbox.take(/^ACK /);
+    await peer.inbox.take(/^BYE .*ACK-BYE due to cancel race condition/s);
+    await application.inbox.take(/\|unsolicited\|.*\r\nBYE /);
+  });
+
+  test('a 200 that the application never acknowledges is acknowledged and hung up in the end', async () => {
+    const call = await invite();
+    peer.answer(call.request, '200 OK', 'far');
+
+    await peer.inbox.take(/^ACK /);
+    await peer.inbox.take(/^BYE /);
+
+    await application.inbox.take(/\|unsolicited\|.*\r\nBYE .*ACK timeout/s);
+    await waitFor(() => engine.statistics().dialogs === 0);
+  });
+
+  test('a 200 for an application that is gone is acknowledged and hung up', async () => {
+    const call = await invite();
+    peer.answer(call.request, '180 Ringing', 'far');
+    await application.inbox.take(/SIP\/2.0 180/);
+    application.close();
+    await waitFor(() => engine.statistics().clients === 0);
+
+    peer.answer(call.request, '200 OK', 'far');
+
+    await peer.inbox.take(/^ACK /);
+    await peer.inbox.take(/^BYE /);
+  });
+
+  test('an answered call whose application goes before its ACK is acknowledged and hung up', async () => {
+    const call = await invite();
+    peer.answer(call.request, '200 OK', 'far');
+    await application.inbox.take(/SIP\/2.0 200/);
+
+    application.close();
+
+    await peer.inbox.take(/^ACK /);
+    await peer.inbox.take(/^BYE /);
+  });
+
+  test('another connection takes over a call by its id and gets what the peer sends in it', async () => {
+    const call = await answered();
+    application.close();
+    await waitFor(() => engine.statistics().clients === 0);
+    application = await RawApplication.connect(engine);
+
+    await application.request(`|${call.dialogId}\r\nOPTIONS sip:placeholder SIP/2.0\r\n\r\n`);
+    peer.answer(await peer.inbox.take(/^OPTIONS /), '200 OK', 'far');
+    await application.inbox.take(/SIP\/2.0 200/);
+    peer.request('INFO', {
+      callId: header(call.request, 'Call-ID'),
+      cseq: 1,
+      from: `${header(call.request, 'To')};tag=far`,
+      to: header(call.request, 'From'),
+    });
+
+    expect(await application.inbox.take(/INFO sip:/)).toContain(`|${call.dialogId}|`);
+  });
+
+  test('a call that nobody takes over is hung up', async () => {
+    await answered();
+
+    application.close();
+
+    await peer.inbox.take(/^BYE /);
+    await waitFor(() => engine.statistics().dialogs === 0);
+  });
+
+  test('every branch of a fork that answers is acknowledged, and the second hung up', async () => {
+    const call = await answered();
+
+    peer.answer(call.request, '200 OK', 'other');
+    const ack = await peer.inbox.take(/^ACK /);
+    const bye = await peer.inbox.take(/^BYE /);
+    peer.answer(bye, '200 OK', 'other');
+
+    expect([header(ack, 'To'), header(bye, 'To')]).toEqual([
+      expect.stringContaining(';tag=other'),
+      expect.stringContaining(';tag=other'),
+    ]);
+    expect(engine.statistics().dialogs).toBe(1);
+  });
+
+  test('the session is refreshed by the engine with the last offer', async () => {
+    const call = await invite();
+    const contact = `Contact: <${peer.uri}>\r\nSession-Expires: 90;refresher=uac`;
+    peer.answer(call.request, '200 OK', 'far', contact);
+    const notice = await application.inbox.take(/SIP\/2.0 200/);
+    await application.request(`|${notice.split('|')[9]}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
+    await peer.inbox.take(/^ACK /);
+
+    const refresh = await peer.inbox.take(/^INVITE /);
+    peer.answer(refresh, '200 OK', 'far', contact);
+
+    expect(header(refresh, 'Session-Expires')).toBe('90;refresher=uac');
+    expect(refresh.endsWith(sdp)).toBe(true);
+    await peer.inbox.take(/^ACK /);
+  });
+
+  test('a session that the peer does not refresh is hung up', async () => {
+    const call = await invite();
+    const contact = `Contact: <${peer.uri}>\r\nSession-Expires: 90;refresher=uas`;
+    peer.answer(call.request, '200 OK', 'far', contact);
+    const notice = await application.inbox.take(/SIP\/2.0 200/);
+    await application.request(`|${notice.split('|')[9]}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
+
+    await application.inbox.take(/\|unsolicited\|.*\r\nBYE .*Session timer expired/s);
+    await peer.inbox.take(/^BYE /);
+  });
+
+  describe('from the network', () => {
+    const call: CallHeaders = {
+      callId: 'in-1',
+      cseq: 1,
+      from: '<sip:far@127.0.0.1>;tag=f',
+      to: '<sip:alice@127.0.0.1>',
+      branch: 'z9hG4bKin1',
+    };
+
+    beforeEach(async () => {
+      await application.route('invite');
+    });
+
+    async function incoming(extra = ''): Promise<string> {
+      peer.request('INVITE', call, extra);
+      const notice = await application.inbox.take(/\r\nINVITE /);
+      await peer.inbox.take(/ 100 Trying/);
+      return notice.split('|')[8] ?? '';
+    }
+
+    test('a caller whose application goes away is told at once', async () => {
+      await incoming();
+
+      application.close();
+
+      await peer.inbox.take(/ 503 Service Unavailable/);
+    });
+
+    test('a session interval below the floor is refused with it', async () => {
+      peer.request('INVITE', call, 'Session-Expires: 60\r\n');
+
+      const refusal = await peer.inbox.take(/ 422 /);
+
+      expect(header(refusal, 'Min-SE')).toBe('90');
+    });
+
+    test('a reliable provisional is repeated until its PRACK, which the application answers', async () => {
+      const transactionId = await incoming('Supported: 100rel\r\n');
+
+      await application.request(
+        `${transactionId}|\r\nSIP/2.0 183 Session Progress\r\nRequire: 100rel\r\n\r\n`,
+      );
+      const progress = await peer.inbox.take(/ 183 /);
+      await peer.inbox.take(/ 183 /);
+      const to = header(progress, 'To');
+      peer.request(
+        'PRACK',
+        { ...call, to, cseq: 2, branch: 'z9hG4bKprack' },
+        'RAck: 1 1 INVITE\r\n',
+      );
+      const prack = await application.inbox.take(/\r\nPRACK /);
+      await application.request(`${prack.split('|')[8]}|\r\nSIP/2.0 200 OK\r\n\r\n`);
+
+      expect(header(progress, 'RSeq')).toBe('1');
+      await peer.inbox.take(/ 200 OK.*CSeq: 2 PRACK/s);
+    });
+
+    test('a reliable provisional needs a caller that can', async () => {
+      const transactionId = await incoming();
+
+      const { answer } = await application.request(
+        `${transactionId}|\r\nSIP/2.0 183 Session Progress\r\nRequire: 100rel\r\n\r\n`,
+      );
+
+      expect(answer).toContain('|NOK|Remote endpoint does not support 100rel');
+    });
+
+    test('a BYE before the ACK ends the call and the repeats of the 200', async () => {
+      const transactionId = await incoming();
+      await application.request(`${transactionId}|\r\nSIP/2.0 200 OK\r\n\r\n`);
+      const to = header(await peer.inbox.take(/ 200 OK/), 'To');
+
+      peer.request('BYE', { ...call, to, cseq: 2, branch: 'z9hG4bKbye' });
+      const bye = await application.inbox.take(/\r\nBYE /);
+      await application.request(`${bye.split('|')[8]}|\r\nSIP/2.0 200 OK\r\n\r\n`);
+      await peer.inbox.take(/ 200 OK.*CSeq: 2 BYE/s);
+
+      await waitFor(() => engine.statistics().dialogs === 0);
+      await waitFor(() => engine.statistics().serverTransactions === 0);
+      expect(application.inbox.matching(/unsolicited/)).toBe(0);
+    });
+
+    test('a request that is older than the last is refused', async () => {
+      const transactionId = await incoming();
+      await application.request(`${transactionId}|\r\nSIP/2.0 200 OK\r\n\r\n`);
+      const to = header(await peer.inbox.take(/ 200 OK/), 'To');
+      peer.request('ACK', { ...call, to, branch: 'z9hG4bKack' });
+
+      peer.request('INFO', { ...call, to, cseq: 0, branch: 'z9hG4bKinfo' });
+
+      await peer.inbox.take(/ 500 .*CSeq: 0 INFO/s);
+    });
+
+    test('what would break the fields of the control protocol is refused', async () => {
+      peer.request('INVITE', { ...call, callId: 'a|b' });
+
+      await peer.inbox.take(/ 400 Bad Request/);
+      expect(application.inbox.size).toBe(0);
+    });
+  });
+});

@@ -1,0 +1,168 @@
+// The two ends of an engine by hand: an application on the control port and a peer on the wire, where srf would be too
+// helpful.
+
+import { randomUUID } from 'node:crypto';
+import {
+  type SipEngine,
+  type SipEngineOptions,
+  startSipEngine,
+} from '../../../src/embedded/drachtio/engine.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+import { waitFor } from './srf-support.ts';
+import { connectControl, openUdpPeer } from './transcripts/sockets.ts';
+
+export function startEngine(options: Partial<SipEngineOptions> = {}): Promise<SipEngine> {
+  return startSipEngine({
+    sipHost: '127.0.0.1',
+    sipPort: 0,
+    controlHost: '127.0.0.1',
+    controlPort: 0,
+    secret: 'cymru',
+    logger: silentLogger,
+    ...options,
+  });
+}
+
+/** What arrives, in order, taken out by what it contains. */
+class Inbox {
+  readonly #texts: string[] = [];
+
+  put(text: string): void {
+    this.#texts.push(text);
+  }
+
+  get size(): number {
+    return this.#texts.length;
+  }
+
+  /** The first that matches; the others stay. */
+  async take(pattern: RegExp): Promise<string> {
+    const find = (): number => this.#texts.findIndex((text) => pattern.test(text));
+    await waitFor(() => find() >= 0).catch(() => {
+      throw new Error(`nothing like ${pattern} in:\n${this.#texts.join('\n---\n')}`);
+    });
+    return this.#texts.splice(find(), 1)[0] ?? '';
+  }
+
+  matching(pattern: RegExp): number {
+    return this.#texts.filter((text) => pattern.test(text)).length;
+  }
+}
+
+export class RawApplication {
+  readonly inbox = new Inbox();
+  closed = false;
+  #control: Awaited<ReturnType<typeof connectControl>> | undefined;
+
+  static async connect(engine: SipEngine, secret = 'cymru'): Promise<RawApplication> {
+    const application = await RawApplication.connectOnly(engine);
+    application.send(`authenticate|${secret}|`);
+    await application.inbox.take(/\|response\|.*\|OK\|tcp/);
+    return application;
+  }
+
+  static async connectOnly(engine: SipEngine): Promise<RawApplication> {
+    const application = new RawApplication();
+    application.#control = await connectControl(
+      engine.controlPort,
+      (payload) => application.inbox.put(payload),
+      () => {
+        application.closed = true;
+      },
+    );
+    return application;
+  }
+
+  /** Without the id that every frame begins with, which is returned. */
+  send(rest: string): string {
+    const id = randomUUID();
+    this.#control?.send(`${id}|${rest}`);
+    return id;
+  }
+
+  sendRaw(bytes: string): void {
+    this.#control?.sendRaw(bytes);
+  }
+
+  async route(verb: string): Promise<void> {
+    const id = this.send(`route|${verb}`);
+    await this.inbox.take(new RegExp(`response\\|${id}\\|OK`));
+  }
+
+  /** Resolves with the transaction id of the request and the whole answer. */
+  async request(
+    rest: string,
+  ): Promise<{ readonly transactionId: string; readonly answer: string }> {
+    const id = this.send(`sip|${rest}`);
+    const answer = await this.inbox.take(new RegExp(`response\\|${id}\\|`));
+    return { transactionId: answer.split('|')[10] ?? '', answer };
+  }
+
+  close(): void {
+    this.#control?.close();
+  }
+}
+
+export class RawPeer {
+  readonly inbox = new Inbox();
+  #socket: Awaited<ReturnType<typeof openUdpPeer>> | undefined;
+  readonly #engine: SipEngine;
+
+  constructor(engine: SipEngine) {
+    this.#engine = engine;
+  }
+
+  static async open(engine: SipEngine): Promise<RawPeer> {
+    const peer = new RawPeer(engine);
+    peer.#socket = await openUdpPeer((text) => peer.inbox.put(text));
+    return peer;
+  }
+
+  get port(): number {
+    return this.#socket?.port ?? 0;
+  }
+
+  get uri(): string {
+    return `sip:bob@127.0.0.1:${this.port}`;
+  }
+
+  send(text: string): void {
+    this.#socket?.send(text, this.#engine.sipPort);
+  }
+
+  /** An answer with the given To tag and our Contact, unless `extra` brings its own lines. */
+  answer(request: string, statusLine: string, tag: string, extra?: string): void {
+    const lines = ['Via', 'From', 'Call-ID', 'CSeq'].map(
+      (name) => `${name}: ${header(request, name)}`,
+    );
+    const to = header(request, 'To');
+    const contact = extra ?? `Contact: <${this.uri}>`;
+    this.send(
+      `SIP/2.0 ${statusLine}\r\n${lines.join('\r\n')}\r\nTo: ${to.includes(';tag=') ? to : `${to};tag=${tag}`}\r\n${contact}\r\nContent-Length: 0\r\n\r\n`,
+    );
+  }
+
+  /** A request of ours; `to` with its tag in a dialog. */
+  request(method: string, call: CallHeaders, extra = ''): void {
+    const { callId, cseq, from, to, branch = `z9hG4bK${randomUUID()}` } = call;
+    this.send(
+      `${method} sip:alice@127.0.0.1:${this.#engine.sipPort} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:${this.port};branch=${branch}\r\nFrom: ${from}\r\nTo: ${to}\r\nCall-ID: ${callId}\r\nCSeq: ${cseq} ${method}\r\nMax-Forwards: 70\r\nContact: <${this.uri}>\r\n${extra}Content-Length: 0\r\n\r\n`,
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#socket?.close();
+  }
+}
+
+export type CallHeaders = {
+  readonly callId: string;
+  readonly cseq: number;
+  readonly from: string;
+  readonly to: string;
+  readonly branch?: string;
+};
+
+export function header(message: string, name: string): string {
+  return new RegExp(`^${name}: *(.*?)\\r$`, 'm').exec(message)?.[1] ?? '';
+}
