@@ -67,14 +67,18 @@ class DialoutWorkers {
   }
 
   take(message: JsMsg): void {
-    if (this.#stopping) return;
+    if (this.#stopping) {
+      message.nak();
+      return;
+    }
     this.#waiting.push(message);
     this.#pump();
   }
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#waiting.length = 0;
+    // Given back, for another process to take at once.
+    for (const message of this.#waiting.splice(0)) message.nak();
     await Promise.allSettled(this.#running);
   }
 

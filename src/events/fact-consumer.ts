@@ -34,7 +34,7 @@ export type FactConsumerOptions = {
 };
 
 export type FactConsumer = {
-  /** Finishes the batch under way; the rest is redelivered later. */
+  /** Finishes the batch under way; the rest is given back, for the next one to take at once. */
   stop(): Promise<void>;
 };
 
@@ -86,7 +86,10 @@ class FactPump {
   }
 
   take(message: JsMsg): void {
-    if (this.#stopping) return;
+    if (this.#stopping) {
+      message.nak();
+      return;
+    }
     const parsed = parseCallEvent(message.string());
     if (!parsed.ok) {
       void this.#bury(message, parsed.reason);
@@ -99,6 +102,7 @@ class FactPump {
 
   async stop(): Promise<void> {
     this.#stopping = true;
+    for (const { message } of this.#held.values()) message.nak();
     this.#held.clear();
     await this.#running;
   }

@@ -61,6 +61,7 @@ export class NotificationDispatcher implements IntakeTarget {
   #pollTimer: NodeJS.Timeout | undefined;
   #renewTimer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
+  #lookedForDueAt = Number.NEGATIVE_INFINITY;
   #isStopping = false;
 
   constructor(deps: DispatcherDeps, options: DispatcherOptions = {}) {
@@ -117,10 +118,9 @@ export class NotificationDispatcher implements IntakeTarget {
     for (const row of rows) byCall.set(row.callId, [...(byCall.get(row.callId) ?? []), row]);
     for (const { callId, isNew, knownBefore } of lanes) {
       const ofCall = byCall.get(callId) ?? [];
-      if (!isNew || !ofCall.every((row) => row.lease)) {
-        this.#want(callId);
-        continue;
-      }
+      if (!isNew) this.#want(callId);
+      // Without a lease there was no room: the poll takes it when there is.
+      if (!isNew || !ofCall.every((row) => row.lease)) continue;
       const pending = pendingOf(ofCall, knownBefore, this.#deps.schedule.gapPatienceMs);
       const leased = { callId, leasedUntil: leasedUntil.getTime(), pending };
       this.#take(leased, recipients.get(callId));
@@ -267,7 +267,9 @@ export class NotificationDispatcher implements IntakeTarget {
   #poll(due: boolean): void {
     if (this.#polling !== undefined || this.#isStopping) return;
     clearTimeout(this.#pollTimer);
-    this.#polling = this.#claim(due)
+    // Calls that are wanted one after the other must not keep the rest waiting.
+    const isTime = performance.now() - this.#lookedForDueAt >= this.#pollMs;
+    this.#polling = this.#claim(due || isTime)
       .catch((error: unknown) => {
         this.#deps.logger.error({ err: error }, 'cannot look for notifications that are due');
         return false;
@@ -284,8 +286,9 @@ export class NotificationDispatcher implements IntakeTarget {
   async #claim(due: boolean): Promise<boolean> {
     const { store, now, recipients } = this.#deps;
     this.#gates.forgetIdle(this.#now());
-    const wanted = [...this.#wanted];
-    this.#wanted.clear();
+    const wanted = [...this.#wanted].slice(0, claimLimit);
+    for (const callId of wanted) this.#wanted.delete(callId);
+    if (due) this.#lookedForDueAt = performance.now();
     const limit = due ? Math.min(claimLimit, maxLanes - this.#lanes.size) : 0;
     const until = this.leaseUntil();
     const claimed = [

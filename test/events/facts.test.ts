@@ -147,6 +147,45 @@ describe('fact consumer', () => {
     await publisher.stop(1_000);
   });
 
+  test('gives back what it had taken when it stops, and the next one takes it at once', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+    let release = () => {};
+    const blocked = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const first: string[] = [];
+    const second: string[] = [];
+    const call = factTeller();
+
+    const stopping = await collect(
+      connection,
+      async (facts) => {
+        first.push(...facts.map((fact) => fact.type));
+        await blocked;
+      },
+      1,
+    );
+    for (const fact of [call.dialing(), call.ringing(), call.failed()]) {
+      await publisher.publish(fact);
+    }
+    await eventually(() => first.length === 1, 'the first is being handled');
+    const stopped = stopping.stop();
+    release();
+    await stopped;
+    const next = await collect(
+      connection,
+      (facts) => void second.push(...facts.map((fact) => fact.type)),
+    );
+    // Sooner than the acknowledge wait of a process that was killed.
+    await eventually(() => second.length === 2, 'the others arrive', 5_000);
+
+    expect(first).toEqual(['dialing']);
+    expect(second.sort()).toEqual(['failed', 'ringing']);
+    await next.stop();
+    await publisher.stop(1_000);
+  });
+
   test('brings a fact again whose handler failed, and does not hold the other calls up', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
