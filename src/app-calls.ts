@@ -121,7 +121,7 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
 async function recover({ config, logger }: Environment, recovery: RecoveryPorts): Promise<void> {
   const { ended, farEnds } = await recoverCalls(recovery, {
     // Nobody else has an embedded database. On a shared one, calls of other nodes are theirs.
-    formerOf: config.databaseUrl === undefined ? 'any' : config.nodeId,
+    formerOf: config.databaseUrl === undefined ? undefined : config.nodeId,
     except: config.ownerId,
   });
   void farEnds;

@@ -46,7 +46,7 @@ export type Recovered = {
 /** Ends every call of former processes. Resolves when all of them have their end in SQL. */
 export async function recoverCalls(
   ports: RecoveryPorts,
-  owners: Extract<Owners, { formerOf: string }>,
+  owners: Extract<Owners, { except: string }>,
 ): Promise<Recovered> {
   const legs: Orphan[] = [];
   let ended = 0;

@@ -89,7 +89,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
         'formerOf' in owners
           ? [
               `owner_id <> $2 and starts_with(owner_id, $3)`,
-              [owners.except, owners.formerOf === 'any' ? '' : `${owners.formerOf}/`],
+              [owners.except, owners.formerOf === undefined ? '' : `${owners.formerOf}/`],
             ]
           : [`owner_id = $2 and dial_started_at < $3`, [owners.ownerId, owners.takenBefore]];
       const { rows } = await pool.query<UnfinishedColumns>(
