@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -60,6 +61,8 @@ export type Sipp = AsyncDisposable & {
   stop(): Promise<void>;
 };
 
+/** Of the package sip-tester. */
+const PROGRAM = 'sipp';
 const HOST = '127.0.0.1';
 const SCENARIOS = new URL('../fixtures/sipp/', import.meta.url);
 const SCENARIO_FILE = 'scenario.xml';
@@ -86,7 +89,7 @@ async function launch(options: SippOptions): Promise<Run> {
   const folder = await mkdtemp(join(tmpdir(), 'offhook-sipp-'));
   await writeFile(join(folder, SCENARIO_FILE), await readScenario(options));
   const port = await freePort(options.transport ?? 'udp');
-  const child = spawn('sipp', commandLine(options, port), {
+  const child = spawn(PROGRAM, commandLine(options, port), {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -95,15 +98,28 @@ async function launch(options: SippOptions): Promise<Run> {
     printed += chunk.toString('utf8');
   });
 
+  // A test that ran out of time disposes of nothing, and its process ends.
+  const atProcessExit = () => {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.once('exit', atProcessExit);
+
   let messages: readonly SippMessage[] | undefined;
   const readMessages = async () => messages ?? parseMessages(await readLogs(folder, 'messages'));
-  const exited = waitForExit(child).then(async (code) => {
-    const complaints = printed.replace(/^Resolving remote host .*$/gm, '');
-    const errors = `${complaints}${await readLogs(folder, 'errors')}`.trim();
-    messages = await readMessages();
-    await rm(folder, { recursive: true, force: true });
-    return { code, errors };
-  });
+  const ended = async (): Promise<SippExit> => {
+    try {
+      const code = await waitForExit(child);
+      const complaints = printed.replace(/^Resolving remote host .*$/gm, '');
+      const errors = `${complaints}${await readLogs(folder, 'errors')}`.trim();
+      messages = await readMessages();
+      return { code, errors };
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+      process.off('exit', atProcessExit);
+    }
+  };
+  const exited = ended();
   const stop = async () => {
     child.kill('SIGKILL');
     await exited;
