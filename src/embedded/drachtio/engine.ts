@@ -26,6 +26,7 @@ import { SipStack } from './sip-stack.ts';
 import { TcpTransport } from './tcp-transport.ts';
 import { Uac } from './uac.ts';
 import { UacCancel } from './uac-cancel.ts';
+import { UacDialog } from './uac-dialog.ts';
 import { applicationGone, UacResponses } from './uac-responses.ts';
 import { Uas } from './uas.ts';
 import { UasResponses } from './uas-responses.ts';
@@ -68,7 +69,12 @@ export type SipEngine = AsyncDisposable & {
 
 type Transports = { readonly udp: UdpTransport; readonly tcp: TcpTransport; readonly port: number };
 
-type Handlers = { readonly uac: Uac; readonly cancels: UacCancel; readonly answers: UasResponses };
+type Handlers = {
+  readonly uac: Uac;
+  readonly inDialog: UacDialog;
+  readonly cancels: UacCancel;
+  readonly answers: UasResponses;
+};
 
 /** A random TCP port whose UDP twin is taken is rare; many in a row means something else is wrong. */
 const maxPortAttempts = 20;
@@ -111,7 +117,8 @@ async function openControl(
   const { stack } = context;
   const requests = new DialogRequests(context);
   const responses = new UacResponses(context, requests);
-  const uac = new Uac(context, requests, responses);
+  const inDialog = new UacDialog(context, requests, responses);
+  const uac = new Uac(context, { requests, responses, inDialog });
   const cancels = new UacCancel(context, requests, responses);
   const parts = {
     requests,
@@ -137,7 +144,7 @@ async function openControl(
       secret: options.secret,
       onSip: (client, messageId, command) =>
         guard(options.logger, () =>
-          dispatch({ uac, cancels, answers }, client, messageId, command),
+          dispatch({ uac, inDialog, cancels, answers }, client, messageId, command),
         ),
       onGone: (client) => {
         uas.releaseClient(client);
@@ -217,7 +224,7 @@ function guardedClock(clock: EngineClock, logger: Logger): EngineClock {
 
 /** drachtio-server's order of precedence (its client.cpp). */
 function dispatch(
-  { uac, cancels, answers }: Handlers,
+  { uac, inDialog, cancels, answers }: Handlers,
   client: ControlClient,
   messageId: string,
   command: SipCommand,
@@ -232,7 +239,7 @@ function dispatch(
     return;
   }
   if (dialogId !== '') {
-    uac.sendInDialog(client, messageId, dialogId, sip);
+    inDialog.send(client, messageId, dialogId, sip);
     return;
   }
   if (transactionId !== '') {

@@ -34,3 +34,29 @@ export type Outgoing = {
   /** A request from the peer before the dialog is there; answered under this transaction's id. */
   earlyRequest: ReceivedRequest | undefined;
 };
+
+type OutgoingSeed = Pick<
+  Outgoing,
+  | 'transactionId'
+  | 'dialogId'
+  | 'client'
+  | 'request'
+  | 'peer'
+  | 'callId'
+  | 'fromTag'
+  | 'cseq'
+  | 'contact'
+  | 'dialog'
+>;
+
+export function newOutgoing(seed: OutgoingSeed): Outgoing {
+  return {
+    ...seed,
+    initial: seed.dialog === undefined,
+    sent: undefined,
+    cancel: { state: 'none' },
+    lastRseq: undefined,
+    forkAcks: new Map(),
+    earlyRequest: undefined,
+  };
+}

@@ -243,7 +243,8 @@ export class UacResponses {
   /** By now a callee without an ACK has given up (RFC 3261 section 13.3.1.4): so does this side. */
   #remove(outgoing: Outgoing): void {
     const { dialog } = outgoing;
-    if (dialog?.unacknowledged?.transactionId === outgoing.transactionId) {
+    const waiting = dialog?.unacknowledged?.transactionId === outgoing.transactionId;
+    if (dialog !== undefined && waiting && this.#context.dialogs.has(dialog)) {
       this.hangUpUnacknowledged(dialog, { text: 'ACK timeout', tellOwner: true });
     }
     this.#byTransaction.delete(outgoing.transactionId);
