@@ -18,6 +18,24 @@ export async function roundTrip(sipPort: number): Promise<void> {
   }
 }
 
+/** Final statuses of what comes back on the connection, as soon as there are so many. */
+export async function exchangeOverTcp(
+  sipPort: number,
+  bytes: Buffer,
+  count: number,
+): Promise<string[]> {
+  const line = await openLine('TCP', sipPort);
+  try {
+    line.send(bytes.toString('latin1'));
+    const all = await line.hears(
+      new RegExp(`(^SIP/2\\.0 [2-6][\\s\\S]*?\r\n\r\n[\\s\\S]*?){${count}}`, 'm'),
+    );
+    return [...all.matchAll(/^SIP\/2\.0 ([2-6]\d\d) /gm)].map(([, status = '']) => status);
+  } finally {
+    await line.close();
+  }
+}
+
 /** A call that comes in, is answered, acknowledged, and hung up by the caller. */
 export async function receiveCall(transport: 'UDP' | 'TCP', sipPort: number): Promise<void> {
   const line = await openLine(transport, sipPort);
@@ -90,7 +108,7 @@ async function openLine(transport: 'UDP' | 'TCP', sipPort: number): Promise<Line
   await once(socket, 'connect');
   return {
     host: `127.0.0.1:${socket.localPort}`,
-    send: (text) => socket.write(text),
+    send: (text) => socket.write(text, 'latin1'),
     hears,
     close: async () => {
       socket.destroy();

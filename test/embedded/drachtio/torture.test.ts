@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exchangeOverTcp } from './fuzz-calls.ts';
 import { tortureMessages } from './fuzz-messages.ts';
 import { type FuzzStatistics, type FuzzTarget, startFuzzTarget } from './fuzz-target.ts';
 
@@ -45,5 +46,48 @@ describe('RFC 4475 torture messages', () => {
     await target.stillCalls();
 
     await target.settlesTo(before);
+  });
+});
+
+describe('RFC 4475 over TCP, where the answer comes back on the connection', () => {
+  let target: FuzzTarget;
+
+  beforeAll(async () => {
+    target = await startFuzzTarget();
+  });
+
+  afterAll(async () => {
+    await target[Symbol.asyncDispose]();
+  });
+
+  test.each([
+    ['wsinv', '481'], // It is well-formed, and its To tag names a dialog that nobody has.
+    ['intmeth', '503'], // No application wants this method.
+    ['esc01', '200|486'],
+    ['escnull', '200'],
+    ['esc02', '503'],
+    ['lwsdisp', '200'],
+    ['longreq', '200|486'],
+    ['semiuri', '200'],
+    ['transports', '200'],
+    ['mpart01', '200'],
+    ['mismatch01', '400'],
+    ['mismatch02', '400'],
+    ['quotbal', '400'],
+    ['scalar02', '400'],
+  ])('%s is understood: %s', async (name, status) => {
+    const message = tortureMessages().find((candidate) => candidate.name === name);
+
+    const answers = await exchangeOverTcp(target.sipPort, message?.bytes ?? Buffer.alloc(0), 1);
+
+    expect(answers).toEqual([expect.stringMatching(`^(${status})$`)]);
+  });
+
+  test('dblreq over TCP is two requests', async () => {
+    const message = tortureMessages().find((candidate) => candidate.name === 'dblreq');
+
+    const answers = await exchangeOverTcp(target.sipPort, message?.bytes ?? Buffer.alloc(0), 2);
+
+    expect(answers).toEqual(['200', expect.stringMatching('^(200|486)$')]);
   });
 });
