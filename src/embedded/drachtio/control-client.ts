@@ -20,6 +20,7 @@ export class ControlClient {
   readonly tags: string[] = [];
   authenticated = false;
   #gone = false;
+  #pending = '';
 
   constructor(socket: Socket, uuid: () => string) {
     this.#socket = socket;
@@ -46,6 +47,7 @@ export class ControlClient {
   /** The application does not speak the protocol, or has not authenticated: it is thrown off. */
   refuseAndClose(messageId: string, reason: string): void {
     this.#write(formatReply(this.#uuid(), messageId, 'NO', reason));
+    this.#flush();
     this.#socket.end();
   }
 
@@ -77,12 +79,20 @@ export class ControlClient {
     this.#write(`${this.#uuid()}|${fields.join('|')}\r\n${text}`);
   }
 
+  /** What one turn of the loop produces leaves in one write: system calls are most of what a call costs. */
   #write(payload: string): void {
     if (!this.alive) return;
-    if (this.#socket.writableLength > maxUnsentBytes) {
+    if (this.#pending === '') setImmediate(() => this.#flush());
+    this.#pending += encodeFrame(payload);
+    if (this.#socket.writableLength + this.#pending.length > maxUnsentBytes) {
+      this.#pending = '';
       this.#socket.destroy();
-      return;
     }
-    this.#socket.write(encodeFrame(payload), 'latin1');
+  }
+
+  #flush(): void {
+    const text = this.#pending;
+    this.#pending = '';
+    if (text !== '' && this.alive) this.#socket.write(text, 'latin1');
   }
 }

@@ -30,7 +30,7 @@ export type Outgoing = {
     | { readonly state: 'sent' };
   lastRseq: string | undefined;
   /** Other branches of a fork that answered too: the ACK for each, by To tag. */
-  readonly forkAcks: Map<string, string>;
+  forkAcks: Map<string, string> | undefined;
   /** A request from the peer before the dialog is there; answered under this transaction's id. */
   earlyRequest: ReceivedRequest | undefined;
 };
@@ -56,7 +56,7 @@ export function newOutgoing(seed: OutgoingSeed): Outgoing {
     sent: undefined,
     cancel: { state: 'none' },
     lastRseq: undefined,
-    forkAcks: new Map(),
+    forkAcks: undefined,
     earlyRequest: undefined,
   };
 }

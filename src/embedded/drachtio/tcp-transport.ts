@@ -10,6 +10,8 @@ import { StreamFramer } from './tcp-framing.ts';
 
 /** Both directions together: file descriptors. */
 const maxConnections = 2_048;
+/** Strangers cannot take the room that our own requests need. */
+const maxAcceptedConnections = 1_536;
 /** A peer that does not read is cut off at this. */
 const maxUnsentBytes = 4 * 1_024 * 1_024;
 
@@ -18,6 +20,8 @@ type Connection = {
   readonly peer: SipPeer;
   readonly framer: StreamFramer;
   lastUsedMs: number;
+  /** We opened it, or a whole message has come by it: until then it is only half trusted. */
+  spoken: boolean;
   timer: TimerHandle | undefined;
 };
 
@@ -34,6 +38,7 @@ export class TcpTransport implements AsyncDisposable {
   readonly #handlers: TransportHandlers;
   readonly #server: Server;
   readonly #connections = new Map<string, Connection>();
+  #accepted = 0;
   #closed = false;
 
   constructor(options: TcpTransportOptions, handlers: TransportHandlers) {
@@ -87,23 +92,28 @@ export class TcpTransport implements AsyncDisposable {
   #accept(socket: Socket): void {
     const { remoteAddress, remotePort } = socket;
     if (remoteAddress === undefined || remotePort === undefined) return void socket.destroy();
-    if (this.#connections.size >= maxConnections) return void socket.destroy();
-    this.#adopt(socket, { protocol: 'tcp', address: remoteAddress, port: remotePort });
+    if (this.#accepted >= maxAcceptedConnections) return void socket.destroy();
+    this.#accepted += 1;
+    socket.on('close', () => {
+      this.#accepted -= 1;
+    });
+    this.#adopt(socket, { protocol: 'tcp', address: remoteAddress, port: remotePort }, false);
   }
 
   #open(peer: SipPeer): Connection | undefined {
     if (this.#closed || this.#connections.size >= maxConnections) return undefined;
     const socket = connect({ host: peer.address, port: peer.port });
-    return this.#adopt(socket, peer);
+    return this.#adopt(socket, peer, true);
   }
 
-  #adopt(socket: Socket, peer: SipPeer): Connection {
+  #adopt(socket: Socket, peer: SipPeer, spoken: boolean): Connection {
     socket.setNoDelay(true);
     const connection: Connection = {
       socket,
       peer,
       framer: new StreamFramer(),
       lastUsedMs: this.#options.clock.now(),
+      spoken,
       timer: undefined,
     };
     const key = peerKey(peer);
@@ -126,6 +136,7 @@ export class TcpTransport implements AsyncDisposable {
     for (const item of connection.framer.push(chunk)) {
       switch (item.kind) {
         case 'message':
+          connection.spoken = true;
           this.#handlers.onMessage(item.text, connection.peer);
           break;
         case 'ping':
@@ -148,13 +159,13 @@ export class TcpTransport implements AsyncDisposable {
     connection.socket.write(text, 'latin1');
   }
 
-  /** Half a message may wait for the shorter time only: otherwise a few bytes hold a connection for ever. */
+  /** Silence and half a message may wait for the shorter time only: otherwise a few bytes hold a connection for long. */
   #armIdle(connection: Connection): void {
     const { clock, timers } = this.#options;
     connection.timer = clock.setTimer(() => {
       const quietMs = clock.now() - connection.lastUsedMs;
-      const partial = connection.framer.pendingBytes > 0;
-      if (quietMs >= (partial ? timers.tcpPartialMs : timers.tcpIdleMs)) {
+      const doubtful = !connection.spoken || connection.framer.pendingBytes > 0;
+      if (quietMs >= (doubtful ? timers.tcpPartialMs : timers.tcpIdleMs)) {
         connection.socket.destroy();
       } else {
         this.#armIdle(connection);

@@ -208,18 +208,20 @@ export class UacResponses {
 
   /** RFC 3261 section 13.2.2.4: every branch that answers is acknowledged; those that nobody wants are hung up. */
   #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
-    const repeated = outgoing.forkAcks.get(tag);
+    const acks = outgoing.forkAcks ?? new Map<string, string>();
+    outgoing.forkAcks = acks;
+    const repeated = acks.get(tag);
     if (repeated !== undefined) {
       this.#context.stack.sendDirectly(outgoing.peer, repeated);
       return;
     }
-    if (outgoing.forkAcks.size >= maxForkBranches) return;
+    if (acks.size >= maxForkBranches) return;
     const branch = dialogOf(outgoing, response, tag);
     if (branch.remoteTarget === '') branch.remoteTarget = outgoing.request.uri;
     this.#requests.withPeer(branch, (found) => {
       const peer = found ?? outgoing.peer;
       const ack = this.#requests.sendAck(branch, peer, outgoing.cseq, emptySketch('ACK'));
-      outgoing.forkAcks.set(tag, ack);
+      acks.set(tag, ack);
       const reason = { name: 'Reason', value: 'SIP;cause=200;text="Another branch answered"' };
       const bye = { ...emptySketch('BYE'), headers: [reason] };
       this.#requests.send(branch, peer, bye, silentUser);

@@ -144,25 +144,30 @@ export class UdpTransport implements AsyncDisposable {
     this.#connected.set(key, entry);
     this.#armIdle(entry, key);
     socket.on('error', () => {
-      this.#handlers.onFailure(peer);
-      if (!entry.connected) this.#drop(key);
+      if (entry.connected) this.#handlers.onFailure(peer);
+      else this.#giveUpConnecting(entry, peer, key);
     });
     socket.bind({ port: this.#main.address().port, address: this.#options.host }, () => {
       enlargeBuffers(socket);
-      // Node gives this callback the error of a connect that failed (a broadcast address, no route).
-      socket.connect(peer.port, peer.address, (error?: Error) => {
-        if (error !== undefined) {
-          this.#drop(key);
-          this.#handlers.onFailure(peer);
+      // Its types hide that the callback also gets the error of a connect that failed.
+      socket.connect(peer.port, peer.address, (...given: readonly unknown[]) => {
+        if (this.#connected.get(key) !== entry) return;
+        if (given[0] !== undefined) {
+          this.#giveUpConnecting(entry, peer, key);
           return;
         }
         entry.connected = true;
-        for (const payload of entry.waiting.splice(0)) {
-          this.#sendConnected(entry, payload, peer);
-        }
+        for (const payload of entry.waiting.splice(0)) this.#sendConnected(entry, payload, peer);
       });
     });
     return entry;
+  }
+
+  /** No descriptor left, or no route: the shared socket tries, and tells if it fails too. */
+  #giveUpConnecting(entry: ConnectedSocket, peer: SipPeer, key: string): void {
+    const waiting = entry.waiting.splice(0);
+    this.#drop(key);
+    for (const payload of waiting) this.#sendShared(payload, peer);
   }
 
   /** One timer per socket, not one per datagram: it looks how long the socket has been quiet. */
