@@ -7,7 +7,11 @@ import { createLogger } from './lib/logger.ts';
 
 async function main(): Promise<void> {
   const config = loadConfig();
-  const logger = createLogger({ level: config.logLevel, nodeId: config.nodeId });
+  const logger = createLogger({
+    level: config.logLevel,
+    nodeId: config.nodeId,
+    pretty: process.stdout.isTTY,
+  });
   const stopping = new AbortController();
   const forced = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {

@@ -88,9 +88,11 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const amdEvents = [...context.amdEvents, event.amd];
+  // What is told after the call's end happened at its end: times do not run backwards.
+  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
   const { event: fact, ...sequences } = amdFact(
     { ...context, answeredAt, amdEvents },
-    event.at,
+    at,
     event.amd,
   );
   enqueue.assign({
@@ -105,7 +107,7 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
 export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;
   if (answeredAt === undefined) return;
-  const at = context.clock.now();
+  const at = context.end?.at ?? context.clock.now();
   const amd: AmdEvent = {
     event: 'amd_stopped',
     reason: 'call-ended',
@@ -182,6 +184,10 @@ export const hangUpOnMaxDuration = callSetup.enqueueActions(({ context, enqueue 
   enqueue.assign({ end: endOfMaxDuration(context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'maximum duration' } });
 });
+
+function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other;
+}
 
 /** In `disconnect` mode, events that end the call: a machine, or a detection that failed. */
 export function disconnects(

@@ -100,10 +100,6 @@ export type CallEvent =
 
 export type TerminalEvent = Extract<CallEvent, { type: 'completed' | 'failed' }>;
 
-export function isTerminal(event: CallEvent): event is TerminalEvent {
-  return event.type === 'completed' || event.type === 'failed';
-}
-
 /** The id of a fact: by sequence, except the end, which has one id whoever states it (the call, or a recovery after a crash). */
 export function callEventId(callId: string, type: CallEventType, eventSequence: number): string {
   const suffix = type === 'completed' || type === 'failed' ? 'end' : String(eventSequence);

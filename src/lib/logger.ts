@@ -2,6 +2,7 @@
 // `pii`, which is redacted unless somebody debugs on purpose; secrets never reach a log call at all.
 
 import { type Logger as PinoLogger, pino } from 'pino';
+import { PinoPretty as pretty } from 'pino-pretty';
 
 export type Logger = PinoLogger;
 
@@ -11,6 +12,8 @@ export function createLogger(options: {
   readonly nodeId: string;
   /** For commands whose standard output is read by programs. */
   readonly toStderr?: boolean;
+  /** For people at a terminal; programs read JSON lines. */
+  readonly pretty?: boolean;
 }): Logger {
   return pino(
     {
@@ -18,8 +21,15 @@ export function createLogger(options: {
       base: { nodeId: options.nodeId },
       redact: { paths: ['pii', '*.pii', 'req.headers'], censor: '***' },
     },
-    options.toStderr === true ? pino.destination(2) : undefined,
+    destination(options),
   );
+}
+
+function destination(options: { readonly toStderr?: boolean; readonly pretty?: boolean }) {
+  const fd = options.toStderr === true ? 2 : 1;
+  return options.pretty === true
+    ? pretty({ destination: fd, ignore: 'pid,hostname,nodeId', translateTime: 'HH:MM:ss.l' })
+    : pino.destination(fd);
 }
 
 export const silentLogger: Logger = pino({ level: 'silent' });

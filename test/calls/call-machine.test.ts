@@ -407,7 +407,7 @@ describe('answering machine detection', () => {
 
     expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd', 'completed']);
     expect(call.published.at(-2)).toMatchObject({
-      data: { amd: { event: 'amd_stopped', reason: 'call-ended', elapsedMs: 1_000 } },
+      data: { amd: { event: 'amd_stopped', reason: 'call-ended', elapsedMs: 0 } },
     });
   });
 
