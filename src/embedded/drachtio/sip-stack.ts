@@ -8,6 +8,7 @@ import {
   NonInviteClientTransaction,
 } from './client-transaction.ts';
 import type { EngineClock, SipTimers } from './engine-timing.ts';
+import { hasAddresses, serverKey, trimBody } from './message-matching.ts';
 import {
   InviteServerTransaction,
   NonInviteServerTransaction,
@@ -314,32 +315,4 @@ export class SipStack {
     const invite = this.#servers.get(serverKey(received.request, 'INVITE'));
     this.#user?.onCancel(received, invite);
   }
-}
-
-function hasAddresses(message: SipResponse): boolean {
-  return (
-    headerValue(message, 'From') !== undefined &&
-    headerValue(message, 'To') !== undefined &&
-    headerValue(message, 'Call-ID') !== undefined
-  );
-}
-
-/** A datagram may be longer than its Content-Length says; the surplus is nobody's (RFC 3261 section 18.3). */
-function trimBody<Message extends SipRequest | SipResponse>(message: Message): Message {
-  const length = Number(headerValue(message, 'Content-Length') ?? message.body.length);
-  if (!Number.isInteger(length) || length < 0 || length >= message.body.length) return message;
-  return { ...message, body: message.body.slice(0, length) };
-}
-
-/** RFC 3261 section 17.2.3; the sent-by is part of it because branches are made by strangers. */
-function serverKey(request: SipRequest, method: string): string {
-  const value = headerValue(request, 'Via') ?? '';
-  const via = parseVia(value);
-  const branch = via?.parameters.get('branch');
-  const sentBy = `${via?.host ?? ''}:${via?.port ?? ''}`;
-  if (branch?.startsWith('z9hG4bK') === true) return `${branch} ${sentBy} ${method}`;
-  // RFC 2543 senders: everything that a retransmit has in common with the first.
-  const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
-  const callId = headerValue(request, 'Call-ID') ?? '';
-  return `${callId} ${cseq} ${headerValue(request, 'From') ?? ''} ${sentBy} ${method}`;
 }

@@ -3,14 +3,15 @@
 
 import type { ControlClient } from './control-client.ts';
 import type { MessageMeta } from './control-messages.ts';
-import { type Dialog, endsSubscription, newDialog } from './dialog.ts';
+import { type Dialog, endsSubscription } from './dialog.ts';
+import { contactUri, dialogOf } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Outgoing } from './outgoing.ts';
 import { unbracketedTo } from './request-builder.ts';
 import { armSessionTimer } from './session-timer.ts';
-import { addressTag, parseNameAddress, splitOutsideQuotes } from './sip-grammar.ts';
-import { headerValue, headerValues, type SipResponse, serializeMessage } from './sip-message.ts';
+import { addressTag } from './sip-grammar.ts';
+import { headerValue, type SipResponse, serializeMessage } from './sip-message.ts';
 import type { SipPeer } from './sip-peer.ts';
 import { buildResponse } from './sip-replies.ts';
 import type { RequestUser, StackFailure } from './sip-stack.ts';
@@ -276,47 +277,10 @@ export class UacResponses {
   }
 }
 
-/** RFC 3261 section 12.1.2. */
-function dialogOf(outgoing: Outgoing, response: SipResponse, remoteTag: string): Dialog {
-  return newDialog({
-    id: outgoing.dialogId,
-    role: 'uac',
-    usage: outgoing.request.method === 'INVITE' ? 'call' : 'subscription',
-    callId: outgoing.callId,
-    localTag: outgoing.fromTag,
-    remoteTag,
-    localAddress: headerValue(outgoing.request, 'From') ?? '',
-    remoteAddress: headerValue(response, 'To') ?? '',
-    peer: outgoing.peer,
-    localContact: outgoing.contact,
-    remoteTarget: contactUri(response) ?? '',
-    routeSet: recordRoutes(response).reverse(),
-    localCseq: outgoing.cseq,
-    remoteCseq: undefined,
-    owner: undefined,
-  });
-}
-
 function isRepeated(dialog: Dialog, outgoing: Outgoing): boolean {
   return dialog.unacknowledged?.cseq === outgoing.cseq || (dialog.ack?.cseq ?? 0) >= outgoing.cseq;
 }
 
 function earlyKey(callId: string, tag: string): string {
   return `${callId}\n${tag}`;
-}
-
-export function contactUri(message: {
-  readonly headers: SipResponse['headers'];
-}): string | undefined {
-  const value = headerValue(message, 'Contact');
-  const uri = value === undefined ? undefined : parseNameAddress(value)?.uri;
-  // It becomes a request line: a blank in it would make two fields of one.
-  return uri === '' || uri === '*' || /\s/.test(uri ?? '') ? undefined : uri;
-}
-
-export function recordRoutes(message: { readonly headers: SipResponse['headers'] }): string[] {
-  return headerValues(message, 'Record-Route')
-    .flatMap((value) => splitOutsideQuotes(value, ','))
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
 }

@@ -1,25 +1,31 @@
 // The application's answers to requests from the network: completed, sent, and turned into dialogs.
 
-import { type AppHeaders, appHeaders, contentTypeOf } from './app-headers.ts';
+import {
+  isForCancel,
+  isReliable,
+  isSuccess,
+  parseStatusLine,
+  peerSupports100rel,
+  type StatusLine,
+} from './app-answers.ts';
+import { appHeaders, contentTypeOf } from './app-headers.ts';
 import type { ControlClient } from './control-client.ts';
 import type { SipText } from './control-messages.ts';
 import { type Dialog, endsSubscription, newDialog } from './dialog.ts';
+import { contactUri, recordRoutes } from './dialog-making.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Incoming } from './incoming.ts';
 import { localUri } from './local-identity.ts';
 import { networkMeta } from './network-requests.ts';
 import { wantsContact } from './request-builder.ts';
 import { armSessionTimer } from './session-timer.ts';
-import { addressTag, parseCseq, parseDecimal } from './sip-grammar.ts';
+import { addressTag, parseCseq } from './sip-grammar.ts';
 import { headerValue, type SipHeader, serializeMessage } from './sip-message.ts';
 import { buildResponse } from './sip-replies.ts';
 import type { ReceivedRequest } from './sip-stack.ts';
-import { contactUri, recordRoutes } from './uac-responses.ts';
 import type { UasParts } from './uas.ts';
 
 const unknownTransaction = 'Response not sent due to unknown transaction';
-
-type StatusLine = { readonly code: number; readonly reason: string };
 
 /** One `sip|<transactionId>|` message of an application. */
 type Answer = {
@@ -174,7 +180,7 @@ export class UasResponses {
     if (contact !== undefined) headers.push({ name: 'Contact', value: contact });
     const reliably = isReliable(status, given);
     if (reliably) {
-      if (!peerSupports100rel(incoming.received)) return 'Remote endpoint does not support 100rel';
+      if (!peerSupports100rel(request)) return 'Remote endpoint does not support 100rel';
       const sequence = this.#parts.reliable.nextSequence(incoming.transactionId);
       headers.push({ name: 'RSeq', value: String(sequence) });
     }
@@ -276,30 +282,3 @@ export class UasResponses {
 
 const simpleExcludes: ReadonlySet<string> = new Set(['From', 'To', 'Call-ID', 'CSeq']);
 const inviteExcludes: ReadonlySet<string> = new Set([...simpleExcludes, 'Contact', 'Content-Type']);
-
-function parseStatusLine(line: string): StatusLine | undefined {
-  if (!line.startsWith('SIP/2.0 ')) return undefined;
-  const code = parseDecimal(line.slice(8, 11), 3);
-  if (code === undefined || code < 100 || code > 699) return undefined;
-  return { code, reason: line.slice(12) };
-}
-
-function isSuccess(status: StatusLine): boolean {
-  return status.code >= 200 && status.code < 300;
-}
-
-function isForCancel(sketch: SipText): boolean {
-  const cseq = sketch.headers.find((header) => header.name === 'CSeq')?.value ?? '';
-  return cseq.endsWith(' CANCEL');
-}
-
-function isReliable(status: StatusLine, given: AppHeaders): boolean {
-  const early = status.code > 100 && status.code < 200;
-  return early && (given.get('Require') ?? '').toLowerCase().includes('100rel');
-}
-
-function peerSupports100rel({ request }: ReceivedRequest): boolean {
-  const supported = headerValue(request, 'Supported') ?? '';
-  const required = headerValue(request, 'Require') ?? '';
-  return `${supported},${required}`.toLowerCase().includes('100rel');
-}

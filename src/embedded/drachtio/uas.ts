@@ -3,6 +3,7 @@
 
 import type { ControlClient } from './control-client.ts';
 import { type Dialog, dialogIdOf } from './dialog.ts';
+import { contactUri } from './dialog-making.ts';
 import type { DialogRequests } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Incoming, IncomingTable } from './incoming.ts';
@@ -14,7 +15,7 @@ import { addressTag, parseCseq } from './sip-grammar.ts';
 import { headerValue, type SipRequest, serializeMessage } from './sip-message.ts';
 import type { SipPeer } from './sip-peer.ts';
 import type { ReceivedRequest } from './sip-stack.ts';
-import { contactUri, type UacResponses } from './uac-responses.ts';
+import type { UacResponses } from './uac-responses.ts';
 
 const noSuchCall = { status: 481, reason: 'Call/Transaction Does Not Exist' };
 const serverError = { status: 500, reason: 'Server Internal Error' };

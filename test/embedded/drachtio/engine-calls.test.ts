@@ -162,6 +162,46 @@ describe('calls in trouble', () => {
     expect(engine.statistics().dialogs).toBe(1);
   });
 
+  test('requests in a call follow its recorded route, nearest proxy first', async () => {
+    const call = await invite();
+    const proxy = await RawPeer.open(engine);
+    const near = `<sip:127.0.0.1:${proxy.port};lr>`;
+    const headers = `Contact: <sip:bob@far.invalid>\r\nRecord-Route: <sip:far.example;lr>\r\nRecord-Route: ${near}`;
+    peer.answer(call.request, '200 OK', 'far', headers);
+    const notice = await application.inbox.take(/SIP\/2.0 200/);
+
+    await application.request(`|${notice.split('|')[9]}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
+
+    const ack = await proxy.inbox.take(/^ACK /);
+    await proxy.close();
+    expect(ack.startsWith('ACK sip:bob@far.invalid SIP/2.0')).toBe(true);
+    expect(ack.match(/^Route: .*$/gm)).toEqual([`Route: ${near}`, 'Route: <sip:far.example;lr>']);
+  });
+
+  test('a host name is looked up, and one that has no address is a DNS error', async () => {
+    const found = await application.request(
+      `||\r\nOPTIONS sip:bob@ip6-localhost.invalid SIP/2.0\r\n\r\n`,
+    );
+
+    expect(found.answer).toContain('|OK|application|0|unknown||0|');
+    expect(found.answer).not.toContain('\r\nVia:');
+    expect(await application.inbox.take(/SIP\/2.0 503 DNS Error/)).toContain(
+      '|sip|network|0|unknown||0|',
+    );
+  });
+
+  test('a closed port is a 503 at once, over UDP and TCP', async () => {
+    const closed = await RawPeer.open(engine);
+    await closed.close();
+    for (const transport of ['udp', 'tcp']) {
+      const uri = `sip:bob@127.0.0.1:${closed.port};transport=${transport}`;
+      const { transactionId } = await application.request(`||\r\nINVITE ${uri} SIP/2.0\r\n\r\n`);
+      const failure = await application.inbox.take(/SIP\/2.0 503 Service Unavailable/);
+      expect(failure).toContain(`|sip|network|0|${transport}||0|`);
+      expect(failure).toContain(`|${transactionId}|`);
+    }
+  });
+
   test('the session is refreshed by the engine with the last offer', async () => {
     const call = await invite();
     const contact = `Contact: <${peer.uri}>\r\nSession-Expires: 90;refresher=uac`;

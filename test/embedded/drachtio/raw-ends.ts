@@ -118,6 +118,7 @@ export class RawPeer {
     return peer;
   }
 
+  /** Known also when it is closed. */
   get port(): number {
     return this.#socket?.port ?? 0;
   }
