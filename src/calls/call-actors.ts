@@ -2,11 +2,11 @@
 
 import { fromPromise } from 'xstate';
 import type { Logger } from '../lib/logger.ts';
-import type { CallEvent, TerminalEvent } from './call-events.ts';
+import type { TerminalEvent } from './call-events.ts';
 import { CallJournal } from './call-journal.ts';
 import { createLineActor } from './call-line.ts';
 import { callMachine } from './call-machine.ts';
-import type { RecordEndInput, StoreAnswerInput } from './call-setup.ts';
+import type { Journal, RecordEndInput, StoreAnswerInput } from './call-setup.ts';
 import type { CallId } from './call-types.ts';
 import type { CallLedger, Clock, EventPublisher, MediaPort, SipPort } from './ports.ts';
 
@@ -22,55 +22,60 @@ export type CallPorts = {
 /** Between tries to record an end while SQL is away; the machine's own time-out bounds their number. */
 const recordEndRetryMs = 500;
 
-export function createCallLogic(ports: CallPorts, callId: CallId) {
-  const { ledger, publisher } = ports;
-  const logger = ports.logger.child({ callId });
-  const journal = new CallJournal(publisher, (error) =>
-    logger.warn({ err: error }, 'a fact was not published'),
-  );
-  const logged = (what: string) => (error: unknown) =>
-    logger.error({ err: error, what }, 'ledger write failed');
+/** One for all calls: what differs between them is in the input. */
+export function createCallLogic(ports: CallPorts) {
+  const { ledger } = ports;
+  const logged = (callId: CallId, what: string) => (error: unknown) =>
+    ports.logger.error({ err: error, callId, what }, 'ledger write failed');
 
   return callMachine.provide({
     actors: {
       line: createLineActor(ports),
-      storeAnswer: fromPromise<void, StoreAnswerInput>(({ input }) =>
-        ledger.recordAnswer(callId, { at: input.at, leg: input.leg, event: input.event }),
-      ),
+      storeAnswer: fromPromise<void, StoreAnswerInput>(({ input }) => {
+        const { call, at, leg, event } = input;
+        return ledger.recordAnswer(call.callId, { at, leg, event });
+      }),
       recordEnd: fromPromise<void, RecordEndInput>(async ({ input, signal }) => {
-        const claimed = await claimEnd(
-          ledger,
-          callId,
-          input.event,
-          journal.unpublished(),
-          signal,
-          logged('claimEnd'),
-        );
-        if (claimed) publishEnd(ports, callId, input.event, logged('markEndPublished'));
-        else logger.warn('call had been ended by somebody else');
+        const { callId } = input.call;
+        const claimed = await claimEnd(ledger, input, signal, logged(callId, 'claimEnd'));
+        if (claimed) publishEnd(ports, callId, input.event, logged(callId, 'markEndPublished'));
+        else ports.logger.warn({ callId }, 'call had been ended by somebody else');
       }),
     },
     actions: {
-      publish: (_, event: CallEvent) => journal.publish(event),
-      recordInvite: (_, leg) => void ledger.recordInvite(callId, leg).catch(logged('recordInvite')),
-      recordRinging: (_, at) =>
-        void ledger.recordRinging(callId, at).catch(logged('recordRinging')),
+      recordInvite: ({ context }, leg) => {
+        const { callId } = context.call;
+        ledger.recordInvite(callId, leg).catch(logged(callId, 'recordInvite'));
+      },
+      recordRinging: ({ context }, at) => {
+        const { callId } = context.call;
+        ledger.recordRinging(callId, at).catch(logged(callId, 'recordRinging'));
+      },
     },
   });
+}
+
+export function createJournal(
+  ports: Pick<CallPorts, 'publisher' | 'logger'>,
+  callId: CallId,
+): Journal {
+  return new CallJournal(ports.publisher, (error) =>
+    ports.logger.warn({ err: error, callId }, 'a fact was not published'),
+  );
 }
 
 /** Tries until SQL has answered: an end that is not claimed is an end that nobody hears of. */
 async function claimEnd(
   ledger: CallLedger,
-  callId: CallId,
-  event: TerminalEvent,
-  unpublished: readonly CallEvent[],
+  { call, event, journal }: RecordEndInput,
   signal: AbortSignal,
   onError: (error: unknown) => void,
 ): Promise<boolean> {
+  // The same in every try: a claim whose answer was lost is recognised by its bytes.
+  const unpublished = journal.unpublished();
   for (;;) {
     try {
-      return await ledger.claimEnd(callId, event, unpublished);
+      return await ledger.claimEnd(call.callId, event, unpublished);
     } catch (error) {
       onError(error);
       signal.throwIfAborted();

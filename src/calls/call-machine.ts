@@ -48,6 +48,7 @@ export const callMachine = callSetup.createMachine({
     ...progressOfAccepted(input.call),
     limits: input.limits,
     clock: input.clock,
+    journal: input.journal,
     detection: 'off',
   }),
   output: ({ context }) => ({ outcome: context.end?.outcome }),
@@ -146,5 +147,5 @@ function storeAnswerInput(context: CallMachineContext): StoreAnswerInput {
 
 function recordEndInput(context: CallMachineContext): RecordEndInput {
   if (context.endEvent === undefined) throw new Error('an end is recorded only after it was built');
-  return { call: context.call, event: context.endEvent };
+  return { call: context.call, event: context.endEvent, journal: context.journal };
 }

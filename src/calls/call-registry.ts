@@ -2,7 +2,7 @@
 // maximum; whoever starts one more waits for room.
 
 import { createActor } from 'xstate';
-import { type CallPorts, createCallLogic } from './call-actors.ts';
+import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
 import type { CallActor } from './call-machine.ts';
 import type { EndCommand } from './call-outcome.ts';
 import type { CallLimits } from './call-setup.ts';
@@ -18,12 +18,14 @@ export type CallRegistryOptions = {
 export class CallRegistry {
   readonly #ports: CallPorts;
   readonly #options: CallRegistryOptions;
+  readonly #logic: ReturnType<typeof createCallLogic>;
   readonly #calls = new Map<CallId, CallActor>();
   readonly #waiters: (() => void)[] = [];
 
   constructor(ports: CallPorts, options: CallRegistryOptions) {
     this.#ports = ports;
     this.#options = options;
+    this.#logic = createCallLogic(ports);
   }
 
   get size(): number {
@@ -36,8 +38,9 @@ export class CallRegistry {
 
   start(call: AcceptedCall): void {
     const { limits } = this.#options;
-    const actor = createActor(createCallLogic(this.#ports, call.callId), {
-      input: { call, limits, clock: this.#ports.clock },
+    const journal = createJournal(this.#ports, call.callId);
+    const actor = createActor(this.#logic, {
+      input: { call, limits, clock: this.#ports.clock, journal },
     });
     this.#calls.set(call.callId, actor);
     actor.subscribe({

@@ -66,15 +66,24 @@ export const defaultCallLimits: CallLimits = {
   recordEndTimeoutMs: 60_000,
 };
 
+/** The facts of one call on their way to the stream. */
+export type Journal = {
+  publish(event: CallEvent): void;
+  /** Those that the stream has not confirmed. */
+  unpublished(): readonly CallEvent[];
+};
+
 export type CallMachineInput = {
   readonly call: AcceptedCall;
   readonly limits: CallLimits;
   readonly clock: Clock;
+  readonly journal: Journal;
 };
 
 export type CallMachineContext = CallProgress & {
   readonly limits: CallLimits;
   readonly clock: Clock;
+  readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
@@ -89,7 +98,11 @@ export type StoreAnswerInput = {
   readonly leg: StoredLeg;
   readonly event: CallEvent;
 };
-export type RecordEndInput = { readonly call: AcceptedCall; readonly event: TerminalEvent };
+export type RecordEndInput = {
+  readonly call: AcceptedCall;
+  readonly event: TerminalEvent;
+  readonly journal: Journal;
+};
 
 const notProvided = (name: string) => (): never => {
   throw new Error(`${name} is not provided`);
@@ -109,7 +122,7 @@ export const callSetup = setup({
     recordEnd: fromPromise<void, RecordEndInput>(notProvided('recordEnd')),
   },
   actions: {
-    publish: (_, _event: CallEvent) => notProvided('publish')(),
+    publish: ({ context }, event: CallEvent) => context.journal.publish(event),
     recordInvite: (_, _leg: StoredLeg) => notProvided('recordInvite')(),
     recordRinging: (_, _at: Date) => notProvided('recordRinging')(),
     commandLine: sendTo('line', (_, command: LineCommand) => command),

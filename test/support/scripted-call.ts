@@ -1,7 +1,7 @@
 // One call on scripted ports: SIP, media, SQL and the stream are played by the test, time by a simulated clock.
 
 import { createActor, SimulatedClock } from 'xstate';
-import { createCallLogic } from '../../src/calls/call-actors.ts';
+import { type CallPorts, createCallLogic, createJournal } from '../../src/calls/call-actors.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/call-events.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/call-setup.ts';
 import {
@@ -98,52 +98,51 @@ export function scriptCall(options: ScriptOptions = {}) {
       await options.publish?.(event);
     },
   };
-  const logic = createCallLogic(
-    {
-      ledger,
-      publisher,
-      clock: { now },
-      logger: silentLogger,
-      media: {
-        open: (_callId, observer) => {
-          media = observer;
-          if (options.noMedia === true) return Promise.resolve(undefined);
-          return Promise.resolve({
-            offerSdp: 'offer',
-            applyAnswer: (_sdp, phase) => {
-              log.push(`media ${phase}`);
-              return options.unusableAnswer !== true;
-            },
-            startDetection: () => log.push('startDetection'),
-            stopDetection: (reason) => log.push(`stopDetection ${reason}`),
-            answerReoffer: () => 'answer',
-            close: () => log.push('media closed'),
-          });
-        },
-      },
-      sip: {
-        codecsFor: () => ['PCMU', 'PCMA'],
-        place: (request, observer) => {
-          placed = request;
-          leg = observer;
-          return {
-            cancel: () => log.push('cancel'),
-            acknowledge: () => log.push('ack'),
-            hangUp: () => log.push('bye'),
-            released: Promise.resolve(),
-          };
-        },
-        endOrphan: () => Promise.resolve('gone'),
+  const ports: CallPorts = {
+    ledger,
+    publisher,
+    clock: { now },
+    logger: silentLogger,
+    media: {
+      open: (_callId, observer) => {
+        media = observer;
+        if (options.noMedia === true) return Promise.resolve(undefined);
+        return Promise.resolve({
+          offerSdp: 'offer',
+          applyAnswer: (_sdp, phase) => {
+            log.push(`media ${phase}`);
+            return options.unusableAnswer !== true;
+          },
+          startDetection: () => log.push('startDetection'),
+          stopDetection: (reason) => log.push(`stopDetection ${reason}`),
+          answerReoffer: () => 'answer',
+          close: () => log.push('media closed'),
+        });
       },
     },
-    acceptedCall().callId,
-  );
+    sip: {
+      codecsFor: () => ['PCMU', 'PCMA'],
+      place: (request, observer) => {
+        placed = request;
+        leg = observer;
+        return {
+          cancel: () => log.push('cancel'),
+          acknowledge: () => log.push('ack'),
+          hangUp: () => log.push('bye'),
+          released: Promise.resolve(),
+        };
+      },
+      endOrphan: () => Promise.resolve('gone'),
+    },
+  };
+  const logic = createCallLogic(ports);
   const actor = createActor(logic, {
     clock,
     input: {
       call: acceptedCall(options.request),
       limits: { ...defaultCallLimits, ...options.limits },
       clock: { now },
+      journal: createJournal(ports, acceptedCall().callId),
     },
   });
   actor.start();
