@@ -1,6 +1,6 @@
 // Durable consumers: created if missing, brought up to date if present.
 
-import type { ConsumerConfig } from '@nats-io/jetstream';
+import type { ConsumerConfig, ConsumerMessages } from '@nats-io/jetstream';
 import type { EventConnection } from './connection.ts';
 
 type WantedConsumer = Partial<ConsumerConfig> & { readonly durable_name: string };
@@ -21,4 +21,24 @@ export async function ensureConsumer(
     return;
   }
   await consumers.add(stream, wanted);
+}
+
+/** NATS being away must not hold a stop up. */
+const flushTimeoutMs = 1_000;
+
+/**
+ * Takes no more messages. What is given back before the server knows of it would be delivered to the same, dead inbox, and
+ * come again only after the acknowledge wait; hence the flush. (nats-server 2.9 may still do that with one message.)
+ */
+export async function endConsumption(
+  connection: EventConnection,
+  messages: ConsumerMessages,
+): Promise<void> {
+  await messages.close();
+  let timer: NodeJS.Timeout | undefined;
+  const bound = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, flushTimeoutMs);
+  });
+  await Promise.race([connection.nats.flush().catch(() => undefined), bound]);
+  clearTimeout(timer);
 }

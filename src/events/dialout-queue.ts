@@ -5,7 +5,7 @@ import { AckPolicy, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
-import { ensureConsumer } from './consumers.ts';
+import { endConsumption, ensureConsumer } from './consumers.ts';
 import { dialoutSubject, streamNames } from './subjects.ts';
 
 /** What a killed process had taken comes again after this. */
@@ -50,8 +50,9 @@ export async function consumeDialout(
   });
   return {
     stop: async () => {
-      await messages.close();
-      await workers.stop();
+      workers.halt();
+      await endConsumption(connection, messages);
+      await workers.giveBack();
     },
   };
 }
@@ -60,30 +61,29 @@ class DialoutWorkers {
   readonly #options: DialoutConsumerOptions;
   readonly #waiting: JsMsg[] = [];
   readonly #running = new Set<Promise<void>>();
-  #stopping = false;
+  #isHalted = false;
 
   constructor(options: DialoutConsumerOptions) {
     this.#options = options;
   }
 
   take(message: JsMsg): void {
-    if (this.#stopping) {
-      message.nak();
-      return;
-    }
     this.#waiting.push(message);
     this.#pump();
   }
 
-  async stop(): Promise<void> {
-    this.#stopping = true;
-    // Given back, for another process to take at once.
-    for (const message of this.#waiting.splice(0)) message.nak();
+  /** Hands no more calls over. */
+  halt(): void {
+    this.#isHalted = true;
+  }
+
+  async giveBack(): Promise<void> {
     await Promise.allSettled(this.#running);
+    for (const message of this.#waiting.splice(0)) message.nak();
   }
 
   #pump(): void {
-    while (this.#running.size < this.#options.maxInFlight) {
+    while (!this.#isHalted && this.#running.size < this.#options.maxInFlight) {
       const message = this.#waiting.shift();
       if (message === undefined) return;
       const run = this.#handle(message).finally(() => {

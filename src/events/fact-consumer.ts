@@ -10,7 +10,7 @@ import type { CallEvent } from '../calls/call-events.ts';
 import type { Logger } from '../lib/logger.ts';
 import { parseCallEvent } from './call-event-schema.ts';
 import type { EventConnection } from './connection.ts';
-import { ensureConsumer } from './consumers.ts';
+import { endConsumption, ensureConsumer } from './consumers.ts';
 import { deadLetterSubject, streamNames } from './subjects.ts';
 
 /** A handler that takes longer gets its facts a second time; and what a killed process had taken comes after this. */
@@ -66,8 +66,9 @@ export async function startFactConsumer(
   });
   return {
     stop: async () => {
-      await messages.close();
-      await pump.stop();
+      pump.halt();
+      await endConsumption(connection, messages);
+      await pump.giveBack();
     },
   };
 }
@@ -78,7 +79,7 @@ class FactPump {
   /** By stream sequence: a redelivery replaces the copy that waited too long. */
   readonly #held = new Map<number, Held>();
   #running: Promise<void> | undefined;
-  #stopping = false;
+  #isHalted = false;
 
   constructor(connection: EventConnection, options: FactConsumerOptions) {
     this.#connection = connection;
@@ -86,10 +87,6 @@ class FactPump {
   }
 
   take(message: JsMsg): void {
-    if (this.#stopping) {
-      message.nak();
-      return;
-    }
     const parsed = parseCallEvent(message.string());
     if (!parsed.ok) {
       void this.#bury(message, parsed.reason);
@@ -97,18 +94,22 @@ class FactPump {
     }
     this.#held.set(message.seq, { message, fact: parsed.event });
     // A microtask later all messages of the same network read are here.
-    this.#running ??= Promise.resolve().then(() => this.#run());
+    if (!this.#isHalted) this.#running ??= Promise.resolve().then(() => this.#run());
   }
 
-  async stop(): Promise<void> {
-    this.#stopping = true;
+  /** No batch after the one under way. */
+  halt(): void {
+    this.#isHalted = true;
+  }
+
+  async giveBack(): Promise<void> {
+    await this.#running;
     for (const { message } of this.#held.values()) message.nak();
     this.#held.clear();
-    await this.#running;
   }
 
   async #run(): Promise<void> {
-    while (this.#held.size > 0) {
+    while (this.#held.size > 0 && !this.#isHalted) {
       const batch: Held[] = [];
       for (const [sequence, held] of this.#held) {
         if (batch.length === this.#options.maxBatch) break;

@@ -9,14 +9,13 @@ import type { Logger } from '../lib/logger.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
 import { type LaneStep, nextStep, type PendingNotification } from './delivery-plan.ts';
 import type { IntakeTarget } from './intake.ts';
-import { type Lane, newLane, pendingOf, refreshLane, updatePending } from './lane.ts';
+import { type Lane, newLane, pendingOf, recordInLane, refreshLane, settlementOf } from './lane.ts';
 import type {
   AcceptedLane,
   AttemptRecord,
   LeasedLane,
   NewNotification,
   NotificationStore,
-  Settlement,
 } from './notification-store.ts';
 import { defaultGateLimits, type GateLimits, OriginGates } from './origin-gates.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
@@ -211,10 +210,16 @@ export class NotificationDispatcher implements IntakeTarget {
       const delivery = await attemptDelivery(this.#deps, notification, lane.callId, lane.recipient);
       this.#deps.onAttempt?.(delivery);
       failed = recordInLane(lane, notification.eventId, delivery);
+      if (delivery.verdict.kind === 'failed') this.#logGivenUp(delivery.record);
       return delivery.record;
     } finally {
       this.#gates.leave(url, this.#now(), failed);
     }
+  }
+
+  #logGivenUp({ callId, eventId, attempt, responseStatus, error }: AttemptRecord): void {
+    const fields = { callId, eventId, attempt, responseStatus, error };
+    this.#deps.logger.warn(fields, 'notification given up');
   }
 
   /** Records an attempt and what the lane does next. False: it was let go. */
@@ -299,34 +304,5 @@ export class NotificationDispatcher implements IntakeTarget {
     const [lanes, targets] = await Promise.all([store.load(claimed), recipients(claimed)]);
     for (const leased of lanes.values()) this.#take(leased, targets.get(leased.callId));
     return limit > 0 && claimed.length >= limit;
-  }
-}
-
-/** True: the receiver as a whole failed. */
-function recordInLane(lane: Lane, eventId: string, { verdict, record }: Delivery): boolean {
-  if (verdict.kind !== 'retry') {
-    updatePending(lane, eventId, undefined);
-    return false;
-  }
-  const isReceiverFault = verdict.fault === 'receiver';
-  if (isReceiverFault) lane.heldUntil = verdict.at;
-  updatePending(lane, eventId, (pending) => ({
-    ...pending,
-    attempts: record.attempt,
-    ...(isReceiverFault
-      ? {}
-      : { dueAt: verdict.at, refusedAt: pending.refusedAt ?? record.at.getTime() }),
-  }));
-  return isReceiverFault;
-}
-
-function settlementOf(next: LaneStep): Settlement['lane'] {
-  switch (next.kind) {
-    case 'send':
-      return 'keep';
-    case 'wait':
-      return { until: next.until };
-    case 'finish':
-      return 'finish';
   }
 }

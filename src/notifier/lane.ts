@@ -1,7 +1,8 @@
 // One call's queue in memory, while this process holds its lease.
 
-import type { PendingNotification } from './delivery-plan.ts';
-import type { LeasedLane, NewNotification } from './notification-store.ts';
+import type { Delivery } from './delivery.ts';
+import type { LaneStep, PendingNotification } from './delivery-plan.ts';
+import type { LeasedLane, NewNotification, Settlement } from './notification-store.ts';
 import type { Recipient } from './recipients.ts';
 
 export type Lane = {
@@ -40,8 +41,37 @@ export function refreshLane(lane: Lane, leased: LeasedLane): void {
   delete lane.successor;
 }
 
-/** Takes the outcome of an attempt into the queue. Undefined: it is no longer owed. */
-export function updatePending(
+/** Takes the outcome of an attempt into the queue. True: the receiver as a whole failed. */
+export function recordInLane(lane: Lane, eventId: string, { verdict, record }: Delivery): boolean {
+  if (verdict.kind !== 'retry') {
+    updatePending(lane, eventId, undefined);
+    return false;
+  }
+  const isReceiverFault = verdict.fault === 'receiver';
+  if (isReceiverFault) lane.heldUntil = verdict.at;
+  updatePending(lane, eventId, (pending) => ({
+    ...pending,
+    attempts: record.attempt,
+    ...(isReceiverFault
+      ? {}
+      : { dueAt: verdict.at, refusedAt: pending.refusedAt ?? record.at.getTime() }),
+  }));
+  return isReceiverFault;
+}
+
+export function settlementOf(next: LaneStep): Settlement['lane'] {
+  switch (next.kind) {
+    case 'send':
+      return 'keep';
+    case 'wait':
+      return { until: next.until };
+    case 'finish':
+      return 'finish';
+  }
+}
+
+/** `change` left out: it is no longer owed. */
+function updatePending(
   lane: Lane,
   eventId: string,
   change: ((pending: PendingNotification) => PendingNotification) | undefined,

@@ -46,7 +46,11 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
   const running: TestNode[] = [];
   const now = () => new Date();
   const start = async (
-    options: { readonly nodeId?: string; readonly allowedNetworks?: readonly string[] } = {},
+    options: {
+      readonly nodeId?: string;
+      readonly allowedNetworks?: readonly string[];
+      readonly timeoutMs?: number;
+    } = {},
   ): Promise<TestNode> => {
     const nodeId = options.nodeId ?? 'node-1';
     const ownerId = `${nodeId}/${randomUUID().slice(0, 8)}`;
@@ -54,7 +58,8 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
     const sender = createSender({
       guard: createSsrfGuard(options.allowedNetworks ?? ['127.0.0.0/8']),
       connectionsPerOrigin: 32,
-      timeoutMs: 1_000,
+      // Long by default: a busy machine must not make an attempt fail.
+      timeoutMs: options.timeoutMs ?? 10_000,
       now: Date.now,
     });
     const dispatcher = new NotificationDispatcher(
