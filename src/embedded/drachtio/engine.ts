@@ -23,6 +23,7 @@ import { ReliableProvisionals } from './reliable-provisionals.ts';
 import { RouteTable } from './route-table.ts';
 import type { TransportHandlers } from './sip-peer.ts';
 import { SipStack } from './sip-stack.ts';
+import { StrayAnswers } from './stray-answers.ts';
 import { TcpTransport } from './tcp-transport.ts';
 import { Uac } from './uac.ts';
 import { UacCancel } from './uac-cancel.ts';
@@ -128,11 +129,13 @@ async function openControl(
   };
   const uas = new Uas(context, parts);
   const answers = new UasResponses(context, parts);
+  const strays = new StrayAnswers(context, requests);
   stack.attach(
     {
       onRequest: (received) => uas.receive(received),
       onCancel: (cancel, invite) => uas.receiveCancel(cancel, invite),
       onAck: (ack, peer, bytes) => uas.receiveAck(ack, peer, bytes),
+      onStrayResponse: (response, peer) => strays.receive(response, peer),
     },
     transports.udp,
     transports.tcp,

@@ -77,6 +77,8 @@ export type StackUser = {
   readonly onCancel: (cancel: ReceivedRequest, invite: ReceivedRequest | undefined) => void;
   /** An ACK that belongs to no failed INVITE: for a dialog. */
   readonly onAck: (ack: SipRequest, peer: SipPeer, bytes: number) => void;
+  /** A response to nothing that we know. False: dropped. */
+  readonly onStrayResponse: (response: SipResponse, peer: SipPeer) => boolean;
 };
 
 export type SipStackDeps = {
@@ -141,7 +143,7 @@ export class SipStack {
     }
     const { message } = parsed;
     if (message.kind === 'response') {
-      this.#receiveResponse(message, text.length);
+      this.#receiveResponse(message, peer, text.length);
       return;
     }
     this.#receiveRequest(trimBody(message), peer, text.length);
@@ -209,7 +211,7 @@ export class SipStack {
     return created;
   }
 
-  #receiveResponse(response: SipResponse, bytes: number): void {
+  #receiveResponse(response: SipResponse, peer: SipPeer, bytes: number): void {
     const branch = parseVia(headerValue(response, 'Via') ?? '')?.parameters.get('branch');
     const cseq = parseCseq(headerValue(response, 'CSeq') ?? '');
     if (branch === undefined || cseq === undefined || !hasAddresses(response)) {
@@ -218,7 +220,7 @@ export class SipStack {
     }
     const entry = this.#clients.get(`${branch} ${cseq.method}`);
     if (entry === undefined) {
-      this.#dropped += 1;
+      if (this.#user?.onStrayResponse(response, peer) !== true) this.#dropped += 1;
       return;
     }
     entry.lastBytes = bytes;

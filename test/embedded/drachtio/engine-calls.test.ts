@@ -48,6 +48,39 @@ describe('calls in trouble', () => {
   const cancel = (transactionId: string) =>
     application.request(`${transactionId}|\r\nCANCEL ${peer.uri} SIP/2.0\r\n\r\n`);
 
+  test('a 200 for an INVITE of an engine that died on this port is acknowledged and hung up, once', async () => {
+    const call = await invite();
+    application.close();
+    await engine.close();
+    engine = await startEngine({ timers, sipPort: engine.sipPort });
+    peer.answer(call.request, '200 OK', 'far');
+    const ack = await peer.inbox.take(/^ACK /);
+    const bye = await peer.inbox.take(/^BYE /);
+    peer.answer(call.request, '200 OK', 'far');
+    const again = await peer.inbox.take(/^ACK /);
+
+    expect(header(ack, 'Call-ID')).toBe(header(call.request, 'Call-ID'));
+    expect(header(bye, 'From')).toBe(header(call.request, 'From'));
+    expect(header(bye, 'To')).toContain('tag=far');
+    expect(again).toBe(ack);
+    expect(engine.statistics().dropped).toBe(0);
+  });
+
+  test('a stray 200 whose Via is not ours is dropped', async () => {
+    const call = await invite();
+    application.close();
+    await engine.close();
+    engine = await startEngine({ timers, sipPort: engine.sipPort });
+    peer.answer(
+      call.request.replace(/^Via: .*$/m, 'Via: SIP/2.0/UDP 192.0.2.1:5060;branch=z9hG4bKx'),
+      '200 OK',
+      'far',
+    );
+    await waitFor(() => engine.statistics().dropped === 1);
+
+    expect(peer.inbox.matching(/^(ACK|BYE) /)).toBe(0);
+  });
+
   test('a CANCEL before any response waits for the first one', async () => {
     const call = await invite();
 
