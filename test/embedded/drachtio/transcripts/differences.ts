@@ -99,4 +99,12 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
       ['wire 503 INVITE', 'added'],
     ],
   ),
+  ...differ(
+    'proxy_in',
+    'A 200 for an INVITE that this engine did not send ends a call that a dead engine left: ACK and BYE.',
+    [
+      ['wire ACK', 'added'],
+      ['wire BYE', 'added'],
+    ],
+  ),
 ];
