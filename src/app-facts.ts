@@ -28,11 +28,33 @@ type Parts = {
 const maxBatch = 200;
 /** What is being sent at the end may finish; the rest is owed by the next process. */
 const dispatcherStopTimeoutMs = 3_000;
+const settlePollMs = 25;
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
-export async function openFactConsumers(environment: Environment, parts: Parts): Promise<void> {
+export type FactConsumers = {
+  /** Waits until what was stated is stored and what is owed was sent or put off, at most this long. */
+  settle(timeoutMs: number): Promise<void>;
+};
+
+export async function openFactConsumers(
+  environment: Environment,
+  parts: Parts,
+): Promise<FactConsumers> {
   await openInteractions(environment, parts);
-  await openNotifier(environment, parts);
+  const notifier = await openNotifier(environment, parts);
+  const isSettled = async (): Promise<boolean> =>
+    parts.events.publisher.waiting() === 0 &&
+    (await notifier.consumer.isCaughtUp()) &&
+    !(await notifier.store.holdsLeases());
+  return {
+    async settle(timeoutMs) {
+      const deadline = performance.now() + timeoutMs;
+      while (parts.events.connection.connected() && performance.now() < deadline) {
+        if (await isSettled()) return;
+        await new Promise((resolve) => setTimeout(resolve, settlePollMs));
+      }
+    },
+  };
 }
 
 async function openInteractions({ logger, closers }: Environment, parts: Parts): Promise<void> {
@@ -49,7 +71,7 @@ async function openInteractions({ logger, closers }: Environment, parts: Parts):
   closers.add('interactions', () => consumer.stop());
 }
 
-async function openNotifier(environment: Environment, parts: Parts): Promise<void> {
+async function openNotifier(environment: Environment, parts: Parts) {
   const { config, logger, clock, closers } = environment;
   const { ledger, apps, database } = parts.storage;
   const embedded = config.databaseUrl === undefined;
@@ -58,7 +80,7 @@ async function openNotifier(environment: Environment, parts: Parts): Promise<voi
   );
   const sender = createSender({
     guard,
-    connectionsPerOrigin: 64,
+    connectionsPerOrigin: 32,
     now: () => clock.now().getTime(),
   });
   closers.add('notification sender', () => sender.close());
@@ -87,4 +109,5 @@ async function openNotifier(environment: Environment, parts: Parts): Promise<voi
     handle: createNotificationIntake({ store, recipients, dispatcher, now: () => clock.now() }),
   });
   closers.add('notifier', () => consumer.stop());
+  return { consumer, store };
 }

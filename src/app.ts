@@ -33,6 +33,9 @@ export type App = {
   close(options?: { readonly drainMs?: number; readonly force?: AbortSignal }): Promise<void>;
 };
 
+/** A receiver that is slow does not hold a shutdown up: the next process owes it. */
+const settleTimeoutMs = 3_000;
+
 /** What every part gets. */
 export type Environment = {
   readonly config: Config;
@@ -76,7 +79,7 @@ async function openApp(environment: Environment): Promise<App> {
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;
   const metrics = createMetrics(() => activeCalls());
-  await openFactConsumers(environment, { storage, events, contexts, metrics });
+  const facts = await openFactConsumers(environment, { storage, events, contexts, metrics });
   const calls = await openCalls(environment, { storage, events, sip: sip.port, media, metrics });
   activeCalls = () => calls.registry.size;
   const adminUrl = await openAdmin(environment, storage.apps);
@@ -100,6 +103,8 @@ async function openApp(environment: Environment): Promise<App> {
     runtime,
     async close({ drainMs = 0, force = AbortSignal.abort() } = {}) {
       await calls.drain(drainMs, force);
+      // What the last calls owe leaves before the process does, where the receiver takes it.
+      await facts.settle(settleTimeoutMs).catch(() => undefined);
       await closers.closeAll();
     },
   };

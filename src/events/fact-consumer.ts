@@ -34,6 +34,8 @@ export type FactConsumerOptions = {
 };
 
 export type FactConsumer = {
+  /** Every fact on the stream is handled. Asks the server. */
+  isCaughtUp(): Promise<boolean>;
   /** Finishes the batch under way; the rest is given back, for the next one to take at once. */
   stop(): Promise<void>;
 };
@@ -65,6 +67,10 @@ export async function startFactConsumer(
     callback: (message) => pump.take(message),
   });
   return {
+    isCaughtUp: async () => {
+      const { num_pending, num_ack_pending } = await consumer.info();
+      return num_pending + num_ack_pending === 0;
+    },
     stop: async () => {
       pump.halt();
       await endConsumption(connection, messages);

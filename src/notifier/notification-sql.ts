@@ -128,6 +128,11 @@ update notification_lanes set leased_by = null, leased_until = null
 where starts_with(leased_by, $1) and leased_by <> $2`,
 } as const;
 
+export const holdsStatement = {
+  name: 'notifier-holds',
+  text: `select exists (select from notification_lanes where leased_by = $1) as holds`,
+} as const;
+
 export const releaseOwnStatement = {
   name: 'notifier-release-own',
   text: `

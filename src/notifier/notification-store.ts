@@ -8,6 +8,7 @@ import {
   acceptStatement,
   claimStatement,
   claimTheseStatement,
+  holdsStatement,
   loadStatement,
   releaseFormerStatement,
   releaseOwnStatement,
@@ -129,6 +130,11 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
         values: [`${nodeId}/`, ownerId],
       });
       return result.rowCount ?? 0;
+    },
+    /** Something is being sent, or about to be: a call that waits for a retry has no lease. */
+    holdsLeases: async (): Promise<boolean> => {
+      const result = await sql.query<{ holds: boolean }>({ ...holdsStatement, values: [ownerId] });
+      return result.rows[0]?.holds === true;
     },
     releaseOwn: async (): Promise<void> => {
       await sql.query({ ...releaseOwnStatement, values: [ownerId] });
