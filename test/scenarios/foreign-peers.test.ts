@@ -178,7 +178,7 @@ describe('a callee that answers', () => {
     const far = await callee('lost-ack', { repeats: false });
     const placed = await dial(far);
     await untilAnswered(placed);
-    await eventually(async () => (await received(far, /^ACK /)) === 3, 'the ACK is repeated');
+    await eventually(async () => (await received(far, /^ACK /)) >= 3, 'the ACK is repeated');
     await gateway.dialer.end(placed.callId);
     await endOf(placed);
 
