@@ -273,7 +273,7 @@ describe('while a call is up', { timeout: 60_000 }, () => {
 
     expect(first.body).toEqual(again.body);
     expect(
-      [first, again].filter((answer) => answer.headers.get('idempotent-replayed') === 'true'),
+      [first, again].filter((answer) => answer.headers['idempotent-replayed'] === 'true'),
     ).toHaveLength(1);
     expect(other.status).toBe(409);
     const view = (await gateway.dialer.list('?idempotencyKey=order-17')).body as {

@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SignJWT } from 'jose';
+import { request as undiciRequest } from 'undici';
 
 export type DevApp = {
   readonly appId: string;
@@ -33,12 +34,13 @@ export async function createDialer(httpUrl: string, app: DevApp) {
   const auth = { auth: token };
 
   async function request(
-    method: string,
+    method: 'GET' | 'POST' | 'DELETE',
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
   ) {
-    const response = await fetch(`${httpUrl}${path}`, {
+    // Not `fetch`: it costs several times as much, which a bench on the same two cores would measure along.
+    const response = await undiciRequest(`${httpUrl}${path}`, {
       method,
       headers: {
         ...auth,
@@ -48,9 +50,9 @@ export async function createDialer(httpUrl: string, app: DevApp) {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return {
-      status: response.status,
+      status: response.statusCode,
       headers: response.headers,
-      body: (await response.json()) as never,
+      body: (await response.body.json()) as never,
     };
   }
 
