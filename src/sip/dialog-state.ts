@@ -1,7 +1,8 @@
 // What must be known to end a leg from elsewhere, read off the INVITE as it was sent and the 200 that answered it.
 
+import ipaddr from 'ipaddr.js';
 import type { StoredLeg } from '../calls/ports.ts';
-import { addressList, cseqNumber, tagOf, uriOf } from './sip-headers.ts';
+import { addressList, cseqNumber, hostOf, tagOf, uriOf } from './sip-headers.ts';
 import type { ReceivedResponse, SentRequest } from './srf-types.ts';
 
 /** The engine says in its OK what it made of the request: Call-ID, CSeq and From tag are its own. */
@@ -26,7 +27,9 @@ export function answeredLeg(leg: StoredLeg, response: ReceivedResponse): StoredL
   const remoteTag = tagOf(response.get('To'));
   const remoteTarget = uriOf(response.get('Contact'));
   // The caller's route set is the Record-Route backwards (RFC 3261, 12.1.2).
-  const routeSet = [...addressList(response.get('Record-Route'))].reverse();
+  const recorded = [...addressList(response.get('Record-Route'))].reverse();
+  const aroundNat = hopAroundNat(response, recorded[0] ?? remoteTarget);
+  const routeSet = aroundNat === undefined ? recorded : [aroundNat, ...recorded];
   return {
     ...leg,
     ...(response.stackDialogId && { dialogId: response.stackDialogId }),
@@ -34,4 +37,23 @@ export function answeredLeg(leg: StoredLeg, response: ReceivedResponse): StoredL
     ...(remoteTarget !== undefined && { remoteTarget }),
     ...(routeSet.length > 0 && { routeSet }),
   };
+}
+
+/**
+ * Where the next hop is a private address that the 200 did not come from, the far end is behind NAT, and drachtio sends
+ * within the dialog to where the 200 did come from. A BYE that is built anew must find the same way.
+ */
+function hopAroundNat(response: ReceivedResponse, nextHop: string | undefined): string | undefined {
+  const { source_address: address, source_port: port, protocol } = response;
+  const host = hostOf(nextHop);
+  if (host === undefined || address === '' || host === address || !isPrivate(host))
+    return undefined;
+  const transport = protocol === 'udp' ? '' : `;transport=${protocol}`;
+  return `sip:${address.includes(':') ? `[${address}]` : address}:${port}${transport}`;
+}
+
+function isPrivate(host: string): boolean {
+  if (!ipaddr.IPv4.isValidFourPartDecimal(host)) return false;
+  const range = ipaddr.IPv4.parse(host).range();
+  return range === 'private' || range === 'carrierGradeNat';
 }

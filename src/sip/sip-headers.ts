@@ -16,6 +16,11 @@ export function uriOf(header: string | undefined): string | undefined {
   return uri === undefined || uri === '' ? undefined : uri;
 }
 
+/** Host of a SIP URI as it stands there, without user, port and parameters. */
+export function hostOf(uri: string | undefined): string | undefined {
+  return /^sips?:(?:[^@]*@)?(\[[^\]]+\]|[^:;?@\s]+)/i.exec(uri ?? '')?.[1];
+}
+
 /** The tag parameter of From or To. */
 export function tagOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;

@@ -47,6 +47,8 @@ export type ReceivedResponse = SipMessage & {
   readonly reason: string;
   /** Empty when the stack made the response up. */
   readonly source_address: string;
+  readonly source_port: number;
+  readonly protocol: string;
   readonly stackDialogId?: string;
 };
 

@@ -794,6 +794,38 @@ describe('sip port over a control connection', () => {
     });
 
     test.each([
+      ['Contact', ['Contact: <sip:callee@10.0.0.7:5060>'], []],
+      [
+        'Record-Route',
+        ['Contact: <sip:callee@198.51.100.1>', 'Record-Route: <sip:192.168.0.2;lr>'],
+        ['sip:192.168.0.2;lr'],
+      ],
+    ])(
+      'one behind NAT, which its %s tells, gets the rebuilt BYE where its 200 came from',
+      async (_name, headers, recorded) => {
+        const { observer, invite } = await ring();
+        invite.respond(200, 'OK', { body: answer, headers, contact: false });
+        const { leg } = await observer.until('answered');
+        expect(leg.routeSet).toEqual(['sip:127.0.0.1:5070', ...recorded]);
+
+        const result = sip.endOrphan(leg);
+        await refuseBye();
+        await eventually(() => drachtio.frames.length === 1, 'the rebuilt BYE arrives');
+        expect(drachtio.frames[0]?.fields.slice(2)).toEqual(['', '', 'sip:127.0.0.1:5070']);
+        await byeResponse(200);
+        expect(await result).toBe('ended');
+      },
+    );
+
+    test('a Contact elsewhere in public is gone to, as the standard has it', async () => {
+      const { observer, invite } = await ring();
+      const headers = ['Contact: <sip:callee@198.51.100.1>'];
+      invite.respond(200, 'OK', { body: answer, headers, contact: false });
+
+      expect((await observer.until('answered')).leg.routeSet).toBeUndefined();
+    });
+
+    test.each([
       ['481, which the far end has forgotten', 481, 'gone'],
       ['a made-up 408, where nobody answered', 408, 'unreachable'],
     ])('a BYE that gets %s', async (_name, status, expected) => {

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { parseDtmfInfo } from '../../src/sip/dtmf-info.ts';
-import { addressList, cseqNumber, reasonText, tagOf, uriOf } from '../../src/sip/sip-headers.ts';
+import {
+  addressList,
+  cseqNumber,
+  hostOf,
+  reasonText,
+  tagOf,
+  uriOf,
+} from '../../src/sip/sip-headers.ts';
 
 describe('header values of the far end', () => {
   test.each([
@@ -16,6 +23,17 @@ describe('header values of the far end', () => {
   ])('%s', (header, uri, tag) => {
     expect(uriOf(header)).toBe(uri);
     expect(tagOf(header)).toBe(tag);
+  });
+
+  test.each([
+    ['sip:bob@10.0.0.7:5060;transport=tcp', '10.0.0.7'],
+    ['sips:host.test?x=1', 'host.test'],
+    ['sip:bob:secret;tag=1@[2001:db8::1]:5060', '[2001:db8::1]'],
+    ['tel:+12025550100', undefined],
+    ['sip:', undefined],
+    [undefined, undefined],
+  ])('host of %s', (uri, host) => {
+    expect(hostOf(uri)).toBe(host);
   });
 
   test('Record-Route is read in order, commas in quotes and URIs included', () => {
