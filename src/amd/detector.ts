@@ -4,6 +4,7 @@
 import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
 import { createEventGrammar, type Heard } from './event-grammar.ts';
 import { energyDbfs, frameSamples } from './frame.ts';
+import type { Understood } from './stt/understood.ts';
 import { createToneDetector, type ToneDetector } from './tone-detector.ts';
 import { createUtteranceTracker, type UtteranceTracker } from './utterance.ts';
 import { createVoiceActivity, type VoiceActivity } from './voice-activity.ts';
@@ -14,6 +15,8 @@ export type Detector = {
    * time passes). Returns what became known with this frame, usually nothing. Never throws; after `done` it does nothing.
    */
   push(frame: Int16Array, lost: boolean): readonly AmdEvent[];
+  /** A recogniser's words so far: counted instead of ours from the next frame on, while they keep up with the audio. */
+  understand(understood: Understood): void;
   /** The call ended: `amd_stopped` with this reason, unless it was stated before. Also frees memory: call it always. */
   stop(reason: string): readonly AmdEvent[];
   /** `amd_stopped` was returned. */
@@ -47,6 +50,9 @@ export const createDetector: CreateDetector = (settings) => {
         // WebAssembly out of memory is all that can fail here; the call itself must not.
         return finish(grammar.fail());
       }
+    },
+    understand(understood) {
+      grammar.understand(understood);
     },
     stop(reason) {
       return finish(grammar.stop(reason));

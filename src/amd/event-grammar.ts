@@ -4,6 +4,7 @@
 
 import type { AmdEvent, AmdEventName, AmdEvidence, AmdSettings } from '../calls/call-types.ts';
 import { frameMs } from './frame.ts';
+import { type SettlingPhrase, type Understood, withSecondOpinion } from './stt/understood.ts';
 import type { ToneFound } from './tone-detector.ts';
 import type { Utterance } from './utterance.ts';
 import { decide } from './verdict.ts';
@@ -18,6 +19,8 @@ export type Heard = {
   readonly found: ToneFound | undefined;
   /** A tone is under way: its meaning is not known, so a silence decides nothing yet. */
   readonly tonePending: boolean;
+  /** Of a transcript: settles that this is no person. */
+  readonly phrase?: SettlingPhrase;
 };
 
 type Phase =
@@ -37,6 +40,8 @@ type Step = {
 export type EventGrammar = {
   /** One frame later. */
   advance(heard: Heard): readonly AmdEvent[];
+  /** A recogniser's words, from the next frame on. */
+  understand(understood: Understood): void;
   fail(): readonly AmdEvent[];
   stop(reason: string): readonly AmdEvent[];
   readonly done: boolean;
@@ -45,6 +50,7 @@ export type EventGrammar = {
 export function createEventGrammar(settings: AmdSettings): EventGrammar {
   let elapsedMs = 0;
   let phase: Phase = { name: 'deciding' };
+  let understood: Understood | undefined;
 
   /** Nothing is stated after `amd_stopped`. */
   function take(react: (step: Step) => Phase): readonly AmdEvent[] {
@@ -60,7 +66,11 @@ export function createEventGrammar(settings: AmdSettings): EventGrammar {
     },
     advance(heard) {
       elapsedMs += frameMs;
-      return take((step) => react(phase, heard, step));
+      const opinion = withSecondOpinion(heard.utterance, understood, elapsedMs);
+      return take((step) => react(phase, { ...heard, ...opinion }, step));
+    },
+    understand(latest) {
+      understood = latest;
     },
     fail() {
       return take((step) => {
@@ -91,13 +101,17 @@ function react(phase: Phase, heard: Heard, step: Step): Phase {
 }
 
 function deciding(phase: Phase, heard: Heard, step: Step): Phase {
-  const { utterance, found } = heard;
+  const { utterance, found, phrase } = heard;
   if (found?.kind === 'fax') {
     const evidence = { confidence: 0.9, tone: measured(found), ...spoken(utterance) };
     state(step, 'amd_machine_detected', { reason: 'fax-tone', ...evidence });
     return stopped(step, 'fax-tone');
   }
   if (found?.kind === 'beep') return beepWhileDeciding(found, utterance, step);
+  if (phrase !== undefined) {
+    state(step, 'amd_machine_detected', { reason: phrase, confidence: 0.95, ...spoken(utterance) });
+    return { name: 'greeting' };
+  }
   const verdict = heard.tonePending ? undefined : verdictOn(utterance, step);
   return verdict ?? timersWhileDeciding(phase, utterance, step);
 }
