@@ -1,5 +1,6 @@
 // Requests inside a dialog: addressing (RFC 3261 section 12.2), the ACK of a 2xx, and the BYE that the engine sends by itself.
 
+import ipaddr from 'ipaddr.js';
 import { contentTypeOf } from './app-headers.ts';
 import type { MessageMeta } from './control-messages.ts';
 import type { Dialog } from './dialog.ts';
@@ -44,7 +45,7 @@ export class DialogRequests {
   withPeer(dialog: Dialog, done: (peer: SipPeer | undefined) => void): void {
     const target = targetOf(dialog.routeSet[0] ?? dialog.remoteTarget);
     if (target.kind === 'peer') {
-      done(target.peer);
+      done(isUnreachable(dialog, target.peer) ? dialog.peer : target.peer);
       return;
     }
     if (target.kind === 'name') {
@@ -165,6 +166,21 @@ export class DialogRequests {
       timeMs: clock.now(),
     };
   }
+}
+
+const privateRanges: ReadonlySet<string> = new Set([
+  'private',
+  'carrierGradeNat',
+  'linkLocal',
+  'uniqueLocal',
+]);
+
+/** A phone behind NAT writes its private address into Contact; what it sends comes from the NAT, and goes back through it. */
+function isUnreachable(dialog: Dialog, target: SipPeer): boolean {
+  if (dialog.routeSet.length > 0 || target.address === dialog.peer.address) return false;
+  return (
+    ipaddr.isValid(target.address) && privateRanges.has(ipaddr.process(target.address).range())
+  );
 }
 
 export function emptySketch(method: string): DialogSketch {

@@ -81,6 +81,18 @@ describe('calls in trouble', () => {
     expect(peer.inbox.matching(/^(ACK|BYE) /)).toBe(0);
   });
 
+  test('a callee behind NAT is reached where its 200 came from, with its Contact as request URI', async () => {
+    const call = await invite();
+    peer.answer(call.request, '200 OK', 'far', 'Contact: <sip:callee@192.168.7.7:5062>');
+    const notice = await application.inbox.take(/\|sip\|network\|.*\r\nSIP\/2.0 200/);
+    const dialogId = notice.split('|')[9] ?? '';
+    await application.request(`|${dialogId}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
+    await application.request(`|${dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`);
+
+    expect(await peer.inbox.take(/^ACK /)).toMatch(/^ACK sip:callee@192\.168\.7\.7:5062 /);
+    expect(await peer.inbox.take(/^BYE /)).toMatch(/^BYE sip:callee@192\.168\.7\.7:5062 /);
+  });
+
   test('a CANCEL before any response waits for the first one', async () => {
     const call = await invite();
 
