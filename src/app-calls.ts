@@ -93,10 +93,15 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
   const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
   const rounds = [
     repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
-    repeat({ name: 'republish', everyMs: republishEveryMs, logger }, () => republishEnds(recovery)),
-    repeat({ name: 'lost calls', everyMs: lostCallsEveryMs, logger }, () =>
-      endLostCalls(recovery, config.ownerId, (callId) => registry.has(callId)),
+    repeat({ name: 'republish', everyMs: republishEveryMs, logger }, (stopped) =>
+      republishEnds(recovery, stopped),
     ),
+    repeat({ name: 'lost calls', everyMs: lostCallsEveryMs, logger }, async () => {
+      // What a machine stated last is on its way to the stream: its sequences go on from there.
+      const isHere = (callId: CallId) => registry.has(callId) || publisher.holds(callId);
+      await endLostCalls(recovery, config.ownerId, isHere);
+      await endFormerCalls(environment, recovery);
+    }),
     repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, storage)),
   ];
   closers.add('calls', () => Promise.all(rounds.map((round) => round.stop())));
@@ -118,7 +123,15 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
 }
 
 /** Before new calls are taken: SQL must say of every old one how it ended. The far ends are hung up beside it. */
-async function recover({ config, logger }: Environment, recovery: RecoveryPorts): Promise<void> {
+async function recover(environment: Environment, recovery: RecoveryPorts): Promise<void> {
+  await endFormerCalls(environment, recovery);
+  await republishEnds(recovery);
+}
+
+async function endFormerCalls(
+  { config, logger }: Environment,
+  recovery: RecoveryPorts,
+): Promise<void> {
   const { ended, farEnds } = await recoverCalls(recovery, {
     // Nobody else has an embedded database. On a shared one, calls of other nodes are theirs.
     formerOf: config.databaseUrl === undefined ? undefined : config.nodeId,
@@ -126,7 +139,6 @@ async function recover({ config, logger }: Environment, recovery: RecoveryPorts)
   });
   void farEnds;
   if (ended > 0) logger.warn({ calls: ended }, 'ended the calls that an earlier process left');
-  await republishEnds(recovery);
 }
 
 async function purge({ config, clock }: Environment, { ledger }: Storage): Promise<void> {

@@ -2,8 +2,8 @@
 
 import { fromPromise } from 'xstate';
 import type { Logger } from '../lib/logger.ts';
-import type { TerminalEvent } from './call-events.ts';
-import { CallJournal } from './call-journal.ts';
+import type { CallEvent } from './call-events.ts';
+import { CallJournal, publishInOrder } from './call-journal.ts';
 import { createLineActor } from './call-line.ts';
 import { callMachine } from './call-machine.ts';
 import type { Journal, RecordEndInput, StoreAnswerInput } from './call-setup.ts';
@@ -32,13 +32,15 @@ export function createCallLogic(ports: CallPorts) {
     actors: {
       line: createLineActor(ports),
       storeAnswer: fromPromise<void, StoreAnswerInput>(({ input }) => {
-        const { call, at, leg, event } = input;
-        return ledger.recordAnswer(call.callId, { at, leg, event });
+        const { call, at, leg, event, journal } = input;
+        const unpublished = journal.unpublished();
+        return ledger.recordAnswer(call.callId, { at, leg, event, unpublished });
       }),
       recordEnd: fromPromise<void, RecordEndInput>(async ({ input, signal }) => {
         const { callId } = input.call;
         const claimed = await claimEnd(ledger, input, signal, logged(callId, 'claimEnd'));
-        if (claimed) publishEnd(ports, callId, input.event, logged(callId, 'markEndPublished'));
+        const owed = [...input.journal.givenUp(), input.event];
+        if (claimed) publishEnd(ports, callId, owed, logged(callId, 'publishEnd'));
         else ports.logger.warn({ callId }, 'call had been ended by somebody else');
       }),
     },
@@ -85,15 +87,14 @@ async function claimEnd(
   }
 }
 
-/** In the background: the call is over, and what SQL holds is published again at the next start if this does not get through. */
-export function publishEnd(
+/** In the background: the call is over, and what SQL holds is published again later if this does not get through. */
+function publishEnd(
   ports: Pick<CallPorts, 'publisher' | 'ledger'>,
   callId: CallId,
-  event: TerminalEvent,
+  events: readonly CallEvent[],
   onError: (error: unknown) => void,
 ): void {
-  ports.publisher
-    .publish(event)
+  publishInOrder(ports.publisher, events)
     .then(() => ports.ledger.markEndPublished(callId))
     .catch(onError);
 }

@@ -161,7 +161,8 @@ export const cancelByCommand = callSetup.enqueueActions(({ context, event, enque
 
 export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
-  enqueue.assign({ end: endAfterAnswer(event.command, context.clock.now()) });
+  // While the answer is being stored the far end may have been first.
+  enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: event.command.by } });
 });
 

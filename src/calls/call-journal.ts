@@ -5,24 +5,39 @@ import type { EventPublisher } from './ports.ts';
 
 export class CallJournal {
   readonly #publisher: EventPublisher;
-  readonly #unpublished = new Set<CallEvent>();
+  readonly #unpublished = new Map<CallEvent, 'under way' | 'given up'>();
   readonly #onLost: (error: unknown) => void;
 
-  /** `onLost`: the publisher gave a fact up; it stays in `unpublished()`, to be stored with the call's end. */
+  /** `onLost`: the publisher gave a fact up; it stays in `unpublished()`, to be stored and published with the call's end. */
   constructor(publisher: EventPublisher, onLost: (error: unknown) => void) {
     this.#publisher = publisher;
     this.#onLost = onLost;
   }
 
   publish(event: CallEvent): void {
-    this.#unpublished.add(event);
+    this.#unpublished.set(event, 'under way');
     this.#publisher.publish(event).then(
       () => this.#unpublished.delete(event),
-      (error: unknown) => this.#onLost(error),
+      (error: unknown) => {
+        this.#unpublished.set(event, 'given up');
+        this.#onLost(error);
+      },
     );
   }
 
   unpublished(): readonly CallEvent[] {
-    return [...this.#unpublished];
+    return [...this.#unpublished.keys()];
   }
+
+  givenUp(): readonly CallEvent[] {
+    return this.unpublished().filter((event) => this.#unpublished.get(event) === 'given up');
+  }
+}
+
+/** The publisher keeps the order of one call's facts; all of them must be stored before its end counts as published. */
+export async function publishInOrder(
+  publisher: EventPublisher,
+  events: readonly CallEvent[],
+): Promise<void> {
+  await Promise.all(events.map((event) => publisher.publish(event)));
 }

@@ -21,7 +21,7 @@ export function createLineActor(ports: LinePorts) {
   return fromCallback<LineCommand, AcceptedCall>(({ input, sendBack, receive }) => {
     const line = new Line(input, ports, sendBack);
     receive((command) => line.obey(command));
-    void line.open();
+    line.open().catch((error: unknown) => line.fail(error));
     return () => line.close();
   });
 }
@@ -86,6 +86,15 @@ class Line {
       default:
         assertNever(command);
     }
+  }
+
+  /** A defect: no port of ours throws for a reason of the network. The call must end all the same. */
+  fail(error: unknown): void {
+    const cause = error instanceof Error ? error.message : 'unknown error';
+    this.#send({
+      type: 'line.failed',
+      failure: { at: this.#ports.clock.now(), kind: 'transport', reason: `Not placed: ${cause}` },
+    });
   }
 
   close(): void {

@@ -138,11 +138,11 @@ export const callMachine = callSetup.createMachine({
 export type CallActor = ActorRefFrom<typeof callMachine>;
 
 function storeAnswerInput(context: CallMachineContext): StoreAnswerInput {
-  const { call, answeredAt, leg, answeredEvent } = context;
+  const { call, answeredAt, leg, answeredEvent, journal } = context;
   if (answeredAt === undefined || leg === undefined || answeredEvent === undefined) {
     throw new Error('an answer is stored only after it was noted');
   }
-  return { call, at: answeredAt, leg, event: answeredEvent };
+  return { call, at: answeredAt, leg, event: answeredEvent, journal };
 }
 
 function recordEndInput(context: CallMachineContext): RecordEndInput {

@@ -3,6 +3,7 @@
 
 import { createActor } from 'xstate';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
+import type { CallEvent } from './call-events.ts';
 import type { CallActor } from './call-machine.ts';
 import type { EndCommand } from './call-outcome.ts';
 import type { CallLimits } from './call-setup.ts';
@@ -36,9 +37,11 @@ export class CallRegistry {
     return this.#calls.has(callId);
   }
 
-  start(call: AcceptedCall): void {
+  /** `restated`: facts before the dialing that the stream may have missed. */
+  start(call: AcceptedCall, restated: readonly CallEvent[] = []): void {
     const { limits } = this.#options;
     const journal = createJournal(this.#ports, call.callId);
+    for (const fact of restated) journal.publish(fact);
     const actor = createActor(this.#logic, {
       input: { call, limits, clock: this.#ports.clock, journal },
     });
@@ -61,9 +64,13 @@ export class CallRegistry {
     return actor !== undefined;
   }
 
+  get hasRoom(): boolean {
+    return this.#calls.size < this.#options.maxConcurrent;
+  }
+
   /** Waits until one more call may be started. Waiters are bounded by the queue's consumer, which is the only caller. */
   async room(signal: AbortSignal): Promise<void> {
-    while (this.#calls.size >= this.#options.maxConcurrent) await this.#change(signal);
+    while (!this.hasRoom) await this.#change(signal);
   }
 
   /** Waits until every call here has ended. */

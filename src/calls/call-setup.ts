@@ -69,8 +69,10 @@ export const defaultCallLimits: CallLimits = {
 /** The facts of one call on their way to the stream. */
 export type Journal = {
   publish(event: CallEvent): void;
-  /** Those that the stream has not confirmed. */
+  /** Those that the stream has not confirmed, in order. */
   unpublished(): readonly CallEvent[];
+  /** Those of them that nobody tries to publish any more. */
+  givenUp(): readonly CallEvent[];
 };
 
 export type CallMachineInput = {
@@ -97,6 +99,7 @@ export type StoreAnswerInput = {
   readonly at: Date;
   readonly leg: StoredLeg;
   readonly event: CallEvent;
+  readonly journal: Journal;
 };
 export type RecordEndInput = {
   readonly call: AcceptedCall;

@@ -40,7 +40,27 @@ export type AmdSettings = {
   readonly timers: AmdTimers;
   /** A strict rule when given: this many words make a machine. */
   readonly thresholdWordCount?: number;
+  /** A recogniser's second opinion, where the request names a provider. */
+  readonly speechToText?: SpeechToTextSettings;
 };
+
+/** Speech-to-text of one call, in the words of a dial-out request (`callControlParameter`). */
+export type SpeechToTextSettings = {
+  readonly sttProvider: string;
+  readonly sttLanguage: string;
+  readonly interim?: boolean;
+  readonly sttLabel?: string;
+  readonly continuousASRTimeoutInMS?: number;
+  readonly sttVendorUtteranceEndMs?: number;
+  readonly sttVendorEndpointing?: number;
+};
+
+/**
+ * used: the transcript's words were counted. late: the transcript did not cover what was said, the acoustic count stood in.
+ * failed, unconfigured: the same, because the provider failed, or this gateway has none of that name (any more).
+ */
+export const transcriptionStates = ['used', 'late', 'failed', 'unconfigured'] as const;
+export type TranscriptionState = (typeof transcriptionStates)[number];
 
 /** What the detector bases an event on. Members are present where they are known. */
 export type AmdEvidence = {
@@ -56,21 +76,13 @@ export type AmdEvidence = {
   readonly tone?: { readonly hz: number; readonly ms: number };
   /** The event of this call that this one takes back. */
   readonly corrects?: AmdEventName;
+  /** What the recogniser understood until then. */
   readonly transcript?: string;
+  /** What became of the speech-to-text that was asked for. */
+  readonly transcription?: TranscriptionState;
 };
 
 export type AmdEvent = { readonly event: AmdEventName } & AmdEvidence;
-
-/** Speech-to-text overrides of a dial-out request (`callControlParameter`). */
-export type CallControlParameter = {
-  readonly sttProvider: string;
-  readonly sttLanguage: string;
-  readonly interim?: boolean;
-  readonly sttLabel?: string;
-  readonly continuousASRTimeoutInMS?: number;
-  readonly sttVendorUtteranceEndMs?: number;
-  readonly sttVendorEndpointing?: number;
-};
 
 export type DialTarget =
   /** E.164 digits without `+` or separators. */
@@ -92,7 +104,6 @@ export type DialoutRequest = {
   readonly amd: AmdSettings;
   /** Left out: all AMD events are notified. Empty: none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
-  readonly callControlParameter?: CallControlParameter;
 };
 
 /** Everything that identifies a call and that each of its events repeats. */

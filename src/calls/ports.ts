@@ -156,6 +156,13 @@ export type EventPublisher = {
   publish(event: CallEvent): Promise<void>;
 };
 
+export type StoredAnswer = {
+  readonly at: Date;
+  readonly leg: StoredLeg;
+  readonly event: CallEvent;
+  readonly unpublished: readonly CallEvent[];
+};
+
 /** What SQL is the authority on: accepted, dialled, ended. */
 export type CallLedger = {
   /**
@@ -165,11 +172,11 @@ export type CallLedger = {
   claimForDialing(callId: CallId, nodeId: string): Promise<AcceptedCall | undefined>;
   recordInvite(callId: CallId, leg: StoredLeg): Promise<void>;
   recordRinging(callId: CallId, at: Date): Promise<void>;
-  /** Before the ACK: the leg, and the `answered` fact in case this process dies before it is published. */
-  recordAnswer(
-    callId: CallId,
-    answer: { readonly at: Date; readonly leg: StoredLeg; readonly event: CallEvent },
-  ): Promise<void>;
+  /**
+   * Before the ACK: the leg, and the `answered` fact in case this process dies before it is published, with those before
+   * it that the stream has not confirmed yet.
+   */
+  recordAnswer(callId: CallId, answer: StoredAnswer): Promise<void>;
   /**
    * `… where ended_at is null`, with the terminal fact and the facts before it that the stream has not confirmed yet, so
    * that a crash right after cannot leave a gap. False: somebody else ended it.
@@ -180,7 +187,11 @@ export type CallLedger = {
     unpublished: readonly CallEvent[],
   ): Promise<boolean>;
   /** The same for a call that nobody has claimed for dialing. False: somebody has, or it ended. */
-  claimEndOfQueued(callId: CallId, event: TerminalEvent): Promise<boolean>;
+  claimEndOfQueued(
+    callId: CallId,
+    event: TerminalEvent,
+    unpublished: readonly CallEvent[],
+  ): Promise<boolean>;
   /** The terminal fact is on the stream; it need not be published again at a restart. */
   markEndPublished(callId: CallId): Promise<void>;
 };
@@ -197,6 +208,8 @@ export type UnfinishedCall = {
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
   readonly answeredEvent?: CallEvent;
+  /** Facts before the answer that the stream had not confirmed when it was stored. */
+  readonly unpublished?: readonly CallEvent[];
 };
 
 /** Whose unfinished calls. */

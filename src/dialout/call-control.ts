@@ -1,6 +1,6 @@
 // Ends a call wherever it is in its life: queued, ringing, answered.
 
-import { progressOfAccepted } from '../calls/call-facts.ts';
+import { progressOfAccepted, queuedFact } from '../calls/call-facts.ts';
 import { endBeforeAnswer } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import type { AcceptedCall, CallId } from '../calls/call-types.ts';
@@ -32,8 +32,11 @@ export function createCallControl(ports: {
     const found = await ports.ledger.whereabouts(callId);
     if (found === undefined) return 'unknown';
     if (found.phase === 'queued') {
+      const { call } = found;
       const end = endBeforeAnswer(command, ports.clock.now());
-      const cancelled = await ports.ends.recordQueued(progressOfAccepted(found.call), end);
+      // Whoever accepted it may have died before this was published. It has one id, and is stored once.
+      const missing = [queuedFact(call)];
+      const cancelled = await ports.ends.recordQueued(progressOfAccepted(call), end, missing);
       return cancelled ? 'ending' : 'elsewhere';
     }
     return found.phase === 'ended' ? 'ended' : 'elsewhere';

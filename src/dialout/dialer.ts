@@ -1,10 +1,11 @@
 // Takes accepted calls from the queue and starts them, each at most once ever: SQL's claim says who dials, however often
 // and wherever a call id is delivered.
 
-import { progressOfAccepted } from '../calls/call-facts.ts';
+import { setMaxListeners } from 'node:events';
+import { progressOfAccepted, queuedFact } from '../calls/call-facts.ts';
 import { endOfExpiry } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
-import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { CallId } from '../calls/call-types.ts';
 import type { CallLedger, Clock } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EndRecorder } from './end-recorder.ts';
@@ -33,30 +34,29 @@ export class Dialer {
   constructor(ports: DialerPorts, options: DialerOptions) {
     this.#ports = ports;
     this.#options = options;
+    // Every delivery that waits for room listens.
+    setMaxListeners(0, this.#stopped.signal);
   }
 
   /** Resolves when the call is under way or needs nothing more; throws when it should be delivered again. */
   async dial(callId: CallId): Promise<void> {
-    const { ledger, registry } = this.#ports;
     const signal = this.#stopped.signal;
-    await registry.room(signal);
+    await this.#ports.registry.room(signal);
     signal.throwIfAborted();
-    const call = await ledger.claimForDialing(callId, this.#options.ownerId);
-    if (call === undefined) return;
-    if (this.#hasExpired(call))
-      await this.#ports.ends.record(progressOfAccepted(call), endOfExpiry(this.#ports.clock.now()));
-    else registry.start(call);
+    await this.#take(callId, { isSwept: false });
   }
 
   /**
-   * Dials what waits in SQL for so long that its message must have been lost.
-   * Bounded a round; the next round takes the rest.
+   * Ends what has waited in SQL for too long, room for it or not, and dials what waits for so long that its message must
+   * have been lost. Bounded a round; the next round takes the rest.
    */
   async sweep(): Promise<void> {
-    const before = new Date(this.#ports.clock.now().getTime() - sweepAgeMs);
-    for (const callId of await this.#ports.ledger.waiting(before, sweepBatch)) {
-      if (this.#stopped.signal.aborted) return;
-      await this.dial(callId);
+    const { ledger, registry } = this.#ports;
+    const expired = await ledger.waiting(this.#ago(this.#options.queueTimeoutMs), expiryBatch);
+    await Promise.all(expired.map((callId) => this.#take(callId, { isSwept: true })));
+    for (const callId of await ledger.waiting(this.#ago(sweepAgeMs), sweepBatch)) {
+      if (this.#stopped.signal.aborted || !registry.hasRoom) return;
+      await this.#take(callId, { isSwept: true });
     }
   }
 
@@ -65,13 +65,24 @@ export class Dialer {
     this.#stopped.abort(new Error('the dialer is stopping'));
   }
 
-  #hasExpired(call: AcceptedCall): boolean {
-    return (
-      this.#ports.clock.now().getTime() - call.acceptedAt.getTime() > this.#options.queueTimeoutMs
-    );
+  async #take(callId: CallId, { isSwept }: { readonly isSwept: boolean }): Promise<void> {
+    const { ledger, registry, ends, clock } = this.#ports;
+    const call = await ledger.claimForDialing(callId, this.#options.ownerId);
+    if (call === undefined) return;
+    // Whoever accepted it may have died, or lost NATS, before this was published. It has one id, and is stored once.
+    const restated = [queuedFact(call)];
+    if (call.acceptedAt < this.#ago(this.#options.queueTimeoutMs))
+      await ends.record(progressOfAccepted(call), endOfExpiry(clock.now()), restated);
+    else registry.start(call, isSwept ? restated : []);
+  }
+
+  #ago(ms: number): Date {
+    return new Date(this.#ports.clock.now().getTime() - ms);
   }
 }
 
 /** A message of the queue arrives in milliseconds; after this long it will not come by itself. */
 const sweepAgeMs = 5_000;
 const sweepBatch = 100;
+/** They cost two statements, which they share. */
+const expiryBatch = 1_000;

@@ -2,6 +2,7 @@
 
 import type { CallEvent } from '../calls/call-events.ts';
 import { type CallProgress, endFact } from '../calls/call-facts.ts';
+import { publishInOrder } from '../calls/call-journal.ts';
 import type { CallEnd } from '../calls/call-outcome.ts';
 import type { CallId } from '../calls/call-types.ts';
 import type { CallLedger, EventPublisher } from '../calls/ports.ts';
@@ -14,7 +15,11 @@ export type EndRecorder = {
    */
   record(progress: CallProgress, end: CallEnd, missing?: readonly CallEvent[]): Promise<boolean>;
   /** The same for a call that nobody has begun to dial. False: somebody has, or it had ended. */
-  recordQueued(progress: CallProgress, end: CallEnd): Promise<boolean>;
+  recordQueued(
+    progress: CallProgress,
+    end: CallEnd,
+    missing?: readonly CallEvent[],
+  ): Promise<boolean>;
 };
 
 export function createEndRecorder(ports: {
@@ -40,20 +45,12 @@ export function createEndRecorder(ports: {
       if (claimed) publish(callId, [...missing, event]);
       return claimed;
     },
-    async recordQueued(progress, end) {
+    async recordQueued(progress, end, missing = []) {
       const { callId } = progress.call;
       const { event } = endFact(progress, end);
-      const claimed = await ledger.claimEndOfQueued(callId, event);
-      if (claimed) publish(callId, [event]);
+      const claimed = await ledger.claimEndOfQueued(callId, event, missing);
+      if (claimed) publish(callId, [...missing, event]);
       return claimed;
     },
   };
-}
-
-/** The publisher keeps the order of one call's facts; all of them must be stored before the end counts as published. */
-export async function publishInOrder(
-  publisher: EventPublisher,
-  events: readonly CallEvent[],
-): Promise<void> {
-  await Promise.all(events.map((event) => publisher.publish(event)));
 }

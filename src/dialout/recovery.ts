@@ -2,9 +2,10 @@
 // gets its one terminal fact, and the far end gets its BYE; none is dialled again.
 
 import type { CallEvent } from '../calls/call-events.ts';
-import { amdFact, answeredFact, type CallProgress } from '../calls/call-facts.ts';
+import type { CallProgress } from '../calls/call-facts.ts';
+import { publishInOrder } from '../calls/call-journal.ts';
 import { type CallEnd, endAfterAnswer, endOfUnknown } from '../calls/call-outcome.ts';
-import type { AcceptedCall, AmdEvent, CallId } from '../calls/call-types.ts';
+import type { AcceptedCall, CallId } from '../calls/call-types.ts';
 import type {
   Clock,
   EndToPublish,
@@ -15,7 +16,8 @@ import type {
   UnfinishedCall,
 } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
-import { type EndRecorder, publishInOrder } from './end-recorder.ts';
+import type { EndRecorder } from './end-recorder.ts';
+import { rebuild } from './rebuild.ts';
 
 export type RecoveryPorts = {
   readonly ledger: {
@@ -32,8 +34,10 @@ export type RecoveryPorts = {
   readonly logger: Logger;
 };
 
-/** Calls read from SQL and ended at once. */
+/** Ended, or published again, at once. */
 const batchSize = 50;
+/** Above what one process has up, so that live calls cannot hide a lost one. */
+const unfinishedLimit = 10_000;
 /** Far ends that are hung up side by side: one that does not answer takes seconds, and there may be hundreds. */
 const farEndsAtOnce = 100;
 
@@ -43,21 +47,22 @@ export type Recovered = {
   readonly farEnds: Promise<void>;
 };
 
-/** Ends every call of former processes. Resolves when all of them have their end in SQL. */
+/**
+ * Ends every call of former processes. Resolves when all of them have their end in SQL; one that cannot be ended is
+ * logged and left to the next round.
+ */
 export async function recoverCalls(
   ports: RecoveryPorts,
   owners: Extract<Owners, { except: string }>,
 ): Promise<Recovered> {
-  const legs: Orphan[] = [];
-  let ended = 0;
-  for (;;) {
-    const batch = await ports.ledger.unfinished(owners, batchSize);
-    await Promise.all(batch.map((unfinished) => endUnfinished(ports, unfinished)));
-    for (const { call, leg } of batch)
-      if (leg !== undefined) legs.push({ callId: call.callId, leg });
-    ended += batch.length;
-    if (batch.length < batchSize) return { ended, farEnds: endFarEnds(ports, legs) };
+  const found = await ports.ledger.unfinished(owners, unfinishedLimit);
+  const ended: UnfinishedCall[] = [];
+  for (let start = 0; start < found.length; start += batchSize) {
+    const batch = found.slice(start, start + batchSize);
+    const results = await Promise.all(batch.map((unfinished) => tryToEnd(ports, unfinished)));
+    ended.push(...batch.filter((_, index) => results[index]));
   }
+  return { ended: ended.length, farEnds: endFarEnds(ports, ended) };
 }
 
 /**
@@ -70,24 +75,25 @@ export async function endLostCalls(
   isHere: (callId: CallId) => boolean,
 ): Promise<void> {
   const takenBefore = new Date(ports.clock.now().getTime() - lostAfterMs);
-  const found = await ports.ledger.unfinished({ ownerId, takenBefore }, lostBatchSize);
+  const found = await ports.ledger.unfinished({ ownerId, takenBefore }, unfinishedLimit);
+  const ended: UnfinishedCall[] = [];
   for (const unfinished of found) {
     if (isHere(unfinished.call.callId)) continue;
     ports.logger.warn({ callId: unfinished.call.callId }, 'ending a call without a machine');
-    await endUnfinished(ports, unfinished);
-    if (unfinished.leg !== undefined) await ports.sip.endOrphan(unfinished.leg);
+    if (await tryToEnd(ports, unfinished)) ended.push(unfinished);
   }
+  await endFarEnds(ports, ended);
 }
 
 /** Between the claim and the machine lie milliseconds. */
 const lostAfterMs = 60_000;
-/** Above what one process has up, so that live calls cannot hide a lost one. */
-const lostBatchSize = 10_000;
 
 type Orphan = { readonly callId: CallId; readonly leg: StoredLeg };
 
-async function endFarEnds(ports: RecoveryPorts, orphans: readonly Orphan[]): Promise<void> {
-  const queue = [...orphans];
+async function endFarEnds(ports: RecoveryPorts, ended: readonly UnfinishedCall[]): Promise<void> {
+  const queue: Orphan[] = ended.flatMap(({ call, leg }) =>
+    leg === undefined ? [] : [{ callId: call.callId, leg }],
+  );
   const worker = async (): Promise<void> => {
     for (let orphan = queue.shift(); orphan !== undefined; orphan = queue.shift()) {
       const { callId, leg } = orphan;
@@ -104,17 +110,49 @@ async function endFarEnds(ports: RecoveryPorts, orphans: readonly Orphan[]): Pro
   await Promise.all(Array.from({ length: Math.min(farEndsAtOnce, queue.length) }, worker));
 }
 
-/** Ends that SQL holds and the stream may not: published again, and dropped by id where they were there. */
-export async function republishEnds(ports: RecoveryPorts): Promise<void> {
+/**
+ * Ends that SQL holds and the stream may not: published again, and dropped by id where they were there. While NATS is
+ * away this waits for it, until `stopped`: then they are left to the next process.
+ */
+export async function republishEnds(ports: RecoveryPorts, stopped?: AbortSignal): Promise<void> {
   for (;;) {
     const batch = await ports.ledger.endsToPublish(batchSize);
-    await Promise.all(
+    const published = Promise.all(
       batch.map(async ({ callId, events }) => {
         await publishInOrder(ports.publisher, events);
         await ports.ledger.markEndPublished(callId);
       }),
     );
-    if (batch.length < batchSize) return;
+    await untilAborted(published, stopped);
+    if (batch.length < batchSize || stopped?.aborted === true) return;
+  }
+}
+
+/** Waits for the work, or for the signal if that comes first; the work itself goes on. */
+async function untilAborted(work: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+  if (signal === undefined) return void (await work);
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<void>((resolve) => {
+    onAbort = resolve;
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) resolve();
+  });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** False: it could not be ended now. */
+async function tryToEnd(ports: RecoveryPorts, unfinished: UnfinishedCall): Promise<boolean> {
+  try {
+    await endUnfinished(ports, unfinished);
+    return true;
+  } catch (error) {
+    const { callId } = unfinished.call;
+    ports.logger.error({ err: error, callId }, 'a call without a process could not be ended');
+    return false;
   }
 }
 
@@ -129,63 +167,4 @@ function endOf(progress: CallProgress, at: Date): CallEnd {
   return progress.answeredAt === undefined
     ? endOfUnknown(at)
     : endAfterAnswer({ by: 'gateway', reason: 'Gateway restarted' }, at);
-}
-
-/** Takes the sequences up where the stream has them, and states what the dead process owed: `answered`, `amd_stopped`. */
-function rebuild(
-  unfinished: UnfinishedCall,
-  facts: readonly CallEvent[],
-  now: Date,
-): { readonly progress: CallProgress; readonly missing: readonly CallEvent[] } {
-  const { call, ringingAt, answeredAt, answeredEvent } = unfinished;
-  const amdEvents: AmdEvent[] = facts.flatMap((fact) =>
-    fact.type === 'amd' ? [fact.data.amd] : [],
-  );
-  const dialing = facts.find((fact) => fact.type === 'dialing');
-  let progress: CallProgress = {
-    call,
-    ...lastSequences(facts),
-    ...(dialing === undefined ? {} : { sentAt: new Date(dialing.time) }),
-    ...(ringingAt === undefined ? {} : { ringingAt }),
-    ...(answeredAt === undefined ? {} : { answeredAt }),
-    amdEvents,
-  };
-  if (answeredAt === undefined) return { progress, missing: [] };
-
-  const missing: CallEvent[] = [];
-  if (!facts.some((fact) => fact.type === 'answered')) {
-    const stated = answeredFact({ ...progress, answeredAt });
-    // The stored fact has the durations as they were measured; its id and place are those that the dead process gave it.
-    missing.push(answeredEvent ?? stated.event);
-    progress = { ...progress, ...lastSequences([...facts, ...missing]) };
-  }
-  if (owesAmdStopped(progress)) {
-    const amd: AmdEvent = {
-      event: 'amd_stopped',
-      reason: 'gateway-restarted',
-      elapsedMs: Math.max(0, now.getTime() - answeredAt.getTime()),
-    };
-    progress = { ...progress, amdEvents: [...amdEvents, amd] };
-    const { event, ...sequences } = amdFact({ ...progress, answeredAt }, now, amd);
-    missing.push(event);
-    progress = { ...progress, ...sequences };
-  }
-  return { progress, missing };
-}
-
-function owesAmdStopped(progress: CallProgress): boolean {
-  return (
-    progress.call.request.machineDetection !== 'disabled' &&
-    !progress.amdEvents.some((amd) => amd.event === 'amd_stopped')
-  );
-}
-
-function lastSequences(facts: readonly CallEvent[]) {
-  const notified = facts.map((fact) =>
-    'notificationSequence' in fact.data ? (fact.data.notificationSequence ?? 0) : 0,
-  );
-  return {
-    eventSequence: Math.max(1, ...facts.map((fact) => fact.eventSequence)),
-    notificationSequence: Math.max(0, ...notified),
-  };
 }

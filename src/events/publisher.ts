@@ -19,6 +19,8 @@ export type PublisherOptions = { readonly maxWaiting?: number };
 export type RunningPublisher = EventPublisher & {
   /** Facts that are not stored yet. */
   waiting(): number;
+  /** Some of them are of this call. */
+  holds(callId: string): boolean;
   /** Waits for what was given to `publish`, at most this long; then rejects what is left, and all that comes after. */
   stop(timeoutMs: number): Promise<void>;
 };
@@ -51,6 +53,10 @@ class Publisher implements RunningPublisher {
 
   waiting(): number {
     return this.#waiting;
+  }
+
+  holds(callId: string): boolean {
+    return this.#tails.has(callId);
   }
 
   publish(event: CallEvent): Promise<void> {

@@ -2,21 +2,22 @@
 
 import type { Logger } from './logger.ts';
 
+/** `stop` waits for the round under way: work that waits for something must end with the signal that it is given. */
 export type Repetition = { stop(): Promise<void> };
 
 export function repeat(
   options: { readonly name: string; readonly everyMs: number; readonly logger: Logger },
-  work: () => Promise<unknown>,
+  work: (stopped: AbortSignal) => Promise<unknown>,
 ): Repetition {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
-  let stopped = false;
+  const stopping = new AbortController();
 
   const round = async (): Promise<void> => {
     try {
-      await work();
+      await work(stopping.signal);
     } catch (error) {
-      if (!stopped)
+      if (!stopping.signal.aborted)
         options.logger.warn(
           { err: error, work: options.name },
           'a round of background work failed',
@@ -25,7 +26,7 @@ export function repeat(
     schedule();
   };
   const schedule = (): void => {
-    if (stopped) return;
+    if (stopping.signal.aborted) return;
     timer = setTimeout(() => {
       running = round();
     }, options.everyMs);
@@ -35,7 +36,7 @@ export function repeat(
   schedule();
   return {
     async stop() {
-      stopped = true;
+      stopping.abort();
       clearTimeout(timer);
       await running;
     },

@@ -52,6 +52,7 @@ type UnfinishedColumns = CallColumns & {
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
   readonly answered_event: CallEvent | null;
+  readonly unpublished_events: readonly CallEvent[] | null;
 };
 
 type WhereaboutsColumns = CallColumns & {
@@ -93,7 +94,8 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
             ]
           : [`owner_id = $2 and dial_started_at < $3`, [owners.ownerId, owners.takenBefore]];
       const { rows } = await pool.query<UnfinishedColumns>(
-        `select ${callColumns}, owner_id, dial_started_at, leg, ringing_at, answered_at, answered_event from calls
+        `select ${callColumns}, owner_id, dial_started_at, leg, ringing_at, answered_at, answered_event, unpublished_events
+         from calls
          where ${openCondition} and dial_started_at is not null and ${condition}
          order by accepted_at limit $1`,
         [limit, ...values],
@@ -148,6 +150,7 @@ function unfinishedCallOf(row: UnfinishedColumns): UnfinishedCall {
     ...(row.ringing_at === null ? {} : { ringingAt: row.ringing_at }),
     ...(row.answered_at === null ? {} : { answeredAt: row.answered_at }),
     ...(row.answered_event === null ? {} : { answeredEvent: row.answered_event }),
+    ...(row.unpublished_events === null ? {} : { unpublished: row.unpublished_events }),
   };
 }
 

@@ -51,6 +51,7 @@ update calls c set
   end_event = case when i.kind in ('end', 'end-queued') then i.event else c.end_event end,
   unpublished_events = case
     when i.kind in ('end', 'end-queued') then i.unpublished
+    when i.kind = 'answer' and c.ended_at is null then i.unpublished
     when i.kind = 'published' then null
     else c.unpublished_events end,
   outcome = case when i.kind in ('end', 'end-queued') then i.outcome else c.outcome end,
@@ -115,14 +116,14 @@ export function createCallUpdates(pool: Pool, clock: Clock): CallUpdates {
     async recordRinging(callId, at) {
       await write({ call_id: callId, kind: 'ringing', at });
     },
-    async recordAnswer(callId, { at, leg, event }) {
-      await write({ call_id: callId, kind: 'answer', at, leg, event });
+    async recordAnswer(callId, { at, leg, event, unpublished }) {
+      await write({ call_id: callId, kind: 'answer', at, leg, event, ...unlessEmpty(unpublished) });
     },
     async claimEnd(callId, event, unpublished) {
       return (await write(endRow('end', callId, event, unpublished))) !== undefined;
     },
-    async claimEndOfQueued(callId, event) {
-      return (await write(endRow('end-queued', callId, event, []))) !== undefined;
+    async claimEndOfQueued(callId, event, unpublished) {
+      return (await write(endRow('end-queued', callId, event, unpublished))) !== undefined;
     },
     async markEndPublished(callId) {
       await write({ call_id: callId, kind: 'published', at: clock.now() });
@@ -142,11 +143,15 @@ function endRow(
     kind,
     at: new Date(event.time),
     event,
-    ...(unpublished.length === 0 ? {} : { unpublished }),
+    ...unlessEmpty(unpublished),
     status,
     outcome: event.data.outcome,
     sip_status: event.data.sipStatus,
   };
+}
+
+function unlessEmpty(unpublished: readonly CallEvent[]): Pick<UpdateRow, 'unpublished'> {
+  return unpublished.length === 0 ? {} : { unpublished };
 }
 
 async function updateBatch(pool: Pool, items: readonly Item[]): Promise<readonly Effect[]> {

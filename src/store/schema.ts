@@ -81,7 +81,7 @@ export const calls = pgTable(
     answeredEvent: jsonb('answered_event').$type<CallEvent>(),
     endedAt: instant('ended_at'),
     endEvent: jsonb('end_event').$type<TerminalEvent>(),
-    /** Facts before the end that the stream had not confirmed when it was claimed: published again together with it. */
+    /** Facts before the answer, or the end, that the stream had not confirmed when it was stored: published again with it. */
     unpublishedEvents: jsonb('unpublished_events').$type<readonly CallEvent[]>(),
     endPublishedAt: instant('end_published_at'),
     outcome: text('outcome'),

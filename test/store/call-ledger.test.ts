@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { queuedFact } from '../../src/calls/call-facts.ts';
 import type { CallId } from '../../src/calls/call-types.ts';
 import type { Owners } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -114,7 +115,12 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(await rowOf(call.callId)).toMatchObject({ state: 'ringing', status: 'ringing' });
 
       const leg = { ...storedLeg, dialogId: 'dialog-1' };
-      await ledger.recordAnswer(call.callId, { at: answeredAt, leg, event: answered });
+      await ledger.recordAnswer(call.callId, {
+        at: answeredAt,
+        leg,
+        event: answered,
+        unpublished: [],
+      });
       expect(await rowOf(call.callId)).toMatchObject({ state: 'answered', status: 'answered' });
 
       expect(await ledger.claimEnd(call.callId, end, [answered])).toBe(true);
@@ -146,7 +152,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       await ledger.claimForDialing(call.callId, 'node-1');
       const leg = { ...storedLeg, dialogId: 'dialog-1' };
       const event = answeredEvent(call, noon.toISOString());
-      await ledger.recordAnswer(call.callId, { at: noon, leg, event });
+      await ledger.recordAnswer(call.callId, { at: noon, leg, event, unpublished: [] });
 
       await ledger.recordInvite(call.callId, storedLeg);
       await ledger.recordRinging(call.callId, noon);
@@ -169,7 +175,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       await ledger.claimEnd(call.callId, endEvent(call, { type: 'failed' }), []);
 
       const event = answeredEvent(call, noon.toISOString());
-      await ledger.recordAnswer(call.callId, { at: noon, leg: storedLeg, event });
+      await ledger.recordAnswer(call.callId, { at: noon, leg: storedLeg, event, unpublished: [] });
 
       expect(await rowOf(call.callId)).toMatchObject({
         state: 'ended',
@@ -193,6 +199,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
             at: noon,
             leg: { ...storedLeg, dialogId: call.callId },
             event: answeredEvent(call, noon.toISOString()),
+            unpublished: [],
           }),
           ledger.claimEnd(call.callId, endEvent(call), []),
           ledger.markEndPublished(call.callId),
@@ -251,8 +258,8 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       await ledger.claimForDialing(dialled.callId, 'node-1');
 
       const end = { type: 'failed', outcome: 'cancelled' } as const;
-      expect(await ledger.claimEndOfQueued(queued.callId, endEvent(queued, end))).toBe(true);
-      expect(await ledger.claimEndOfQueued(dialled.callId, endEvent(dialled, end))).toBe(false);
+      expect(await ledger.claimEndOfQueued(queued.callId, endEvent(queued, end), [])).toBe(true);
+      expect(await ledger.claimEndOfQueued(dialled.callId, endEvent(dialled, end), [])).toBe(false);
 
       expect(await rowOf(queued.callId)).toMatchObject({ status: 'failed', outcome: 'cancelled' });
       expect(await ledger.claimForDialing(queued.callId, 'node-1')).toBeUndefined();
@@ -329,7 +336,12 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       await ledger.claimForDialing(left.callId, 'node-1/old');
       await ledger.claimForDialing(answered.callId, 'node-1/old');
       await ledger.recordRinging(answered.callId, noon);
-      await ledger.recordAnswer(answered.callId, { at: noon, leg: storedLeg, event });
+      await ledger.recordAnswer(answered.callId, {
+        at: noon,
+        leg: storedLeg,
+        event,
+        unpublished: [queuedFact(answered)],
+      });
 
       const unfinished = await ledger.unfinished({ formerOf: undefined, except: 'node-1/new' }, 10);
 
@@ -343,6 +355,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
         ringingAt: noon,
         answeredAt: noon,
         answeredEvent: event,
+        unpublished: [queuedFact(answered)],
       });
       await ledger.claimEnd(left.callId, endEvent(left), []);
       expect(

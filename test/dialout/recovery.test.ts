@@ -1,0 +1,396 @@
+// A process dies; what it had put into SQL and on the stream by then is all that the next one has. For every point of
+// death the story on the stream must come out whole: no gap in the sequences, one end, the same again when the next
+// process dies too.
+
+import { describe, expect, test } from 'vitest';
+import type { CallEvent } from '../../src/calls/call-events.ts';
+import {
+  amdFact,
+  answeredFact,
+  type CallProgress,
+  dialingFact,
+  dtmfFact,
+  progressOfAccepted,
+  queuedFact,
+  ringingFact,
+  type Stated,
+} from '../../src/calls/call-facts.ts';
+import { endOfRemoteBye } from '../../src/calls/call-outcome.ts';
+import type { AcceptedCall, AmdEvent, DialoutRequest } from '../../src/calls/call-types.ts';
+import type { StoredLeg, UnfinishedCall } from '../../src/calls/ports.ts';
+import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
+import { endLostCalls, recoverCalls, republishEnds } from '../../src/dialout/recovery.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { acceptedCall, storedLeg } from '../support/call-records.ts';
+import { DialoutWorld, settled } from '../support/dialout-world.ts';
+
+const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
+const now = at(40);
+const owners = { formerOf: undefined, except: 'node-1/new' } as const;
+
+/** A call as the dead process told it: every fact up to `amd_human_detected` and a digit. */
+function story(request: Partial<DialoutRequest> = {}) {
+  const base = acceptedCall();
+  const call: AcceptedCall = { ...base, request: { ...base.request, ...request } };
+  let progress: CallProgress = progressOfAccepted(call);
+  const tell = <Event extends CallEvent>({ event, ...sequences }: Stated<Event>): Event => {
+    progress = { ...progress, ...sequences };
+    return event;
+  };
+  const human: AmdEvent = { event: 'amd_human_detected', reason: 'short', elapsedMs: 900 };
+  const queued = queuedFact(call);
+  progress = { ...progress, sentAt: at(1) };
+  const dialing = tell(dialingFact(progress, at(1), 'gw'));
+  progress = { ...progress, ringingAt: at(2) };
+  const response = { sipStatus: 180, sipReason: 'Ringing', earlyMedia: false };
+  const ringing = tell(ringingFact(progress, at(2), response));
+  const answeredAt = at(5);
+  progress = { ...progress, answeredAt };
+  const answered = tell(answeredFact({ ...progress, answeredAt }));
+  progress = { ...progress, amdEvents: [human] };
+  const amd = tell(amdFact({ ...progress, answeredAt }, at(6), human));
+  const dtmf = tell(dtmfFact(progress, at(7), { digit: '5', source: 'rtp' }));
+  return { call, queued, dialing, ringing, answered, amd, dtmf };
+}
+type Story = ReturnType<typeof story>;
+
+function nextProcess(world: DialoutWorld) {
+  const hungUp: StoredLeg[] = [];
+  const { ledger, publisher } = world;
+  const logger = silentLogger;
+  return {
+    hungUp,
+    ports: {
+      ledger,
+      publisher,
+      logger,
+      factsOfCall: async (call: AcceptedCall) => world.factsOf(call.callId),
+      sip: {
+        codecsFor: () => ['PCMU'] as const,
+        place: () => {
+          throw new Error('nobody is dialled by a recovery');
+        },
+        endOrphan: async (leg: StoredLeg) => {
+          hungUp.push(leg);
+          return 'ended' as const;
+        },
+      },
+      ends: createEndRecorder({ ledger, publisher, logger }),
+      clock: { now: () => now },
+    },
+  };
+}
+
+function left(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+  return { call: told.call, ownerId: 'node-1/old', dialStartedAt: at(0), ...more };
+}
+
+function leftAnswered(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+  return left(told, {
+    leg: { ...storedLeg, dialogId: 'dialog-1' },
+    ringingAt: at(2),
+    answeredAt: at(5),
+    answeredEvent: told.answered,
+    ...more,
+  });
+}
+
+/** `type sequence/notification`, as a story is told aloud. */
+function told(events: readonly CallEvent[]): readonly string[] {
+  return events.map((event) => {
+    const name = event.type === 'amd' ? event.data.amd.event : event.type;
+    const { notificationSequence: notified } = event.data as { notificationSequence?: number };
+    return `${name} ${event.eventSequence}${notified === undefined ? '' : `/${notified}`}`;
+  });
+}
+
+function expectWhole(events: readonly CallEvent[]): void {
+  const sequences = events.map((event) => event.eventSequence);
+  expect(sequences).toEqual(sequences.map((_, index) => index + 1));
+  const notified = events.flatMap(
+    (event) => (event.data as { notificationSequence?: number }).notificationSequence ?? [],
+  );
+  expect(notified).toEqual(notified.map((_, index) => index + 1));
+  expect(events.filter((event) => /completed|failed/.test(event.type))).toHaveLength(1);
+  expect(new Set(events.map((event) => event.id)).size).toBe(events.length);
+}
+
+type CrashPoint = readonly [
+  what: string,
+  sql: (story: Story) => UnfinishedCall,
+  stream: (story: Story) => readonly CallEvent[],
+  then: readonly string[],
+];
+
+const crashPoints: readonly CrashPoint[] = [
+  ['claimed, and nothing on the stream', left, () => [], ['queued 1', 'failed 2/1']],
+  ['claimed', left, (s) => [s.queued], ['failed 2/1']],
+  [
+    'INVITE stored, `dialing` lost',
+    (s) => left(s, { leg: storedLeg }),
+    (s) => [s.queued],
+    ['failed 2/1'],
+  ],
+  ['dialing', (s) => left(s, { leg: storedLeg }), (s) => [s.queued, s.dialing], ['failed 3/1']],
+  [
+    '`dialing` on the stream, the INVITE not stored',
+    left,
+    (s) => [s.queued, s.dialing],
+    ['failed 3/1'],
+  ],
+  [
+    'ringing',
+    (s) => left(s, { leg: storedLeg, ringingAt: at(2) }),
+    (s) => [s.queued, s.dialing, s.ringing],
+    ['failed 4/1'],
+  ],
+  [
+    'answer stored, `answered` lost',
+    leftAnswered,
+    (s) => [s.queued, s.dialing, s.ringing],
+    ['answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'answer stored with what the stream had not confirmed by then',
+    (s) => leftAnswered(s, { unpublished: [s.dialing, s.ringing] }),
+    (s) => [s.queued],
+    ['dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'answer stored, the stream confirmed half of it later',
+    (s) => leftAnswered(s, { unpublished: [s.dialing, s.ringing] }),
+    (s) => [s.queued, s.dialing],
+    ['ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'answer stored, the stream was away all the time',
+    (s) => leftAnswered(s, { unpublished: [s.dialing, s.ringing] }),
+    () => [],
+    ['queued 1', 'dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'answered',
+    leftAnswered,
+    (s) => [s.queued, s.dialing, s.ringing, s.answered],
+    ['amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'a person was detected and pressed a digit',
+    leftAnswered,
+    (s) => [s.queued, s.dialing, s.ringing, s.answered, s.amd, s.dtmf],
+    ['amd_stopped 7/3', 'completed 8/4'],
+  ],
+];
+
+describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
+  function crashed() {
+    const world = new DialoutWorld();
+    const before = story();
+    const unfinished = sql(before);
+    world.unfinished.set(unfinished.call.callId, unfinished);
+    world.put(...stream(before));
+    return { world, unfinished, had: world.stream.length };
+  }
+
+  test('what is owed is told, in order and without a gap', async () => {
+    const { world, had } = crashed();
+    await recoverCalls(nextProcess(world).ports, owners);
+    await settled();
+
+    expect(told(world.stream.slice(had))).toEqual(expected);
+    expectWhole(world.stream);
+  });
+
+  test('a second recovery adds nothing', async () => {
+    const { world } = crashed();
+    await recoverCalls(nextProcess(world).ports, owners);
+    await settled();
+    const story = [...world.stream];
+    const publishes = world.published.length;
+    const again = await recoverCalls(nextProcess(world).ports, owners);
+    await republishEnds(nextProcess(world).ports);
+
+    expect(again.ended).toBe(0);
+    expect(world.published).toHaveLength(publishes);
+    expect(world.stream).toEqual(story);
+  });
+
+  test('a recovery that dies before it publishes is finished by the next one', async () => {
+    const { world, had } = crashed();
+    world.isPublishing = false;
+    await recoverCalls(nextProcess(world).ports, owners);
+    world.isPublishing = true;
+    await recoverCalls(nextProcess(world).ports, owners);
+    await republishEnds(nextProcess(world).ports);
+
+    expect(told(world.stream.slice(had))).toEqual(expected);
+    expectWhole(world.stream);
+  });
+
+  test('a recovery that dies in the middle of publishing is finished with the same bodies', async () => {
+    const { world, had, unfinished } = crashed();
+    world.isPublishing = false;
+    await recoverCalls(nextProcess(world).ports, owners);
+    const first = world.published[0];
+    if (first !== undefined) world.put(first);
+    world.isPublishing = true;
+    await republishEnds(nextProcess(world).ports);
+
+    expect(told(world.stream.slice(had))).toEqual(expected);
+    for (const event of world.published) expect(world.stream).toContainEqual(event);
+    expect(world.ends.get(unfinished.call.callId)?.published).toBe(true);
+  });
+
+  test('what the dead process had sent and the stream stores late is dropped by its id', async () => {
+    const { world, unfinished } = crashed();
+    await recoverCalls(nextProcess(world).ports, owners);
+    await settled();
+    if (unfinished.answeredEvent !== undefined) world.put(unfinished.answeredEvent);
+    world.put(queuedFact(unfinished.call));
+
+    expectWhole(world.stream);
+  });
+});
+
+describe('the recovery', () => {
+  test('hangs up the far ends that are known', async () => {
+    const world = new DialoutWorld();
+    const [one, other] = [leftAnswered(story()), left(story())];
+    for (const unfinished of [one, other]) world.unfinished.set(unfinished.call.callId, unfinished);
+    const next = nextProcess(world);
+    const { ended, farEnds } = await recoverCalls(next.ports, owners);
+    await farEnds;
+
+    expect(ended).toBe(2);
+    expect(next.hungUp).toEqual([one.leg]);
+  });
+
+  test('says the times as they were said before', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    world.unfinished.set(s.call.callId, leftAnswered(s, { unpublished: [s.dialing, s.ringing] }));
+    world.put(s.queued);
+    await recoverCalls(nextProcess(world).ports, owners);
+    await settled();
+
+    const { callConnectTime, ringDurationInMS, connectDurationInMS } = s.answered.data as never;
+    for (const event of world.stream.slice(-2))
+      expect(event.data).toMatchObject({ callConnectTime, ringDurationInMS, connectDurationInMS });
+  });
+
+  test('takes the first ring from the stream where SQL missed it', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    world.unfinished.set(s.call.callId, left(s));
+    world.put(s.queued, s.dialing, s.ringing);
+    await recoverCalls(nextProcess(world).ports, owners);
+
+    expect(world.ends.get(s.call.callId)?.event.data.ringDurationInMS).toBe(38_000);
+  });
+
+  test('owes no amd_stopped where detection was off or had stopped', async () => {
+    const world = new DialoutWorld();
+    const off = story({ machineDetection: 'disabled' });
+    world.unfinished.set(off.call.callId, leftAnswered(off));
+    world.put(off.queued, off.dialing, off.ringing, off.answered);
+    await recoverCalls(nextProcess(world).ports, owners);
+    await settled();
+
+    expect(told(world.stream).at(-1)).toBe('completed 5/2');
+  });
+
+  test('gives no notification numbers to a call that notifies nobody', async () => {
+    const world = new DialoutWorld();
+    const { notifyUrl: _none, ...request } = acceptedCall().request;
+    const call = { ...acceptedCall(), request };
+    world.unfinished.set(call.callId, { call, ownerId: 'node-1/old', dialStartedAt: at(0) });
+    await recoverCalls(nextProcess(world).ports, owners);
+    await settled();
+
+    expect(told(world.stream)).toEqual(['queued 1', 'failed 2']);
+  });
+
+  test('one call that cannot be ended does not keep the others, or the start, from going on', async () => {
+    const world = new DialoutWorld();
+    const [bad, good] = [left(story()), left(story())];
+    for (const unfinished of [bad, good]) world.unfinished.set(unfinished.call.callId, unfinished);
+    const { ports } = nextProcess(world);
+    const { ended } = await recoverCalls(
+      {
+        ...ports,
+        factsOfCall: async (call) => {
+          if (call.callId === bad.call.callId) throw new Error('cannot be read');
+          return ports.factsOfCall(call);
+        },
+      },
+      owners,
+    );
+
+    expect(ended).toBe(1);
+    expect([...world.ends.keys()]).toEqual([good.call.callId]);
+  });
+
+  test('a call that another process ended meanwhile is not told again', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    world.unfinished.set(s.call.callId, left(s));
+    const { ports } = nextProcess(world);
+    const slow = {
+      ...ports,
+      factsOfCall: async (call: AcceptedCall) => {
+        const { ends } = ports;
+        const progress = { ...progressOfAccepted(call), answeredAt: at(5) };
+        await ends.record(progress, endOfRemoteBye(at(30)));
+        return [];
+      },
+    };
+    await recoverCalls(slow, owners);
+    await settled();
+
+    expect(told(world.published)).toEqual(['completed 2/1']);
+  });
+});
+
+describe('ends that SQL holds and the stream may not', () => {
+  test('are not waited for once the process stops, though NATS is away', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    world.unfinished.set(s.call.callId, left(s));
+    world.isPublishing = false;
+    await recoverCalls(nextProcess(world).ports, owners);
+    const stopping = new AbortController();
+    const round = republishEnds(nextProcess(world).ports, stopping.signal);
+    await settled();
+    stopping.abort();
+    await round;
+
+    expect(world.ends.get(s.call.callId)?.published).toBe(false);
+  });
+});
+
+describe('calls of this process without a machine', () => {
+  test('are ended and hung up; those that have one are left alone', async () => {
+    const world = new DialoutWorld();
+    const [lost, here] = [leftAnswered(story()), leftAnswered(story())];
+    for (const unfinished of [lost, here]) world.unfinished.set(unfinished.call.callId, unfinished);
+    const next = nextProcess(world);
+    await endLostCalls(next.ports, 'node-1/new', (callId) => callId === here.call.callId);
+
+    expect([...world.ends.keys()]).toEqual([lost.call.callId]);
+    expect(next.hungUp).toEqual([lost.leg]);
+  });
+
+  test('one that cannot be ended does not hold up the next', async () => {
+    const world = new DialoutWorld();
+    const [bad, good] = [left(story()), left(story())];
+    for (const unfinished of [bad, good]) world.unfinished.set(unfinished.call.callId, unfinished);
+    const { ports } = nextProcess(world);
+    const factsOfCall = async (call: AcceptedCall) => {
+      if (call.callId === bad.call.callId) throw new Error('cannot be read');
+      return ports.factsOfCall(call);
+    };
+    await endLostCalls({ ...ports, factsOfCall }, 'node-1/new', () => false);
+
+    expect([...world.ends.keys()]).toEqual([good.call.callId]);
+  });
+});
