@@ -9,7 +9,7 @@ import { endConsumption, ensureConsumer } from './consumers.ts';
 import { dialoutSubject, streamNames } from './subjects.ts';
 
 /** What a killed process had taken comes again after this. */
-const acknowledgeWaitMs = 10_000;
+const defaultAcknowledgeWaitMs = 10_000;
 /** After these the message is dropped: the sweep over SQL finds the call. */
 const redeliveryDelaysMs = [200, 1_000, 5_000, 10_000, 30_000] as const;
 
@@ -25,6 +25,7 @@ export type DialoutConsumerOptions = {
   /** Returns quickly: it takes the call over, and does not wait for its end. */
   readonly handle: (callId: string) => Promise<void>;
   readonly logger: Logger;
+  readonly acknowledgeWaitMs?: number;
 };
 
 export async function consumeDialout(
@@ -36,7 +37,7 @@ export async function consumeDialout(
   await ensureConsumer(connection, stream, {
     durable_name: durable,
     ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(acknowledgeWaitMs),
+    ack_wait: nanos(options.acknowledgeWaitMs ?? defaultAcknowledgeWaitMs),
     deliver_policy: DeliverPolicy.All,
     // What is out unacknowledged is also what this process may hold.
     max_ack_pending: options.maxInFlight * 2,
@@ -59,8 +60,9 @@ export async function consumeDialout(
 
 class DialoutWorkers {
   readonly #options: DialoutConsumerOptions;
-  readonly #waiting: JsMsg[] = [];
-  readonly #running = new Set<Promise<void>>();
+  /** By stream sequence: while there is no room the same messages come again and again, and each counts once. */
+  readonly #waiting = new Map<number, JsMsg>();
+  readonly #running = new Map<number, { latest: JsMsg; readonly done: Promise<void> }>();
   #isHalted = false;
 
   constructor(options: DialoutConsumerOptions) {
@@ -68,7 +70,9 @@ class DialoutWorkers {
   }
 
   take(message: JsMsg): void {
-    this.#waiting.push(message);
+    const running = this.#running.get(message.seq);
+    if (running !== undefined) running.latest = message;
+    else this.#waiting.set(message.seq, message);
     this.#pump();
   }
 
@@ -78,32 +82,47 @@ class DialoutWorkers {
   }
 
   async giveBack(): Promise<void> {
-    await Promise.allSettled(this.#running);
-    for (const message of this.#waiting.splice(0)) message.nak();
+    await Promise.all([...this.#running.values()].map(({ done }) => done));
+    for (const message of this.#waiting.values()) message.nak();
+    this.#waiting.clear();
   }
 
   #pump(): void {
-    while (!this.#isHalted && this.#running.size < this.#options.maxInFlight) {
-      const message = this.#waiting.shift();
-      if (message === undefined) return;
-      const run = this.#handle(message).finally(() => {
-        this.#running.delete(run);
+    for (const [sequence, message] of this.#waiting) {
+      if (this.#isHalted || this.#running.size >= this.#options.maxInFlight) return;
+      this.#waiting.delete(sequence);
+      const done = this.#handle(message).then((failure) => {
+        this.#settle(this.#running.get(sequence)?.latest ?? message, failure);
+        this.#running.delete(sequence);
         this.#pump();
       });
-      this.#running.add(run);
+      this.#running.set(sequence, { latest: message, done });
     }
   }
 
-  async #handle(message: JsMsg): Promise<void> {
-    const callId = message.subject.slice(message.subject.lastIndexOf('.') + 1);
+  /** What it failed with; never rejects. */
+  async #handle(message: JsMsg): Promise<{ readonly error: unknown } | undefined> {
     try {
-      await this.#options.handle(callId);
-      message.ack();
+      await this.#options.handle(callIdOf(message));
+      return undefined;
     } catch (error) {
-      const delayMs = redeliveryDelaysMs[message.info.deliveryCount - 1];
-      this.#options.logger.error({ err: error, callId, delayMs }, 'dial-out not taken over');
-      if (delayMs === undefined) message.term();
-      else message.nak(delayMs);
+      return { error };
     }
   }
+
+  #settle(message: JsMsg, failure: { readonly error: unknown } | undefined): void {
+    if (failure === undefined) {
+      message.ack();
+      return;
+    }
+    const delayMs = redeliveryDelaysMs[message.info.deliveryCount - 1];
+    const fields = { err: failure.error, callId: callIdOf(message), delayMs };
+    this.#options.logger.error(fields, 'dial-out not taken over');
+    if (delayMs === undefined) message.term();
+    else message.nak(delayMs);
+  }
+}
+
+function callIdOf(message: JsMsg): string {
+  return message.subject.slice(message.subject.lastIndexOf('.') + 1);
 }

@@ -108,6 +108,45 @@ describe('the dial-out queue', () => {
   });
 });
 
+describe('a dial-out queue whose calls wait for room', () => {
+  test('takes no second copy of a call that waits longer than the acknowledge wait', async () => {
+    const connection = await newStreams();
+    const begun: string[] = [];
+    let makeRoom = () => {};
+    const room = new Promise<void>((resolve) => {
+      makeRoom = resolve;
+    });
+    const queue = await consumeDialout(connection, {
+      maxInFlight: 2,
+      acknowledgeWaitMs: 200,
+      logger,
+      handle: async (callId) => {
+        begun.push(callId);
+        await room;
+      },
+    });
+    const callIds = ['call-1', 'call-2', 'call-3', 'call-4'];
+    for (const callId of callIds) await publishDialout(connection, callId);
+    const deliveries = async () => {
+      const consumers = await connection.manager.consumers
+        .list(streamNames(connection.prefix).dialout)
+        .next();
+      return consumers[0]?.delivered.consumer_seq ?? 0;
+    };
+    await eventually(async () => (await deliveries()) >= 12, 'each was delivered three times');
+
+    makeRoom();
+    const { streams } = connection.manager;
+    const { dialout } = streamNames(connection.prefix);
+    await eventually(
+      async () => (await streams.info(dialout)).state.messages === 0,
+      'the queue is empty',
+    );
+    expect(begun).toEqual(callIds);
+    await queue.stop();
+  });
+});
+
 describe('commands', () => {
   async function serving(handler: CommandHandler) {
     const connection = await nats.connect();
