@@ -9,6 +9,7 @@ import { openAdmin } from './app-admin.ts';
 import { type Calls, openCalls } from './app-calls.ts';
 import { type Events, openEvents } from './app-events.ts';
 import { openFactConsumers } from './app-facts.ts';
+import { type MediaParts, openMedia } from './app-media.ts';
 import { openSip, type SipParts } from './app-sip.ts';
 import { openStorage, type Storage } from './app-storage.ts';
 import type { Clock } from './calls/ports.ts';
@@ -18,7 +19,6 @@ import { type ContextStore, openContextStore } from './interactions/context-stor
 import { createCallQueries } from './interactions/stored-calls.ts';
 import { Closers } from './lib/closers.ts';
 import type { Logger } from './lib/logger.ts';
-import { createMediaPort } from './media/media-port.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 
 export type AppOptions = {
@@ -71,19 +71,31 @@ async function openApp(environment: Environment): Promise<App> {
   const storage = await openStorage(environment);
   const events = await openEvents(environment);
   const sip = await openSip(environment);
-  const media = createMediaPort({ ...config.media, logger });
-  closers.add('media', () => media[Symbol.asyncDispose]());
-  if (!(await media.ready())) throw new Error('the media workers did not start');
+  const media = await openMedia(environment);
 
   const contexts = await openContextStore(events.connection);
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;
   const metrics = createMetrics(() => activeCalls());
   const facts = await openFactConsumers(environment, { storage, events, contexts, metrics });
-  const calls = await openCalls(environment, { storage, events, sip: sip.port, media, metrics });
+  const calls = await openCalls(environment, {
+    storage,
+    events,
+    sip: sip.port,
+    media: media.port,
+    metrics,
+  });
   activeCalls = () => calls.registry.size;
   const adminUrl = await openAdmin(environment, storage.apps);
-  const httpUrl = await openApi(environment, { storage, events, sip, calls, contexts, metrics });
+  const httpUrl = await openApi(environment, {
+    storage,
+    events,
+    sip,
+    media,
+    calls,
+    contexts,
+    metrics,
+  });
 
   const runtime: Runtime = {
     httpUrl,
@@ -114,13 +126,14 @@ type ApiParts = {
   readonly storage: Storage;
   readonly events: Events;
   readonly sip: SipParts;
+  readonly media: MediaParts;
   readonly calls: Calls;
   readonly contexts: ContextStore;
   readonly metrics: Metrics;
 };
 
 async function openApi({ config, logger, closers }: Environment, parts: ApiParts): Promise<string> {
-  const { storage, calls, sip, contexts, metrics } = parts;
+  const { storage, calls, sip, media, contexts, metrics } = parts;
   const server = await createApiServer({
     config,
     logger,
@@ -129,6 +142,7 @@ async function openApi({ config, logger, closers }: Environment, parts: ApiParts
       apps: storage.apps,
       intake: calls.intake,
       routes: sip.router,
+      speechToTextProviders: media.speechToTextProviders,
       control: calls.control,
       calls: createCallQueries(storage.database, contexts),
       health: healthChecks(parts),

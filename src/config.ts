@@ -88,6 +88,10 @@ const environment = z.object({
     .string()
     .optional()
     .describe('trunks.yaml; absent: sip-config/trunks.yaml if it exists, else only the sandbox'),
+  STT_PROVIDERS_FILE: z
+    .string()
+    .optional()
+    .describe('speech-to-text providers (yaml); absent: none, words are counted by ear'),
   SANDBOX: z
     .enum(['on', 'off'])
     .optional()
@@ -220,6 +224,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       allowedNetworks: env.SIP_ALLOWED_NETWORKS as readonly string[] | undefined,
     },
     trunksFile: env.TRUNKS_FILE,
+    sttProvidersFile: env.STT_PROVIDERS_FILE,
     sandbox: env.SANDBOX,
     media: {
       host: mediaHost,
@@ -260,7 +265,7 @@ export function configurationTable(): readonly {
   });
 }
 
-/** Passwords of trunks, named by `passwordEnv` in trunks.yaml. */
+/** Passwords of trunks and keys of speech-to-text providers: a file names the variable, never the secret. */
 export function readSecrets(
   names: readonly string[],
   env: Readonly<Record<string, string | undefined>> = process.env,

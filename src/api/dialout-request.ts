@@ -8,7 +8,7 @@ import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema
 import { describeIssues } from './issues.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
 import type { MemberError } from './problem.ts';
-import type { RoutePlanner } from './services.ts';
+import type { ApiServices } from './services.ts';
 import { canonicalJson } from './stored-json.ts';
 
 export type ParsedDialout =
@@ -28,11 +28,10 @@ const otherSpellings = [
   ['machineDetection', 'machinedetection'],
 ] as const;
 
-export function parseDialout(
-  body: unknown,
-  pathBotId: string,
-  routes: RoutePlanner,
-): ParsedDialout {
+/** What a request may name. */
+export type Known = Pick<ApiServices, 'routes' | 'speechToTextProviders'>;
+
+export function parseDialout(body: unknown, pathBotId: string, known: Known): ParsedDialout {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { ok: false, errors: [{ path: '', message: 'must be a JSON object' }] };
   }
@@ -47,19 +46,20 @@ export function parseDialout(
   }
   if (!parsed.success) return { ok: false, errors };
 
-  return acrossMembers(parsed.data, routes, errors);
+  return acrossMembers(parsed.data, known, errors);
 }
 
 /** What the members are to the rest of the world: headers, providers, routes. */
 function acrossMembers(
   { notifyHeaders, ...wanted }: z.output<typeof dialoutSchema>,
-  routes: RoutePlanner,
+  { routes, speechToTextProviders }: Known,
   found: readonly MemberError[],
 ): ParsedDialout {
   const errors = [...found];
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
-  if (wanted.callControlParameter !== undefined) {
+  const provider = wanted.callControlParameter?.sttProvider;
+  if (provider !== undefined && !speechToTextProviders.has(provider)) {
     errors.push({
       path: 'callControlParameter.sttProvider',
       message: 'no speech-to-text provider of this name is configured',
@@ -83,7 +83,7 @@ function acrossMembers(
 type Wanted = Omit<z.output<typeof dialoutSchema>, 'notifyHeaders'>;
 
 function toRequest(wanted: Wanted, trunk: string | undefined): DialoutRequest {
-  const { thresholdWordCount, amdEventsSubscription } = wanted;
+  const { thresholdWordCount, amdEventsSubscription, callControlParameter } = wanted;
   return {
     target: wanted.target,
     caller: wanted.caller,
@@ -95,6 +95,7 @@ function toRequest(wanted: Wanted, trunk: string | undefined): DialoutRequest {
     amd: {
       timers: wanted.timers,
       ...(thresholdWordCount === undefined ? {} : { thresholdWordCount }),
+      ...(callControlParameter === undefined ? {} : { speechToText: callControlParameter }),
     },
     ...(amdEventsSubscription === undefined
       ? {}

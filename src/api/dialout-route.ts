@@ -13,7 +13,7 @@ import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from './ser
 import { validatorCompiler } from './validation.ts';
 
 export type DialoutDependencies = {
-  readonly services: Pick<ApiServices, 'intake' | 'routes'>;
+  readonly services: Pick<ApiServices, 'intake' | 'routes' | 'speechToTextProviders'>;
   readonly caller: Caller;
   readonly metrics: Metrics | undefined;
 };
@@ -57,7 +57,7 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
   const app = deps.caller.of(request);
   const key = request.headers['idempotency-key'];
   const keyProblems = idempotencyKeyProblems(key);
-  const parsed = parseDialout(request.body, botId, deps.services.routes);
+  const parsed = parseDialout(request.body, botId, deps.services);
   if (!parsed.ok || keyProblems.length > 0) {
     throw invalidRequest([...keyProblems, ...(parsed.ok ? [] : parsed.errors)]);
   }

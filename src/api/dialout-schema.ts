@@ -78,15 +78,28 @@ export const timersSchema = z.object({
     .describe('silence after a greeting before `amd_machine_stopped_speaking`'),
 });
 
-const sttName = z.string().min(1).max(128);
+/** Kept as JSON and sent to the provider: no control characters, no halves of characters. */
+const sttName = z
+  .string()
+  .max(128)
+  .regex(/^[^\p{C}]+$/u, 'must be 1 to 128 characters without control characters');
 export const callControlSchema = z.object({
   sttProvider: sttName.describe('a speech-to-text provider that is configured; another is a 400'),
   sttLanguage: sttName.describe('language code'),
-  interim: z.boolean().optional().describe('whether interim results are returned'),
-  sttLabel: sttName.optional(),
-  continuousASRTimeoutInMS: milliseconds(0, 60_000).optional(),
-  sttVendorUtteranceEndMs: milliseconds(0, 60_000).optional(),
-  sttVendorEndpointing: milliseconds(0, 60_000).optional(),
+  interim: z
+    .boolean()
+    .exactOptional()
+    .describe('whether interim results are used as well; left out: they are'),
+  sttLabel: sttName.exactOptional().describe('label that the provider files the audio under'),
+  continuousASRTimeoutInMS: milliseconds(0, 60_000)
+    .exactOptional()
+    .describe('silence after which recognition may stop'),
+  sttVendorUtteranceEndMs: milliseconds(0, 60_000)
+    .exactOptional()
+    .describe('silence that ends an utterance'),
+  sttVendorEndpointing: milliseconds(0, 60_000)
+    .exactOptional()
+    .describe('silence used for endpointing; 0: none'),
 });
 
 export const dialoutSchema = z
@@ -145,7 +158,7 @@ export const dialoutSchema = z
       .describe('AMD events to be notified of; left out: all; empty: none'),
     callControlParameter: callControlSchema
       .optional()
-      .describe('overrides of the speech-to-text settings'),
+      .describe('speech-to-text as a second opinion on the words of the greeting'),
   })
   .meta({
     id: 'DialoutRequest',

@@ -22,6 +22,8 @@ export type ApiServices = {
   readonly apps: AppDirectory;
   readonly intake: Intake;
   readonly routes: RoutePlanner;
+  /** Names that a request's `callControlParameter.sttProvider` may say. */
+  readonly speechToTextProviders: ReadonlySet<string>;
   readonly control: CallControl;
   readonly calls: CallQueries;
   /** For /ready: the database, NATS, the SIP engine. */

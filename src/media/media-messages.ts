@@ -14,6 +14,8 @@ export type MediaWorkerData = {
   readonly inactivityTimeoutMs: number;
   /** URL of a module that exports `createDetector`; left out: the one of src/amd. */
   readonly detectorModule?: string;
+  /** For src/media-worker.ts and the detector; nothing of ours. Copied to the worker. */
+  readonly detectorData?: unknown;
 };
 
 /** `id` names the session among those of its worker. */

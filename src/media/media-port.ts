@@ -28,6 +28,8 @@ export type MediaPortOptions = {
   readonly portDrainMs?: number;
   /** URL of another module that exports `createDetector`: for tests. */
   readonly detectorModule?: string;
+  /** What src/media-worker.ts hands to the detector besides the settings of a call. */
+  readonly detectorData?: unknown;
 };
 
 export type MediaGateway = MediaPort &
@@ -72,7 +74,8 @@ export function createMediaPort(options: MediaPortOptions): MediaGateway {
 }
 
 function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
-  const { host, portMin, portMax, inactivityTimeoutMs, detectorModule, logger } = options;
+  const { host, portMin, portMax, inactivityTimeoutMs, logger } = options;
+  const { detectorModule, detectorData } = options;
   const entryUrl = siblingModule('../media-worker', import.meta.url);
   return Array.from(
     { length: options.workers },
@@ -88,6 +91,7 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
           workerCount: options.workers,
           inactivityTimeoutMs,
           ...(detectorModule === undefined ? {} : { detectorModule }),
+          ...(detectorData === undefined ? {} : { detectorData }),
         },
         logger.child({ mediaWorker: workerIndex }),
       ),

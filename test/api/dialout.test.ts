@@ -97,6 +97,22 @@ describe('a dial-out request', () => {
     expect(submission.notifyHeaders).toEqual({ 'X-Token': 'abc' });
   });
 
+  test('a configured speech-to-text provider and its settings go with the call', async () => {
+    const speechToText = {
+      sttProvider: 'our-engine',
+      sttLanguage: 'de-DE',
+      interim: false,
+      sttLabel: 'spring campaign',
+      continuousASRTimeoutInMS: 700,
+      sttVendorUtteranceEndMs: 1_000,
+      sttVendorEndpointing: 0,
+    };
+
+    const { request } = await accepted({ callControlParameter: speechToText });
+
+    expect(request.amd.speechToText).toEqual(speechToText);
+  });
+
   test('an empty subscription is kept as such: no AMD notification', async () => {
     const { request } = await accepted({ amdEventsSubscription: [] });
 
@@ -274,6 +290,17 @@ describe('members', () => {
       'speech-to-text without a language',
       { callControlParameter: { sttProvider: 'acme' } },
       'callControlParameter.sttLanguage',
+    ],
+    [
+      'a label with a control character',
+      {
+        callControlParameter: {
+          sttProvider: 'our-engine',
+          sttLanguage: 'en-US',
+          sttLabel: 'a\u0000b',
+        },
+      },
+      'callControlParameter.sttLabel',
     ],
     ['null for an optional member', { timeoutInMs: null }, 'timeoutInMs'],
   ])('%s is refused', async (_name, extra, path) => {

@@ -82,6 +82,7 @@ export async function startHarness(overrides: Partial<ApiServices> = {}): Promis
         return trunk === undefined ? { ok: true } : { ok: true, trunk };
       },
     },
+    speechToTextProviders: new Set(['our-engine']),
     control: {
       end: async (callId) => {
         ended.push(callId);
