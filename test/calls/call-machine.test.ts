@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { type ScriptOptions, scriptCall } from '../support/scripted-call.ts';
 
 async function answered(options: ScriptOptions = {}) {
@@ -286,6 +287,52 @@ describe('a call that is answered', () => {
     expect(call.end().data.reasonCode).toBe('Caller-disconnected');
   });
 
+  test('who hung up first stands, whatever comes while the answer is stored', async () => {
+    let stored = () => {};
+    const call = await answered({
+      request: { machineDetection: 'disabled' },
+      recordAnswer: () =>
+        new Promise((resolve) => {
+          stored = resolve;
+        }),
+    });
+    call.remoteBye();
+    call.advance(500);
+    call.actor.send({ type: 'command.end', command: { by: 'application' } });
+    stored();
+    await call.settle();
+
+    expect(call.end()).toMatchObject({
+      time: '2026-01-01T00:00:03.500Z',
+      data: { reasonCode: 'Caller-disconnected' },
+    });
+  });
+
+  test('hung up by the application while the answer is stored: answered, then completed', async () => {
+    let stored = () => {};
+    const call = await answered({
+      recordAnswer: () =>
+        new Promise((resolve) => {
+          stored = resolve;
+        }),
+    });
+    call.actor.send({ type: 'command.end', command: { by: 'application' } });
+    expect(call.log).toContain('bye');
+    stored();
+    await call.settle();
+    call.advance(1_000);
+    await call.settle();
+
+    expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd', 'completed']);
+    expect(call.end().data.reasonCode).toBe('Bot-disconnected');
+  });
+
+  test('the answer is stored with the facts that the stream has not confirmed', async () => {
+    const call = await answered({ publish: () => new Promise(() => {}) });
+
+    expect(call.answers[0]?.unpublished.map((event) => event.type)).toEqual(['dialing', 'ringing']);
+  });
+
   test('a lost engine is the gateway’s fault', async () => {
     const call = await answered({ request: { machineDetection: 'disabled' } });
     call.leg().onEnded({ at: call.now(), by: 'lost', reason: 'SIP engine lost' });
@@ -511,6 +558,61 @@ describe('the end', () => {
     await call.settle();
 
     expect(call.claimed[0]?.unpublished.map((event) => event.type)).toEqual(['dialing']);
+  });
+
+  test('is published after the facts that the publisher had given up', async () => {
+    let full = true;
+    const call = scriptCall({
+      publish: () => (full ? Promise.reject(new Error('full')) : Promise.resolve()),
+    });
+    await call.sent();
+    await call.settle();
+    full = false;
+    call.ring();
+    call.fail({ sipStatus: 486 });
+    await call.settle();
+
+    expect(call.types()).toEqual(['dialing', 'ringing', 'dialing', 'failed']);
+    expect(call.log.at(-1)).toBe('markEndPublished');
+  });
+
+  test('stays unpublished in SQL while a fact before it does', async () => {
+    const call = scriptCall({
+      publish: (event) =>
+        event.type === 'failed' ? Promise.resolve() : Promise.reject(new Error('full')),
+    });
+    await call.sent();
+    call.fail({ sipStatus: 486 });
+    await call.settle();
+
+    expect(call.log).not.toContain('markEndPublished');
+  });
+
+  test('comes even where a port throws that never should', async () => {
+    const call = scriptCall({ brokenSip: true });
+    await call.settle();
+
+    expect(call.end()).toMatchObject({
+      type: 'failed',
+      data: { outcome: 'gateway-failure', reason: 'Not placed: a defect' },
+    });
+    expect(call.log).toContain('media closed');
+  });
+
+  test('is claimed again with the same bytes while SQL is away', async () => {
+    let failures = 1;
+    const call = scriptCall({
+      claimEnd: async () => {
+        if (failures-- > 0) throw new Error('SQL is away');
+        return true;
+      },
+    });
+    await call.sent();
+    call.fail({ sipStatus: 486 });
+    await eventually(() => call.types().includes('failed'), 'the end is published');
+
+    expect(call.claimed).toHaveLength(2);
+    expect(call.claimed[1]).toEqual(call.claimed[0]);
   });
 
   test('is not published when somebody else ended the call', async () => {

@@ -19,6 +19,7 @@ import type {
   LegObserver,
   MediaObserver,
   PlaceRequest,
+  StoredAnswer,
   StoredLeg,
 } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -64,6 +65,8 @@ export type ScriptOptions = {
   readonly publish?: (event: CallEvent) => Promise<void>;
   readonly noMedia?: boolean;
   readonly unusableAnswer?: boolean;
+  /** The SIP port throws, which it never should. */
+  readonly brokenSip?: boolean;
 };
 
 /** Plays one call. `now` follows the simulated clock. */
@@ -72,6 +75,7 @@ export function scriptCall(options: ScriptOptions = {}) {
   const now = () => new Date(epoch + clock.now());
   const published: CallEvent[] = [];
   const claimed: { event: TerminalEvent; unpublished: readonly CallEvent[] }[] = [];
+  const answers: StoredAnswer[] = [];
   const log: string[] = [];
   let leg: LegObserver | undefined;
   let media: MediaObserver | undefined;
@@ -81,8 +85,9 @@ export function scriptCall(options: ScriptOptions = {}) {
     claimForDialing: () => Promise.resolve(undefined),
     recordInvite: async () => void log.push('recordInvite'),
     recordRinging: async () => void log.push('recordRinging'),
-    recordAnswer: async () => {
+    recordAnswer: async (_callId, answer) => {
       log.push('recordAnswer');
+      answers.push(answer);
       await options.recordAnswer?.();
     },
     claimEnd: async (_callId, event, unpublished) => {
@@ -123,6 +128,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     sip: {
       codecsFor: () => ['PCMU', 'PCMA'],
       place: (request, observer) => {
+        if (options.brokenSip === true) throw new Error('a defect');
         placed = request;
         leg = observer;
         return {
@@ -156,6 +162,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     log,
     published,
     claimed,
+    answers,
     now,
     placed: () => present(placed, 'the INVITE'),
     leg: () => present(leg, 'the leg'),

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import type { CallRegistry } from '../../src/calls/call-registry.ts';
+import type { CallId } from '../../src/calls/call-types.ts';
+import { type ControlLedger, createCallControl } from '../../src/dialout/call-control.ts';
+import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { DialoutWorld, settled } from '../support/dialout-world.ts';
+
+const call = acceptedCall();
+const now = new Date('2026-03-01T12:00:00.000Z');
+
+function rig(whereabouts: ControlLedger['whereabouts']) {
+  const world = new DialoutWorld();
+  const here = new Set<CallId>();
+  const commands: CallId[] = [];
+  const registry = {
+    end: (callId: CallId) => {
+      if (here.has(callId)) commands.push(callId);
+      return here.has(callId);
+    },
+  } as unknown as CallRegistry;
+  const { ledger, publisher } = world;
+  const ends = createEndRecorder({ ledger, publisher, logger: silentLogger });
+  const clock = { now: () => now };
+  const control = createCallControl({ ledger: { whereabouts }, registry, ends, clock });
+  return { world, here, commands, control };
+}
+
+describe('ending a call from outside', () => {
+  test('that is up or being dialled here: its machine is told', async () => {
+    const { here, commands, control } = rig(() => Promise.reject(new Error('not asked')));
+    here.add(call.callId);
+
+    expect(await control.end(call.callId)).toBe('ending');
+    expect(commands).toEqual([call.callId]);
+  });
+
+  test('that is queued: it has failed, told whole, and nobody dials it', async () => {
+    const { world, control } = rig(async () => ({ phase: 'queued', call }));
+    world.queued.add(call.callId);
+
+    expect(await control.end(call.callId)).toBe('ending');
+    await settled();
+    expect(world.stream.map(({ type, eventSequence }) => [type, eventSequence])).toEqual([
+      ['queued', 1],
+      ['failed', 2],
+    ]);
+    expect(world.ends.get(call.callId)?.event.data).toMatchObject({
+      outcome: 'cancelled',
+      reason: 'Cancelled by the application',
+      notificationSequence: 1,
+    });
+  });
+
+  test('that a worker claims in that very moment: its machine is told as soon as it is there', async () => {
+    const { world, here, commands, control } = rig(async () => {
+      setTimeout(() => here.add(call.callId), 1);
+      return { phase: 'queued', call };
+    });
+
+    expect(await control.end(call.callId)).toBe('ending');
+    expect(commands).toEqual([call.callId]);
+    expect(world.ends.size).toBe(0);
+  });
+
+  test('that had ended, or never was', async () => {
+    expect(await rig(async () => ({ phase: 'ended' })).control.end(call.callId)).toBe('ended');
+    expect(await rig(async () => undefined).control.end(call.callId)).toBe('unknown');
+  });
+
+  test('while SQL is away: the caller is told', async () => {
+    const { control } = rig(() => Promise.reject(new Error('SQL is away')));
+    await expect(control.end(call.callId)).rejects.toThrow('SQL is away');
+  });
+});

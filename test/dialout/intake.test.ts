@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest';
+import type { CallEvent } from '../../src/calls/call-events.ts';
+import type { AcceptedCall, CallId } from '../../src/calls/call-types.ts';
+import type { Submission } from '../../src/calls/dialout-ports.ts';
+import { createIntake, type IntakePorts } from '../../src/dialout/intake.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { settled } from '../support/dialout-world.ts';
+
+const submission: Submission = {
+  appId: 'app-1',
+  accountId: 'account-1',
+  botId: 'bot-1',
+  request: acceptedCall().request,
+};
+
+function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<never> } = {}) {
+  const accepted: AcceptedCall[] = [];
+  const published: CallEvent[] = [];
+  const woken: CallId[] = [];
+  let now = new Date('2026-03-01T12:00:00.000Z');
+  let waiting = 0;
+  let counted = 0;
+  const intake = createIntake(
+    {
+      ledger: {
+        accept: async (call) => {
+          await changes.accept?.();
+          accepted.push(call);
+          return { kind: 'accepted' };
+        },
+        queuedCount: async () => {
+          counted += 1;
+          return waiting;
+        },
+      },
+      publisher: { publish: async (event) => void published.push(event) },
+      queue: { publish: async (callId) => void woken.push(callId), connected: () => true },
+      clock: { now: () => now },
+      logger: silentLogger,
+      ...changes,
+    },
+    { maxQueued: 3 },
+  );
+  return {
+    intake,
+    accepted,
+    published,
+    woken,
+    counted: () => counted,
+    setWaiting: (count: number) => {
+      waiting = count;
+    },
+    advance: (ms: number) => {
+      now = new Date(now.getTime() + ms);
+    },
+  };
+}
+
+describe('the intake', () => {
+  test('answers when SQL has it, states `queued` and wakes a worker', async () => {
+    const { intake, accepted, published, woken } = rig();
+    const result = await intake.submit(submission);
+
+    const [call] = accepted;
+    expect(result).toEqual({
+      kind: 'accepted',
+      answer: { sid: call?.sid, callId: call?.callId, conversationId: call?.conversationId },
+    });
+    expect(published).toMatchObject([{ type: 'queued', eventSequence: 1, callId: call?.callId }]);
+    expect(woken).toEqual([call?.callId]);
+  });
+
+  test('accepts though neither gets through any more: the sweep finds the call', async () => {
+    const away = () => Promise.reject(new Error('NATS is away'));
+    const { intake } = rig({
+      publisher: { publish: away },
+      queue: { publish: away, connected: () => true },
+    });
+
+    expect(await intake.submit(submission)).toMatchObject({ kind: 'accepted' });
+    // A rejection that nobody hears would end the process, and fail this test.
+    await settled();
+  });
+
+  test('accepts nothing while NATS is away', async () => {
+    const { intake, accepted } = rig({
+      queue: { publish: async () => undefined, connected: () => false },
+    });
+
+    expect(await intake.submit(submission)).toMatchObject({ kind: 'unavailable', what: 'NATS' });
+    expect(accepted).toEqual([]);
+  });
+
+  test('says so where SQL does not store it, and wakes nobody', async () => {
+    const { intake, published, woken } = rig({
+      accept: () => Promise.reject(new Error('SQL is away')),
+    });
+
+    expect(await intake.submit(submission)).toMatchObject({
+      kind: 'unavailable',
+      what: 'the database',
+    });
+    expect([published, woken]).toEqual([[], []]);
+  });
+
+  test.each([
+    { kind: 'conflict' },
+    { kind: 'replayed', answer: { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' } },
+  ] as const)('an idempotency key that is known ($kind) starts nothing', async (earlier) => {
+    const { intake, published, woken } = rig({
+      ledger: { accept: async () => earlier, queuedCount: async () => 0 },
+    });
+    const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+
+    expect(await intake.submit({ ...submission, idempotency })).toEqual(earlier);
+    expect([published, woken]).toEqual([[], []]);
+  });
+
+  test('refuses what a full queue cannot take, and looks again after a second', async () => {
+    const { intake, accepted, setWaiting, advance, counted } = rig();
+    setWaiting(3);
+    expect(await intake.submit(submission)).toMatchObject({ kind: 'full' });
+    setWaiting(2);
+    expect(await intake.submit(submission)).toMatchObject({ kind: 'full' });
+    expect(counted()).toBe(1);
+    advance(1_001);
+    expect(await intake.submit(submission)).toMatchObject({ kind: 'accepted' });
+    expect(accepted).toHaveLength(1);
+  });
+});
