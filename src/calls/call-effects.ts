@@ -87,6 +87,7 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
   assertEvent(event, 'line.amd');
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
+  if (isOverruled(context, event.amd)) return;
   const amdEvents = [...context.amdEvents, event.amd];
   // What is told after the call's end happened at its end: times do not run backwards.
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
@@ -190,12 +191,18 @@ function earlier(one: Date, other: Date): Date {
   return one < other ? one : other;
 }
 
+/** A verdict that was given stands: a detection that fails after it only stops. */
+function isOverruled({ amdEvents }: CallMachineContext, amd: AmdEvent): boolean {
+  return amd.event === 'amd_error' && amdEvents.length > 0;
+}
+
 /** In `disconnect` mode, events that end the call: a machine, or a detection that failed. */
 export function disconnects(
   context: CallMachineContext,
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {
   if (context.call.request.machineDetection !== 'disconnect') return undefined;
+  if (isOverruled(context, amd)) return undefined;
   if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';
   return amd.event === 'amd_error' ? 'failure' : undefined;
 }

@@ -377,6 +377,21 @@ describe('a call that is answered', () => {
     });
   });
 
+  test('without RTP after a verdict the verdict stands: no amd_error follows it', async () => {
+    const call = await answered();
+    call.amd('amd_machine_detected');
+    call.media().onInactive();
+    await call.settle();
+
+    expect(
+      call.published
+        .slice(3)
+        .map((event) => (event.type === 'amd' ? event.data.amd.event : event.type)),
+    ).toEqual(['amd_machine_detected', 'amd_stopped', 'completed']);
+    expect(call.published.map((event) => event.eventSequence)).toEqual([2, 3, 4, 5, 6, 7]);
+    expect(call.end().data.reason).toBe('No RTP from the far end');
+  });
+
   test('states digits with where they came from', async () => {
     const call = await answered();
     call.media().onDtmf('5', 120);
@@ -487,6 +502,19 @@ describe('answering machine detection', () => {
       reason: 'Answering machine detection failed',
       machineDetection: 'amd_error',
     });
+  });
+
+  test('in disconnect mode a detection that fails after its verdict leaves the person in the call', async () => {
+    const call = await answered({ request: { machineDetection: 'disconnect' } });
+    call.amd('amd_human_detected');
+    call.amd('amd_error', { reason: 'detector-failed' });
+    call.amd('amd_stopped', { reason: 'detector-failed' });
+
+    expect(call.state()).toBe('answered');
+    expect(call.log).not.toContain('bye');
+    expect(
+      call.published.slice(3).map((event) => (event.type === 'amd' ? event.data.amd.event : '')),
+    ).toEqual(['amd_human_detected', 'amd_stopped']);
   });
 
   test('in detect mode a machine keeps the call', async () => {
