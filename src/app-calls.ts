@@ -22,7 +22,7 @@ import {
 import { factsOfCall } from './events/call-stream.ts';
 import { serveCommands } from './events/commands.ts';
 import { consumeDialout, publishDialout } from './events/dialout-queue.ts';
-import { repeat } from './lib/repeat.ts';
+import { type Repetition, repeat } from './lib/repeat.ts';
 
 export type Calls = {
   readonly registry: CallRegistry;
@@ -84,14 +84,73 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
     clock,
     logger,
   };
-  await recover(environment, recovery);
+  const rounds = await startRounds(environment, parts, { recovery, dialer, registry });
   const consumer = await consumeDialout(connection, {
     maxInFlight: claimsInFlight,
     handle: (callId) => dialer.dial(callId as CallId),
     logger,
   });
   const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
-  const rounds = [
+  const stopTaking = async (): Promise<void> => {
+    dialer.stop();
+    commands.stop();
+    await consumer.stop();
+  };
+  const { drain, isDraining } = createDrain(registry, stopTaking);
+  closers.add('calls', async () => {
+    // Nobody has drained them where a later part did not start.
+    await drain(0, AbortSignal.abort());
+    await Promise.all(rounds.map((round) => round.stop()));
+  });
+  return {
+    registry,
+    // What is accepted while the last calls finish would wait for the next process.
+    intake: {
+      submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),
+    },
+    control,
+    drain,
+  };
+}
+
+const shuttingDown = {
+  kind: 'unavailable',
+  what: 'this gateway, which is shutting down,',
+  retryAfterS: 5,
+} as const;
+
+function createDrain(registry: CallRegistry, stopTaking: () => Promise<void>) {
+  let drained: Promise<void> | undefined;
+  const drainNow: Calls['drain'] = async (drainMs, force) => {
+    await stopTaking();
+    const patience = AbortSignal.any([AbortSignal.timeout(drainMs), force]);
+    await registry.empty(patience).catch(() => undefined);
+    registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
+    await registry.empty(AbortSignal.timeout(endAllTimeoutMs)).catch(() => undefined);
+  };
+  const drain: Calls['drain'] = (drainMs, force) => {
+    drained ??= drainNow(drainMs, force);
+    return drained;
+  };
+  return { drain, isDraining: () => drained !== undefined };
+}
+
+type Workers = {
+  readonly recovery: RecoveryPorts;
+  readonly dialer: Dialer;
+  readonly registry: CallRegistry;
+};
+
+/** Ends what an earlier process left, before new calls are taken; then everything that is looked after again and again. */
+async function startRounds(
+  environment: Environment,
+  { storage, events: { publisher } }: Parts,
+  { recovery, dialer, registry }: Workers,
+): Promise<readonly Repetition[]> {
+  const { config, logger } = environment;
+  let left = await endFormerCalls(environment, recovery);
+  await republishEnds(recovery);
+  return [
     repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
     repeat({ name: 'republish', everyMs: republishEveryMs, logger }, (stopped) =>
       republishEnds(recovery, stopped),
@@ -100,45 +159,25 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
       // What a machine stated last is on its way to the stream: its sequences go on from there.
       const isHere = (callId: CallId) => registry.has(callId) || publisher.holds(callId);
       await endLostCalls(recovery, config.ownerId, isHere);
-      await endFormerCalls(environment, recovery);
+      if (left > 0) left = await endFormerCalls(environment, recovery);
     }),
     repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, storage)),
   ];
-  closers.add('calls', () => Promise.all(rounds.map((round) => round.stop())));
-
-  return {
-    registry,
-    intake,
-    control,
-    async drain(drainMs, force) {
-      dialer.stop();
-      commands.stop();
-      await consumer.stop();
-      const patience = AbortSignal.any([AbortSignal.timeout(drainMs), force]);
-      await registry.empty(patience).catch(() => undefined);
-      registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
-      await registry.empty(AbortSignal.timeout(endAllTimeoutMs)).catch(() => undefined);
-    },
-  };
 }
 
-/** Before new calls are taken: SQL must say of every old one how it ended. The far ends are hung up beside it. */
-async function recover(environment: Environment, recovery: RecoveryPorts): Promise<void> {
-  await endFormerCalls(environment, recovery);
-  await republishEnds(recovery);
-}
-
+/** SQL must say of every old one how it ended. The far ends are hung up beside it. How many could not be ended. */
 async function endFormerCalls(
   { config, logger }: Environment,
   recovery: RecoveryPorts,
-): Promise<void> {
-  const { ended, farEnds } = await recoverCalls(recovery, {
+): Promise<number> {
+  const { ended, failed, farEnds } = await recoverCalls(recovery, {
     // Nobody else has an embedded database. On a shared one, calls of other nodes are theirs.
     formerOf: config.databaseUrl === undefined ? undefined : config.nodeId,
     except: config.ownerId,
   });
   void farEnds;
   if (ended > 0) logger.warn({ calls: ended }, 'ended the calls that an earlier process left');
+  return failed;
 }
 
 async function purge({ config, clock }: Environment, { ledger }: Storage): Promise<void> {

@@ -43,13 +43,15 @@ const farEndsAtOnce = 100;
 
 export type Recovered = {
   readonly ended: number;
+  /** Could not be ended now; worth another try. */
+  readonly failed: number;
   /** Settles when every far end was hung up, or given up; not waited for by the start. */
   readonly farEnds: Promise<void>;
 };
 
 /**
  * Ends every call of former processes. Resolves when all of them have their end in SQL; one that cannot be ended is
- * logged and left to the next round.
+ * logged and counted.
  */
 export async function recoverCalls(
   ports: RecoveryPorts,
@@ -62,7 +64,8 @@ export async function recoverCalls(
     const results = await Promise.all(batch.map((unfinished) => tryToEnd(ports, unfinished)));
     ended.push(...batch.filter((_, index) => results[index]));
   }
-  return { ended: ended.length, farEnds: endFarEnds(ports, ended) };
+  const failed = found.length - ended.length;
+  return { ended: ended.length, failed, farEnds: endFarEnds(ports, ended) };
 }
 
 /**

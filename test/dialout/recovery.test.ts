@@ -315,7 +315,7 @@ describe('the recovery', () => {
     const [bad, good] = [left(story()), left(story())];
     for (const unfinished of [bad, good]) world.unfinished.set(unfinished.call.callId, unfinished);
     const { ports } = nextProcess(world);
-    const { ended } = await recoverCalls(
+    const { ended, failed } = await recoverCalls(
       {
         ...ports,
         factsOfCall: async (call) => {
@@ -326,7 +326,7 @@ describe('the recovery', () => {
       owners,
     );
 
-    expect(ended).toBe(1);
+    expect([ended, failed]).toEqual([1, 1]);
     expect([...world.ends.keys()]).toEqual([good.call.callId]);
   });
 
