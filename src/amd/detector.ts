@@ -3,7 +3,7 @@
 
 import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
 import { createEventGrammar, type Heard } from './event-grammar.ts';
-import { energyDbfs, frameSamples } from './frame.ts';
+import { decibels, frameSamples, meanSquare } from './frame.ts';
 import type { Understood } from './stt/understood.ts';
 import { createToneDetector, type ToneDetector } from './tone-detector.ts';
 import { createUtteranceTracker, type UtteranceTracker } from './utterance.ts';
@@ -64,26 +64,45 @@ type Ears = {
   readonly voiceActivity: VoiceActivity;
   readonly tones: ToneDetector;
   readonly utterances: UtteranceTracker;
+  /** Frames on end that were taken for lost. */
+  lostFrames: number;
+  lastPower: number;
 };
+
+/** Digital silence from one frame to the next is a lost packet that somebody before us filled; for longer it is silence. */
+const longestFilledFrames = 3;
+const silentPower = 1e-9;
+const loudPower = 1e-6;
 
 function openEars(): Ears {
   return {
     voiceActivity: createVoiceActivity(),
     tones: createToneDetector(),
     utterances: createUtteranceTracker(),
+    lostFrames: 0,
+    lastPower: 0,
   };
 }
 
 function listen(ears: Ears, frame: Int16Array, lost: boolean): Heard {
   const { voiceActivity, tones, utterances } = ears;
-  if (lost || frame.length !== frameSamples) {
+  const missing = lost || frame.length !== frameSamples;
+  const power = missing ? 0 : meanSquare(frame);
+  if (missing || isFilled(ears, power)) {
     utterances.skip();
     const { found, pending } = tones.skip();
     return { utterance: utterances.current(), found, tonePending: pending };
   }
-  const energy = energyDbfs(frame);
-  const tone = tones.push(frame, energy, utterances.current() !== undefined);
-  const speech = voiceActivity.isSpeech(frame, energy) && !tone.tonal;
-  utterances.push(speech, energy);
+  ears.lostFrames = 0;
+  ears.lastPower = power;
+  const tone = tones.push(frame, decibels(power), utterances.current() !== undefined);
+  const voice = voiceActivity.push(frame, power, tone.tonal);
+  if (utterances.push(voice)) voiceActivity.confirm();
   return { utterance: utterances.current(), found: tone.found, tonePending: tone.pending };
+}
+
+function isFilled(ears: Ears, power: number): boolean {
+  if (power > silentPower || ears.lastPower < loudPower) return false;
+  ears.lostFrames += 1;
+  return ears.lostFrames <= longestFilledFrames;
 }

@@ -1,124 +1,146 @@
-// Turns speech frames into what was said, roughly: bursts, pauses and an estimate of the words. Syllable nuclei (peaks of the
-// level with a dip between them, after de Jong & Wempe 2009) divided by the syllables of a word.
+// Turns frames of voice into what was said, roughly: bursts, pauses and an estimate of the words.
 
-import { frameMs } from './frame.ts';
+import { type Burst, burstGoesOn, burstPauses, isBeginning, isSpeech, newBurst } from './burst.ts';
+import { frameMs, silenceDbfs } from './frame.ts';
+import { createSyllables, type Syllables } from './syllables.ts';
+import type { Voice } from './voice-activity.ts';
 
 export type Utterance = {
   /** Frames of speech. */
   readonly speechMs: number;
+  /** From the answer to the first speech. */
+  readonly onsetMs: number;
   /** From the first speech to the last, pauses included. */
   readonly spanMs: number;
-  /** Since the last speech; 0 while it lasts or before the first. */
+  /** Since the last speech; 0 while it lasts. */
   readonly pauseMs: number;
+  /** The longest pause within what was said so far. */
+  readonly longestGapMs: number;
+  /** Something began that may become speech. */
+  readonly beginning: boolean;
   readonly words: number;
   readonly bursts: number;
 };
 
 export type UtteranceTracker = {
-  push(speech: boolean, energyDbfs: number): void;
+  /** True: this frame is the voice of the one who speaks. */
+  push(voice: Voice): boolean;
   /** A frame that never came goes on as the one before it, for a little while. */
   skip(): void;
-  /** Undefined until somebody spoke. */
+  /** Undefined until somebody spoke. One object, changed with every frame. */
   current(): Utterance | undefined;
 };
 
-/** Shorter sounds are clicks, keys and coughs. */
-const shortestBurstMs = 100;
-/** Gaps that belong to the word: plosives, and the detector's flicker. */
-const bridgedGapMs = 120;
+/** What trails off counts that long; then it is the background that goes on. */
+const trailingMs = 300;
+/** A voice that much louder than all before it is the one in front, and what was before it was the room. */
+const supersededDb = 12;
 /** English 1.4, German 1.7, Spanish and Italian 2: syllables of a word in running speech. */
 const syllablesPerWord = 1.5;
-const syllableDipDb = 3;
 const longestConcealedMs = 60;
 
+type Tracking = {
+  readonly syllables: Syllables;
+  readonly burst: Burst;
+  readonly said: { -readonly [Member in keyof Utterance]: Utterance[Member] };
+  nowMs: number;
+  lastMs: number;
+  /** Of the last frame that was as loud as the voice in front. */
+  loudMs: number;
+  loudestDbfs: number;
+  lostMs: number;
+  lastWasSpeech: boolean;
+};
+
 export function createUtteranceTracker(): UtteranceTracker {
-  const syllables = createSyllableCounter();
-  let nowMs = 0;
-  let speechMs = 0;
-  let firstMs = 0;
-  let lastMs = 0;
-  let bursts = 0;
-  let burstMs = 0;
-  let gapMs = 0;
-  let lostMs = 0;
-  let lastWasSpeech = false;
-
-  function speechFrame(): void {
-    gapMs = 0;
-    const before = burstMs;
-    burstMs += frameMs;
-    if (burstMs < shortestBurstMs) return;
-    if (before < shortestBurstMs) {
-      if (bursts === 0) firstMs = nowMs - burstMs;
-      bursts += 1;
-      speechMs += before;
-    }
-    speechMs += frameMs;
-    lastMs = nowMs;
-  }
-
-  function advance(speech: boolean): void {
-    nowMs += frameMs;
-    lastWasSpeech = speech;
-    if (speech) {
-      speechFrame();
-      return;
-    }
-    gapMs += frameMs;
-    if (gapMs > bridgedGapMs) burstMs = 0;
-  }
-
+  const tracking = newTracking();
   return {
-    push(speech, energyDbfs) {
-      lostMs = 0;
-      syllables.push(speech, energyDbfs);
-      advance(speech);
+    push(voice) {
+      tracking.nowMs += frameMs;
+      tracking.lostMs = 0;
+      tracking.lastWasSpeech = voice.speech;
+      tracking.syllables.push(voice.voiced, voice.dbfs);
+      if (voice.speech) return spoke(tracking, voice);
+      burstPauses(tracking.burst);
+      return false;
     },
     skip() {
-      lostMs += frameMs;
-      advance(lastWasSpeech && lostMs <= longestConcealedMs);
+      tracking.nowMs += frameMs;
+      tracking.lostMs += frameMs;
+      const concealed = tracking.lastWasSpeech && tracking.lostMs <= longestConcealedMs;
+      if (!concealed) return burstPauses(tracking.burst);
+      tracking.burst.lengthMs += frameMs;
+      if (tracking.burst.accepted && !trailedOff(tracking)) tracking.lastMs = tracking.nowMs;
     },
     current() {
-      if (bursts === 0) return undefined;
-      return {
-        speechMs,
-        spanMs: lastMs - firstMs,
-        pauseMs: nowMs - lastMs,
-        // A burst is at least a word; no word without a burst.
-        words: Math.max(1, Math.round(syllables.count() / syllablesPerWord)),
-        bursts,
-      };
+      return tracking.said.bursts === 0 ? undefined : summary(tracking);
     },
   };
 }
 
-function createSyllableCounter(): {
-  push(speech: boolean, energyDbfs: number): void;
-  count(): number;
-} {
-  let counted = 0;
-  let smoothed = -96;
-  let peak = -96;
-  let dip = -96;
-  let rising = false;
+function newTracking(): Tracking {
   return {
-    push(speech, energyDbfs) {
-      smoothed = 0.5 * smoothed + 0.5 * energyDbfs;
-      if (rising) {
-        peak = Math.max(peak, smoothed);
-        if (smoothed < peak - syllableDipDb) {
-          rising = false;
-          dip = smoothed;
-        }
-        return;
-      }
-      dip = Math.min(dip, smoothed);
-      if (speech && smoothed > dip + syllableDipDb) {
-        rising = true;
-        peak = smoothed;
-        counted += 1;
-      }
+    syllables: createSyllables(),
+    burst: newBurst(),
+    said: {
+      speechMs: 0,
+      onsetMs: 0,
+      spanMs: 0,
+      pauseMs: 0,
+      longestGapMs: 0,
+      beginning: false,
+      words: 0,
+      bursts: 0,
     },
-    count: () => counted,
+    nowMs: 0,
+    lastMs: 0,
+    loudMs: 0,
+    loudestDbfs: silenceDbfs,
+    lostMs: 0,
+    lastWasSpeech: false,
   };
+}
+
+function spoke(tracking: Tracking, voice: Voice): boolean {
+  const { burst, said } = tracking;
+  burstGoesOn(burst, voice);
+  if (voice.inFront) tracking.loudMs = tracking.nowMs;
+  if (!burst.accepted) {
+    if (!isSpeech(burst)) return false;
+    accept(tracking);
+  }
+  if (trailedOff(tracking)) return false;
+  tracking.loudestDbfs = Math.max(tracking.loudestDbfs, burst.loudnessDbfs);
+  tracking.lastMs = tracking.nowMs;
+  said.speechMs += frameMs;
+  return voice.voiced;
+}
+
+function trailedOff({ nowMs, loudMs }: Tracking): boolean {
+  return nowMs - loudMs > trailingMs;
+}
+
+/** The burst became long enough to be speech. */
+function accept({ burst, said, syllables, nowMs, lastMs, loudestDbfs }: Tracking): void {
+  if (said.bursts > 0 && burst.loudnessDbfs > loudestDbfs + supersededDb) {
+    said.bursts = 0;
+    said.speechMs = 0;
+    said.longestGapMs = 0;
+    syllables.restart();
+  }
+  const startMs = nowMs - burst.lengthMs;
+  if (said.bursts === 0) said.onsetMs = startMs;
+  else said.longestGapMs = Math.max(said.longestGapMs, startMs - lastMs);
+  said.bursts += 1;
+  said.speechMs += burst.speechMs - frameMs;
+  burst.accepted = true;
+}
+
+function summary({ burst, said, syllables, nowMs, lastMs }: Tracking): Utterance {
+  said.spanMs = lastMs - said.onsetMs;
+  said.pauseMs = nowMs - lastMs;
+  said.beginning = isBeginning(burst);
+  // A burst is at least a word; no word without a burst.
+  said.words = Math.max(1, Math.round(syllables.count() / syllablesPerWord));
+  return said;
 }

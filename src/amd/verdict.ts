@@ -10,43 +10,48 @@ export type Verdict = {
   readonly confidence: number;
 };
 
-/** A person's answer is over within this, pauses included. */
-const longestShortGreetingMs = 1_800;
-/** Between a short answer and a talking machine lies doubt: decided by the pause that follows, less surely. */
-const shortestLongGreetingMs = 2_700;
-const answeredPauseMs = 800;
-/** Without a threshold in the request nine words are a machine's greeting even when spoken fast. */
-const priorWords = 9;
+/** A hello is over within this; people recite the name of a business within the next. */
+const helloMs = 850;
+const oneWordMs = 1_300;
+const shortGreetingMs = 2_400;
+/** The silence after which it was an answer: the longer the greeting, the likelier a sentence follows. */
+const waitAfterHelloMs = 660;
+const waitAfterShortMs = 1_080;
+const waitAfterLongMs = 1_240;
+/** Nobody who wants an answer talks longer. */
+const longestPersonMs = 4_500;
+/** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
+const mostWords = 14;
+/** With a full stop inside: people recite their greeting in one breath. */
+const longestPausedMs = 4_000;
+const fullStopMs = 450;
 
 /** Undefined: listen on. */
 export function decide(
   utterance: Utterance,
   thresholdWordCount: number | undefined,
 ): Verdict | undefined {
-  const ended = utterance.pauseMs >= answeredPauseMs;
+  const { spanMs, pauseMs, words } = utterance;
+  const ended = pauseMs >= waitMs(utterance) && !utterance.beginning;
   if (thresholdWordCount !== undefined) {
-    if (utterance.words >= thresholdWordCount) {
+    if (words >= thresholdWordCount) {
       return { who: 'machine', reason: 'word-count', confidence: 1 };
     }
     return ended ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
   }
-  if (utterance.spanMs >= shortestLongGreetingMs) {
-    return {
-      who: 'machine',
-      reason: 'long-greeting',
-      confidence: longGreetingConfidence(utterance),
-    };
+  if (spanMs >= longestPersonMs) {
+    return { who: 'machine', reason: 'long-greeting', confidence: 0.9 };
+  }
+  if (words >= mostWords) return { who: 'machine', reason: 'many-words', confidence: 0.8 };
+  if (spanMs >= longestPausedMs && utterance.longestGapMs >= fullStopMs) {
+    return { who: 'machine', reason: 'several-sentences', confidence: 0.7 };
   }
   if (!ended) return undefined;
-  if (utterance.spanMs <= longestShortGreetingMs) {
-    return { who: 'human', reason: 'short-greeting', confidence: 0.9 };
-  }
-  return utterance.words >= priorWords
-    ? { who: 'machine', reason: 'many-words', confidence: 0.6 }
-    : { who: 'human', reason: 'medium-greeting', confidence: 0.6 };
+  if (spanMs <= shortGreetingMs) return { who: 'human', reason: 'short-greeting', confidence: 0.9 };
+  return { who: 'human', reason: 'greeting-then-silence', confidence: 0.7 };
 }
 
-function longGreetingConfidence(utterance: Utterance): number {
-  // Dense speech is a prepared text; scattered words may be a person in a noisy place.
-  return utterance.speechMs / utterance.spanMs > 0.6 ? 0.9 : 0.7;
+function waitMs({ spanMs, words }: Utterance): number {
+  if (spanMs <= helloMs || (words <= 1 && spanMs <= oneWordMs)) return waitAfterHelloMs;
+  return spanMs <= shortGreetingMs ? waitAfterShortMs : waitAfterLongMs;
 }

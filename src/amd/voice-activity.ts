@@ -1,25 +1,37 @@
-// Is this frame speech? WebRTC's voice activity detector (libfvad, compiled to WebAssembly), which is easily taken in by
-// quiet noise, with an energy floor that follows the line's own noise. Knows nothing of tones or of verdicts.
+// Is this frame somebody speaking into the telephone? WebRTC's voice activity detector (libfvad, compiled to WebAssembly),
+// which is easily taken in by noise, over the line's levels and the periodicity of voices. Knows nothing of verdicts.
 
 import loadFvad from '@echogarden/fvad-wasm';
-import { frameSamples, sampleRateHz } from './frame.ts';
+import { frameSamples, sampleRateHz, silenceDbfs } from './frame.ts';
+import { createLineLevel } from './line-level.ts';
+import { createVoicing } from './voicing.ts';
 
 // Read once, when this module is: 20 kB from disk. Creating and using detectors is synchronous from then on.
 const fvad = await loadFvad();
 
 /** libfvad 0 to 3: how much evidence it wants before it calls something voice. */
-const aggressiveness = 2;
+const aggressiveness = 3;
+/** Vowels reach 0.9; keyboards, cars and rooms stay under 0.6, through a GSM codec too. */
+const voicedFrom = 0.72;
 
-/** Quieter than any voice that a caller would understand. */
-const quietestSpeechDbfs = -44;
-const aboveNoiseDb = 9;
-/** A line noisier than this still lets speech through: nobody speaks below his own noise for long. */
-const loudestFloorDbfs = -30;
-/** The floor follows a falling level at once and a rising one slowly (dB a frame: 3 dB a second), past words and sentences. */
-const floorRiseDb = 0.06;
+/** Of the latest frame. One object, changed with every frame. */
+export type Voice = {
+  /** Sounds like speech and is loud enough for it. */
+  readonly speech: boolean;
+  /** And is a vowel or another sound of the vocal cords. */
+  readonly voiced: boolean;
+  /** As loud as whoever spoke before, not a voice in the background. */
+  readonly inFront: boolean;
+  /** Over about 60 ms. */
+  readonly dbfs: number;
+  /** Over about 100 ms. */
+  readonly loudnessDbfs: number;
+};
 
 export type VoiceActivity = {
-  isSpeech(frame: Int16Array, energyDbfs: number): boolean;
+  push(frame: Int16Array, meanSquare: number, tonal: boolean): Voice;
+  /** The last frame belonged to the one who speaks: others are compared with it. */
+  confirm(): void;
   /** Gives the memory back; afterwards nothing is speech. Idempotent. */
   release(): void;
 };
@@ -34,18 +46,33 @@ export function createVoiceActivity(): VoiceActivity {
   }
   fvad._fvad_set_sample_rate(instance, sampleRateHz);
   fvad._fvad_set_mode(instance, aggressiveness);
-  let floorDbfs = loudestFloorDbfs;
+  const level = createLineLevel();
+  const voicing = createVoicing();
+  const voice = {
+    speech: false,
+    voiced: false,
+    inFront: false,
+    dbfs: silenceDbfs,
+    loudnessDbfs: silenceDbfs,
+  };
   let released = false;
 
   return {
-    isSpeech(frame, energyDbfs) {
-      if (released) return false;
-      floorDbfs = Math.min(energyDbfs, floorDbfs + floorRiseDb, loudestFloorDbfs);
+    push(frame, meanSquare, tonal) {
+      if (released) return voice;
+      level.push(meanSquare);
+      voicing.push(frame);
       fvad.HEAP16.set(frame, samples / Int16Array.BYTES_PER_ELEMENT);
-      const voiced = fvad._fvad_process(instance, samples, frameSamples) === 1;
-      // The very first frames set the floor themselves: then the absolute level has to do.
-      const neededDbfs = Math.max(quietestSpeechDbfs, Math.min(floorDbfs, -40) + aboveNoiseDb);
-      return voiced && energyDbfs >= neededDbfs;
+      const likely = fvad._fvad_process(instance, samples, frameSamples) === 1;
+      voice.speech = likely && !tonal && level.above;
+      voice.voiced = voice.speech && voicing.measure() >= voicedFrom;
+      voice.inFront = level.inFront;
+      voice.dbfs = level.dbfs;
+      voice.loudnessDbfs = level.loudnessDbfs;
+      return voice;
+    },
+    confirm() {
+      level.heardVoice();
     },
     release() {
       if (released) return;

@@ -70,7 +70,16 @@ describe('order of detection events', () => {
 
 describe('a detector that fails', () => {
   const heard = (pauseMs: number): Heard => ({
-    utterance: { speechMs: 400, spanMs: 400, pauseMs, words: 1, bursts: 1 },
+    utterance: {
+      speechMs: 400,
+      onsetMs: 0,
+      spanMs: 400,
+      pauseMs,
+      longestGapMs: 0,
+      beginning: false,
+      words: 1,
+      bursts: 1,
+    },
     found: undefined,
     tonePending: false,
   });

@@ -1,0 +1,103 @@
+// How loud the line is, and what that means: its own noise (the floor), the voice in front, and what only sounds behind it.
+// Levels in dBFS.
+
+import { decibels, silenceDbfs } from './frame.ts';
+
+/** The floor is the quietest 60 ms of the last two seconds: words and sentences have gaps, engines and crowds have none. */
+const blockFrames = 25;
+const blocks = 4;
+/** Of the running mean over about 60 ms, and of the one over about 100 ms. */
+const shortShare = 0.5;
+const longShare = 0.22;
+/** Quieter than any voice that a caller would understand. */
+const quietestSpeechDbfs = -54;
+const aboveFloorDb = 7;
+/** Speech lies in the upper part of what is between the line's floor and its own peaks ... */
+const upperPart = 0.5;
+/** ... but a word may be this much quieter than the peaks, on however quiet a line. */
+const quietWordDb = 22;
+/** However noisy: nobody's words keep to within this of their peaks. */
+const steadyWordDb = 6;
+/** A voice that stays this far below the peaks for a while speaks in the background. */
+const backgroundDb = 9;
+/** The peaks are forgotten slowly: the next voice may be quieter. */
+const peakFallDb = 0.02;
+
+export type LineLevel = {
+  push(meanSquare: number): void;
+  /** Over 60 ms. */
+  readonly dbfs: number;
+  readonly loudnessDbfs: number;
+  /** Loud enough to be somebody's speech. */
+  readonly above: boolean;
+  /** As loud as the one who speaks into the telephone, not merely audible. */
+  readonly inFront: boolean;
+  /** This was the voice in front. */
+  heardVoice(): void;
+};
+
+export function createLineLevel(): LineLevel {
+  const floor = createFloor();
+  let short = 0;
+  let long = 0;
+  let dbfs = silenceDbfs;
+  let loudnessDbfs = silenceDbfs;
+  let peakDbfs = silenceDbfs;
+
+  return {
+    get dbfs() {
+      return dbfs;
+    },
+    get loudnessDbfs() {
+      return loudnessDbfs;
+    },
+    get above() {
+      return dbfs >= neededDbfs(floor.dbfs(), peakDbfs);
+    },
+    get inFront() {
+      return loudnessDbfs >= peakDbfs - backgroundDb;
+    },
+    push(meanSquare) {
+      short += shortShare * (meanSquare - short);
+      long += longShare * (meanSquare - long);
+      dbfs = decibels(short);
+      loudnessDbfs = decibels(long);
+      peakDbfs = Math.max(silenceDbfs, peakDbfs - peakFallDb);
+      floor.push(dbfs);
+    },
+    heardVoice() {
+      peakDbfs = Math.max(peakDbfs, loudnessDbfs);
+    },
+  };
+}
+
+function neededDbfs(floorDbfs: number, peakDbfs: number): number {
+  const audible = Math.max(quietestSpeechDbfs, floorDbfs + aboveFloorDb);
+  // Nobody spoke: nothing to compare with.
+  if (peakDbfs === silenceDbfs) return audible;
+  const between = floorDbfs + upperPart * (peakDbfs - floorDbfs);
+  const wanted = Math.min(Math.max(between, peakDbfs - quietWordDb), peakDbfs - steadyWordDb);
+  return Math.max(quietestSpeechDbfs, wanted);
+}
+
+/** Minimum statistics over blocks, so that old minima are forgotten. */
+function createFloor(): { push(dbfs: number): void; dbfs(): number } {
+  const minima = new Float64Array(blocks).fill(0);
+  let block = 0;
+  let inBlock = 0;
+  return {
+    push(dbfs) {
+      minima[block] = Math.min(minima[block] ?? 0, dbfs);
+      inBlock += 1;
+      if (inBlock < blockFrames) return;
+      inBlock = 0;
+      block = (block + 1) % blocks;
+      minima[block] = dbfs;
+    },
+    dbfs() {
+      let least = 0;
+      for (let index = 0; index < blocks; index += 1) least = Math.min(least, minima[index] ?? 0);
+      return least;
+    },
+  };
+}

@@ -1,0 +1,44 @@
+// Counts syllables: peaks of the level with a dip before them, in voiced sound (nuclei, after de Jong & Wempe 2009, whose
+// threshold is 2 dB).
+
+const dipDb = 2.5;
+/** Nobody speaks faster than twelve syllables a second. */
+const shortestFrames = 4;
+
+export type Syllables = {
+  push(voiced: boolean, dbfs: number): void;
+  count(): number;
+  restart(): void;
+};
+
+export function createSyllables(): Syllables {
+  let counted = 0;
+  let peak = 0;
+  let dip = 0;
+  let inNucleus = false;
+  let sinceLast = shortestFrames;
+
+  return {
+    push(voiced, dbfs) {
+      sinceLast += 1;
+      if (inNucleus) {
+        peak = Math.max(peak, dbfs);
+        if (dbfs < peak - dipDb) {
+          inNucleus = false;
+          dip = dbfs;
+        }
+        return;
+      }
+      dip = Math.min(dip, dbfs);
+      if (!voiced || dbfs <= dip + dipDb || sinceLast < shortestFrames) return;
+      inNucleus = true;
+      peak = dbfs;
+      sinceLast = 0;
+      counted += 1;
+    },
+    count: () => counted,
+    restart() {
+      counted = 0;
+    },
+  };
+}
