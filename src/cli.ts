@@ -2,6 +2,7 @@
 // The `offhook` command: what can be asked of a gateway that runs here, and parts of it as processes of their own.
 
 import { Command, Option } from 'commander';
+import { addAmdCommand } from './cli/amd.ts';
 import { type CreateAppOptions, createApp, listApps, printToken } from './cli/apps-commands.ts';
 import { type CallOptions, placeCall } from './cli/call-command.ts';
 import type { CliContext } from './cli/cli-context.ts';
@@ -41,6 +42,7 @@ function createProgram(): Command {
 
   addAppCommands(program);
   addCallCommands(program);
+  addAmdCommand(program, createContext);
   addProcessCommands(program);
   return program;
 }
