@@ -1,6 +1,7 @@
 // A media worker thread: wires the RTP engine of src/media with the detector of src/amd. Started by src/media/media-port.ts.
 
 import { parentPort, workerData } from 'node:worker_threads';
+import type { SpeechToTextProviders } from './amd/stt/providers.ts';
 import type { CreateDetector } from './media/detector-port.ts';
 import { MediaEngine } from './media/media-engine.ts';
 import type { FromMediaWorker, MediaWorkerData, ToMediaWorker } from './media/media-messages.ts';
@@ -9,16 +10,23 @@ const port = parentPort;
 if (port === null) throw new Error('media-worker runs as a worker thread only');
 
 const data = workerData as MediaWorkerData;
-const { createDetector } = await loadDetector(data.detectorModule);
-const engine = new MediaEngine(data, createDetector, (message: FromMediaWorker) =>
-  port.postMessage(message),
-);
+const post = (message: FromMediaWorker): void => port.postMessage(message);
+const engine = new MediaEngine(data, await loadDetector(data), post);
 port.on('message', (message: ToMediaWorker) => engine.handle(message));
-port.postMessage({ kind: 'ready' } satisfies FromMediaWorker);
+post({ kind: 'ready' });
 
-async function loadDetector(
-  moduleUrl: string | undefined,
-): Promise<{ createDetector: CreateDetector }> {
-  if (moduleUrl === undefined) return import('./amd/detector.ts');
-  return (await import(moduleUrl)) as { createDetector: CreateDetector };
+async function loadDetector({ detectorModule, detectorData }: MediaWorkerData) {
+  if (detectorModule !== undefined) {
+    const other = (await import(detectorModule)) as { createDetector: CreateDetector };
+    return other.createDetector;
+  }
+  const { createDetector } = await import('./amd/detector.ts');
+  const { createTranscribedDetector } = await import('./amd/stt/transcribed-detector.ts');
+  // As src/app-media.ts hands it in.
+  const providers = (detectorData as SpeechToTextProviders | undefined) ?? new Map();
+  return createTranscribedDetector({
+    createDetector,
+    providers,
+    onFailed: (report) => post({ kind: 'transcriptionFailed', ...report }),
+  });
 }

@@ -162,13 +162,14 @@ export function sessionIdOf(call: CallIdentity): string {
 export function callContext(progress: CallProgress): CallContext {
   const { call, answeredAt, amdEvents } = progress;
   const machine = amdEvents.find((event) => event.event === 'amd_machine_detected');
+  const greeting = greetingOf(amdEvents);
   return {
     session: {
       UserSession: {
         amd: amdEvents.map((event) => event.event),
         amdInfo: {
           ...(amdEvents.length > 0 ? { amdEvents } : {}),
-          ...(machine?.transcript === undefined ? {} : { amdGreeting: machine.transcript }),
+          ...(greeting === undefined ? {} : { amdGreeting: greeting }),
           ...(machine === undefined ? {} : { amdReason: machine.reason }),
           ...(answeredAt === undefined
             ? {}
@@ -181,6 +182,14 @@ export function callContext(progress: CallProgress): CallContext {
     },
     metadata: call.request.metadata,
   };
+}
+
+/** What a machine said as far as it was understood: at the verdict it has often only begun. */
+function greetingOf(events: readonly AmdEvent[]): string | undefined {
+  const ofMachine = events.filter(
+    ({ event }) => event === 'amd_machine_detected' || event === 'amd_machine_stopped_speaking',
+  );
+  return ofMachine.findLast(({ transcript }) => transcript !== undefined)?.transcript;
 }
 
 const verdicts: ReadonlySet<AmdEventName> = new Set<AmdEventName>([

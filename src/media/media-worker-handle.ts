@@ -215,6 +215,11 @@ export class MediaWorkerHandle implements AsyncDisposable {
       case 'detectorError':
         this.#logger.error({ reason: message.reason }, 'detector failed');
         return;
+      case 'transcriptionFailed': {
+        const { kind: _, ...failure } = message;
+        this.#logger.warn(failure, 'speech-to-text failed, words are counted by ear');
+        return;
+      }
       case 'dtmf':
         this.#tellLive(message.id, (observer) =>
           observer.onDtmf(message.digit, message.durationMs),

@@ -1,0 +1,72 @@
+// Deepgram's streaming protocol (developers.deepgram.com, "Live Audio"): settings in the query, raw audio as binary messages,
+// `Results` as JSON. `KeepAlive` is for streams that pause; ours never do, silence is sent as such.
+
+import type { SpeechToTextSettings } from '../../calls/call-types.ts';
+import { type Message, milliseconds, type Protocol, parseObject } from './protocol.ts';
+import type { SpeechToTextProvider } from './providers.ts';
+
+export function deepgramProtocol(
+  provider: SpeechToTextProvider,
+  settings: SpeechToTextSettings,
+): Protocol {
+  const url = new URL(provider.url);
+  for (const [name, value] of Object.entries({ ...provider.parameters, ...queryOf(settings) })) {
+    url.searchParams.set(name, value);
+  }
+  return {
+    url: url.href,
+    headers: provider.apiKey === undefined ? {} : { authorization: `Token ${provider.apiKey}` },
+    closing: JSON.stringify({ type: 'CloseStream' }),
+    read: readMessage,
+  };
+}
+
+function queryOf(settings: SpeechToTextSettings): Record<string, string> {
+  // The nearest that Deepgram has to a wait for more speech is the gap that ends an utterance.
+  const utteranceEndMs = settings.sttVendorUtteranceEndMs ?? settings.continuousASRTimeoutInMS ?? 0;
+  const { sttVendorEndpointing, sttLabel } = settings;
+  return {
+    encoding: 'linear16',
+    sample_rate: '8000',
+    channels: '1',
+    language: settings.sttLanguage,
+    // UtteranceEnd is measured on interim results: Deepgram refuses one without the other.
+    interim_results: String(settings.interim !== false || utteranceEndMs > 0),
+    ...(utteranceEndMs > 0 ? { utterance_end_ms: String(utteranceEndMs) } : {}),
+    ...(sttVendorEndpointing === undefined
+      ? {}
+      : { endpointing: sttVendorEndpointing === 0 ? 'false' : String(sttVendorEndpointing) }),
+    ...(sttLabel === undefined ? {} : { tag: sttLabel }),
+  };
+}
+
+function readMessage(text: string): Message {
+  const message = parseObject(text);
+  if (message === undefined) return { kind: 'rubbish' };
+  if (message['type'] === 'Error') return { kind: 'error' };
+  // Metadata, SpeechStarted, UtteranceEnd, and what later versions add.
+  if (message['type'] !== 'Results') return { kind: 'other' };
+  const transcript = firstTranscript(message['channel']);
+  if (transcript === undefined) return { kind: 'rubbish' };
+  const startS = milliseconds(message['start']);
+  const durationS = milliseconds(message['duration']);
+  return {
+    kind: 'said',
+    transcript,
+    isFinal: message['is_final'] === true,
+    ...(startS === undefined || durationS === undefined
+      ? {}
+      : { untilMs: Math.round((startS + durationS) * 1_000) }),
+  };
+}
+
+type Results = { readonly alternatives?: readonly { readonly transcript?: unknown }[] };
+
+function firstTranscript(channel: unknown): string | undefined {
+  if (typeof channel !== 'object' || channel === null) return undefined;
+  const { alternatives } = channel as Results;
+  const transcript = Array.isArray(alternatives)
+    ? (alternatives as Results['alternatives'])?.[0]?.transcript
+    : undefined;
+  return typeof transcript === 'string' ? transcript : undefined;
+}

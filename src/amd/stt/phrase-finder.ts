@@ -1,0 +1,37 @@
+// Looks for the phrases of a language in a transcript.
+
+import { type Phrases, phrasesByLanguage } from './phrases.ts';
+import type { SettlingPhrase } from './understood.ts';
+import { plainWords } from './words.ts';
+
+export type PhraseFinder = (transcript: string) => SettlingPhrase | undefined;
+
+/** `…` of a phrase: enough for "your name, your number and a short", too few to join two sentences. */
+const gap = '(?:\\S+ ){0,6}?';
+
+export function createPhraseFinder(language: string): PhraseFinder {
+  const spoken = tablesOf(language);
+  const voicemail = patternOf(spoken.flatMap((table) => table.voicemail));
+  const callScreening = patternOf(spoken.flatMap((table) => table.callScreening));
+  return (transcript) => {
+    const text = ` ${plainWords(transcript)} `;
+    // It may say "after the tone" as well, but somebody may pick up still.
+    if (callScreening.test(text)) return 'call-screening';
+    return voicemail.test(text) ? 'voicemail-phrase' : undefined;
+  };
+}
+
+/** A provider's own name for a language, e.g. `multi`, may mean any. */
+function tablesOf(language: string): readonly Phrases[] {
+  const base = language.toLowerCase().split(/[-_]/, 1)[0] ?? '';
+  const own = Object.hasOwn(phrasesByLanguage, base) ? phrasesByLanguage[base] : undefined;
+  if (own !== undefined) return [own];
+  return /^[a-z]{2,3}$/.test(base) ? [] : Object.values(phrasesByLanguage);
+}
+
+function patternOf(phrases: readonly string[]): RegExp {
+  // Matches nothing where there is none.
+  if (phrases.length === 0) return /(?!)/;
+  const alternatives = phrases.map((phrase) => phrase.split('…').map(plainWords).join(` ${gap}`));
+  return new RegExp(` (?:${alternatives.join('|')}) `);
+}

@@ -1,0 +1,224 @@
+// One call's connection to a speech-to-text provider: audio out, results in. A provider may be slow, silent, broken or
+// hostile: everything has a bound, and whatever goes wrong ends as one `onFailed`, after which nothing more is heard of it.
+
+import { type RawData, WebSocket } from 'ws';
+import type { Message, Protocol, Said } from './protocol.ts';
+
+/** Recognition that begins later than this has missed the greeting; until then the audio waits. */
+const connectTimeoutMs = 3_000;
+/** A result with word timings is a few KiB. */
+const longestMessageBytes = 64 * 1_024;
+/** Four seconds of audio that the provider does not take: it is no longer listening to this call. */
+const longestBacklogBytes = 64 * 1_024;
+/** Streaming recognisers send a few results a second. */
+const mostMessagesPerSecond = 50;
+const messagesInStore = 100;
+/** What speaks faster than the fastest speakers (six words a second) makes words up. */
+const mostWordsPerSecond = 8;
+const wordsInStore = 10;
+/** Audio comes every 20 ms while detection runs; without any for so long the call is gone, however it went. */
+const idleTimeoutMs = 5_000;
+/** A provider that does not answer the closing handshake is left. */
+const closeTimeoutMs = 1_000;
+
+/** Providers advise 20 to 250 ms: fewer messages cost less, longer ones come later. */
+const chunkFrames = 5;
+const frameMs = 20;
+const frameSamples = 160;
+const chunkBytes = chunkFrames * frameSamples * 2;
+
+export type FailureReason =
+  | 'connect-failed'
+  | 'connect-timeout'
+  | 'refused'
+  | 'connection-lost'
+  | 'backlog'
+  | 'provider-error'
+  | 'not-understood'
+  | 'too-many-messages'
+  | 'implausible';
+
+export type RecogniserSink = {
+  /** `sentMs`: how much audio it was given by then. */
+  onSaid(said: Said, sentMs: number): void;
+  /** At most once. */
+  onFailed(reason: FailureReason): void;
+};
+
+export class Recogniser {
+  readonly #protocol: Protocol;
+  readonly #countWords: (text: string) => number;
+  readonly #sink: RecogniserSink;
+  #socket: WebSocket | undefined;
+  #connectTimer: NodeJS.Timeout | undefined;
+  readonly #idleTimer: NodeJS.Timeout;
+  #chunk = Buffer.allocUnsafe(chunkBytes);
+  #chunkLength = 0;
+  /** Audio from before the connection is up. */
+  #waiting: Buffer[] = [];
+  #sentMs = 0;
+  #messages = 0;
+  #settledWords = 0;
+
+  constructor(protocol: Protocol, countWords: (text: string) => number, sink: RecogniserSink) {
+    this.#protocol = protocol;
+    this.#countWords = countWords;
+    this.#sink = sink;
+    this.#idleTimer = setTimeout(() => this.close(), idleTimeoutMs).unref();
+    this.#connect();
+  }
+
+  /** The next 20 ms; silence where it was lost, so that the provider's clock is the call's. */
+  push(frame: Int16Array, lost: boolean): void {
+    if (this.#socket === undefined) return;
+    for (let index = 0; index < frameSamples; index += 1) {
+      const sample = lost ? 0 : (frame[index] ?? 0);
+      this.#chunkLength = this.#chunk.writeInt16LE(sample, this.#chunkLength);
+    }
+    if (this.#chunkLength < chunkBytes) return;
+    this.#idleTimer.refresh();
+    this.#send(this.#socket, this.#chunk);
+    this.#chunk = Buffer.allocUnsafe(chunkBytes);
+    this.#chunkLength = 0;
+  }
+
+  /** No more audio, and no more results. */
+  close(): void {
+    const socket = this.#letGo();
+    if (socket === undefined) return;
+    if (socket.readyState !== WebSocket.OPEN) {
+      socket.terminate();
+      return;
+    }
+    socket.send(this.#protocol.closing);
+    socket.close(1_000);
+    setTimeout(() => socket.terminate(), closeTimeoutMs).unref();
+  }
+
+  #connect(): void {
+    let socket: WebSocket;
+    try {
+      socket = new WebSocket(this.#protocol.url, {
+        headers: this.#protocol.headers,
+        handshakeTimeout: connectTimeoutMs,
+        maxPayload: longestMessageBytes,
+        maxFragments: 64,
+        maxBufferedChunks: 1_024,
+        // Not worth its memory, and a way to send much with little.
+        perMessageDeflate: false,
+        followRedirects: false,
+      });
+    } catch {
+      // A key that no header may hold. Told later, like every other failure.
+      setImmediate(() => this.#sink.onFailed('connect-failed'));
+      return;
+    }
+    this.#socket = socket;
+    // The handshake's own time-out starts anew with every byte of a trickle.
+    this.#connectTimer = setTimeout(() => this.#fail('connect-timeout'), connectTimeoutMs);
+    this.#listen(socket);
+  }
+
+  /** These stay when the socket is let go: an `error` without a listener would end the thread. */
+  #listen(socket: WebSocket): void {
+    socket.on('open', () => this.#begin());
+    socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    socket.on('ping', () => this.#count());
+    socket.on('pong', () => this.#count());
+    socket.on('unexpected-response', (request) => {
+      request.destroy();
+      this.#fail('refused');
+    });
+    socket.on('error', () => this.#fail(this.#whyBroken()));
+    socket.on('close', () => this.#fail(this.#whyBroken()));
+  }
+
+  #whyBroken(): FailureReason {
+    return this.#connectTimer === undefined ? 'connection-lost' : 'connect-failed';
+  }
+
+  #begin(): void {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    clearTimeout(this.#connectTimer);
+    this.#connectTimer = undefined;
+    const { opening } = this.#protocol;
+    if (opening !== undefined) socket.send(opening);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const chunk of waiting) this.#send(socket, chunk);
+  }
+
+  #send(socket: WebSocket, chunk: Buffer): void {
+    // Bounded by the time that connecting may take.
+    if (socket.readyState === WebSocket.CONNECTING) {
+      this.#waiting.push(chunk);
+      return;
+    }
+    if (socket.readyState !== WebSocket.OPEN) return;
+    if (socket.bufferedAmount > longestBacklogBytes) {
+      this.#fail('backlog');
+      return;
+    }
+    socket.send(chunk);
+    this.#sentMs += chunkFrames * frameMs;
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    if (!this.#count()) return;
+    if (isBinary || !Buffer.isBuffer(data)) {
+      this.#fail('not-understood');
+      return;
+    }
+    this.#take(this.#protocol.read(data.toString('utf8')));
+  }
+
+  #take(message: Message): void {
+    switch (message.kind) {
+      case 'other':
+        return;
+      case 'rubbish':
+        this.#fail('not-understood');
+        return;
+      case 'error':
+        this.#fail('provider-error');
+        return;
+      case 'said':
+        if (this.#isPlausible(message)) this.#sink.onSaid(message, this.#sentMs);
+        else this.#fail('implausible');
+    }
+  }
+
+  #isPlausible({ transcript, isFinal }: Said): boolean {
+    const words = this.#settledWords + this.#countWords(transcript);
+    if (isFinal) this.#settledWords = words;
+    return words <= wordsInStore + (this.#sentMs / 1_000) * mostWordsPerSecond;
+  }
+
+  /** False: too many. */
+  #count(): boolean {
+    if (this.#socket === undefined) return false;
+    this.#messages += 1;
+    if (this.#messages <= messagesInStore + (this.#sentMs / 1_000) * mostMessagesPerSecond) {
+      return true;
+    }
+    this.#fail('too-many-messages');
+    return false;
+  }
+
+  #fail(reason: FailureReason): void {
+    const socket = this.#letGo();
+    if (socket === undefined) return;
+    socket.terminate();
+    this.#sink.onFailed(reason);
+  }
+
+  #letGo(): WebSocket | undefined {
+    const socket = this.#socket;
+    this.#socket = undefined;
+    clearTimeout(this.#connectTimer);
+    clearTimeout(this.#idleTimer);
+    this.#waiting = [];
+    return socket;
+  }
+}

@@ -1,0 +1,211 @@
+// A detector with a recogniser beside it: the words of a transcript are counted instead of ours, and its phrases settle a
+// verdict. The recogniser only ever adds to what the detector knows: the clock, the timers and the order of events are the
+// detector's, and where the recogniser fails the detector goes on as it would have without.
+
+import type { AmdEvent, SpeechToTextSettings, TranscriptionState } from '../../calls/call-types.ts';
+import type { CreateDetector, Detector } from '../detector.ts';
+import { createPhraseFinder } from './phrase-finder.ts';
+import { protocolFor } from './protocols.ts';
+import type { SpeechToTextProviders } from './providers.ts';
+import { type FailureReason, Recogniser } from './recogniser.ts';
+import { createTranscript, type Transcript } from './transcript.ts';
+import { keepsUp, type Understood } from './understood.ts';
+import { createWordCounter } from './words.ts';
+
+export type TranscriptionFailure = {
+  readonly provider: string;
+  readonly reason: FailureReason | 'unconfigured';
+};
+
+export type FailureReport = TranscriptionFailure & {
+  /** Since the last report, this one included. */
+  readonly failures: number;
+};
+
+export type TranscribedDetectorOptions = {
+  readonly createDetector: CreateDetector;
+  readonly providers: SpeechToTextProviders;
+  /** For the log, and no more often than a log can bear; the events say it to everybody else. */
+  readonly onFailed: (report: FailureReport) => void;
+};
+
+/** While a provider is away every call fails with it. */
+const reportEveryMs = 10_000;
+
+const nothingUnderstood: Understood = { words: 0, heardUntilMs: 0 };
+
+export function createTranscribedDetector(options: TranscribedDetectorOptions): CreateDetector {
+  const { createDetector, providers } = options;
+  const onFailed = reportSometimes(options.onFailed);
+  return (settings) => {
+    const detector = createDetector(settings);
+    if (settings.speechToText === undefined) return detector;
+    const transcription = openTranscription(settings.speechToText, providers, {
+      onUnderstood: (understood) => detector.understand(understood),
+      onFailed,
+    });
+    return transcribed(detector, transcription);
+  };
+}
+
+function reportSometimes(report: (report: FailureReport) => void) {
+  let failures = 0;
+  let nextMs = 0;
+  return (failure: TranscriptionFailure): void => {
+    failures += 1;
+    const nowMs = performance.now();
+    if (nowMs < nextMs) return;
+    nextMs = nowMs + reportEveryMs;
+    report({ ...failure, failures });
+    failures = 0;
+  };
+}
+
+function transcribed(detector: Detector, transcription: Transcription): Detector {
+  function said(events: readonly AmdEvent[]): readonly AmdEvent[] {
+    if (events.length === 0) return events;
+    const labelled = events.map((event) => label(event, transcription));
+    // After a person's verdict nothing is left to understand, and what she says is nobody's business.
+    const isPerson = events.some(({ event }) => event === 'amd_human_detected');
+    if (isPerson || detector.done) transcription.close();
+    return labelled;
+  }
+
+  return {
+    get done() {
+      return detector.done;
+    },
+    push(frame, lost) {
+      transcription.push(frame, lost);
+      try {
+        return said(detector.push(frame, lost));
+      } catch (error) {
+        transcription.close();
+        throw error;
+      }
+    },
+    understand(understood) {
+      detector.understand(understood);
+    },
+    stop(reason) {
+      const events = said(detector.stop(reason));
+      transcription.close();
+      return events;
+    },
+  };
+}
+
+type Transcription = {
+  push(frame: Int16Array, lost: boolean): void;
+  /** `failed` and `unconfigured` are for good. */
+  readonly broken: 'failed' | 'unconfigured' | undefined;
+  readonly understood: Understood;
+  readonly text: string;
+  close(): void;
+};
+
+type TranscriptionSink = {
+  onUnderstood(understood: Understood): void;
+  onFailed(failure: TranscriptionFailure): void;
+};
+
+function openTranscription(
+  settings: SpeechToTextSettings,
+  providers: SpeechToTextProviders,
+  sink: TranscriptionSink,
+): Transcription {
+  const { sttProvider: name, sttLanguage: language, interim } = settings;
+  const provider = providers.get(name);
+  // Accepted by a process that had it, dialled by one that has not.
+  if (provider === undefined) {
+    sink.onFailed({ provider: name, reason: 'unconfigured' });
+    return brokenTranscription('unconfigured');
+  }
+  const countWords = createWordCounter(language);
+  const findPhrase = createPhraseFinder(language);
+  let transcript: Transcript = createTranscript();
+  let understood = nothingUnderstood;
+  let broken: 'failed' | undefined;
+  const recogniser = new Recogniser(protocolFor(provider, settings), countWords, {
+    onSaid(said, sentMs) {
+      if (interim === false && !said.isFinal) return;
+      transcript.hear(said, sentMs);
+      understood = understand(transcript, countWords, findPhrase);
+      sink.onUnderstood(understood);
+    },
+    onFailed(reason) {
+      broken = 'failed';
+      // A provider that fails is not believed in what it said before.
+      transcript = createTranscript();
+      understood = nothingUnderstood;
+      sink.onUnderstood(understood);
+      sink.onFailed({ provider: name, reason });
+    },
+  });
+  return {
+    push: (frame, lost) => recogniser.push(frame, lost),
+    get broken() {
+      return broken;
+    },
+    get understood() {
+      return understood;
+    },
+    get text() {
+      return transcript.text;
+    },
+    close: () => recogniser.close(),
+  };
+}
+
+function brokenTranscription(broken: 'unconfigured'): Transcription {
+  return {
+    push: () => undefined,
+    broken,
+    understood: nothingUnderstood,
+    text: '',
+    close: () => undefined,
+  };
+}
+
+function understand(
+  transcript: Transcript,
+  countWords: (text: string) => number,
+  findPhrase: ReturnType<typeof createPhraseFinder>,
+): Understood {
+  const { text, heardUntilMs } = transcript;
+  const phrase = findPhrase(text);
+  return {
+    words: countWords(text),
+    heardUntilMs,
+    ...(phrase === undefined ? {} : { phrase }),
+  };
+}
+
+const restsOnWords: ReadonlySet<AmdEvent['event']> = new Set([
+  'amd_human_detected',
+  'amd_machine_detected',
+  'amd_decision_timeout',
+]);
+
+/** What was understood, and what became of the recogniser; a fall-back is said in the reason as well. */
+function label(event: AmdEvent, transcription: Transcription): AmdEvent {
+  const { broken, text } = transcription;
+  const understands = restsOnWords.has(event.event);
+  const quoted =
+    text !== '' && (understands || event.event === 'amd_machine_stopped_speaking')
+      ? { transcript: text }
+      : {};
+  // Tones need no words.
+  if (!understands || event.tone !== undefined) {
+    return { ...event, ...quoted, ...(broken === undefined ? {} : { transcription: broken }) };
+  }
+  const state = stateAt(event, transcription);
+  const reason = state === 'used' ? event.reason : `${event.reason}-transcription-${state}`;
+  return { ...event, ...quoted, reason, transcription: state };
+}
+
+function stateAt(event: AmdEvent, { broken, understood }: Transcription): TranscriptionState {
+  if (broken !== undefined) return broken;
+  if (event.reason === understood.phrase) return 'used';
+  return keepsUp(understood, event.elapsedMs, event.pauseMs ?? 0) ? 'used' : 'late';
+}

@@ -1,0 +1,31 @@
+// Counts words in any language, also in those that write none apart (ICU knows them), and makes texts comparable.
+
+export type WordCounter = (text: string) => number;
+
+export function createWordCounter(language: string): WordCounter {
+  const segmenter = new Intl.Segmenter(knownLocale(language), { granularity: 'word' });
+  return (text) => {
+    let words = 0;
+    for (const { isWordLike } of segmenter.segment(text)) if (isWordLike === true) words += 1;
+    return words;
+  };
+}
+
+/** Providers have names of their own for languages, e.g. `multi`; those that are no locale at all throw. */
+function knownLocale(language: string): string | undefined {
+  try {
+    return Intl.getCanonicalLocales(language)[0];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Lower case, without accents and punctuation, words apart by one space. */
+export function plainWords(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
