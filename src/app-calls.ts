@@ -45,6 +45,8 @@ const maxQueued = 10_000;
 const claimsInFlight = 64;
 const sweepEveryMs = 5_000;
 const republishEveryMs = 30_000;
+/** The start does not wait longer for NATS to take what is owed; the rounds go on with it. */
+const startRepublishTimeoutMs = 5_000;
 const lostCallsEveryMs = 60_000;
 const purgeEveryMs = 3_600_000;
 /** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
@@ -149,7 +151,7 @@ async function startRounds(
 ): Promise<readonly Repetition[]> {
   const { config, logger } = environment;
   let left = await endFormerCalls(environment, recovery);
-  await republishEnds(recovery);
+  await republishEnds(recovery, AbortSignal.timeout(startRepublishTimeoutMs));
   return [
     repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
     repeat({ name: 'republish', everyMs: republishEveryMs, logger }, (stopped) =>

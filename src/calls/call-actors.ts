@@ -40,7 +40,7 @@ export function createCallLogic(ports: CallPorts) {
         const { callId } = input.call;
         const claimed = await claimEnd(ledger, input, signal, logged(callId, 'claimEnd'));
         const owed = [...input.journal.givenUp(), input.event];
-        if (claimed) publishEnd(ports, callId, owed, logged(callId, 'publishEnd'));
+        if (claimed) publishEnd(ports, callId, owed);
         else ports.logger.warn({ callId }, 'call had been ended by somebody else');
       }),
     },
@@ -89,12 +89,13 @@ async function claimEnd(
 
 /** In the background: the call is over, and what SQL holds is published again later if this does not get through. */
 function publishEnd(
-  ports: Pick<CallPorts, 'publisher' | 'ledger'>,
+  ports: Pick<CallPorts, 'publisher' | 'ledger' | 'logger'>,
   callId: CallId,
   events: readonly CallEvent[],
-  onError: (error: unknown) => void,
 ): void {
   publishInOrder(ports.publisher, events)
     .then(() => ports.ledger.markEndPublished(callId))
-    .catch(onError);
+    .catch((error: unknown) =>
+      ports.logger.warn({ err: error, callId }, 'the end of a call was not published'),
+    );
 }

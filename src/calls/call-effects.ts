@@ -122,8 +122,9 @@ export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =
 
 export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.dtmf');
+  if (context.digits >= context.limits.maxDigits) return;
   const { event: fact, ...sequences } = dtmfFact(context, event.at, event);
-  enqueue.assign(sequences);
+  enqueue.assign({ digits: context.digits + 1, ...sequences });
   enqueue({ type: 'publish', params: fact });
 });
 

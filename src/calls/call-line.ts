@@ -83,6 +83,9 @@ class Line {
       case 'stopDetection':
         this.#session?.stopDetection(command.reason);
         break;
+      case 'close':
+        this.close();
+        break;
       default:
         assertNever(command);
     }

@@ -50,6 +50,7 @@ export const callMachine = callSetup.createMachine({
     clock: input.clock,
     journal: input.journal,
     detection: 'off',
+    digits: 0,
   }),
   output: ({ context }) => ({ outcome: context.end?.outcome }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },

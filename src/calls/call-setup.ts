@@ -43,7 +43,9 @@ export type LineCommand =
   | { readonly type: 'cancel'; readonly reason: string }
   | { readonly type: 'acknowledge' }
   | { readonly type: 'hangUp'; readonly reason: string }
-  | { readonly type: 'stopDetection'; readonly reason: string };
+  | { readonly type: 'stopDetection'; readonly reason: string }
+  /** Leaves nothing open, whatever state it is in. */
+  | { readonly type: 'close' };
 
 export type CallMachineEvent =
   | LineEvent
@@ -57,6 +59,8 @@ export type CallLimits = {
   readonly closingTimeoutMs: number;
   /** SQL must take the end within this. */
   readonly recordEndTimeoutMs: number;
+  /** Digits that are stated; a far end that sends more is not listened to any more. */
+  readonly maxDigits: number;
 };
 
 export const defaultCallLimits: CallLimits = {
@@ -64,6 +68,8 @@ export const defaultCallLimits: CallLimits = {
   storeAnswerTimeoutMs: 4_000,
   closingTimeoutMs: 1_000,
   recordEndTimeoutMs: 60_000,
+  // Far above what a person presses in two hours. Each is a fact on the stream, and a flood must not crowd out other calls.
+  maxDigits: 2_000,
 };
 
 /** The facts of one call on their way to the stream. */
@@ -87,6 +93,8 @@ export type CallMachineContext = CallProgress & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
+  /** Stated so far. */
+  readonly digits: number;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
   /** Where the far end can be ended: known from the 200 on. */

@@ -404,6 +404,21 @@ describe('a call that is answered', () => {
   });
 });
 
+describe('a far end that floods the call with digits', () => {
+  test('is listened to up to a bound', async () => {
+    const call = await answered({
+      request: { machineDetection: 'disabled' },
+      limits: { maxDigits: 3 },
+    });
+    for (let press = 0; press < 10; press += 1) call.leg().onDtmf('1', 80);
+    call.remoteBye();
+    await call.settle();
+
+    expect(call.types().filter((type) => type === 'dtmf')).toHaveLength(3);
+    expect(call.end().eventSequence).toBe(8);
+  });
+});
+
 describe('answering machine detection', () => {
   test('states each event in order, with the context that grows', async () => {
     const call = await answered();
