@@ -1,106 +1,145 @@
-// What a frame is made of, if it is a tone: one or two sine waves that hold nearly all of its energy. A bank of Goertzel
-// filters 50 Hz apart over the band of beeps and signalling tones, on a Hann window (a sine fills three neighbours).
+// The strongest two sine waves in the latest 32 ms and their share of its energy: a Hann window and a real FFT of 256
+// points (31 Hz a bin; a sine fills five). Knows nothing of time, tones or noise. Allocates once: results are overwritten.
 
 import { frameSamples, sampleRateHz } from './frame.ts';
 
-const binHz = sampleRateHz / frameSamples;
-const firstBin = 6; // 300 Hz
-const binCount = 40; // up to 2250 Hz; a multiple of 4, see below
+const windowSamples = 256;
+const half = windowSamples / 2;
+const binHz = sampleRateHz / windowSamples;
+/** Tones begin between 300 and 2400 Hz: room around the beeps' 350 to 2250 for sweeps and inexact ones. */
+const lowestBin = 10;
+const highestBin = 77;
+/** Companions of the strongest one (the second sine of a pair, the harmonics of a square wave) may lie up to 3.4 kHz. */
+const highestCompanionBin = 109;
+const lobeBins = 2;
 
-const hann = Float64Array.from(
-  { length: frameSamples },
-  (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / frameSamples),
-);
-const coefficients = Float64Array.from(
-  { length: binCount },
-  (_, index) => 2 * Math.cos((2 * Math.PI * (firstBin + index)) / frameSamples),
-);
-
-export type Tone = {
-  /** Of the strongest sine. */
-  readonly hz: number;
-  /** Of the second one, where there are two: ringback, busy, DTMF, dual beeps. */
-  readonly secondHz?: number;
+export type Peaks = {
+  /** Of everything in the window, as the mean square of a sample. */
+  total: number;
+  firstHz: number;
+  /** Same unit as the total. */
+  first: number;
+  secondHz: number;
+  second: number;
 };
 
-/** Part of the energy that has to be in the sine waves. 15 dB of noise below the tone leaves 0.97. */
-const neededPurity = 0.88;
-/** A second sine weaker than this is a harmonic or noise (−13 dB). */
-const secondShare = 0.05;
+export type ToneSpectrum = {
+  push(frame: Int16Array): void;
+  /** Of the latest 256 samples. The same object every time. */
+  measure(): Peaks;
+};
 
-export type ToneSpectrum = { measure(frame: Int16Array): Tone | undefined };
+const hann = Float64Array.from(
+  { length: windowSamples },
+  (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / windowSamples),
+);
+/** The mean square of a Hann window. */
+const windowPower = 0.375;
+const cosines = Float64Array.from({ length: half }, (_, index) =>
+  Math.cos((2 * Math.PI * index) / windowSamples),
+);
+const sines = Float64Array.from({ length: half }, (_, index) =>
+  Math.sin((2 * Math.PI * index) / windowSamples),
+);
+const reversed = Uint8Array.from({ length: half }, (_, index) => {
+  let bits = 0;
+  for (let bit = 0; bit < 7; bit += 1) bits |= ((index >> bit) & 1) << (6 - bit);
+  return bits;
+});
 
 export function createToneSpectrum(): ToneSpectrum {
-  const windowed = new Float64Array(frameSamples);
-  const power = new Float64Array(binCount);
+  const samples = new Int16Array(windowSamples);
+  const re = new Float64Array(half);
+  const im = new Float64Array(half);
+  const power = new Float64Array(half);
+  const peaks: Peaks = { total: 0, firstHz: 0, first: 0, secondHz: 0, second: 0 };
+
   return {
-    measure(frame) {
-      let energy = 0;
-      for (let index = 0; index < frameSamples; index += 1) {
-        const value = (frame[index] ?? 0) * (hann[index] ?? 0);
-        windowed[index] = value;
-        energy += value * value;
-      }
-      // Parseval for a real signal: the positive half of the spectrum holds N/2 times the energy.
-      const total = (energy * frameSamples) / 2;
-      if (total === 0) return undefined;
-      for (let bin = 0; bin < binCount; bin += 4) fillPower(windowed, power, bin);
-      return findTone(power, total);
+    push(frame) {
+      samples.copyWithin(0, frameSamples);
+      samples.set(frame, windowSamples - frameSamples);
+    },
+    measure() {
+      loadWindow(samples, re, im);
+      transform(re, im);
+      peaks.total = fillPower(re, im, power);
+      findPeaks(power, peaks);
+      return peaks;
     },
   };
 }
 
-/** Four filters at once: one alone waits for its own previous result at every sample. */
-function fillPower(windowed: Float64Array, power: Float64Array, bin: number): void {
-  const c0 = coefficients[bin] ?? 0;
-  const c1 = coefficients[bin + 1] ?? 0;
-  const c2 = coefficients[bin + 2] ?? 0;
-  const c3 = coefficients[bin + 3] ?? 0;
-  let [a0, a1, a2, a3, b0, b1, b2, b3] = [0, 0, 0, 0, 0, 0, 0, 0];
-  for (let index = 0; index < frameSamples; index += 1) {
-    const sample = windowed[index] ?? 0;
-    const n0 = sample + c0 * a0 - b0;
-    const n1 = sample + c1 * a1 - b1;
-    const n2 = sample + c2 * a2 - b2;
-    const n3 = sample + c3 * a3 - b3;
-    b0 = a0;
-    b1 = a1;
-    b2 = a2;
-    b3 = a3;
-    a0 = n0;
-    a1 = n1;
-    a2 = n2;
-    a3 = n3;
+/** Two real samples in one complex, in the order that the transform wants. */
+function loadWindow(samples: Int16Array, re: Float64Array, im: Float64Array): void {
+  for (let index = 0; index < half; index += 1) {
+    const at = 2 * (reversed[index] ?? 0);
+    re[index] = (samples[at] ?? 0) * (hann[at] ?? 0);
+    im[index] = (samples[at + 1] ?? 0) * (hann[at + 1] ?? 0);
   }
-  power[bin] = a0 * a0 + b0 * b0 - c0 * a0 * b0;
-  power[bin + 1] = a1 * a1 + b1 * b1 - c1 * a1 * b1;
-  power[bin + 2] = a2 * a2 + b2 * b2 - c2 * a2 * b2;
-  power[bin + 3] = a3 * a3 + b3 * b3 - c3 * a3 * b3;
 }
 
-function findTone(power: Float64Array, total: number): Tone | undefined {
-  const first = strongestBin(power, -10);
-  const firstPower = lobe(power, first);
-  const second = strongestBin(power, first);
-  const secondPower = second === -1 ? 0 : lobe(power, second, first);
-  if (firstPower / total >= neededPurity) {
-    const hasSecond = secondPower / firstPower >= secondShare;
-    return hasSecond
-      ? { hz: centreHz(power, first), secondHz: centreHz(power, second) }
-      : { hz: centreHz(power, first) };
+/** Radix-2, decimation in time, 128 complex points. */
+function transform(re: Float64Array, im: Float64Array): void {
+  for (let size = 1; size < half; size *= 2) {
+    const step = half / size;
+    for (let offset = 0; offset < size; offset += 1) {
+      const wr = cosines[offset * step] ?? 0;
+      const wi = -(sines[offset * step] ?? 0);
+      for (let at = offset; at < half; at += 2 * size) {
+        const to = at + size;
+        const r = re[to] ?? 0;
+        const i = im[to] ?? 0;
+        const tr = r * wr - i * wi;
+        const ti = r * wi + i * wr;
+        const ar = re[at] ?? 0;
+        const ai = im[at] ?? 0;
+        re[to] = ar - tr;
+        im[to] = ai - ti;
+        re[at] = ar + tr;
+        im[at] = ai + ti;
+      }
+    }
   }
-  if ((firstPower + secondPower) / total < neededPurity) return undefined;
-  if (secondPower / firstPower < secondShare) return undefined;
-  return { hz: centreHz(power, first), secondHz: centreHz(power, second) };
 }
 
-/** At least three bins away from `otherThan`, whose lobe reaches two to each side. −1: none. */
-function strongestBin(power: Float64Array, otherThan: number): number {
-  let best = -1;
-  let bestPower = 0;
-  for (let bin = 0; bin < binCount; bin += 1) {
+/** Takes the two interleaved real halves apart. Returns the sum; everything as mean squares of unwindowed samples. */
+function fillPower(re: Float64Array, im: Float64Array, power: Float64Array): number {
+  // One side of the spectrum holds half the energy; N × N of the transform; the window's own loss.
+  const scale = 2 / (windowSamples * windowSamples * windowPower);
+  let total = 0;
+  for (let bin = 1; bin < half; bin += 1) {
+    const mirror = half - bin;
+    const er = ((re[bin] ?? 0) + (re[mirror] ?? 0)) / 2;
+    const ei = ((im[bin] ?? 0) - (im[mirror] ?? 0)) / 2;
+    const or = ((im[bin] ?? 0) + (im[mirror] ?? 0)) / 2;
+    const oi = ((re[mirror] ?? 0) - (re[bin] ?? 0)) / 2;
+    const wr = cosines[bin] ?? 0;
+    const wi = -(sines[bin] ?? 0);
+    const r = er + or * wr - oi * wi;
+    const i = ei + or * wi + oi * wr;
+    const value = (r * r + i * i) * scale;
+    power[bin] = value;
+    total += value;
+  }
+  return total;
+}
+
+function findPeaks(power: Float64Array, peaks: Peaks): void {
+  const first = strongest(power, highestBin, -10);
+  peaks.firstHz = frequency(power, first);
+  peaks.first = lobe(power, first, -10);
+  const second = strongest(power, highestCompanionBin, first);
+  peaks.secondHz = frequency(power, second);
+  peaks.second = lobe(power, second, first);
+}
+
+/** Far enough from `otherThan` for its lobe not to be taken for a peak. */
+function strongest(power: Float64Array, highest: number, otherThan: number): number {
+  let best = lowestBin;
+  let bestPower = -1;
+  for (let bin = lowestBin; bin <= highest; bin += 1) {
     const value = power[bin] ?? 0;
-    if (value > bestPower && Math.abs(bin - otherThan) >= 3) {
+    if (value > bestPower && (bin - otherThan > lobeBins || otherThan - bin > lobeBins)) {
       best = bin;
       bestPower = value;
     }
@@ -108,26 +147,20 @@ function strongestBin(power: Float64Array, otherThan: number): number {
   return best;
 }
 
-/** A sine between two bins spreads over four; the outer two hold under 2 %. */
-function lobe(power: Float64Array, bin: number, notNear = -10): number {
+/** A bin between two lobes belongs to the first. */
+function lobe(power: Float64Array, bin: number, otherThan: number): number {
   let sum = 0;
-  for (let offset = -2; offset <= 2; offset += 1) {
-    const index = bin + offset;
-    if (Math.abs(index - notNear) > 2) sum += power[index] ?? 0;
+  for (let at = bin - lobeBins; at <= bin + lobeBins; at += 1) {
+    if (Math.abs(at - otherThan) > lobeBins) sum += power[at] ?? 0;
   }
   return sum;
 }
 
-/** Amplitude-weighted centre: within 5 Hz for a clean sine. */
-function centreHz(power: Float64Array, bin: number): number {
-  let weight = 0;
-  let moment = 0;
-  for (let offset = -1; offset <= 1; offset += 1) {
-    const amplitude = Math.sqrt(Math.max(0, power[bin + offset] ?? 0));
-    weight += amplitude;
-    moment += amplitude * offset;
-  }
-  const offset = weight === 0 ? 0 : moment / weight;
-  // Three bins of a Hann lobe pull the centre to the middle by this factor.
-  return Math.round((firstBin + bin + offset * 1.5) * binHz);
+/** Between bins, from the amplitudes of the peak and its greater neighbour: exact for a sine under a Hann window. */
+function frequency(power: Float64Array, bin: number): number {
+  const below = power[bin - 1] ?? 0;
+  const above = power[bin + 1] ?? 0;
+  const ratio = Math.sqrt(Math.max(below, above) / Math.max(power[bin] ?? 0, 1e-9));
+  const offset = Math.max(0, Math.min(0.5, (2 * ratio - 1) / (ratio + 1)));
+  return (bin + (above >= below ? offset : -offset)) * binHz;
 }

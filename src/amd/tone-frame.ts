@@ -1,0 +1,121 @@
+// Is this frame a tone? A glance at its level and at neighbouring samples first, which most frames of speech and silence do
+// not survive; the spectrum after that. Follows the line's noise, which is not counted against a tone heard over it.
+
+import { frameSamples } from './frame.ts';
+import type { ToneFrame, ToneRun } from './tone-run.ts';
+import { createToneSpectrum, type Peaks } from './tone-spectrum.ts';
+
+/** −45 dBFS is the quietest beep that a caller would notice; a decaying one's tail and a far end's loss lie below. */
+const quietestToneDbfs = -58;
+const aboveFloorDb = 2;
+/** A tone's level is the same from frame to frame; speech moves faster half of the time. */
+const evenDb = 3;
+/** Neighbouring samples' correlation is the cosine of a tone's angle. Outside: hum and vowels' pitch; hiss and fricatives. */
+const correlation = { min: -0.3, max: 0.972 };
+/** The line's noise: it falls at once, though not with one lost frame, and rises slowly (5 dB a second), past words. */
+const floorRiseDb = 0.1;
+const firstFloorDbfs = -45;
+const lowestFloorDbfs = -80;
+
+/** Part of the power (less the line's noise) that the strongest sine, or the strongest two, must hold. */
+const purityOfOne = 0.85;
+const purityOfTwo = 0.9;
+/** A second sine weaker than this is a harmonic or noise (−13 dB). */
+const secondShare = 0.05;
+/** Noise explains no more of a frame than this: a tone that matters is stronger. */
+const mostNoise = 0.5;
+/** A frame so much quieter than the one before comes after the tone, whatever rings in it. */
+const endDropDb = 6;
+/** The line before a tone: the two oldest frames of these. The newest is the tone, the ones between may hold its beginning. */
+const historyFrames = 5;
+const fullScalePower = 32_768 ** 2;
+
+export type ToneListener = {
+  /** Takes the frame in; true: `frame` was filled in. */
+  hears(samples: Int16Array, energyDbfs: number, run: ToneRun): boolean;
+  /** A frame that never came. */
+  skip(): void;
+  /** Level of the line before a tone that the latest frame is the first of. */
+  beforeDb(): number;
+  readonly frame: Readonly<ToneFrame>;
+};
+
+export function createToneListener(): ToneListener {
+  const spectrum = createToneSpectrum();
+  const nothing = new Int16Array(frameSamples);
+  const frame: ToneFrame = { hz: 0, secondHz: 0, db: 0, beneathDb: 0 };
+  const history = new Float64Array(historyFrames).fill(firstFloorDbfs);
+  const newest = historyFrames - 1;
+  let floorDbfs = firstFloorDbfs;
+
+  function mayBeTone(samples: Int16Array, energyDbfs: number, run: ToneRun): boolean {
+    if (energyDbfs < Math.max(quietestToneDbfs, floorDbfs + aboveFloorDb)) return false;
+    if (run.tonalFrames > 0) return energyDbfs >= run.lastDb - endDropDb;
+    const isEven = Math.abs(energyDbfs - (history[newest - 1] ?? 0)) <= evenDb;
+    return isEven && isCorrelated(samples);
+  }
+
+  function remember(energyDbfs: number, run: ToneRun): void {
+    if (run.tonalFrames === 0) {
+      const level = Math.max(energyDbfs, history[newest] ?? 0, lowestFloorDbfs);
+      floorDbfs = Math.min(level, floorDbfs + floorRiseDb);
+    }
+    history.copyWithin(0, 1);
+    history[newest] = energyDbfs;
+  }
+
+  return {
+    frame,
+    hears(samples, energyDbfs, run) {
+      spectrum.push(samples);
+      remember(energyDbfs, run);
+      if (!mayBeTone(samples, energyDbfs, run)) return false;
+      return describe(
+        frame,
+        spectrum.measure(),
+        10 ** (floorDbfs / 10) * fullScalePower,
+        run.lastHz,
+      );
+    },
+    skip() {
+      spectrum.push(nothing);
+    },
+    beforeDb() {
+      return Math.max(history[0] ?? 0, history[1] ?? 0);
+    },
+  };
+}
+
+/** Is the power in one sine, or in two? */
+function describe(frame: ToneFrame, peaks: Peaks, noise: number, lastHz: number): boolean {
+  const total = Math.max(peaks.total - noise, peaks.total * (1 - mostNoise));
+  const hasSecond = peaks.second >= secondShare * peaks.first;
+  const isTwo = hasSecond && peaks.first + peaks.second >= purityOfTwo * total;
+  if (peaks.first < purityOfOne * total && !isTwo) return false;
+  // Two alike take turns in being the stronger one.
+  const swapped = hasSecond && Math.abs(peaks.secondHz - lastHz) < Math.abs(peaks.firstHz - lastHz);
+  const otherHz = swapped ? peaks.firstHz : peaks.secondHz;
+  const power = hasSecond ? peaks.first + peaks.second : peaks.first;
+  frame.hz = swapped ? peaks.secondHz : peaks.firstHz;
+  frame.secondHz = hasSecond ? otherHz : 0;
+  frame.db = decibel(power);
+  frame.beneathDb = decibel(peaks.total - power);
+  return true;
+}
+
+function decibel(power: number): number {
+  return 10 * Math.log10(Math.max(power, 1) / fullScalePower);
+}
+
+function isCorrelated(samples: Int16Array): boolean {
+  let energy = 0;
+  let product = 0;
+  let last = 0;
+  for (let index = 0; index < samples.length; index += 1) {
+    const sample = samples[index] ?? 0;
+    energy += sample * sample;
+    product += sample * last;
+    last = sample;
+  }
+  return product >= correlation.min * energy && product <= correlation.max * energy;
+}

@@ -1,0 +1,110 @@
+// What can be said of a whole tone: its pitch and how that moved, its level, and what lay beneath it. Judges nothing.
+
+import { isSamePitch, steadyDb, type ToneRun } from './tone-run.ts';
+
+export type ToneShape = {
+  readonly hz: number;
+  readonly secondHz: number | undefined;
+  readonly db: number;
+  readonly beneathDb: number;
+  /** Part of the steps from frame to frame that keep the level. */
+  readonly levelSteady: number;
+  /** Part of the frames whose pitch is the median one. */
+  readonly onPitch: number;
+  readonly secondOnPitch: number;
+  /** The pitches in their order, where it rested for three frames or more; and the part of the frames in such rests. */
+  readonly steps: readonly number[];
+  readonly resting: number;
+  /** Root mean square distance of the pitch from a straight line in time. */
+  readonly sweepErrorHz: number;
+  /** Highest less lowest pitch. */
+  readonly rangeHz: number;
+};
+
+const shortestRestFrames = 3;
+/** Fewer frames with a second sine are noise or a moment of a voice. */
+const pairedShare = 0.6;
+
+export function shapeOf(run: ToneRun): ToneShape {
+  // The first and the last frame are only partly tone.
+  const [from, to] = run.keptFrames > 4 ? [1, run.keptFrames - 1] : [0, run.keptFrames];
+  const hz = run.hz.subarray(from, to);
+  const db = run.db.subarray(from, to);
+  const seconds = run.secondHz.subarray(from, to).filter((value) => value > 0);
+  const medianHz = median(hz);
+  const secondHz = seconds.length >= hz.length * pairedShare ? median(seconds) : undefined;
+  return {
+    hz: medianHz,
+    secondHz,
+    db: median(db),
+    beneathDb: median(run.beneathDb.subarray(from, to)),
+    levelSteady: levelSteadiness(db),
+    onPitch: shareNear(hz, medianHz),
+    secondOnPitch: shareNear(seconds, secondHz ?? 0),
+    ...rests(hz),
+    sweepErrorHz: sweepError(hz),
+    rangeHz: hz.reduce(larger, 0) - hz.reduce(smaller, Number.POSITIVE_INFINITY),
+  };
+}
+
+function larger(left: number, right: number): number {
+  return Math.max(left, right);
+}
+
+function smaller(left: number, right: number): number {
+  return Math.min(left, right);
+}
+
+function median(values: Float64Array): number {
+  return values.toSorted()[Math.floor(values.length / 2)] ?? 0;
+}
+
+function levelSteadiness(db: Float64Array): number {
+  let steady = 0;
+  for (let index = 1; index < db.length; index += 1) {
+    if (Math.abs((db[index] ?? 0) - (db[index - 1] ?? 0)) <= steadyDb) steady += 1;
+  }
+  return steady / Math.max(1, db.length - 1);
+}
+
+function shareNear(values: Float64Array, hz: number): number {
+  let near = 0;
+  for (const value of values) if (isSamePitch(value, hz)) near += 1;
+  return near / Math.max(1, values.length);
+}
+
+/** A rest at the pitch of the one before goes on with it. */
+function rests(hz: Float64Array): { readonly steps: readonly number[]; readonly resting: number } {
+  const steps: number[] = [];
+  let resting = 0;
+  for (let from = 0; from < hz.length; ) {
+    let to = from + 1;
+    while (to < hz.length && isSamePitch(hz[to] ?? 0, hz[from] ?? 0)) to += 1;
+    if (to - from >= shortestRestFrames) {
+      resting += to - from;
+      const pitch = median(hz.subarray(from, to));
+      const before = steps.at(-1);
+      if (before === undefined || !isSamePitch(pitch, before)) steps.push(pitch);
+    }
+    from = to;
+  }
+  return { steps, resting: resting / Math.max(1, hz.length) };
+}
+
+/** Least squares over time. */
+function sweepError(hz: Float64Array): number {
+  const middle = (hz.length - 1) / 2;
+  const mean = hz.reduce((sum, value) => sum + value, 0) / Math.max(1, hz.length);
+  let cross = 0;
+  let square = 0;
+  hz.forEach((value, index) => {
+    cross += (index - middle) * (value - mean);
+    square += (index - middle) ** 2;
+  });
+  const slope = square === 0 ? 0 : cross / square;
+  let error = 0;
+  hz.forEach((value, index) => {
+    error += (value - mean - slope * (index - middle)) ** 2;
+  });
+  return Math.sqrt(error / Math.max(1, hz.length));
+}
