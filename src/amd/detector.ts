@@ -5,7 +5,7 @@ import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
 import { createEventGrammar, type Heard } from './event-grammar.ts';
 import { decibels, frameSamples, meanSquare } from './frame.ts';
 import type { Understood } from './stt/understood.ts';
-import { createToneDetector, type ToneDetector } from './tone-detector.ts';
+import { createToneDetector, type ToneDetector, type ToneStep } from './tone-detector.ts';
 import { createUtteranceTracker, type UtteranceTracker } from './utterance.ts';
 import { createVoiceActivity, type VoiceActivity } from './voice-activity.ts';
 
@@ -25,8 +25,10 @@ export type Detector = {
 
 export type CreateDetector = (settings: AmdSettings) => Detector;
 
+const nothing: readonly AmdEvent[] = [];
+
 export const createDetector: CreateDetector = (settings) => {
-  const grammar = createEventGrammar(settings);
+  const grammar = createEventGrammar(settings, () => ears?.utterances.restart());
   let ears: Ears | undefined;
 
   function finish(events: readonly AmdEvent[]): readonly AmdEvent[] {
@@ -42,7 +44,7 @@ export const createDetector: CreateDetector = (settings) => {
       return grammar.done;
     },
     push(frame, lost) {
-      if (grammar.done) return [];
+      if (grammar.done) return nothing;
       try {
         ears ??= openEars();
         return finish(grammar.advance(listen(ears, frame, lost)));
@@ -64,8 +66,10 @@ type Ears = {
   readonly voiceActivity: VoiceActivity;
   readonly tones: ToneDetector;
   readonly utterances: UtteranceTracker;
+  /** What the last frame came to: changed in place, fifty times a second for each call. */
+  readonly heard: { -readonly [Member in keyof Heard]: Heard[Member] };
   /** Frames on end that were taken for lost. */
-  lostFrames: number;
+  filledFrames: number;
   lastPower: number;
 };
 
@@ -79,30 +83,40 @@ function openEars(): Ears {
     voiceActivity: createVoiceActivity(),
     tones: createToneDetector(),
     utterances: createUtteranceTracker(),
-    lostFrames: 0,
+    heard: { utterance: undefined, found: undefined, tonePending: false },
+    filledFrames: 0,
     lastPower: 0,
   };
 }
 
 function listen(ears: Ears, frame: Int16Array, lost: boolean): Heard {
-  const { voiceActivity, tones, utterances } = ears;
+  const { utterances, heard } = ears;
   const missing = lost || frame.length !== frameSamples;
   const power = missing ? 0 : meanSquare(frame);
-  if (missing || isFilled(ears, power)) {
-    utterances.skip();
-    const { found, pending } = tones.skip();
-    return { utterance: utterances.current(), found, tonePending: pending };
-  }
-  ears.lostFrames = 0;
+  const tone = missing || isFilled(ears, power) ? skip(ears) : hear(ears, frame, power);
+  heard.utterance = utterances.current();
+  heard.found = tone.found;
+  heard.tonePending = tone.pending;
+  return heard;
+}
+
+function skip({ tones, utterances }: Ears): ToneStep {
+  utterances.skip();
+  return tones.skip();
+}
+
+function hear(ears: Ears, frame: Int16Array, power: number): ToneStep {
+  const { tones, utterances, voiceActivity } = ears;
+  ears.filledFrames = 0;
   ears.lastPower = power;
   const tone = tones.push(frame, decibels(power), utterances.current() !== undefined);
   const voice = voiceActivity.push(frame, power, tone.tonal);
   if (utterances.push(voice)) voiceActivity.confirm();
-  return { utterance: utterances.current(), found: tone.found, tonePending: tone.pending };
+  return tone;
 }
 
 function isFilled(ears: Ears, power: number): boolean {
   if (power > silentPower || ears.lastPower < loudPower) return false;
-  ears.lostFrames += 1;
-  return ears.lostFrames <= longestFilledFrames;
+  ears.filledFrames += 1;
+  return ears.filledFrames <= longestFilledFrames;
 }

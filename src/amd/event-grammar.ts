@@ -13,28 +13,42 @@ import { decide } from './verdict.ts';
 const humanListenMs = 3_000;
 /** The wait for a greeting's end, from the answer: the longest announcements, and then some. */
 const longestGreetingMs = 60_000;
+const toneConfidence = 0.95;
+const phraseConfidence = 0.95;
+const machineToneReasons: Readonly<Record<ToneFound['kind'], string>> = {
+  beep: 'tone',
+  fax: 'fax-tone',
+  sit: 'sit-tone',
+  signalling: 'tone',
+};
 
+/** One object, changed with every frame. */
 export type Heard = {
   readonly utterance: Utterance | undefined;
   readonly found: ToneFound | undefined;
   /** A tone is under way: its meaning is not known, so a silence decides nothing yet. */
   readonly tonePending: boolean;
-  /** Of a transcript: settles that this is no person. */
-  readonly phrase?: SettlingPhrase;
 };
 
 type Phase =
   | { readonly name: 'deciding' }
   | { readonly name: 'human'; readonly untilMs: number }
-  | { readonly name: 'greeting' }
+  /** A machine speaks, or is about to. Screened: it asked who is calling. */
+  | { readonly name: 'greeting'; readonly screened: boolean }
   | { readonly name: 'awaitingTone' }
+  /** The screening is over: whoever comes next begins anew, but no verdict may follow a verdict. */
+  | { readonly name: 'screened' }
   | { readonly name: 'done' };
 
-/** One frame's reaction: what it may look at, and where it states events. */
+const nothingStated: readonly AmdEvent[] = [];
+
+/** One frame's reaction: what it may look at, and where it states events. The same object for every frame. */
 type Step = {
   readonly settings: AmdSettings;
-  readonly elapsedMs: number;
-  readonly events: AmdEvent[];
+  /** Forget what was said so far: the next utterance is somebody else's. */
+  readonly rearm: () => void;
+  elapsedMs: number;
+  events: readonly AmdEvent[];
 };
 
 export type EventGrammar = {
@@ -47,17 +61,19 @@ export type EventGrammar = {
   readonly done: boolean;
 };
 
-export function createEventGrammar(settings: AmdSettings): EventGrammar {
-  let elapsedMs = 0;
+export function createEventGrammar(
+  settings: AmdSettings,
+  rearm: () => void = () => undefined,
+): EventGrammar {
+  const step: Step = { settings, rearm, elapsedMs: 0, events: nothingStated };
   let phase: Phase = { name: 'deciding' };
   let understood: Understood | undefined;
 
-  /** Nothing is stated after `amd_stopped`. */
-  function take(react: (step: Step) => Phase): readonly AmdEvent[] {
-    if (phase.name === 'done') return [];
-    const step: Step = { settings, elapsedMs, events: [] };
-    phase = react(step);
-    return step.events;
+  function stated(next: Phase): readonly AmdEvent[] {
+    phase = next;
+    const { events } = step;
+    step.events = nothingStated;
+    return events;
   }
 
   return {
@@ -65,63 +81,72 @@ export function createEventGrammar(settings: AmdSettings): EventGrammar {
       return phase.name === 'done';
     },
     advance(heard) {
-      elapsedMs += frameMs;
-      const opinion = withSecondOpinion(heard.utterance, understood, elapsedMs);
-      return take((step) => react(phase, { ...heard, ...opinion }, step));
+      if (phase.name === 'done') return nothingStated;
+      step.elapsedMs += frameMs;
+      if (understood === undefined) return stated(react(phase, heard, undefined, step));
+      const { utterance, phrase } = withSecondOpinion(heard.utterance, understood, step.elapsedMs);
+      return stated(react(phase, { ...heard, utterance }, phrase, step));
     },
     understand(latest) {
       understood = latest;
     },
     fail() {
-      return take((step) => {
-        // A verdict that was given stands.
-        if (phase.name === 'deciding') state(step, 'amd_error', { reason: 'detector-failed' });
-        return stopped(step, 'error');
-      });
+      if (phase.name === 'done') return nothingStated;
+      // A verdict that was given stands.
+      if (phase.name === 'deciding') state(step, 'amd_error', { reason: 'detector-failed' });
+      return stated(stopped(step, 'error'));
     },
     stop(reason) {
-      return take((step) => stopped(step, reason));
+      return phase.name === 'done' ? nothingStated : stated(stopped(step, reason));
     },
   };
 }
 
-function react(phase: Phase, heard: Heard, step: Step): Phase {
+function react(phase: Phase, heard: Heard, phrase: SettlingPhrase | undefined, step: Step): Phase {
   switch (phase.name) {
     case 'deciding':
-      return deciding(phase, heard, step);
+      return deciding(phase, heard, phrase, step);
     case 'human':
       return human(phase, heard, step);
     case 'greeting':
       return greeting(phase, heard, step);
     case 'awaitingTone':
       return awaitingTone(phase, heard, step);
+    case 'screened':
+      return screened(phase, heard, step);
     case 'done':
       return phase;
   }
 }
 
-function deciding(phase: Phase, heard: Heard, step: Step): Phase {
-  const { utterance, found, phrase } = heard;
-  if (found?.kind === 'fax') {
-    const evidence = { confidence: 0.9, tone: measured(found), ...spoken(utterance) };
-    state(step, 'amd_machine_detected', { reason: 'fax-tone', ...evidence });
-    return stopped(step, 'fax-tone');
-  }
-  if (found?.kind === 'beep') return beepWhileDeciding(found, utterance, step);
+function deciding(
+  phase: Phase,
+  heard: Heard,
+  phrase: SettlingPhrase | undefined,
+  step: Step,
+): Phase {
+  const { utterance, found } = heard;
+  if (found !== undefined && found.kind !== 'signalling')
+    return machineTone(found, utterance, step);
   if (phrase !== undefined) {
-    state(step, 'amd_machine_detected', { reason: phrase, confidence: 0.95, ...spoken(utterance) });
-    return { name: 'greeting' };
+    const confidence = phraseConfidence;
+    state(step, 'amd_machine_detected', { reason: phrase, confidence, ...spoken(utterance) });
+    return { name: 'greeting', screened: phrase === 'call-screening' };
   }
   const verdict = heard.tonePending ? undefined : verdictOn(utterance, step);
   return verdict ?? timersWhileDeciding(phase, utterance, step);
 }
 
-function beepWhileDeciding(found: ToneFound, utterance: Utterance | undefined, step: Step): Phase {
-  const evidence = { confidence: 0.9, tone: measured(found), ...spoken(utterance) };
-  state(step, 'amd_machine_detected', { reason: 'tone', ...evidence });
+/** What no person sounds: a fax, the network's three tones before an announcement, a beep. */
+function machineTone(found: ToneFound, utterance: Utterance | undefined, step: Step): Phase {
+  const reason = machineToneReasons[found.kind];
+  const evidence = { confidence: toneConfidence, tone: measured(found), ...spoken(utterance) };
+  state(step, 'amd_machine_detected', { reason, ...evidence });
+  if (found.kind === 'fax') return stopped(step, 'fax-tone');
+  if (found.kind === 'sit') return { name: 'greeting', screened: false };
   // Without a greeting nothing stopped.
   return utterance === undefined
-    ? toneStated(found, step)
+    ? toneStated(found, utterance, step)
     : greetingEndedByTone(found, utterance, step);
 }
 
@@ -136,7 +161,7 @@ function verdictOn(utterance: Utterance | undefined, step: Step): Phase | undefi
     return { name: 'human', untilMs: step.elapsedMs + humanListenMs };
   }
   state(step, 'amd_machine_detected', evidence);
-  return { name: 'greeting' };
+  return { name: 'greeting', screened: false };
 }
 
 function timersWhileDeciding(phase: Phase, utterance: Utterance | undefined, step: Step): Phase {
@@ -153,55 +178,83 @@ function timersWhileDeciding(phase: Phase, utterance: Utterance | undefined, ste
 }
 
 function human(phase: Phase & { name: 'human' }, heard: Heard, step: Step): Phase {
-  if (heard.found?.kind === 'beep') return toneStated(heard.found, step, 'amd_human_detected');
+  const searching = step.elapsedMs <= step.settings.timers.toneTimeoutMs;
+  if (searching && heard.found?.kind === 'beep') {
+    return toneStated(heard.found, heard.utterance, step, 'amd_human_detected');
+  }
   return step.elapsedMs >= phase.untilMs ? stopped(step, 'human') : phase;
 }
 
-function greeting(phase: Phase, heard: Heard, step: Step): Phase {
+function greeting(phase: Phase & { name: 'greeting' }, heard: Heard, step: Step): Phase {
   const { utterance, found } = heard;
-  if (found?.kind === 'beep') return greetingEndedByTone(found, utterance, step);
-  const pauseMs = utterance?.pauseMs ?? 0;
+  if (found?.kind === 'beep') {
+    return utterance === undefined
+      ? toneStated(found, utterance, step)
+      : greetingEndedByTone(found, utterance, step);
+  }
+  // The network's three tones, and no announcement after them.
+  if (utterance === undefined) return awaitingTone(phase, heard, step);
   const { greetingCompletionTimeoutMs } = step.settings.timers;
-  if (!heard.tonePending && pauseMs >= greetingCompletionTimeoutMs) {
+  if (!heard.tonePending && utterance.pauseMs >= greetingCompletionTimeoutMs) {
     state(step, 'amd_machine_stopped_speaking', { reason: 'silence', ...spoken(utterance) });
-    return awaitingTone({ name: 'awaitingTone' }, heard, step);
+    if (!phase.screened) return awaitingTone({ name: 'awaitingTone' }, heard, step);
+    step.rearm();
+    return { name: 'screened' };
   }
   return step.elapsedMs >= longestGreetingMs ? stopped(step, 'greeting-timeout') : phase;
 }
 
 function awaitingTone(phase: Phase, heard: Heard, step: Step): Phase {
-  if (heard.found?.kind === 'beep') return toneStated(heard.found, step);
+  if (heard.found?.kind === 'beep') return toneStated(heard.found, heard.utterance, step);
   const { toneTimeoutMs } = step.settings.timers;
   return step.elapsedMs >= toneTimeoutMs ? stopped(step, 'tone-timeout') : phase;
 }
 
-function greetingEndedByTone(
+/**
+ * The assistant that asked who is calling puts a person through, or takes a message, or hangs up. The machine verdict stands,
+ * so who came is said by the reason of `amd_stopped`; a message's beep is a tone like any other.
+ */
+function screened(phase: Phase, heard: Heard, step: Step): Phase {
+  const { utterance, found } = heard;
+  const searching = step.elapsedMs <= step.settings.timers.toneTimeoutMs;
+  if (searching && found?.kind === 'beep') return toneStated(found, utterance, step);
+  const verdict =
+    utterance === undefined || heard.tonePending ? undefined : decide(utterance, undefined);
+  if (verdict?.who === 'human') return stopped(step, 'human-after-screening', utterance);
+  if (verdict?.who === 'machine') return stopped(step, 'machine-after-screening', utterance);
+  return step.elapsedMs >= longestGreetingMs ? stopped(step, 'nobody-after-screening') : phase;
+}
+
+function greetingEndedByTone(found: ToneFound, utterance: Utterance, step: Step): Phase {
+  state(step, 'amd_machine_stopped_speaking', { reason: 'tone', ...spoken(utterance) });
+  return toneStated(found, utterance, step);
+}
+
+function toneStated(
   found: ToneFound,
   utterance: Utterance | undefined,
   step: Step,
+  corrects?: AmdEventName,
 ): Phase {
-  state(step, 'amd_machine_stopped_speaking', { reason: 'tone', ...spoken(utterance) });
-  return toneStated(found, step);
-}
-
-function toneStated(found: ToneFound, step: Step, corrects?: AmdEventName): Phase {
   // Over the time-out the search is off: a tone that nobody waits for any more is not stated.
   if (step.elapsedMs > step.settings.timers.toneTimeoutMs) return stopped(step, 'tone-timeout');
   state(step, 'amd_tone_detected', {
     reason: 'beep',
+    confidence: toneConfidence,
     tone: measured(found),
+    ...spoken(utterance),
     ...(corrects === undefined ? {} : { corrects }),
   });
   return stopped(step, 'tone');
 }
 
-function stopped(step: Step, reason: string): Phase {
-  state(step, 'amd_stopped', { reason });
+function stopped(step: Step, reason: string, utterance?: Utterance): Phase {
+  state(step, 'amd_stopped', { reason, ...spoken(utterance) });
   return { name: 'done' };
 }
 
 function state(step: Step, event: AmdEventName, evidence: Omit<AmdEvidence, 'elapsedMs'>): void {
-  step.events.push({ event, elapsedMs: step.elapsedMs, ...evidence });
+  step.events = [...step.events, { event, elapsedMs: step.elapsedMs, ...evidence }];
 }
 
 function measured(found: ToneFound): { readonly hz: number; readonly ms: number } {

@@ -13,7 +13,7 @@ const longShare = 0.22;
 const quietestSpeechDbfs = -54;
 const aboveFloorDb = 7;
 /** Speech lies in the upper part of what is between the line's floor and its own peaks ... */
-const upperPart = 0.5;
+const upperPart = 0.4;
 /** ... but a word may be this much quieter than the peaks, on however quiet a line. */
 const quietWordDb = 22;
 /** However noisy: nobody's words keep to within this of their peaks. */

@@ -1,6 +1,14 @@
 // Turns frames of voice into what was said, roughly: bursts, pauses and an estimate of the words.
 
-import { type Burst, burstGoesOn, burstPauses, isBeginning, isSpeech, newBurst } from './burst.ts';
+import {
+  type Burst,
+  burstGoesOn,
+  burstPauses,
+  clearBurst,
+  isBeginning,
+  isSpeech,
+  newBurst,
+} from './burst.ts';
 import { frameMs, silenceDbfs } from './frame.ts';
 import { createSyllables, type Syllables } from './syllables.ts';
 import type { Voice } from './voice-activity.ts';
@@ -27,6 +35,8 @@ export type UtteranceTracker = {
   push(voice: Voice): boolean;
   /** A frame that never came goes on as the one before it, for a little while. */
   skip(): void;
+  /** Forgets what was said: the next to speak is somebody else. */
+  restart(): void;
   /** Undefined until somebody spoke. One object, changed with every frame. */
   current(): Utterance | undefined;
 };
@@ -71,6 +81,11 @@ export function createUtteranceTracker(): UtteranceTracker {
       if (!concealed) return burstPauses(tracking.burst);
       tracking.burst.lengthMs += frameMs;
       if (tracking.burst.accepted && !trailedOff(tracking)) tracking.lastMs = tracking.nowMs;
+    },
+    restart() {
+      forget(tracking);
+      clearBurst(tracking.burst);
+      tracking.loudestDbfs = silenceDbfs;
     },
     current() {
       return tracking.said.bursts === 0 ? undefined : summary(tracking);
@@ -121,19 +136,22 @@ function trailedOff({ nowMs, loudMs }: Tracking): boolean {
 }
 
 /** The burst became long enough to be speech. */
-function accept({ burst, said, syllables, nowMs, lastMs, loudestDbfs }: Tracking): void {
-  if (said.bursts > 0 && burst.loudnessDbfs > loudestDbfs + supersededDb) {
-    said.bursts = 0;
-    said.speechMs = 0;
-    said.longestGapMs = 0;
-    syllables.restart();
-  }
+function accept(tracking: Tracking): void {
+  const { burst, said, nowMs, lastMs, loudestDbfs } = tracking;
+  if (said.bursts > 0 && burst.loudnessDbfs > loudestDbfs + supersededDb) forget(tracking);
   const startMs = nowMs - burst.lengthMs;
   if (said.bursts === 0) said.onsetMs = startMs;
   else said.longestGapMs = Math.max(said.longestGapMs, startMs - lastMs);
   said.bursts += 1;
   said.speechMs += burst.speechMs - frameMs;
   burst.accepted = true;
+}
+
+function forget({ said, syllables }: Tracking): void {
+  said.bursts = 0;
+  said.speechMs = 0;
+  said.longestGapMs = 0;
+  syllables.restart();
 }
 
 function summary({ burst, said, syllables, nowMs, lastMs }: Tracking): Utterance {

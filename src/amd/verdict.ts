@@ -18,37 +18,48 @@ const shortGreetingMs = 2_400;
 const waitAfterHelloMs = 660;
 const waitAfterShortMs = 1_080;
 const waitAfterLongMs = 1_240;
-/** Nobody who wants an answer talks longer. */
-const longestPersonMs = 4_500;
+/** Nobody who wants an answer talks longer, pauses included or not. */
+const longestPersonMs = 4_650;
+const longestPersonSpeechMs = 3_760;
 /** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
 const mostWords = 14;
 /** With a full stop inside: people recite their greeting in one breath. */
 const longestPausedMs = 4_000;
-const fullStopMs = 450;
+const fullStopMs = 600;
 
 /** Undefined: listen on. */
 export function decide(
   utterance: Utterance,
   thresholdWordCount: number | undefined,
 ): Verdict | undefined {
-  const { spanMs, pauseMs, words } = utterance;
-  const ended = pauseMs >= waitMs(utterance) && !utterance.beginning;
-  if (thresholdWordCount !== undefined) {
-    if (words >= thresholdWordCount) {
-      return { who: 'machine', reason: 'word-count', confidence: 1 };
-    }
-    return ended ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
-  }
-  if (spanMs >= longestPersonMs) {
+  if (thresholdWordCount === undefined) return machineSoFar(utterance) ?? humanByNow(utterance);
+  const { words } = utterance;
+  if (words >= thresholdWordCount) return { who: 'machine', reason: 'word-count', confidence: 1 };
+  return hasWaited(utterance) ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
+}
+
+function machineSoFar(utterance: Utterance): Verdict | undefined {
+  const { spanMs, speechMs, words, longestGapMs } = utterance;
+  if (spanMs >= longestPersonMs)
     return { who: 'machine', reason: 'long-greeting', confidence: 0.9 };
+  if (speechMs >= longestPersonSpeechMs) {
+    return { who: 'machine', reason: 'dense-speech', confidence: 0.85 };
   }
   if (words >= mostWords) return { who: 'machine', reason: 'many-words', confidence: 0.8 };
-  if (spanMs >= longestPausedMs && utterance.longestGapMs >= fullStopMs) {
-    return { who: 'machine', reason: 'several-sentences', confidence: 0.7 };
-  }
-  if (!ended) return undefined;
-  if (spanMs <= shortGreetingMs) return { who: 'human', reason: 'short-greeting', confidence: 0.9 };
-  return { who: 'human', reason: 'greeting-then-silence', confidence: 0.7 };
+  return spanMs >= longestPausedMs && longestGapMs >= fullStopMs
+    ? { who: 'machine', reason: 'several-sentences', confidence: 0.7 }
+    : undefined;
+}
+
+function humanByNow(utterance: Utterance): Verdict | undefined {
+  if (!hasWaited(utterance)) return undefined;
+  return utterance.spanMs <= shortGreetingMs
+    ? { who: 'human', reason: 'short-greeting', confidence: 0.9 }
+    : { who: 'human', reason: 'greeting-then-silence', confidence: 0.7 };
+}
+
+function hasWaited(utterance: Utterance): boolean {
+  return utterance.pauseMs >= waitMs(utterance) && !utterance.beginning;
 }
 
 function waitMs({ spanMs, words }: Utterance): number {

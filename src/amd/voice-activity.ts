@@ -11,8 +11,8 @@ const fvad = await loadFvad();
 
 /** libfvad 0 to 3: how much evidence it wants before it calls something voice. */
 const aggressiveness = 3;
-/** Vowels reach 0.9; keyboards, cars and rooms stay under 0.6, through a GSM codec too. */
-const voicedFrom = 0.72;
+/** Vowels reach 0.9; keyboards, cars and rooms stay under 0.6 nearly always, through a GSM codec too. */
+const voicedFrom = 0.62;
 
 /** Of the latest frame. One object, changed with every frame. */
 export type Voice = {

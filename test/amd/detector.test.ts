@@ -48,7 +48,7 @@ describe('a machine', () => {
       'amd_machine_stopped_speaking',
       'amd_stopped',
     ]);
-    expect(events[0]).toMatchObject({ reason: 'long-greeting' });
+    expect(events[0]).toMatchObject({ reason: 'dense-speech' });
     expect(events[1]).toMatchObject({ reason: 'silence' });
     expect(events[1]?.pauseMs).toBe(2_000);
     expect(events[2]).toMatchObject({ reason: 'tone-timeout', elapsedMs: 20_000 });
