@@ -6,8 +6,13 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import { describeIssues } from './lib/issues.ts';
 
 const port = z.coerce.number().int().min(0).max(65_535);
+
+/** A longer timer of Node fires at once. */
+const longestTimerMs = 2_147_483_647;
+const timerMs = z.coerce.number().int().max(longestTimerMs);
 
 const networks = z
   .string()
@@ -51,7 +56,10 @@ const drachtioUrl = z.string().transform((text, context) => {
 const environment = z.object({
   HTTP_HOST: z.string().default('127.0.0.1').describe('address that the API listens on'),
   HTTP_PORT: port.default(3000).describe('port of the API; 0 takes a free one'),
-  PUBLIC_URL: z.url().optional().describe('base URL under which callers reach the API'),
+  PUBLIC_URL: z
+    .url('must be an absolute URL, e.g. https://offhook.example.com')
+    .optional()
+    .describe('base URL under which callers reach the API'),
   DATA_DIR: z
     .string()
     .default('.offhook')
@@ -63,7 +71,7 @@ const environment = z.object({
     .describe('NATS with JetStream; absent: a private nats-server under DATA_DIR'),
   NATS_PREFIX: z
     .string()
-    .regex(/^[A-Za-z0-9_-]+$/, 'letters, digits, _ and - only')
+    .regex(/^[A-Za-z0-9_-]+$/, 'must be letters, digits, _ and - only')
     .default('offhook')
     .describe('first token of subjects, prefix of streams'),
   NATS_SERVER_BIN: z
@@ -107,18 +115,11 @@ const environment = z.object({
     .max(64)
     .default(1)
     .describe('worker threads for RTP and detection'),
-  RTP_INACTIVITY_TIMEOUT_MS: z.coerce
-    .number()
-    .int()
+  RTP_INACTIVITY_TIMEOUT_MS: timerMs
     .min(1_000)
     .default(30_000)
     .describe('an answered call without RTP for this long ends; not while on hold'),
-  MAX_CALL_DURATION_MS: z.coerce
-    .number()
-    .int()
-    .min(1_000)
-    .default(7_200_000)
-    .describe('longest call'),
+  MAX_CALL_DURATION_MS: timerMs.min(1_000).default(7_200_000).describe('longest call'),
   MAX_CONCURRENT_CALLS: z.coerce
     .number()
     .int()
@@ -142,7 +143,7 @@ const environment = z.object({
     .describe('32 bytes as 64 hex digits or base64; required with DATABASE_URL'),
   NODE_ID: z
     .string()
-    .regex(/^[A-Za-z0-9._-]{1,64}$/, 'up to 64 letters, digits, . _ -')
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be up to 64 letters, digits, . _ -')
     .optional()
     .describe('name of this process; absent: host name'),
   EVENT_RETENTION_DAYS: z.coerce
@@ -155,9 +156,7 @@ const environment = z.object({
     .min(0.01)
     .default(24)
     .describe('how long a call context is kept after its last change'),
-  SHUTDOWN_TIMEOUT_MS: z.coerce
-    .number()
-    .int()
+  SHUTDOWN_TIMEOUT_MS: timerMs
     .min(0)
     .default(30_000)
     .describe('how long SIGTERM lets running calls finish'),
@@ -185,8 +184,13 @@ export function loadConfig(
   const given = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   );
-  const parsed = environment.safeParse(given);
-  if (!parsed.success) throw new Error(`Bad configuration:\n${z.prettifyError(parsed.error)}`);
+  const parsed = environment.safeParse(given, { error: describeIssues });
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map(
+      ({ path, message }) => `  ${String(path[0])}: ${message}`,
+    );
+    throw new Error(`Bad configuration:\n${lines.join('\n')}`);
+  }
   return Object.freeze(resolveDefaults(parsed.data));
 }
 
@@ -197,10 +201,10 @@ export function loadConfigWith(changes: Readonly<Record<string, string>>): Confi
 
 function resolveDefaults(env: z.infer<typeof environment>) {
   if (env.MEDIA_PORT_MIN >= env.MEDIA_PORT_MAX)
-    throw new Error('Bad configuration:\nMEDIA_PORT_MIN must be below MEDIA_PORT_MAX');
+    throw new Error('Bad configuration:\n  MEDIA_PORT_MIN: must be below MEDIA_PORT_MAX');
   if (env.DATABASE_URL !== undefined && env.SECRETS_KEY === undefined) {
     throw new Error(
-      'Bad configuration:\nSECRETS_KEY is required with DATABASE_URL (32 bytes, e.g. openssl rand -hex 32)',
+      'Bad configuration:\n  SECRETS_KEY: is required with DATABASE_URL (32 bytes, e.g. openssl rand -hex 32)',
     );
   }
   const dataDir = resolve(env.DATA_DIR);

@@ -64,7 +64,7 @@ export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependen
       summary: 'One call: state, outcome, timeline',
       tags: ['calls'],
       params: callParams,
-      response: responses('The call', callDetailsSchema, [401, 403, 404, 406]),
+      response: responses('The call', callDetailsSchema, [400, 401, 403, 404, 406]),
       ...authenticated,
     },
     handler: async (request) =>
@@ -93,7 +93,11 @@ function registerReports(
       summary: 'What a bot flow reads of the call: AMD events, metadata',
       tags: ['calls'],
       params: callParams,
-      response: responses('The context as it stands now', callContextSchema, [401, 403, 404, 406]),
+      response: responses(
+        'The context as it stands now',
+        callContextSchema,
+        [400, 401, 403, 404, 406],
+      ),
       ...authenticated,
     },
     handler: async (request) =>
@@ -112,7 +116,7 @@ function registerReports(
       response: responses(
         'In the order of their sequence',
         notificationLogSchema,
-        [401, 403, 404, 406],
+        [400, 401, 403, 404, 406],
       ),
       ...authenticated,
     },
@@ -143,7 +147,7 @@ function registerEnd(
       response: responses(
         'The call ends, or had ended before',
         callEndSchema,
-        [401, 403, 404, 406],
+        [400, 401, 403, 404, 406],
       ),
       ...authenticated,
     },

@@ -21,6 +21,11 @@ export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
 export const botParams = z.object({ botId });
 export const callParams = z.object({ botId, callId: z.string().describe('`call-<uuid>`') });
 
+const filterInstant = z.iso.datetime({
+  offset: true,
+  error: 'must be an ISO 8601 time with its zone, e.g. 2026-11-20T09:30:00Z',
+});
+
 /** Strict: a filter that is not known would silently list everything. */
 export const listQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(50).describe('calls in one page'),
@@ -29,8 +34,8 @@ export const listQuery = z.strictObject({
   state: z.enum(callStates).optional(),
   outcome: z.enum(callOutcomes).optional(),
   idempotencyKey: idempotencyKey.optional().describe('`Idempotency-Key` of the request'),
-  from: z.iso.datetime({ offset: true }).optional().describe('accepted at this instant or later'),
-  to: z.iso.datetime({ offset: true }).optional().describe('accepted before this instant'),
+  from: filterInstant.optional().describe('accepted at this instant or later'),
+  to: filterInstant.optional().describe('accepted before this instant'),
 });
 
 export const callSummarySchema = z

@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { DialoutRequest } from '../calls/call-types.ts';
+import { describeIssues } from '../lib/issues.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
-import { describeIssues } from './issues.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
 import type { MemberError } from './problem.ts';
 import type { ApiServices } from './services.ts';

@@ -2,7 +2,7 @@
 
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
-import { describeIssues } from './issues.ts';
+import { describeIssues } from '../lib/issues.ts';
 import { invalidRequest } from './problem.ts';
 
 export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema }) => {

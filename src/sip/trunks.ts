@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import type { VoiceCodec } from '../calls/ports.ts';
+import { describeIssues } from '../lib/issues.ts';
 
 export type Gateway = {
   readonly host: string;
@@ -133,7 +134,9 @@ export function loadTrunks(options: {
     (error) => `${name}:${lines.linePos(error.pos[0]).line}: ${error.message.split('\n', 1)[0]}`,
   );
   if (yamlProblems.length > 0) throw new Error(yamlProblems.join('\n'));
-  const parsed = fileSchema.safeParse(document.toJS({ maxAliasCount: 100 }));
+  const parsed = fileSchema.safeParse(document.toJS({ maxAliasCount: 100 }), {
+    error: describeIssues,
+  });
   const problem = (path: readonly PropertyKey[], message: string) =>
     `${name}:${lineOf(document, lines, path)}: ${fieldOf(path)}: ${message}`;
   if (!parsed.success) {

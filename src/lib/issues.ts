@@ -1,4 +1,4 @@
-// zod's findings in the words of the API's users.
+// zod's findings in the words of the people who read them: users of the API, and who configures.
 
 import type { z } from 'zod';
 
@@ -11,6 +11,7 @@ export function describeIssues(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_value':
       return `must be one of ${issue.values.map(String).join(', ')}`;
     case 'too_small':
+      if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty';
       return `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
     case 'too_big':
       return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
