@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest';
+import { loadConfig } from '../src/config.ts';
+
+describe('bad configuration', () => {
+  test('names every variable that is wrong, and what it must be', () => {
+    expect(() =>
+      loadConfig({
+        HTTP_PORT: 'abc',
+        SIP_PORT: '99999',
+        LOG_LEVEL: 'loud',
+        PUBLIC_URL: 'offhook',
+        MAX_CALL_DURATION_MS: '1000.5',
+        NOTIFY_ALLOWED_NETWORKS: '10.0.0.1',
+      }),
+    ).toThrow(
+      [
+        'Bad configuration:',
+        '  HTTP_PORT: must be a number',
+        '  PUBLIC_URL: must be an absolute URL, e.g. https://offhook.example.com',
+        '  SIP_PORT: must be at most 65535',
+        '  MAX_CALL_DURATION_MS: must be an integer',
+        '  NOTIFY_ALLOWED_NETWORKS: must be CIDR networks separated by commas, e.g. 10.0.0.0/8',
+        '  LOG_LEVEL: must be one of trace, debug, info, warn, error, silent',
+      ].join('\n'),
+    );
+  });
+
+  test('an empty variable is not set', () => {
+    expect(loadConfig({ HTTP_PORT: '' }).http.port).toBe(3000);
+  });
+});
