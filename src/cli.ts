@@ -53,7 +53,7 @@ function addCallCommands(program: Command): void {
     .description('place a call: tel:+15551234567, sip:user@host, or a name of the sandbox (person)')
     .option(
       '--notify <url>',
-      'URL for notifications; with --follow and without it, this command listens',
+      'URL for notifications; with --follow and without it, this command listens (dev app only)',
     )
     .addOption(
       new Option('--amd <mode>', 'machine detection')
@@ -61,6 +61,7 @@ function addCallCommands(program: Command): void {
         .default('disabled'),
     )
     .option('--bot <id>', 'bot', defaultBot)
+    .option('--app <id>', 'app that asks; left out: the dev app')
     .option('--caller <number>', 'user part of the caller ID', '+12025550199')
     .option('--trunk <name>', 'trunk; left out: the default one')
     .option('--timeout <ms>', 'how long to ring')
@@ -75,8 +76,9 @@ function addCallCommands(program: Command): void {
     .command('list <callId>')
     .description('what was sent, and how each attempt went')
     .option('--bot <id>', 'bot of the call', defaultBot)
+    .option('--app <id>', 'app that asks; left out: the dev app')
     .option('--json', 'one JSON object a line')
-    .action(async (callId: string, options: { bot: string; json?: boolean }) => {
+    .action(async (callId: string, options: { bot: string; app?: string; json?: boolean }) => {
       await listNotifications(createContext(), callId, options);
     });
 }

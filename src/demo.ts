@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { type App, startApp } from './app.ts';
 import { type DevApp, readDevApp } from './cli/cli-context.ts';
 import { isEnd, problemsOf, type Scene, scenes } from './cli/demo-scenes.ts';
-import { createGatewayClient } from './cli/gateway-client.ts';
+import { createGatewayClient, tokensOf } from './cli/gateway-client.ts';
 import { describeNotification, readBody } from './cli/notification-lines.ts';
 import { type ReceivedNotification, startReceiver } from './cli/receiver.ts';
 import { type Config, loadConfigWith } from './config.ts';
@@ -107,7 +107,7 @@ class Stage {
   }
 
   async dial(httpUrl: string, app: DevApp, notifyurl: string): Promise<void> {
-    const client = createGatewayClient(httpUrl, app, botId);
+    const client = createGatewayClient(httpUrl, tokensOf(app), botId);
     for (const scene of scenes) {
       const { number } = sandboxNumbers.find(({ name }) => name === scene.name) ?? { number: '' };
       const target = `tel:${number}`;

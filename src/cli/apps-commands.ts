@@ -1,11 +1,11 @@
 // offhook token, offhook apps.
 
-import { issueToken, longestTokenTtlS } from '../api/issue-token.ts';
+import { longestTokenTtlS } from '../api/issue-token.ts';
 import { type Scope, scopes } from '../store/app-directory.ts';
-import type { AppAccess } from './app-access.ts';
-import { type CliContext, readDevApp } from './cli-context.ts';
+import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
+import { openAppAccess, openTokens } from './tokens.ts';
 
 export async function printToken(
   context: CliContext,
@@ -15,18 +15,8 @@ export async function printToken(
   if (ttlS === undefined || ttlS < 1 || ttlS > longestTokenTtlS) {
     throw new CliError('--ttl must be e.g. 90s, 15m, 1h or 7d, at most 31d');
   }
-  context.print(await makeToken(context, options.app, ttlS));
-}
-
-async function makeToken(
-  context: CliContext,
-  appId: string | undefined,
-  ttlS: number,
-): Promise<string> {
-  const devApp = appId === undefined ? await readDevApp(context) : undefined;
-  if (devApp !== undefined) return await issueToken({ ...devApp, jwtAlgorithm: 'HS256' }, ttlS);
-  await using access = await openAppAccess(context);
-  return await access.token(appId ?? '', ttlS);
+  await using app = await openTokens(context, options.app);
+  context.print(await app.tokens(ttlS));
 }
 
 export type CreateAppOptions = {
@@ -70,12 +60,6 @@ export async function listApps(
         : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  scopes ${granted.join(', ')}${revoked}`,
     );
   }
-}
-
-/** The database's code is loaded only where it is needed: a token of the dev app should be there at once. */
-async function openAppAccess(context: CliContext): Promise<AppAccess> {
-  const access = await import('./app-access.ts');
-  return await access.openAppAccess(context);
 }
 
 function splitList(text: string): string[] {

@@ -2,16 +2,18 @@
 
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import type { CallDetails } from '../interactions/call-queries.ts';
-import { type CliContext, type DevApp, readDevApp, requireGateway } from './cli-context.ts';
+import { type CliContext, type DevApp, requireGateway } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
 import { describeNotification, readBody } from './notification-lines.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
+import { openTokens } from './tokens.ts';
 
 export type CallOptions = {
   readonly notify?: string;
   readonly amd: string;
   readonly bot: string;
+  readonly app?: string;
   readonly caller: string;
   readonly trunk?: string;
   readonly timeout?: string;
@@ -28,12 +30,16 @@ export async function placeCall(
   target: string,
   options: CallOptions,
 ): Promise<void> {
-  const app = await readDevApp(context);
+  await using app = await openTokens(context, options.app);
   const { httpUrl } = await requireGateway(context);
-  const client = createGatewayClient(httpUrl, app, options.bot);
-  const followed = options.follow === true && options.notify === undefined;
+  const client = createGatewayClient(httpUrl, app.tokens, options.bot);
   const notified = { end: false };
-  await using receiver = followed ? await ownReceiver(context, app, notified) : undefined;
+  // Signatures can only be checked with the secret of the dev app; another app's call is followed by asking.
+  const followed = options.follow === true && options.notify === undefined;
+  await using receiver =
+    followed && app.devApp !== undefined
+      ? await ownReceiver(context, app.devApp, notified)
+      : undefined;
   const notifyurl = options.notify ?? receiver?.url;
 
   const answer = await client.dial({

@@ -51,7 +51,7 @@ export async function readDevApp({ config }: Pick<CliContext, 'config'>): Promis
     throw new CliError(
       config.databaseUrl === undefined
         ? notRunning
-        : 'With DATABASE_URL there is no dev app. Make one with: offhook apps create --name NAME --account ID',
+        : 'With DATABASE_URL there is no dev app. Make one with: offhook apps create --name NAME --account ID\nand name it: --app ID (token, call, notifications list), or --secret WHSEC (listen).',
       { cause: error },
     );
   }

@@ -1,4 +1,4 @@
-// The public API as the commands use it, with tokens of the dev app.
+// The public API as the commands use it, with tokens of an app.
 
 import { issueToken } from '../api/issue-token.ts';
 import type { DialoutAnswer } from '../calls/dialout-ports.ts';
@@ -12,18 +12,23 @@ export type GatewayClient = {
   notifications(callId: string): Promise<readonly NotificationView[]>;
 };
 
+/** A JWT that lives for so many seconds. */
+export type TokenSource = (ttlS: number) => Promise<string>;
+
 /** Each request has a token of its own: it lives as long as the longest request could. */
 const tokenTtlS = 60;
 
+export function tokensOf(app: { readonly appId: string; readonly jwtSecret: string }): TokenSource {
+  return (ttlS) => issueToken({ ...app, jwtAlgorithm: 'HS256' }, ttlS);
+}
+
 export function createGatewayClient(
   httpUrl: string,
-  app: { readonly appId: string; readonly jwtSecret: string },
+  tokens: TokenSource,
   botId: string,
 ): GatewayClient {
   const calls = `${httpUrl}/api/public/bot/${encodeURIComponent(botId)}/calls`;
-  const headers = async () => ({
-    auth: await issueToken({ ...app, jwtAlgorithm: 'HS256' }, tokenTtlS),
-  });
+  const headers = async () => ({ auth: await tokens(tokenTtlS) });
   const pathOf = (callId: string): string => `${calls}/${encodeURIComponent(callId)}`;
   return {
     dial: async (body) =>

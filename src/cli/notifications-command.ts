@@ -1,17 +1,18 @@
 // offhook notifications list: what was sent for a call, and how each attempt went.
 
-import { type CliContext, readDevApp, requireGateway } from './cli-context.ts';
+import { type CliContext, requireGateway } from './cli-context.ts';
 import { createGatewayClient } from './gateway-client.ts';
 import { readBody } from './notification-lines.ts';
+import { openTokens } from './tokens.ts';
 
 export async function listNotifications(
   context: CliContext,
   callId: string,
-  options: { readonly bot: string; readonly json?: boolean },
+  options: { readonly bot: string; readonly app?: string; readonly json?: boolean },
 ): Promise<void> {
-  const app = await readDevApp(context);
+  await using app = await openTokens(context, options.app);
   const { httpUrl } = await requireGateway(context);
-  const client = createGatewayClient(httpUrl, app, options.bot);
+  const client = createGatewayClient(httpUrl, app.tokens, options.bot);
   const notifications = await client.notifications(callId);
   if (notifications.length === 0) context.note('No notification yet, or no notify URL.');
   for (const notification of notifications) {

@@ -1,0 +1,36 @@
+// Whose tokens a command uses: the dev app's, or those of the app that it names.
+
+import type { AppAccess } from './app-access.ts';
+import { type CliContext, type DevApp, readDevApp } from './cli-context.ts';
+import { type TokenSource, tokensOf } from './gateway-client.ts';
+
+export type AppTokens = AsyncDisposable & {
+  readonly tokens: TokenSource;
+  /** Only where no app was named. */
+  readonly devApp?: DevApp;
+};
+
+export async function openTokens(
+  context: CliContext,
+  appId: string | undefined,
+): Promise<AppTokens> {
+  if (appId === undefined) {
+    const devApp = await readDevApp(context);
+    return {
+      devApp,
+      tokens: tokensOf(devApp),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+  }
+  const access = await openAppAccess(context);
+  return {
+    tokens: (ttlS) => access.token(appId, ttlS),
+    [Symbol.asyncDispose]: () => access[Symbol.asyncDispose](),
+  };
+}
+
+/** The database's code is loaded only where it is needed: a token of the dev app should be there at once. */
+export async function openAppAccess(context: CliContext): Promise<AppAccess> {
+  const access = await import('./app-access.ts');
+  return await access.openAppAccess(context);
+}
