@@ -6,6 +6,7 @@ import { loadProviders, type SpeechToTextProviders } from './amd/stt/providers.t
 import type { Environment } from './app.ts';
 import { type Config, readSecrets } from './config.ts';
 import { createMediaPort, type MediaGateway } from './media/media-port.ts';
+import { addressProblem } from './media/rtp-sockets.ts';
 
 export type MediaParts = {
   readonly port: MediaGateway;
@@ -13,9 +14,11 @@ export type MediaParts = {
   readonly speechToTextProviders: ReadonlySet<string>;
 };
 
-/** @throws Error when the workers do not start, or the providers' file has mistakes. */
+/** @throws Error when the address is not ours, the workers do not start, or the providers' file has mistakes. */
 export async function openMedia({ config, logger, closers }: Environment): Promise<MediaParts> {
   const providers = await readProviders(config);
+  const problem = await addressProblem(config.media.host);
+  if (problem !== undefined) throw new Error(`MEDIA_HOST cannot be used: ${problem}`);
   const port = createMediaPort({ ...config.media, detectorData: providers, logger });
   closers.add('media', () => port[Symbol.asyncDispose]());
   if (!(await port.ready())) throw new Error('the media workers did not start');

@@ -148,7 +148,14 @@ async function openApi({ config, logger, closers }: Environment, parts: ApiParts
       health: healthChecks(parts),
     },
   });
-  await server.listen({ host: config.http.host, port: config.http.port });
+  await server
+    .listen({ host: config.http.host, port: config.http.port })
+    .catch((error: unknown) => {
+      throw new Error(
+        `the API cannot listen on HTTP_HOST ${config.http.host}, HTTP_PORT ${config.http.port}`,
+        { cause: error },
+      );
+    });
   closers.add('HTTP', () => server.close());
   const { port } = server.server.address() as AddressInfo;
   const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;

@@ -5,6 +5,9 @@ import { startApp } from './app.ts';
 import { loadConfig } from './config.ts';
 import { createLogger } from './lib/logger.ts';
 
+/** From a signal during the start to the end, whatever the start waits for: well below the 10 s of `docker stop`. */
+const startPatienceMs = 5_000;
+
 async function main(): Promise<void> {
   const config = loadConfig();
   const logger = createLogger({
@@ -14,20 +17,30 @@ async function main(): Promise<void> {
   });
   const stopping = new AbortController();
   const forced = new AbortController();
+  let starting = true;
   const onSignal = (signal: NodeJS.Signals): void => {
-    logger.info({ signal }, stopping.signal.aborted ? 'ending at once' : 'finishing calls');
-    (stopping.signal.aborted ? forced : stopping).abort();
+    const again = stopping.signal.aborted;
+    logger.info({ signal }, words(starting, again));
+    (again ? forced : stopping).abort();
+    // A start that waits for a database would outlast the patience of whoever asked us to stop.
+    setTimeout(() => starting && process.exit(1), again ? 0 : startPatienceMs).unref();
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
 
   const app = await startApp(config, { logger, onFatal: () => process.exit(1) });
+  starting = false;
   if (!stopping.signal.aborted) {
     await new Promise((resolve) =>
       stopping.signal.addEventListener('abort', resolve, { once: true }),
     );
   }
   await app.close({ drainMs: config.shutdownTimeoutMs, force: forced.signal });
+}
+
+function words(starting: boolean, again: boolean): string {
+  if (again) return 'ending at once';
+  return starting ? 'ending when the start is done' : 'finishing calls';
 }
 
 main().then(

@@ -53,6 +53,19 @@ export class RtpSockets {
   }
 }
 
+/** Why nothing can be received at this address; undefined where it can. */
+export async function addressProblem(host: string): Promise<string | undefined> {
+  const socket = createUdpSocket(host);
+  try {
+    await bind(socket, host, 0);
+    return undefined;
+  } catch (error) {
+    return reasonOf(error);
+  } finally {
+    closeQuietly(socket);
+  }
+}
+
 function createUdpSocket(host: string): Socket {
   // Only literals get here; the default look-up would cost every packet a turn of the event loop.
   const lookup: SocketOptions['lookup'] = (address, _options, callback) =>

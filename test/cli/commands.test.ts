@@ -29,6 +29,34 @@ describe('without a gateway', () => {
     },
   );
 
+  test('a gateway says that an address for media is not its own', async () => {
+    const { code, err } = await run('main', [], {
+      DATA_DIR: join(folder, 'media'),
+      HTTP_PORT: '0',
+      SIP_PORT: '0',
+      MEDIA_HOST: '192.0.2.1',
+    }).finished;
+
+    expect(code).toBe(1);
+    expect(err).toMatch(/^offhook: MEDIA_HOST cannot be used: bind EADDRNOTAVAIL 192.0.2.1/);
+  });
+
+  test('a gateway that waits for its database ends soon when told to', async () => {
+    const gateway = run('main', [], {
+      DATA_DIR: join(folder, 'waiting'),
+      DATABASE_URL: 'postgres://127.0.0.1:1/none',
+      SECRETS_KEY: '0'.repeat(64),
+    });
+    while (!(await gateway.line()).includes('waiting for the database'));
+
+    gateway.process.kill('SIGTERM');
+    gateway.process.kill('SIGINT');
+
+    const { code, out } = await gateway.finished;
+    expect(code).toBe(1);
+    expect(out).toContain('ending at once');
+  });
+
   test('sip-engine prints where it listens, serves, and ends on a signal', async () => {
     const engine = offhook(['sip-engine', '--sip-port', '0', '--control-port', '0']);
     const { drachtioUrl, sipUri, pid } = JSON.parse(await engine.line()) as Record<string, string>;
@@ -108,6 +136,20 @@ describe('with a gateway', () => {
       .map((line) => (JSON.parse(line) as { appId: string }).appId);
     expect(ids).toEqual(['app-dev', appId]);
     expect(decodeJwt(token.out.trim())['appId']).toBe(appId);
+  });
+
+  test('call and notifications act for the app that is named', async () => {
+    const created = await offhook(['apps', 'create', '--name', 'n', '--account', 'other']).finished;
+    const { appId } = JSON.parse(created.out) as { appId: string };
+
+    const call = await offhook(['call', 'busy', '--follow', '--app', appId]).finished;
+
+    expect(call.out).toMatch(/ended: busy \(486 Busy Here, Busy here\)\n$/);
+    const { callId } = JSON.parse(call.out.split('\n')[0] ?? '') as { callId: string };
+    const own = await offhook(['notifications', 'list', callId, '--app', appId]).finished;
+    expect(own.err).toBe('No notification yet, or no notify URL.\n');
+    const foreign = await offhook(['notifications', 'list', callId]).finished;
+    expect(foreign.err).toBe('offhook: 404: There is no such call.\n');
   });
 
   test('call --follow tells of the call until it ended, with its notifications', async () => {
