@@ -30,7 +30,9 @@ export function isUrlAcceptable(
 export class AddressNotAllowedError extends Error {
   constructor() {
     // Which address it was would tell the caller about our network.
-    super('the address of the notification URL is not allowed (private, local or reserved)');
+    super(
+      'the address of the notification URL is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS',
+    );
     this.name = 'AddressNotAllowedError';
   }
 }

@@ -220,7 +220,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
 
     expect(receiver.received).toEqual([]);
     expect(await rig.states()).toEqual({ [fact.id]: 'failed' });
-    expect((await rig.attempts(fact.id))[0]?.error).toMatch('not allowed');
+    expect((await rig.attempts(fact.id))[0]?.error).toMatch('not in NOTIFY_ALLOWED_NETWORKS');
   });
 
   test('what was owed when a process ended is delivered by the next one, in order', async () => {
