@@ -1,7 +1,7 @@
 // Idempotent set-up for a fresh machine: dependencies, nats-server, the build and, for tests, sipp and
 // PostgreSQL. Plain JavaScript on Node alone, because it runs before anything is installed.
 //
-//   node src/setup.mjs [--test] [--quiet]
+//   node src/setup.mjs [--test]
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -20,9 +20,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const forTests = process.argv.includes('--test');
-const quiet = process.argv.includes('--quiet');
 
-const say = (text) => quiet || console.error(`setup: ${text}`);
+const say = (text) => console.error(`setup: ${text}`);
 const fail = (text) => {
   console.error(`setup: ${text}`);
   process.exit(1);
