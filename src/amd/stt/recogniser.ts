@@ -129,11 +129,13 @@ export class Recogniser {
       request.destroy();
       this.#fail('refused');
     });
-    socket.on('error', () => this.#fail(this.#whyBroken()));
+    socket.on('error', (error) => this.#fail(this.#whyBroken(error)));
     socket.on('close', () => this.#fail(this.#whyBroken()));
   }
 
-  #whyBroken(): FailureReason {
+  #whyBroken(error?: Error & { readonly code?: unknown }): FailureReason {
+    // What ws refuses: messages over our bounds, and what RFC 6455 does not allow.
+    if (String(error?.code).startsWith('WS_ERR_')) return 'not-understood';
     return this.#connectTimer === undefined ? 'connection-lost' : 'connect-failed';
   }
 

@@ -37,6 +37,8 @@ const nothingUnderstood: Understood = { words: 0, heardUntilMs: 0 };
 export function createTranscribedDetector(options: TranscribedDetectorOptions): CreateDetector {
   const { createDetector, providers } = options;
   const onFailed = reportSometimes(options.onFailed);
+  // ICU's tables are read at the first use, for tens of milliseconds: not while calls are up.
+  if (providers.size > 0) createWordCounter('en')('ready');
   return (settings) => {
     const detector = createDetector(settings);
     if (settings.speechToText === undefined) return detector;

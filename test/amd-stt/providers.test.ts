@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { loadProviders } from '../../src/amd/stt/providers.ts';
+import { readSecrets } from '../../src/config.ts';
+
+const secrets = (names: readonly string[]) =>
+  readSecrets(names, { DEEPGRAM_API_KEY: 'hush', EMPTY: '' });
+
+function load(text: string) {
+  return loadProviders({ name: 'stt-providers.yaml', text }, secrets);
+}
+
+const withProvider = (text: string) => `providers:\n  acme:\n    ${text}\n`;
+
+describe('the file of speech-to-text providers', () => {
+  test('the example in the repository is valid', async () => {
+    const path = new URL('../../sip-config/stt-providers.example.yaml', import.meta.url);
+
+    expect([...load(await readFile(path, 'utf8'))]).toEqual([
+      [
+        'deepgram',
+        {
+          kind: 'deepgram',
+          url: 'wss://api.deepgram.com/v1/listen',
+          apiKey: 'hush',
+          parameters: { model: 'nova-3' },
+        },
+      ],
+      ['our-engine', { kind: 'websocket', url: 'ws://127.0.0.1:2700/', parameters: {} }],
+    ]);
+  });
+
+  test.each([
+    ['YAML that cannot be read', 'providers: [', /^stt-providers\.yaml:\d+: /],
+    ['nothing', '', /file: /],
+    ['an unknown kind', withProvider('kind: morse'), /:3: providers\.acme\.kind: /],
+    ['our protocol without an address', withProvider('kind: websocket'), /providers\.acme\.url: /],
+    [
+      'an address that is none of a WebSocket',
+      withProvider('kind: deepgram\n    url: https://x.example'),
+      /:4: providers\.acme\.url: must be a ws or wss URL/,
+    ],
+    [
+      'a password in the address',
+      withProvider('kind: deepgram\n    url: wss://a:b@x.example'),
+      /must not hold a user, a password or a fragment/,
+    ],
+    [
+      'a key in the file',
+      withProvider('kind: deepgram\n    apiKey: hush'),
+      /:\d+: providers\.acme: .*apiKey/,
+    ],
+    [
+      'a key that is not set',
+      withProvider('kind: deepgram\n    apiKeyEnv: EMPTY'),
+      /:4: providers\.acme\.apiKeyEnv: the variable EMPTY is not set/,
+    ],
+    [
+      'a parameter that the call decides',
+      withProvider('kind: deepgram\n    parameters: { language: de }'),
+      /is set by the gateway itself/,
+    ],
+    [
+      'a name that no request can say',
+      'providers:\n  "a b":\n    kind: deepgram\n',
+      /a b: up to 64/,
+    ],
+  ])('%s is refused, with the line and the field', (_name, text, message) => {
+    expect(() => load(text)).toThrow(message);
+  });
+});

@@ -1,0 +1,141 @@
+// A speech-to-text provider that does what a test says: a real WebSocket server that speaks both protocols.
+
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { eventually } from '../../support/eventually.ts';
+
+export type EngineKind = 'deepgram' | 'websocket';
+
+export class EngineSession {
+  readonly request: IncomingMessage;
+  readonly socket: WebSocket;
+  readonly kind: EngineKind;
+  /** JSON messages of the gateway, in order. */
+  readonly messages: Record<string, unknown>[] = [];
+  readonly audio: Buffer[] = [];
+  closed = false;
+
+  constructor(kind: EngineKind, request: IncomingMessage, socket: WebSocket) {
+    this.kind = kind;
+    this.request = request;
+    this.socket = socket;
+    socket.on('error', () => undefined);
+    socket.on('close', () => (this.closed = true));
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) this.audio.push(data);
+      else this.messages.push(JSON.parse(data.toString()) as Record<string, unknown>);
+    });
+  }
+
+  get query(): Record<string, string> {
+    const url = new URL(this.request.url ?? '', 'ws://engine');
+    return Object.fromEntries(url.searchParams);
+  }
+
+  get audioMs(): number {
+    return Buffer.concat(this.audio).length / 16;
+  }
+
+  async untilHeard(ms: number): Promise<void> {
+    await eventually(() => this.audioMs >= ms, `the provider has ${ms} ms of audio`);
+  }
+
+  /** A result in the words of the protocol. */
+  say(transcript: string, { final = false, untilMs }: { final?: boolean; untilMs?: number } = {}) {
+    if (this.kind === 'websocket') {
+      const until = untilMs === undefined ? {} : { until_ms: untilMs };
+      this.send({ transcript, is_final: final, ...until });
+      return;
+    }
+    this.send({
+      type: 'Results',
+      channel_index: [0, 1],
+      start: 0,
+      duration: (untilMs ?? this.audioMs) / 1_000,
+      is_final: final,
+      speech_final: final,
+      channel: { alternatives: [{ transcript, confidence: 0.98, words: [] }] },
+    });
+  }
+
+  send(message: unknown): void {
+    this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
+  }
+}
+
+export type ScriptedEngine = AsyncDisposable & {
+  readonly url: string;
+  readonly sessions: readonly EngineSession[];
+  /** Waits for the connection of a call. */
+  session(index?: number): Promise<EngineSession>;
+};
+
+export type EngineOptions = {
+  readonly kind?: EngineKind;
+  /** Answers the handshake with this HTTP status. */
+  readonly refusal?: number;
+  /** Takes the request and never answers. */
+  readonly mute?: boolean;
+  /** Completes the handshake and takes no notice of anything after it. */
+  readonly deaf?: { onAudio(): void; onLeft(): void };
+  /** Completes the handshake only then. */
+  readonly handshakeWhen?: Promise<void>;
+  /** What happens by itself in each session. */
+  readonly script?: (session: EngineSession) => void;
+};
+
+export async function startEngine(options: EngineOptions = {}): Promise<ScriptedEngine> {
+  const { kind = 'websocket', refusal, mute = false, deaf, handshakeWhen, script } = options;
+  const http = createServer();
+  const server = new WebSocketServer({ noServer: true });
+  const sessions: EngineSession[] = [];
+  http.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => undefined);
+    if (mute) return;
+    if (refusal !== undefined) {
+      socket.end(`HTTP/1.1 ${refusal} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+      return;
+    }
+    if (deaf !== undefined) {
+      const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
+      const accepted = createHash('sha1').update(key).digest('base64');
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accepted}\r\n\r\n`,
+      );
+      socket.on('data', () => deaf.onAudio()).on('end', () => deaf.onLeft());
+      return;
+    }
+    const accept = (): void =>
+      server.handleUpgrade(request, socket, head, (webSocket) => {
+        const session = new EngineSession(kind, request, webSocket);
+        sessions.push(session);
+        script?.(session);
+      });
+    if (handshakeWhen === undefined) accept();
+    else void handshakeWhen.then(accept);
+  });
+  const sockets = new Set<{ destroy(): void }>();
+  http.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const { port } = http.address() as AddressInfo;
+  return {
+    url: `ws://127.0.0.1:${port}/listen`,
+    sessions,
+    async session(index = 0) {
+      await eventually(() => sessions[index] !== undefined, 'the gateway connects');
+      return sessions[index] as EngineSession;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      http.close();
+      await once(http, 'close');
+    },
+  };
+}

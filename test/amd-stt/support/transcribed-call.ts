@@ -1,0 +1,113 @@
+// One call's detector with a provider beside it, on a clock that the test turns by hand, and what came of it.
+
+import { createDetector } from '../../../src/amd/detector.ts';
+import type { SpeechToTextProvider } from '../../../src/amd/stt/providers.ts';
+import {
+  createTranscribedDetector,
+  type FailureReport,
+} from '../../../src/amd/stt/transcribed-detector.ts';
+import type { Understood } from '../../../src/amd/stt/understood.ts';
+import {
+  type AmdEvent,
+  type AmdEventName,
+  type AmdSettings,
+  defaultAmdTimers,
+  type SpeechToTextSettings,
+} from '../../../src/calls/call-types.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { EngineKind } from './scripted-engine.ts';
+
+export const asked: SpeechToTextSettings = { sttProvider: 'engine', sttLanguage: 'en-US' };
+
+export type CallOptions = {
+  readonly url: string;
+  readonly kind?: EngineKind;
+  readonly provider?: Partial<SpeechToTextProvider>;
+  readonly speechToText?: SpeechToTextSettings | undefined;
+  readonly thresholdWordCount?: number;
+};
+
+export class TranscribedCall {
+  readonly events: AmdEvent[] = [];
+  readonly failures: FailureReport[] = [];
+  readonly understood: Understood[] = [];
+  readonly #detector: ReturnType<ReturnType<typeof createTranscribedDetector>>;
+  #audio: Int16Array = new Int16Array(0);
+  elapsedMs = 0;
+
+  constructor({ url, kind = 'websocket', provider, ...asks }: CallOptions) {
+    const speechToText = 'speechToText' in asks ? asks.speechToText : asked;
+    const settings: AmdSettings = {
+      timers: defaultAmdTimers,
+      ...(asks.thresholdWordCount === undefined
+        ? {}
+        : { thresholdWordCount: asks.thresholdWordCount }),
+      ...(speechToText === undefined ? {} : { speechToText }),
+    };
+    const create = createTranscribedDetector({
+      createDetector: (given) => this.#observed(createDetector(given)),
+      providers: new Map([['engine', { kind, url, parameters: {}, ...provider }]]),
+      onFailed: (failure) => this.failures.push(failure),
+    });
+    this.#detector = create(settings);
+  }
+
+  get done(): boolean {
+    return this.#detector.done;
+  }
+
+  get names(): AmdEventName[] {
+    return this.events.map(({ event }) => event);
+  }
+
+  event(name: AmdEventName): AmdEvent | undefined {
+    return this.events.find(({ event }) => event === name);
+  }
+
+  /** What the far end says from the answer on; silence after it. */
+  play(audio: Int16Array): void {
+    this.#audio = audio;
+  }
+
+  pushUntil(ms: number): void {
+    while (this.elapsedMs < ms && !this.done) {
+      const at = this.elapsedMs * 8;
+      const frame = new Int16Array(160);
+      frame.set(this.#audio.subarray(at, at + 160));
+      this.events.push(...this.#detector.push(frame, false));
+      this.elapsedMs += 20;
+    }
+  }
+
+  pushLost(): void {
+    this.events.push(...this.#detector.push(new Int16Array(160).fill(7), true));
+    this.elapsedMs += 20;
+  }
+
+  /** The detector has this many results. */
+  async untilUnderstood(count: number): Promise<void> {
+    await eventually(() => this.understood.length >= count, `${count} results are understood`);
+  }
+
+  async untilFailed(): Promise<void> {
+    await eventually(() => this.failures.length > 0, 'the provider is given up');
+  }
+
+  stop(reason = 'call-ended'): void {
+    this.events.push(...this.#detector.stop(reason));
+  }
+
+  #observed(detector: ReturnType<typeof createDetector>) {
+    return {
+      get done() {
+        return detector.done;
+      },
+      push: (frame: Int16Array, lost: boolean) => detector.push(frame, lost),
+      stop: (reason: string) => detector.stop(reason),
+      understand: (understood: Understood) => {
+        this.understood.push(understood);
+        detector.understand(understood);
+      },
+    };
+  }
+}

@@ -1,0 +1,548 @@
+// A detector with a provider beside it, over real sockets: what its words and phrases do, and that nothing it does wrong
+// changes more than a word in the reason.
+
+import { describe, expect, test } from 'vitest';
+import type { AmdEvent } from '../../src/calls/call-types.ts';
+import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
+import { eventually } from '../support/eventually.ts';
+import { type EngineKind, type EngineSession, startEngine } from './support/scripted-engine.ts';
+import { asked, type CallOptions, TranscribedCall } from './support/transcribed-call.ts';
+
+const sounds = createSounds();
+const voicemail = sounds.voicemail.samples;
+const announcement = sounds.announcement.samples;
+const hello = sounds.hello.samples;
+/** Longer than any timer. */
+const endMs = 70_000;
+const kinds: readonly EngineKind[] = ['deepgram', 'websocket'];
+
+/** The same audio without a provider. */
+function withoutProvider(audio: Int16Array, options: Partial<CallOptions> = {}): TranscribedCall {
+  const call = new TranscribedCall({
+    ...options,
+    url: 'ws://127.0.0.1:1/',
+    speechToText: undefined,
+  });
+  call.play(audio);
+  call.pushUntil(endMs);
+  return call;
+}
+
+function timeline(events: readonly AmdEvent[]) {
+  return events.map(({ event, elapsedMs }) => ({ event, elapsedMs }));
+}
+
+/** Speaks in step with the audio: after each half second the provider says what it has by then. */
+async function converse(
+  call: TranscribedCall,
+  session: EngineSession,
+  transcriptAt: (ms: number) => string,
+  untilMs: number,
+): Promise<void> {
+  for (let ms = 500; ms <= untilMs && !call.done; ms += 500) {
+    call.pushUntil(ms);
+    if (call.done || call.event('amd_human_detected') !== undefined) break;
+    const before = call.understood.length;
+    await session.untilHeard(ms);
+    session.say(transcriptAt(ms), { untilMs: ms });
+    await call.untilUnderstood(before + 1);
+  }
+  call.pushUntil(endMs);
+}
+
+describe.each(kinds)('a provider that speaks %s', (kind) => {
+  test('has its words counted instead of ours', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 9 });
+    call.play(announcement);
+
+    await converse(call, await engine.session(), () => 'Hi there.', 8_000);
+
+    expect(withoutProvider(announcement, { thresholdWordCount: 9 }).names[0]).toBe(
+      'amd_machine_detected',
+    );
+    expect(call.events[0]).toMatchObject({
+      event: 'amd_human_detected',
+      reason: 'word-count',
+      words: 2,
+      transcript: 'Hi there.',
+      transcription: 'used',
+    });
+  });
+
+  test('makes a machine of a threshold of words', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 4 });
+    call.play(hello);
+
+    await converse(call, await engine.session(), () => 'Hello hello hello hello?', 3_000);
+
+    expect(withoutProvider(hello, { thresholdWordCount: 4 }).names[0]).toBe('amd_human_detected');
+    expect(call.events[0]).toMatchObject({
+      event: 'amd_machine_detected',
+      words: 4,
+      transcript: 'Hello hello hello hello?',
+      transcription: 'used',
+    });
+  });
+
+  test.each([
+    ['Please leave a message after the tone', 'voicemail-phrase'],
+    ['Record your name and reason for calling', 'call-screening'],
+  ])('settles it with a phrase: %s', async (transcript, reason) => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(hello);
+    call.pushUntil(700);
+    const session = await engine.session();
+    await session.untilHeard(700);
+
+    session.say(transcript, { final: true });
+    await call.untilUnderstood(1);
+    call.pushUntil(endMs);
+
+    expect(call.events[0]).toEqual(
+      expect.objectContaining({
+        event: 'amd_machine_detected',
+        reason,
+        elapsedMs: 720,
+        transcript,
+        transcription: 'used',
+      }),
+    );
+    expect(call.names.at(-1)).toBe('amd_stopped');
+  });
+
+  test('is not believed of a silent line', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.pushUntil(500);
+    const session = await engine.session();
+    await session.untilHeard(500);
+
+    session.say('Please leave a message after the tone', { final: true });
+    await call.untilUnderstood(1);
+    call.pushUntil(endMs);
+
+    expect(timeline(call.events)).toEqual(timeline(withoutProvider(new Int16Array(0)).events));
+  });
+
+  test('tells the whole greeting at its end', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 3 });
+    call.play(announcement);
+    const words = 'The person you were asking for is somewhere else at present'.split(' ');
+
+    await converse(
+      call,
+      await engine.session(),
+      (ms) => words.slice(0, Math.floor(ms / 500)).join(' '),
+      7_000,
+    );
+
+    expect(call.event('amd_machine_stopped_speaking')?.transcript).toBe(words.join(' '));
+    expect(call.event('amd_machine_detected')?.transcript).toBe('The person you');
+  });
+
+  test('gets every frame as linear16, silence where it was lost, also what came before the connection', async () => {
+    let open = (): void => undefined;
+    const handshakeWhen = new Promise<void>((resolve) => (open = resolve));
+    await using engine = await startEngine({ kind, handshakeWhen });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(voicemail);
+    call.pushUntil(1_000);
+    for (let frame = 0; frame < 5; frame += 1) call.pushLost();
+    open();
+    const session = await engine.session();
+    await session.untilHeard(1_100);
+    call.pushUntil(1_500);
+    await session.untilHeard(1_500);
+    call.stop();
+
+    const got = Buffer.concat(session.audio);
+    const expected = Buffer.alloc(1_500 * 16);
+    for (let index = 0; index < 12_000; index += 1) {
+      const lost = index >= 8_000 && index < 8_800;
+      expected.writeInt16LE(lost ? 0 : (voicemail[index] ?? 0), index * 2);
+    }
+    expect(got.equals(expected)).toBe(true);
+  });
+
+  test('is left when detection has stopped, and told so', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    const session = await engine.session();
+    call.pushUntil(100);
+    await session.untilHeard(100);
+
+    call.stop();
+
+    await eventually(() => session.closed, 'the connection is closed');
+    expect(session.messages.at(-1)).toEqual(
+      kind === 'deepgram' ? { type: 'CloseStream' } : { type: 'stop' },
+    );
+    expect(call.events).toEqual([
+      expect.objectContaining({ event: 'amd_stopped', reason: 'call-ended' }),
+    ]);
+    expect(call.failures).toEqual([]);
+  });
+
+  test('hears nothing after the verdict on a person', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(hello);
+    const session = await engine.session();
+
+    call.pushUntil(endMs);
+
+    await eventually(() => session.closed, 'the connection is closed');
+    const human = call.event('amd_human_detected');
+    expect(session.audioMs).toBeLessThanOrEqual(human?.elapsedMs ?? 0);
+    expect(call.names).toEqual(['amd_human_detected', 'amd_stopped']);
+  });
+
+  test('interim results are replaced, final ones stay', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(voicemail);
+    call.pushUntil(1_000);
+    const session = await engine.session();
+    await session.untilHeard(1_000);
+
+    session.say('I', { final: false });
+    session.say('Hi you', { final: false });
+    session.say('Hi, you have', { final: true });
+    session.say('reached', { final: false });
+    await call.untilUnderstood(4);
+    call.stop();
+
+    expect(call.understood.map(({ words }) => words)).toEqual([1, 2, 3, 4]);
+  });
+
+  test('without interim results only final ones count', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({
+      url: engine.url,
+      kind,
+      speechToText: { ...asked, interim: false, sttVendorUtteranceEndMs: 1_000 },
+    });
+    call.play(voicemail);
+    call.pushUntil(1_000);
+    const session = await engine.session();
+    await session.untilHeard(1_000);
+
+    session.say('one two three');
+    session.say('one two', { final: true });
+    await call.untilUnderstood(1);
+    call.stop();
+
+    expect(call.understood.map(({ words }) => words)).toEqual([2]);
+  });
+});
+
+describe('what the provider is told', () => {
+  const everything = {
+    sttProvider: 'engine',
+    sttLanguage: 'de-DE',
+    interim: false,
+    sttLabel: 'spring & summer',
+    continuousASRTimeoutInMS: 700,
+    sttVendorUtteranceEndMs: 1_200,
+    sttVendorEndpointing: 300,
+  };
+
+  async function connected(options: Omit<CallOptions, 'url'>) {
+    await using engine = await startEngine({ kind: options.kind ?? 'websocket' });
+    const call = new TranscribedCall({ ...options, url: engine.url });
+    const session = await engine.session();
+    call.pushUntil(100);
+    await session.untilHeard(100);
+    call.stop();
+    return session;
+  }
+
+  test('Deepgram: everything in the query, the key as a token', async () => {
+    const { query, request, messages } = await connected({
+      kind: 'deepgram',
+      provider: { apiKey: 'hush', parameters: { model: 'nova-3' } },
+      speechToText: everything,
+    });
+
+    expect(query).toEqual({
+      model: 'nova-3',
+      encoding: 'linear16',
+      sample_rate: '8000',
+      channels: '1',
+      language: 'de-DE',
+      interim_results: 'true',
+      utterance_end_ms: '1200',
+      endpointing: '300',
+      tag: 'spring & summer',
+    });
+    expect(request.headers.authorization).toBe('Token hush');
+    expect(messages[0]).not.toMatchObject({ type: 'start' });
+  });
+
+  test.each([
+    ['nothing more', {}, { interim_results: 'true' }],
+    ['no interim results', { interim: false }, { interim_results: 'false' }],
+    ['no endpointing', { sttVendorEndpointing: 0 }, { endpointing: 'false' }],
+    [
+      'a wait for more speech',
+      { continuousASRTimeoutInMS: 1_500 },
+      { utterance_end_ms: '1500', interim_results: 'true' },
+    ],
+  ])('Deepgram: %s', async (_name, changes, expected: Record<string, string>) => {
+    const { query } = await connected({
+      kind: 'deepgram',
+      speechToText: { ...asked, ...changes },
+    });
+
+    expect(query).toEqual({
+      encoding: 'linear16',
+      sample_rate: '8000',
+      channels: '1',
+      language: 'en-US',
+      interim_results: 'true',
+      ...expected,
+    });
+  });
+
+  test('our own protocol: a start message, the key as a bearer', async () => {
+    const { messages, request } = await connected({
+      provider: { apiKey: 'hush', parameters: { model: 'small' } },
+      speechToText: everything,
+    });
+
+    expect(messages[0]).toEqual({
+      type: 'start',
+      language: 'de-DE',
+      encoding: 'linear16',
+      sampleRate: 8_000,
+      channels: 1,
+      interim: false,
+      label: 'spring & summer',
+      continuousASRTimeoutInMS: 700,
+      utteranceEndMs: 1_200,
+      endpointingMs: 300,
+      parameters: { model: 'small' },
+    });
+    expect(request.headers.authorization).toBe('Bearer hush');
+  });
+});
+
+describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
+  /** The verdict says so; names, times and the rest are as without. */
+  function expectFallBack(
+    call: TranscribedCall,
+    state: string,
+    options: Partial<CallOptions> = {},
+  ) {
+    const without = withoutProvider(voicemail, options);
+    expect(timeline(call.events)).toEqual(timeline(without.events));
+    expect(call.events[0]).toEqual({
+      ...without.events[0],
+      reason: `${without.events[0]?.reason}-transcription-${state}`,
+      transcription: state,
+    });
+  }
+
+  const trouble: readonly (readonly [string, string, (session: EngineSession) => void])[] = [
+    ['closes at once', 'connection-lost', ({ socket }) => socket.close(1_011)],
+    ['breaks the connection', 'connection-lost', ({ socket }) => socket.terminate()],
+    ['says what is no JSON', 'not-understood', (session) => session.send('<html>')],
+    ['says JSON that is no object', 'not-understood', (session) => session.send('[[[[1]]]]')],
+    [
+      'says a transcript that is none',
+      'not-understood',
+      (session) =>
+        session.send({ type: 'Results', transcript: { a: 1 }, channel: { alternatives: 'x' } }),
+    ],
+    ['sends audio back', 'not-understood', ({ socket }) => socket.send(Buffer.alloc(320))],
+    [
+      'sends a message without measure',
+      'not-understood',
+      (session) => session.say('x'.repeat(100_000)),
+    ],
+    [
+      'sends a message in pieces that never ends',
+      'not-understood',
+      ({ socket }) => {
+        for (let piece = 0; piece < 100; piece += 1) socket.send('{', { fin: false });
+      },
+    ],
+    ['makes up words', 'implausible', (session) => session.say('la '.repeat(500))],
+    [
+      'makes up words bit by bit',
+      'implausible',
+      (session) => {
+        for (let count = 0; count < 40; count += 1) session.say('la la', { final: true });
+      },
+    ],
+    [
+      'chatters',
+      'too-many-messages',
+      (session) => {
+        for (let count = 0; count < 1_000; count += 1) session.send({ type: 'Metadata' });
+      },
+    ],
+    [
+      'pings without end',
+      // Whichever bound it meets first.
+      expect.stringMatching(/too-many-messages|not-understood|connection-lost/) as string,
+      ({ socket }) => {
+        for (let count = 0; count < 1_000; count += 1) socket.ping();
+      },
+    ],
+    [
+      'says that it failed',
+      'provider-error',
+      (session) => session.send({ type: kind === 'deepgram' ? 'Error' : 'error', message: 'no' }),
+    ],
+  ];
+
+  test.each(trouble)('%s', async (_name, reason, script) => {
+    await using engine = await startEngine({ kind, script });
+    const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 5 });
+    call.play(voicemail);
+    call.pushUntil(300);
+
+    await call.untilFailed();
+    call.pushUntil(endMs);
+
+    expect(call.failures).toEqual([{ provider: 'engine', reason, failures: 1 }]);
+    expectFallBack(call, 'failed', { thresholdWordCount: 5 });
+    await eventually(() => engine.sessions[0]?.closed === true, 'the connection is closed');
+  });
+
+  test('refuses the handshake', async () => {
+    await using engine = await startEngine({ kind, refusal: 401 });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(voicemail);
+    call.pushUntil(300);
+
+    await call.untilFailed();
+    call.pushUntil(endMs);
+
+    expect(call.failures).toMatchObject([{ reason: 'refused' }]);
+    expectFallBack(call, 'failed');
+  });
+
+  test('does not answer the handshake', async () => {
+    await using engine = await startEngine({ kind, mute: true });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(voicemail);
+
+    await call.untilFailed();
+    call.pushUntil(endMs);
+
+    expect(call.failures).toMatchObject([{ reason: 'connect-timeout' }]);
+    expectFallBack(call, 'failed');
+  });
+
+  test('is not there', async () => {
+    const engine = await startEngine({ kind });
+    await engine[Symbol.asyncDispose]();
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(voicemail);
+
+    await call.untilFailed();
+    call.pushUntil(endMs);
+
+    expect(call.failures).toMatchObject([{ reason: 'connect-failed' }]);
+    expectFallBack(call, 'failed');
+  });
+
+  test('has a key that no header may hold', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({
+      url: engine.url,
+      kind,
+      provider: { apiKey: 'a\r\nHost: b' },
+    });
+    call.play(voicemail);
+
+    await call.untilFailed();
+    call.pushUntil(endMs);
+
+    expectFallBack(call, 'failed');
+  });
+
+  test('stalls from the beginning', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 5 });
+    call.play(voicemail);
+    await engine.session();
+
+    call.pushUntil(endMs);
+
+    expectFallBack(call, 'late', { thresholdWordCount: 5 });
+    expect(call.failures).toEqual([]);
+  });
+
+  test('goes away half way: what it said is not believed any more', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind, thresholdWordCount: 9 });
+    call.play(voicemail);
+    call.pushUntil(500);
+    const session = await engine.session();
+    await session.untilHeard(500);
+    session.say('Hi', { final: true });
+    await call.untilUnderstood(1);
+
+    session.socket.close(1_001);
+    await call.untilFailed();
+    call.pushUntil(endMs);
+
+    expectFallBack(call, 'failed', { thresholdWordCount: 9 });
+  });
+
+  test('comes too late with what it has to say', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(hello);
+    const session = await engine.session();
+    call.pushUntil(200);
+    await session.untilHeard(200);
+    session.say('He', { untilMs: 100 });
+    await call.untilUnderstood(1);
+
+    call.pushUntil(endMs);
+    session.say('Please leave a message after the tone', { final: true });
+    await eventually(() => session.closed, 'the connection is closed');
+
+    expect(timeline(call.events)).toEqual(timeline(withoutProvider(hello).events));
+    expect(call.events[0]).toMatchObject({ transcript: 'He', transcription: 'late' });
+  });
+
+  test('does not answer the closing: the connection is broken off', async () => {
+    let greeted = false;
+    let left = false;
+    const deaf = { onAudio: () => (greeted = true), onLeft: () => (left = true) };
+    await using engine = await startEngine({ kind, deaf });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.pushUntil(1_000);
+    await eventually(() => greeted, 'it has audio');
+
+    call.stop();
+
+    await eventually(() => left, 'the connection is gone');
+  });
+});
+
+describe('a provider that this gateway does not have', () => {
+  test('is one that failed, and says so', () => {
+    const call = new TranscribedCall({
+      url: 'ws://127.0.0.1:1/',
+      speechToText: { sttProvider: 'gone', sttLanguage: 'en-US' },
+    });
+    call.play(voicemail);
+
+    call.pushUntil(endMs);
+
+    expect(timeline(call.events)).toEqual(timeline(withoutProvider(voicemail).events));
+    expect(call.events[0]?.reason).toMatch(/-transcription-unconfigured$/);
+    expect(call.events.every(({ transcription }) => transcription === 'unconfigured')).toBe(true);
+    expect(call.failures).toEqual([{ provider: 'gone', reason: 'unconfigured', failures: 1 }]);
+  });
+});

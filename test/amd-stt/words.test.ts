@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import { createPhraseFinder } from '../../src/amd/stt/phrase-finder.ts';
+import { phrasesByLanguage } from '../../src/amd/stt/phrases.ts';
+import { createTranscript } from '../../src/amd/stt/transcript.ts';
+import { keepsUp } from '../../src/amd/stt/understood.ts';
+import { createWordCounter, plainWords } from '../../src/amd/stt/words.ts';
+
+describe('words', () => {
+  test.each([
+    ['en-US', "Hi, it's 5 o'clock — call back!", 6],
+    ['de', 'Guten Tag, hier ist die Mailbox', 6],
+    ['th', 'สวัสดีครับ', 2],
+    ['multi', 'one two', 2],
+    ['not a locale!', 'one two', 2],
+    ['en', ' … ', 0],
+  ])('in %s: %s', (language, text, words) => {
+    expect(createWordCounter(language)(text)).toBe(words);
+  });
+
+  test('that are not written apart are counted all the same', () => {
+    expect(createWordCounter('ja-JP')('留守番電話サービスに接続します')).toBeGreaterThan(3);
+  });
+
+  test('are compared without case, accents and punctuation', () => {
+    expect(plainWords("  Après l'ÉTÉ, über-Größe! ")).toBe('apres l ete uber große');
+  });
+});
+
+describe('phrases', () => {
+  test.each([
+    ['en-US', 'Hi, this is Ann. Please leave me your name and a short message', 'voicemail-phrase'],
+    ['en-GB', 'Sorry I can’t take your call right now', 'voicemail-phrase'],
+    ['en', 'record your message at the tone', 'voicemail-phrase'],
+    ['de-DE', 'Bitte sprechen Sie nach dem Signalton.', 'voicemail-phrase'],
+    ['de', 'Der Teilnehmer ist vorübergehend nicht erreichbar', 'voicemail-phrase'],
+    ['fr-FR', 'Bonjour, vous êtes sur la messagerie de Paul', 'voicemail-phrase'],
+    ['es', 'Deje su mensaje después de la señal', 'voicemail-phrase'],
+    ['it-IT', 'Risponde la segreteria telefonica', 'voicemail-phrase'],
+    ['pt_BR', 'Deixe sua mensagem após o sinal', 'voicemail-phrase'],
+    ['nl', 'Spreek een bericht in na de piep', 'voicemail-phrase'],
+    [
+      'en-US',
+      "Hi, if you record your name and reason for calling, I'll see if this person is available",
+      'call-screening',
+    ],
+    [
+      'en',
+      "The person you're calling is using a screening service from Google. Say your name after the tone",
+      'call-screening',
+    ],
+    ['de', 'Nennen Sie Ihren Namen und den Grund Ihres Anrufs', 'call-screening'],
+    ['fr', "Dites votre nom et la raison de l'appel", 'call-screening'],
+    [
+      'es',
+      'Si grabas tu nombre y el motivo, veré si esta persona está disponible',
+      'call-screening',
+    ],
+    ['it', 'Dica il suo nome e il motivo', 'call-screening'],
+    ['pt', 'Diga o seu nome e o motivo', 'call-screening'],
+    ['nl', 'Zeg je naam en de reden', 'call-screening'],
+    ['multi', 'nach dem Signalton', 'voicemail-phrase'],
+  ])('%s: %s', (language, transcript, phrase) => {
+    expect(createPhraseFinder(language)(transcript)).toBe(phrase);
+  });
+
+  test.each([
+    ['en', "Hello? Who's calling, please?"],
+    ['en', 'Acme Incorporated, this is Ann speaking, how can I help you today?'],
+    ['en', 'She is not available, would you like to leave a message?'],
+    ['en', 'May I have your name and the company you are calling from?'],
+    ['en', 'the beeper, the toned mailboxes'],
+    ['de', 'Möchten Sie eine Nachricht hinterlassen?'],
+    ['fr', 'Voulez-vous laisser un message ?'],
+    ['es', '¿Desea dejar un mensaje?'],
+    ['nl', 'Wilt u een bericht achterlaten?'],
+    ['pl', 'please leave a message after the tone'],
+  ])('a person may say in %s: %s', (language, transcript) => {
+    expect(createPhraseFinder(language)(transcript)).toBeUndefined();
+  });
+
+  test.each(Object.entries(phrasesByLanguage))(
+    'of %s are found as they stand',
+    (language, table) => {
+      const find = createPhraseFinder(language);
+      const said = (phrase: string) => `well ${phrase.replaceAll('…', 'so')} then`;
+
+      for (const phrase of table.callScreening) expect(find(said(phrase))).toBe('call-screening');
+      for (const phrase of table.voicemail) expect(find(said(phrase))).toBe('voicemail-phrase');
+    },
+  );
+
+  test('a long text without one is read in no time', () => {
+    const find = createPhraseFinder('multi');
+    for (let round = 0; round < 100; round += 1) find('please leave your name '.repeat(90));
+  });
+});
+
+describe('a transcript', () => {
+  test('keeps what is final and replaces what is not', () => {
+    const transcript = createTranscript();
+
+    transcript.hear({ transcript: 'you have', isFinal: false }, 1_000);
+    transcript.hear({ transcript: 'you have reached', isFinal: false }, 1_400);
+    transcript.hear({ transcript: 'You have reached Ann.', isFinal: true, untilMs: 1_500 }, 2_000);
+    transcript.hear({ transcript: 'please', isFinal: false }, 2_400);
+
+    expect(transcript.text).toBe('You have reached Ann. please');
+    expect(transcript.heardUntilMs).toBe(2_100);
+  });
+
+  test('an interim result that comes late does not outlive the final one', () => {
+    const transcript = createTranscript();
+
+    transcript.hear({ transcript: 'hello', isFinal: false }, 500);
+    transcript.hear({ transcript: 'Hello.', isFinal: true }, 700);
+    transcript.hear({ transcript: '', isFinal: true }, 900);
+
+    expect(transcript.text).toBe('Hello.');
+  });
+
+  test('has heard no more than it was sent, and no less than before', () => {
+    const transcript = createTranscript();
+
+    transcript.hear({ transcript: 'a', isFinal: true, untilMs: 1e9 }, 800);
+    transcript.hear({ transcript: 'b', isFinal: true, untilMs: 100 }, 900);
+
+    expect(transcript.heardUntilMs).toBe(800);
+  });
+
+  test('is bounded and fit for JSON and SQL whatever comes', () => {
+    const transcript = createTranscript();
+
+    transcript.hear({ transcript: `a\u0000b\ud800 ${'x '.repeat(10_000)}`, isFinal: true }, 1_000);
+    for (let round = 0; round < 100; round += 1) {
+      transcript.hear({ transcript: 'y'.repeat(1_000), isFinal: true }, 1_000);
+    }
+
+    expect(transcript.text.length).toBeLessThanOrEqual(2_000);
+    expect(transcript.text).toMatch(/^a b {2}x x/);
+  });
+});
+
+describe('a second opinion keeps up', () => {
+  test.each([
+    ['while somebody speaks, with a second of latency', 3_000, 0, 2_000, true],
+    ['not with more', 3_000, 0, 1_980, false],
+    ['in a pause, with all that was said before it', 3_000, 1_500, 1_500, true],
+    ['not without the last words', 3_000, 1_500, 1_480, false],
+  ])('%s', (_name, elapsedMs, pauseMs, heardUntilMs, expected) => {
+    expect(keepsUp({ words: 3, heardUntilMs }, elapsedMs, pauseMs)).toBe(expected);
+  });
+
+  test('not without words', () => {
+    expect(keepsUp({ words: 0, heardUntilMs: 3_000 }, 3_000, 0)).toBe(false);
+    expect(keepsUp(undefined, 3_000, 0)).toBe(false);
+  });
+});
