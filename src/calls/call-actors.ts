@@ -59,9 +59,10 @@ export function createCallLogic(ports: CallPorts) {
 
 export function createJournal(
   ports: Pick<CallPorts, 'publisher' | 'logger'>,
-  callId: CallId,
+  first: CallEvent,
 ): Journal {
-  return new CallJournal(ports.publisher, (error) =>
+  const { callId } = first;
+  return new CallJournal(ports.publisher, first, (error) =>
     ports.logger.warn({ err: error, callId }, 'a fact was not published'),
   );
 }

@@ -8,21 +8,33 @@ export class CallJournal {
   readonly #unpublished = new Map<CallEvent, 'under way' | 'given up'>();
   readonly #onLost: (error: unknown) => void;
 
-  /** `onLost`: the publisher gave a fact up; it stays in `unpublished()`, to be stored and published with the call's end. */
-  constructor(publisher: EventPublisher, onLost: (error: unknown) => void) {
+  /**
+   * `first`: what was stated of the call before; whether the stream has it shows with the next fact.
+   * `onLost`: the publisher gave a fact up; it stays in `unpublished()`, to be stored and published with the call's end.
+   */
+  constructor(publisher: EventPublisher, first: CallEvent, onLost: (error: unknown) => void) {
     this.#publisher = publisher;
+    this.#unpublished.set(first, 'under way');
     this.#onLost = onLost;
   }
 
   publish(event: CallEvent): void {
     this.#unpublished.set(event, 'under way');
     this.#publisher.publish(event).then(
-      () => this.#unpublished.delete(event),
+      () => this.#confirm(event),
       (error: unknown) => {
         this.#unpublished.set(event, 'given up');
         this.#onLost(error);
       },
     );
+  }
+
+  /** The publisher keeps the order: the stream has what was under way before as well. */
+  #confirm(event: CallEvent): void {
+    for (const [earlier, state] of this.#unpublished) {
+      if (state === 'under way' || earlier === event) this.#unpublished.delete(earlier);
+      if (earlier === event) return;
+    }
   }
 
   unpublished(): readonly CallEvent[] {

@@ -3,7 +3,7 @@
 
 import { createActor } from 'xstate';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
-import type { CallEvent } from './call-events.ts';
+import { queuedFact } from './call-facts.ts';
 import type { CallActor } from './call-machine.ts';
 import type { EndCommand } from './call-outcome.ts';
 import type { CallLimits } from './call-setup.ts';
@@ -37,11 +37,12 @@ export class CallRegistry {
     return this.#calls.has(callId);
   }
 
-  /** `restated`: facts before the dialing that the stream may have missed. */
-  start(call: AcceptedCall, restated: readonly CallEvent[] = []): void {
+  /** `restatesQueued`: whoever accepted it may not have published that. It has one id, and is stored once. */
+  start(call: AcceptedCall, { restatesQueued = false } = {}): void {
     const { limits } = this.#options;
-    const journal = createJournal(this.#ports, call.callId);
-    for (const fact of restated) journal.publish(fact);
+    const queued = queuedFact(call);
+    const journal = createJournal(this.#ports, queued);
+    if (restatesQueued) journal.publish(queued);
     const actor = createActor(this.#logic, {
       input: { call, limits, clock: this.#ports.clock, journal },
     });

@@ -69,11 +69,11 @@ export class Dialer {
     const { ledger, registry, ends, clock } = this.#ports;
     const call = await ledger.claimForDialing(callId, this.#options.ownerId);
     if (call === undefined) return;
-    // Whoever accepted it may have died, or lost NATS, before this was published. It has one id, and is stored once.
-    const restated = [queuedFact(call)];
-    if (call.acceptedAt < this.#ago(this.#options.queueTimeoutMs))
-      await ends.record(progressOfAccepted(call), endOfExpiry(clock.now()), restated);
-    else registry.start(call, isSwept ? restated : []);
+    if (call.acceptedAt < this.#ago(this.#options.queueTimeoutMs)) {
+      // Whoever accepted it may have died before `queued` was published.
+      const missing = [queuedFact(call)];
+      await ends.record(progressOfAccepted(call), endOfExpiry(clock.now()), missing);
+    } else registry.start(call, { restatesQueued: isSwept });
   }
 
   #ago(ms: number): Date {

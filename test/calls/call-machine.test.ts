@@ -330,7 +330,11 @@ describe('a call that is answered', () => {
   test('the answer is stored with the facts that the stream has not confirmed', async () => {
     const call = await answered({ publish: () => new Promise(() => {}) });
 
-    expect(call.answers[0]?.unpublished.map((event) => event.type)).toEqual(['dialing', 'ringing']);
+    expect(call.answers[0]?.unpublished.map((event) => event.type)).toEqual([
+      'queued',
+      'dialing',
+      'ringing',
+    ]);
   });
 
   test('a lost engine is the gateway’s fault', async () => {
@@ -600,7 +604,7 @@ describe('the end', () => {
     call.fail({ sipStatus: 603, reason: 'Decline' });
     await call.settle();
 
-    expect(call.claimed[0]?.unpublished.map((event) => event.type)).toEqual(['dialing']);
+    expect(call.claimed[0]?.unpublished.map((event) => event.type)).toEqual(['queued', 'dialing']);
   });
 
   test('is published after the facts that the publisher had given up', async () => {

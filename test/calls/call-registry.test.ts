@@ -87,11 +87,10 @@ describe('the calls of a process', () => {
     expect(ends.map(({ type }) => type).sort()).toEqual(['completed', 'failed', 'failed']);
   });
 
-  test('facts that may have been lost are stated before anything else', async () => {
+  test('`queued`, where it may have been lost, is stated before anything else', async () => {
     const { world, registry, legs } = rig();
     const call = acceptedCall();
-    const queued = { ...call, id: 'evt-1', type: 'queued', time: '', eventSequence: 1, data: {} };
-    registry.start(call, [queued as never]);
+    registry.start(call, { restatesQueued: true });
     await settled();
     legs[0]?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
     await settled();

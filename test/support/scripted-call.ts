@@ -3,6 +3,7 @@
 import { createActor, SimulatedClock } from 'xstate';
 import { type CallPorts, createCallLogic, createJournal } from '../../src/calls/call-actors.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/call-events.ts';
+import { queuedFact } from '../../src/calls/call-facts.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/call-setup.ts';
 import {
   type AcceptedCall,
@@ -148,7 +149,7 @@ export function scriptCall(options: ScriptOptions = {}) {
       call: acceptedCall(options.request),
       limits: { ...defaultCallLimits, ...options.limits },
       clock: { now },
-      journal: createJournal(ports, acceptedCall().callId),
+      journal: createJournal(ports, queuedFact(acceptedCall(options.request))),
     },
   });
   actor.start();

@@ -1,0 +1,85 @@
+// Whatever happens to a call, in whatever order: it ends in bounded time, exactly once, with a story that has no gap, and
+// leaves nothing open. Each run is one seed: a failing one is named.
+
+import { describe, expect, test } from 'vitest';
+import type { CallEvent } from '../../src/calls/call-events.ts';
+import { grammarFault } from '../amd/grammar-check.ts';
+import { randomCall, randomOf } from '../support/random-call.ts';
+
+const runs = 400;
+const stepsOfRun = 30;
+
+async function play(seed: number) {
+  const random = randomOf(seed);
+  const played = randomCall(random, {
+    publish: () => (random() < 0.1 ? Promise.reject(new Error('full')) : Promise.resolve()),
+  });
+  const { call } = played;
+  await call.settle();
+  for (let steps = 0; steps < stepsOfRun && !played.isOver(); steps += 1) await played.step();
+  await played.finish();
+  return { call, leg: played.leg() };
+}
+
+/** What a reader of the stream and of SQL has in the end: each id once, by sequence. */
+function storyOf(call: Awaited<ReturnType<typeof play>>['call']): readonly CallEvent[] {
+  const facts = new Map<string, CallEvent>();
+  for (const fact of [...(call.claimed[0]?.unpublished ?? []), ...call.published]) {
+    const known = facts.get(fact.id);
+    if (known !== undefined) expect(fact).toEqual(known);
+    facts.set(fact.id, fact);
+  }
+  // The machine's own story begins after `queued`.
+  return [...facts.values()]
+    .filter(({ type }) => type !== 'queued')
+    .sort((one, other) => one.eventSequence - other.eventSequence);
+}
+
+async function expectToEndWell(seed: number): Promise<string> {
+  const { call, leg } = await play(seed);
+  const story = storyOf(call);
+
+  expect(call.actor.getSnapshot().status).toBe('done');
+  expect(call.claimed).toHaveLength(1);
+  expect(story.map((fact) => fact.eventSequence)).toEqual(story.map((_, index) => index + 2));
+  expect(/completed|failed/.test(story.at(-1)?.type ?? '')).toBe(true);
+  expect(story.filter((fact) => fact.type === 'completed' || fact.type === 'failed')).toHaveLength(
+    1,
+  );
+  const notified = story.flatMap(
+    (fact) => (fact.data as { notificationSequence?: number }).notificationSequence ?? [],
+  );
+  expect(notified).toEqual(notified.map((_, index) => index + 1));
+  expect(story.some((fact) => fact.type === 'answered')).toBe(story.at(-1)?.type === 'completed');
+  const detected = story.flatMap((fact) => (fact.type === 'amd' ? [fact.data.amd] : []));
+  if (detected.length > 0) {
+    expect(grammarFault(detected.map((event) => ({ ...event, elapsedMs: 0 })))?.split('-')[0]).toBe(
+      undefined,
+    );
+  }
+  const times = story.slice(0, -1).map((fact) => fact.time);
+  expect(times.every((time) => time <= (story.at(-1)?.time ?? ''))).toBe(true);
+  // What was begun is closed: the port given back, the leg cancelled, hung up or over by itself.
+  if (call.log.some((entry) => entry.startsWith('media')))
+    expect(call.log).toContain('media closed');
+  if (leg !== 'idle') expect(leg).toBe('over');
+  return story.at(-1)?.type ?? '';
+}
+
+describe('a call to which anything happens in any order', () => {
+  test('ends once, told whole, with nothing left open', { timeout: 60_000 }, async () => {
+    const ends = new Map<string, number>();
+    for (let seed = 1; seed <= runs; seed += 1) {
+      try {
+        const end = await expectToEndWell(seed);
+        ends.set(end, (ends.get(end) ?? 0) + 1);
+      } catch (error) {
+        throw new Error(`seed ${seed}`, { cause: error });
+      }
+    }
+    // Both kinds of end are common, or the runs would show little.
+    expect(Math.min(ends.get('completed') ?? 0, ends.get('failed') ?? 0)).toBeGreaterThan(
+      runs / 10,
+    );
+  });
+});

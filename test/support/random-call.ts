@@ -1,0 +1,117 @@
+// One call to which anything happens in any order, within what the ports promise: a leg's life has an order, and detection
+// its grammar. Each seed is one such call, the same every time.
+
+import type { AmdEventName, DialoutRequest } from '../../src/calls/call-types.ts';
+import { type ScriptOptions, scriptCall } from './scripted-call.ts';
+
+/** mulberry32: small, and the same everywhere. */
+export function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Ring time-out, storing the answer, the longest call, closing, recording: all are over by then. */
+const everythingIsOverMs = 10_000_000;
+
+const detections: readonly (readonly AmdEventName[])[] = [
+  ['amd_human_detected', 'amd_stopped'],
+  ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_tone_detected', 'amd_stopped'],
+  ['amd_no_speech_detected', 'amd_stopped'],
+  ['amd_error', 'amd_stopped'],
+  ['amd_machine_detected', 'amd_error', 'amd_stopped'],
+];
+const modes: readonly DialoutRequest['machineDetection'][] = ['disabled', 'detect', 'disconnect'];
+
+/** `random`: as `randomOf(seed)`; what the caller draws from it belongs to the seed as well. */
+export function randomCall(
+  random: () => number,
+  options: Pick<ScriptOptions, 'publish' | 'claimEnd'> = {},
+) {
+  const pick = <Value>(values: readonly Value[]): Value =>
+    values[Math.floor(random() * values.length)] as Value;
+  const storeAnswer = pick(['at once', 'fails', 'never', 'later', 'later'] as const);
+  let stored = () => {};
+  const call = scriptCall({
+    ...options,
+    request: { machineDetection: pick(modes), ringTimeoutMs: 20_000 },
+    noMedia: random() < 0.05,
+    unusableAnswer: random() < 0.1,
+    recordAnswer: () => {
+      if (storeAnswer === 'at once') return Promise.resolve();
+      if (storeAnswer === 'fails') return Promise.reject(new Error('SQL is away'));
+      return new Promise((resolve) => {
+        if (storeAnswer === 'later') stored = resolve;
+      });
+    },
+  });
+  let leg: 'idle' | 'inviting' | 'answered' | 'over' = 'idle';
+  const amd = [...pick(detections)];
+  const legIs = (): typeof leg => {
+    // Both are followed by the end of the leg at once.
+    if (leg !== 'idle' && (call.log.includes('cancel') || call.log.includes('bye'))) leg = 'over';
+    return leg;
+  };
+  const send = async (): Promise<void> => {
+    if (leg !== 'idle') return;
+    leg = 'inviting';
+    await call.sent();
+  };
+  const happenings: readonly (() => unknown)[] = [
+    send,
+    send,
+    () => legIs() === 'inviting' && call.ring(pick([180, 183]), pick([undefined, 'sdp'])),
+    async () => {
+      if (legIs() !== 'inviting') return;
+      leg = 'answered';
+      await call.answer();
+    },
+    () => {
+      if (legIs() !== 'inviting' || random() < 0.7) return;
+      leg = 'over';
+      call.fail({ sipStatus: pick([404, 486, 503]) });
+    },
+    () => {
+      if (legIs() !== 'answered' || random() < 0.7) return;
+      leg = 'over';
+      call.remoteBye();
+    },
+    () => {
+      const event = call.log.includes('startDetection') ? amd.shift() : undefined;
+      if (event !== undefined) call.amd(event, { elapsedMs: 20 });
+    },
+    () => legIs() === 'answered' && call.leg().onDtmf('1', 80),
+    () => random() < 0.1 && call.media().onInactive(),
+    () => random() < 0.1 && call.media().onFailed('media worker died'),
+    () =>
+      random() < 0.2 && call.actor.send({ type: 'command.end', command: { by: 'application' } }),
+    () => stored(),
+    () => call.advance(Math.floor(random() * 3_000)),
+  ];
+  return {
+    call,
+    leg: legIs,
+    isOver: () => call.actor.getSnapshot().status !== 'active',
+    /** One more thing happens. */
+    async step(): Promise<void> {
+      try {
+        await pick(happenings)();
+      } catch (error) {
+        // No media, no leg: nothing that could happen to it.
+        if (!/is not there yet/.test(String(error))) throw error;
+      }
+      if (random() < 0.5) await call.settle();
+    },
+    /** Nobody says anything any more: time alone must end it. */
+    async finish(): Promise<void> {
+      for (let round = 0; round < 6; round += 1) {
+        call.advance(everythingIsOverMs);
+        await call.settle();
+      }
+    },
+  };
+}
