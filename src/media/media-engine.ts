@@ -13,8 +13,9 @@ import { PortPool } from './port-pool.ts';
 import { createRtpScratch, type RtpCounts, RtpSession } from './rtp-session.ts';
 import { RtpSockets } from './rtp-sockets.ts';
 
-/** Ports that another program holds; with more of them in a row the range is not ours. */
-const maxBindAttempts = 8;
+/** Another gateway on this host holds as many pairs in a row as it has calls. A try costs some 0.1 ms, and the next call goes on
+ * after the last one tried. */
+const maxBindAttempts = 512;
 
 type Live = {
   readonly session: RtpSession;
@@ -96,6 +97,8 @@ export class MediaEngine {
       }
       this.#pool.release(port, performance.now());
       reason = opened.reason;
+      // No other port would do better: too many open files, or an address that went away.
+      if (!reason.includes('EADDRINUSE')) break;
     }
     this.#post({ kind: 'refused', id, reason });
   }

@@ -262,6 +262,17 @@ describe('media port, apart', () => {
     }
   });
 
+  test('the calls of another gateway on the same range are passed over, however many they are', async () => {
+    const range = { portMin: 31_400, portMax: 31_449 };
+    await using other = create(range);
+    for (let call = 0; call < 20; call += 1) await other.open(callId, observe());
+    await using media = create(range);
+
+    const session = await media.open(callId, observe());
+
+    expect(portOf(session?.offerSdp ?? '')).toBe(31_440);
+  });
+
   test('a range that is wholly taken refuses the call', async () => {
     const other = createSocket('udp4');
     other.bind(31_220, '127.0.0.1');
