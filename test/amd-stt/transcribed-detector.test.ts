@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AmdEvent } from '../../src/calls/call-types.ts';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
+import { joined, silence } from '../../src/embedded/sandbox/tones.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineKind, type EngineSession, startEngine } from './support/scripted-engine.ts';
 import { asked, type CallOptions, TranscribedCall } from './support/transcribed-call.ts';
@@ -111,6 +112,32 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
       }),
     );
     expect(call.names.at(-1)).toBe('amd_stopped');
+  });
+
+  test('is asked anew who comes after call screening', async () => {
+    await using engine = await startEngine({ kind });
+    const call = new TranscribedCall({ url: engine.url, kind });
+    call.play(joined([announcement, silence(4_000), hello]));
+    const session = await engine.session();
+    call.pushUntil(1_000);
+    await session.untilHeard(1_000);
+    session.say('Please say your name and why you are calling', { final: true });
+    await call.untilUnderstood(1);
+    const helloAtMs = announcement.length / 8 + 4_000;
+    call.pushUntil(helloAtMs);
+    await session.untilHeard(helloAtMs);
+
+    call.pushUntil(helloAtMs + 900);
+    await session.untilHeard(helloAtMs + 900);
+    session.say('Hello?', { final: true });
+    await call.untilUnderstood(3);
+    call.pushUntil(endMs);
+
+    expect(call.events).toMatchObject([
+      { event: 'amd_machine_detected', reason: 'call-screening' },
+      { event: 'amd_machine_stopped_speaking' },
+      { event: 'amd_stopped', reason: 'human-after-screening', words: 1 },
+    ]);
   });
 
   test('is not believed of a silent line', async () => {

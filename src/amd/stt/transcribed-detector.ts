@@ -70,6 +70,8 @@ function transcribed(detector: Detector, transcription: Transcription): Detector
     // After a person's verdict nothing is left to understand, and what she says is nobody's business.
     const isPerson = events.some(({ event }) => event === 'amd_human_detected');
     if (isPerson || detector.done) transcription.close();
+    // Whoever speaks after a greeting (a person, after call screening) begins a text of their own.
+    if (events.some(({ event }) => event === 'amd_machine_stopped_speaking')) transcription.begin();
     return labelled;
   }
 
@@ -103,6 +105,8 @@ type Transcription = {
   readonly broken: 'failed' | 'unconfigured' | undefined;
   readonly understood: Understood;
   readonly text: string;
+  /** Forgets what was said so far. */
+  begin(): void;
   close(): void;
 };
 
@@ -128,6 +132,11 @@ function openTranscription(
   let transcript: Transcript = createTranscript();
   let understood = nothingUnderstood;
   let broken: 'failed' | undefined;
+  function begin(): void {
+    transcript = createTranscript();
+    understood = nothingUnderstood;
+    sink.onUnderstood(understood);
+  }
   const recogniser = new Recogniser(protocolFor(provider, settings), countWords, {
     onSaid(said, sentMs) {
       if (interim === false && !said.isFinal) return;
@@ -138,9 +147,7 @@ function openTranscription(
     onFailed(reason) {
       broken = 'failed';
       // A provider that fails is not believed in what it said before.
-      transcript = createTranscript();
-      understood = nothingUnderstood;
-      sink.onUnderstood(understood);
+      begin();
       sink.onFailed({ provider: name, reason });
     },
   });
@@ -155,6 +162,7 @@ function openTranscription(
     get text() {
       return transcript.text;
     },
+    begin,
     close: () => recogniser.close(),
   };
 }
@@ -165,6 +173,7 @@ function brokenTranscription(broken: 'unconfigured'): Transcription {
     broken,
     understood: nothingUnderstood,
     text: '',
+    begin: () => undefined,
     close: () => undefined,
   };
 }

@@ -1,0 +1,144 @@
+// A gateway with a speech-to-text provider, a sandbox voicemail, and what the dialer and the bot are told.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { glance, type Receiver, startReceiver } from '../support/receiver.ts';
+import { type EngineSession, type ScriptedEngine, startEngine } from './support/scripted-engine.ts';
+
+const voicemail = 'tel:+12025550110';
+const personHangsUp = 'tel:+12025550101';
+const apiKey = 'a-key-that-no-log-shows';
+/** As a recogniser would say it: what it has after so much audio. */
+const results = [
+  { afterMs: 1_200, transcript: 'Hi you have', final: false },
+  { afterMs: 2_400, transcript: 'Hi, you have reached Jane and Robert.', final: true },
+  { afterMs: 3_600, transcript: 'please leave your', final: false },
+  { afterMs: 4_200, transcript: 'Please leave your message after the tone,', final: true },
+  { afterMs: 5_600, transcript: 'and we will call you back.', final: true },
+] as const;
+
+let dataDir: Awaited<ReturnType<typeof makeDataDir>>;
+let receiver: Receiver;
+let speaking: ScriptedEngine;
+let stalling: ScriptedEngine;
+let gateway: GatewayProcess;
+
+function recite(session: EngineSession): void {
+  let next = 0;
+  session.socket.on('message', () => {
+    for (; session.audioMs >= (results[next]?.afterMs ?? Infinity); next += 1) {
+      const result = results[next];
+      if (result !== undefined) session.say(result.transcript, result);
+    }
+  });
+}
+
+beforeAll(async () => {
+  dataDir = await makeDataDir();
+  receiver = await startReceiver();
+  speaking = await startEngine({ kind: 'deepgram', script: recite });
+  stalling = await startEngine();
+  const file = join(dataDir.path, 'stt-providers.yaml');
+  await writeFile(
+    file,
+    `providers:
+  speaking: { kind: deepgram, url: "${speaking.url}", apiKeyEnv: ENGINE_KEY }
+  stalling: { kind: websocket, url: "${stalling.url}" }
+`,
+  );
+  gateway = await startGateway(dataDir.path, {
+    STT_PROVIDERS_FILE: file,
+    ENGINE_KEY: apiKey,
+    LOG_LEVEL: 'debug',
+  });
+});
+
+afterAll(async () => {
+  await gateway.terminate();
+  await Promise.all([speaking[Symbol.asyncDispose](), stalling[Symbol.asyncDispose]()]);
+  await receiver.close();
+  await dataDir.remove();
+});
+
+async function dial(target: string, sttProvider?: string) {
+  const { callId } = await gateway.dialer.dial({
+    target,
+    notifyurl: receiver.url,
+    machineDetection: 'detect',
+    ...(sttProvider === undefined
+      ? {}
+      : { callControlParameter: { sttProvider, sttLanguage: 'en-US', sttLabel: 'trial' } }),
+  });
+  return { callId, notified: await receiver.untilEnded(callId, 40_000) };
+}
+
+describe('a call with speech-to-text', { concurrent: true, timeout: 60_000 }, () => {
+  test('tells the greeting of a voicemail in the evidence and in the context', async () => {
+    const { callId, notified } = await dial(voicemail, 'speaking');
+
+    expect(glance(notified)).toEqual([
+      'Answered',
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_tone_detected',
+      'amd_stopped',
+      'completed',
+    ]);
+    expect(notified[1]?.['amd']).toMatchObject({
+      reason: 'voicemail-phrase',
+      transcript: 'Hi, you have reached Jane and Robert. Please leave your message after the tone,',
+      transcription: 'used',
+      words: 14,
+    });
+    const context = await gateway.dialer.context(callId);
+    expect(context.body).toMatchObject({
+      session: {
+        UserSession: {
+          amdInfo: {
+            amdReason: 'voicemail-phrase',
+            amdGreeting:
+              'Hi, you have reached Jane and Robert. Please leave your message after the tone, and we will call you back.',
+          },
+        },
+      },
+    });
+    const session = await speaking.session();
+    expect(session.request.headers.authorization).toBe(`Token ${apiKey}`);
+    expect(session.query).toMatchObject({ language: 'en-US', tag: 'trial' });
+    expect(session.messages.at(-1)).toEqual({ type: 'CloseStream' });
+    expect(gateway.output()).not.toContain(apiKey);
+    expect(gateway.output()).not.toContain('Jane and Robert');
+  });
+
+  test('has the same events where the provider stalls, and says so', async () => {
+    const [stalled, without] = await Promise.all([dial(voicemail, 'stalling'), dial(voicemail)]);
+
+    expect(glance(stalled.notified)).toEqual(glance(without.notified));
+    expect(stalled.notified[1]?.['amd']).toMatchObject({
+      reason: expect.stringMatching(/-transcription-late$/) as string,
+      transcription: 'late',
+    });
+    expect(without.notified[1]?.['amd']).not.toHaveProperty('transcription');
+  });
+
+  test('a person who hangs up takes the connection along', async () => {
+    const { notified } = await dial(personHangsUp, 'stalling');
+
+    expect(glance(notified)).toContain('amd_human_detected');
+    expect(notified.at(-1)).toMatchObject({ reasonCode: 'Caller-disconnected' });
+  });
+
+  test('an unknown provider is a 400 that names the field', async () => {
+    const answer = await gateway.dialer.post({
+      target: voicemail,
+      callControlParameter: { sttProvider: 'nobody', sttLanguage: 'en-US' },
+    });
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({
+      errors: [{ path: 'callControlParameter.sttProvider' }],
+    });
+  });
+});
