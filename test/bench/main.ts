@@ -1,8 +1,10 @@
 // `npm run bench -- <name> [options]`: measurements, never assertions. Machines are noisy: compare ratios of one run.
 
+import { benchAmd } from './amd.ts';
 import { benchCalls } from './calls.ts';
 
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
+  amd: benchAmd,
   calls: benchCalls,
 };
 
