@@ -28,8 +28,6 @@ export async function runAmd(
   paths: readonly string[],
   options: AmdOptions,
 ): Promise<void> {
-  // `offhook amd … | head` is no failure.
-  process.stdout.on('error', () => process.exit(0));
   const settings = settingsFrom(options);
   const channel = channelFrom(options.channel);
   const manifest =

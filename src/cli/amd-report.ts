@@ -31,10 +31,11 @@ export function evidenceParts(event: AmdEvent): string[] {
   if (event.words !== undefined) parts.push(plural(event.words, 'word'));
   if (event.confidence !== undefined) parts.push(`confidence ${event.confidence.toFixed(2)}`);
   if (event.speechMs !== undefined) parts.push(`${seconds(event.speechMs)} of speech`);
-  if (event.pauseMs !== undefined) parts.push(`${seconds(event.pauseMs)} of silence`);
+  if (event.pauseMs) parts.push(`${seconds(event.pauseMs)} of silence`);
   if (event.tone !== undefined) {
     parts.push(`${Math.round(event.tone.hz)} Hz for ${Math.round(event.tone.ms)} ms`);
   }
+  if (event.transcript !== undefined) parts.push(`“${event.transcript}”`);
   if (event.corrects !== undefined) parts.push(`corrects ${eventWords[event.corrects]}`);
   return parts;
 }

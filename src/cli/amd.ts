@@ -46,6 +46,8 @@ export function addAmdCommand(program: Command, createContext: () => CliContext)
     .option('--timer <name=ms>', 'as in a dial-out request, several times', collect, [])
     .addHelpText('after', help)
     .action(async (paths: string[], options: AmdOptions) => {
+      // `offhook amd … | head` is no failure.
+      process.stdout.on('error', () => process.exit(0));
       const { runAmd } = await import('./amd-command.ts');
       await runAmd(createContext(), paths, options);
     });
