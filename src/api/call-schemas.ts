@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { amdEventNames, callOutcomes, callStates } from '../calls/call-types.ts';
+import { amdEvidenceMembers } from './amd-evidence-schema.ts';
 import { botId, idempotencyKey } from './dialout-schema.ts';
 
 export const interactionStatuses = [
@@ -102,8 +103,7 @@ export const callEndSchema = z
 const amdEvent = z
   .looseObject({
     event: z.enum(amdEventNames),
-    reason: z.string().describe('why, in kebab-case'),
-    elapsedMs: z.number().describe('from the answer, by the sample clock'),
+    ...amdEvidenceMembers,
   })
   .meta({ id: 'AmdEvent', description: 'An AMD event with the evidence that it rests on.' });
 

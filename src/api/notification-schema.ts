@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { amdEventNames } from '../calls/call-types.ts';
+import { amdEvidenceMembers } from './amd-evidence-schema.ts';
 
 const instant = z.string().describe('ISO 8601 UTC with milliseconds');
 
@@ -34,7 +35,7 @@ export const notificationSchema = z
       .enum(amdEventNames)
       .optional()
       .describe('the AMD event; on `completed` the verdict'),
-    amd: z.looseObject({ reason: z.string(), elapsedMs: z.number() }).optional(),
+    amd: z.looseObject(amdEvidenceMembers).optional().describe('what an AMD event rests on'),
     callDuration: z.number().int().optional().describe('seconds, on `completed`'),
     duration: z.string().optional().describe('the same as a string'),
     callDisconnectTime: instant.optional(),
