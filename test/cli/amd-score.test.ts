@@ -1,0 +1,163 @@
+// How recordings are judged: what counts as right, as early, as met and as a beep that was none.
+
+import { describe, expect, test } from 'vitest';
+import type { AmdEventName } from '../../src/calls/call-types.ts';
+import { verdictFrom } from '../../src/cli/amd-listen.ts';
+import type { Label, Truth } from '../../src/cli/amd-manifest.ts';
+import { summaryLines } from '../../src/cli/amd-report.ts';
+import { faultsOf, type Judged, summarise } from '../../src/cli/amd-score.ts';
+
+function judged(
+  label: Label,
+  events: readonly (readonly [AmdEventName, number])[],
+  truth: Partial<Truth> = {},
+): Judged {
+  const stated = events.map(([event, elapsedMs], index) => ({
+    event,
+    elapsedMs,
+    reason: 'x',
+    ...(event === 'amd_tone_detected' && events[index - 1]?.[0] === 'amd_human_detected'
+      ? { corrects: 'amd_human_detected' as const }
+      : {}),
+  }));
+  return {
+    file: `${label}.wav`,
+    durationMs: 10_000,
+    events: stated,
+    verdict: verdictFrom(stated),
+    truth: { label, expect: new Set(), segments: [], ...truth },
+  };
+}
+
+const beep = { startMs: 5_000, endMs: 5_500 };
+
+describe('the verdict', () => {
+  test.each<[AmdEventName[], string]>([
+    [['amd_human_detected', 'amd_stopped'], 'human'],
+    [['amd_human_detected', 'amd_tone_detected', 'amd_stopped'], 'machine'],
+    [['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_stopped'], 'machine'],
+    [['amd_no_speech_detected', 'amd_stopped'], 'no-speech'],
+    [['amd_decision_timeout', 'amd_stopped'], 'timeout'],
+    [['amd_error', 'amd_stopped'], 'error'],
+    [['amd_stopped'], 'timeout'],
+  ])('of %j is %s', (events, verdict) => {
+    expect(
+      judged(
+        'human',
+        events.map((event) => [event, 1_000]),
+      ).verdict,
+    ).toBe(verdict);
+  });
+});
+
+describe('right and wrong', () => {
+  test.each<[string, Judged, readonly string[]]>([
+    ['a person', judged('human', [['amd_human_detected', 2_000]]), []],
+    [
+      'a person who waits longer than the time-out',
+      judged('human', [['amd_no_speech_detected', 5_000]], { expect: new Set(['no_speech']) }),
+      [],
+    ],
+    [
+      'a person unheard',
+      judged('human', [['amd_no_speech_detected', 5_000]]),
+      ['human heard as no-speech'],
+    ],
+    [
+      'a machine corrected by its beep',
+      judged(
+        'machine',
+        [
+          ['amd_human_detected', 2_000],
+          ['amd_tone_detected', 5_600],
+        ],
+        { beep },
+      ),
+      [],
+    ],
+    [
+      'a beep told late',
+      judged(
+        'machine',
+        [
+          ['amd_machine_detected', 2_000],
+          ['amd_tone_detected', 5_800],
+        ],
+        { beep },
+      ),
+      ['beep told 300 ms after its end'],
+    ],
+    [
+      'a beep told while it sounds',
+      judged(
+        'machine',
+        [
+          ['amd_machine_detected', 2_000],
+          ['amd_tone_detected', 5_200],
+        ],
+        { beep },
+      ),
+      ['beep told 300 ms before its end'],
+    ],
+    [
+      'a beep told before it sounds',
+      judged(
+        'machine',
+        [
+          ['amd_machine_detected', 2_000],
+          ['amd_tone_detected', 4_000],
+        ],
+        { beep },
+      ),
+      ['a beep that is none', 'beep not heard'],
+    ],
+    [
+      'music taken for a beep',
+      judged('other', [
+        ['amd_machine_detected', 900],
+        ['amd_tone_detected', 900],
+      ]),
+      ['a beep that is none'],
+    ],
+    [
+      'the same where it cannot be told',
+      judged(
+        'other',
+        [
+          ['amd_machine_detected', 900],
+          ['amd_tone_detected', 900],
+        ],
+        {
+          expect: new Set(['ambiguous']),
+        },
+      ),
+      [],
+    ],
+    ['noise', judged('silence', [['amd_human_detected', 900]]), ['silence heard as human']],
+  ])('%s', (_name, item, faults) => {
+    expect(faultsOf(item)).toEqual(faults);
+  });
+});
+
+test('verdicts before the end of a greeting do not make the others look faster', () => {
+  const delays = [400, 800, 1_200, -500].map((delay) =>
+    judged('human', [['amd_human_detected', 3_000 + delay]], { greetingEndMs: 3_000 }),
+  );
+
+  expect(summarise(delays).humanVerdictDelayMs).toEqual({
+    count: 3,
+    median: 800,
+    p95: 1_200,
+    early: 1,
+  });
+});
+
+test('with nothing of a kind the report says so, without NaN', () => {
+  const lines = summaryLines(summarise([judged('silence', [['amd_no_speech_detected', 5_000]])]));
+
+  expect(lines.join('\n')).not.toMatch(/NaN|undefined|Infinity/);
+  expect(lines).toContain(
+    'silence             0          0          1          0  100.0 %      (1/1)',
+  );
+  expect(lines.at(-1)).toBe('Nothing wrong.');
+});
