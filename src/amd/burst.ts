@@ -6,6 +6,8 @@ import type { Voice } from './voice-activity.ts';
 export type Burst = {
   speechMs: number;
   voicedMs: number;
+  /** Tones, or vowels as steady as a tone. */
+  tonalMs: number;
   /** From its first speech to its last. */
   lengthMs: number;
   gapMs: number;
@@ -18,6 +20,8 @@ export type Burst = {
 /** Shorter sounds are clicks, keys and coughs. */
 const shortestBurstMs = 100;
 const shortestVoicedMs = 60;
+/** Of a word with a steady vowel in it, the vowel and the rest each. A beep or a digit has a frame or two of a rest. */
+const shortestVowelMs = 80;
 /** Gaps that belong to the word: plosives, and the detector's flicker. */
 const bridgedGapMs = 120;
 
@@ -25,6 +29,7 @@ export function newBurst(): Burst {
   return {
     speechMs: 0,
     voicedMs: 0,
+    tonalMs: 0,
     lengthMs: 0,
     gapMs: 0,
     loudnessDbfs: silenceDbfs,
@@ -36,6 +41,7 @@ export function newBurst(): Burst {
 export function clearBurst(burst: Burst): void {
   burst.speechMs = 0;
   burst.voicedMs = 0;
+  burst.tonalMs = 0;
   burst.lengthMs = 0;
   burst.gapMs = 0;
   burst.loudnessDbfs = silenceDbfs;
@@ -44,7 +50,8 @@ export function clearBurst(burst: Burst): void {
 }
 
 export function burstGoesOn(burst: Burst, voice: Voice): void {
-  burst.speechMs += frameMs;
+  if (voice.speech) burst.speechMs += frameMs;
+  else burst.tonalMs += frameMs;
   burst.lengthMs += burst.gapMs + frameMs;
   burst.gapMs = 0;
   if (voice.voiced) burst.voicedMs += frameMs;
@@ -53,13 +60,15 @@ export function burstGoesOn(burst: Burst, voice: Voice): void {
 }
 
 export function burstPauses(burst: Burst): void {
-  if (burst.speechMs === 0) return;
+  if (burst.lengthMs === 0) return;
   burst.gapMs += frameMs;
   if (burst.gapMs > bridgedGapMs) clearBurst(burst);
 }
 
-export function isSpeech(burst: Burst): boolean {
-  return burst.inFront && burst.speechMs >= shortestBurstMs && burst.voicedMs >= shortestVoicedMs;
+export function isSpeech({ inFront, speechMs, voicedMs, tonalMs }: Burst): boolean {
+  if (!inFront || voicedMs < shortestVoicedMs) return false;
+  if (speechMs >= shortestBurstMs) return true;
+  return speechMs >= shortestVowelMs && speechMs * 2 >= tonalMs && tonalMs >= shortestVowelMs;
 }
 
 /** It may become speech: known within 100 ms. */

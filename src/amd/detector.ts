@@ -110,6 +110,7 @@ function hear(ears: Ears, frame: Int16Array, power: number): ToneStep {
   ears.filledFrames = 0;
   ears.lastPower = power;
   const tone = tones.push(frame, decibels(power), utterances.current() !== undefined);
+  if (tone.found !== undefined) utterances.wasTone();
   const voice = voiceActivity.push(frame, power, tone.tonal);
   if (utterances.push(voice)) voiceActivity.confirm();
   return tone;

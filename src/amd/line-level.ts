@@ -16,6 +16,8 @@ const aboveFloorDb = 7;
 const upperPart = 0.4;
 /** ... but a word may be this much quieter than the peaks, on however quiet a line. */
 const quietWordDb = 22;
+/** What has fallen this far below the mean of 60 ms is over. */
+const overDb = 9;
 /** However noisy: nobody's words keep to within this of their peaks. */
 const steadyWordDb = 6;
 /** A voice that stays this far below the peaks for a while speaks in the background. */
@@ -41,6 +43,7 @@ export function createLineLevel(): LineLevel {
   let short = 0;
   let long = 0;
   let dbfs = silenceDbfs;
+  let frameDbfs = silenceDbfs;
   let loudnessDbfs = silenceDbfs;
   let peakDbfs = silenceDbfs;
 
@@ -52,7 +55,7 @@ export function createLineLevel(): LineLevel {
       return loudnessDbfs;
     },
     get above() {
-      return dbfs >= neededDbfs(floor.dbfs(), peakDbfs);
+      return Math.min(dbfs, frameDbfs + overDb) >= neededDbfs(floor.dbfs(), peakDbfs);
     },
     get inFront() {
       return loudnessDbfs >= peakDbfs - backgroundDb;
@@ -61,6 +64,7 @@ export function createLineLevel(): LineLevel {
       short += shortShare * (meanSquare - short);
       long += longShare * (meanSquare - long);
       dbfs = decibels(short);
+      frameDbfs = decibels(meanSquare);
       loudnessDbfs = decibels(long);
       peakDbfs = Math.max(silenceDbfs, peakDbfs - peakFallDb);
       floor.push(dbfs);

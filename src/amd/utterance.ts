@@ -35,6 +35,8 @@ export type UtteranceTracker = {
   push(voice: Voice): boolean;
   /** A frame that never came goes on as the one before it, for a little while. */
   skip(): void;
+  /** What sounded until now was a tone, unless it was known as speech before. */
+  wasTone(): void;
   /** Forgets what was said: the next to speak is somebody else. */
   restart(): void;
   /** Undefined until somebody spoke. One object, changed with every frame. */
@@ -70,7 +72,7 @@ export function createUtteranceTracker(): UtteranceTracker {
       tracking.lostMs = 0;
       tracking.lastWasSpeech = voice.speech;
       tracking.syllables.push(voice.voiced, voice.dbfs);
-      if (voice.speech) return spoke(tracking, voice);
+      if (voice.speech || voice.tonal) return spoke(tracking, voice);
       burstPauses(tracking.burst);
       return false;
     },
@@ -81,6 +83,9 @@ export function createUtteranceTracker(): UtteranceTracker {
       if (!concealed) return burstPauses(tracking.burst);
       tracking.burst.lengthMs += frameMs;
       if (tracking.burst.accepted && !trailedOff(tracking)) tracking.lastMs = tracking.nowMs;
+    },
+    wasTone() {
+      if (!tracking.burst.accepted) clearBurst(tracking.burst);
     },
     restart() {
       forget(tracking);
@@ -122,9 +127,9 @@ function spoke(tracking: Tracking, voice: Voice): boolean {
   if (voice.inFront) tracking.loudMs = tracking.nowMs;
   if (!burst.accepted) {
     if (!isSpeech(burst)) return false;
-    accept(tracking);
+    accept(tracking, voice);
   }
-  if (trailedOff(tracking)) return false;
+  if (!voice.speech || trailedOff(tracking)) return false;
   tracking.loudestDbfs = Math.max(tracking.loudestDbfs, burst.loudnessDbfs);
   tracking.lastMs = tracking.nowMs;
   said.speechMs += frameMs;
@@ -136,14 +141,16 @@ function trailedOff({ nowMs, loudMs }: Tracking): boolean {
 }
 
 /** The burst became long enough to be speech. */
-function accept(tracking: Tracking): void {
+function accept(tracking: Tracking, voice: Voice): void {
   const { burst, said, nowMs, lastMs, loudestDbfs } = tracking;
   if (said.bursts > 0 && burst.loudnessDbfs > loudestDbfs + supersededDb) forget(tracking);
   const startMs = nowMs - burst.lengthMs;
   if (said.bursts === 0) said.onsetMs = startMs;
   else said.longestGapMs = Math.max(said.longestGapMs, startMs - lastMs);
   said.bursts += 1;
-  said.speechMs += burst.speechMs - frameMs;
+  // This frame is counted by itself.
+  said.speechMs += burst.speechMs - (voice.speech ? frameMs : 0);
+  tracking.lastMs = nowMs;
   burst.accepted = true;
 }
 

@@ -10,17 +10,19 @@ export type Verdict = {
   readonly confidence: number;
 };
 
-/** A hello is over within this; people recite the name of a business within the next. */
-const helloMs = 850;
-const oneWordMs = 1_300;
+/** One word, or a hello: nobody's recorded greeting is so short. */
+const wordMs = 850;
+const oneWordMs = 1_500;
+const twoWordsMs = 1_000;
+/** A name, a question; people recite the name of a business within the next two seconds. */
 const shortGreetingMs = 2_400;
-/** The silence after which it was an answer: the longer the greeting, the likelier a sentence follows. */
-const waitAfterHelloMs = 660;
-const waitAfterShortMs = 1_080;
-const waitAfterLongMs = 1_240;
+/** The silence after which it was an answer: the more was said, the likelier another sentence follows. */
+const waitAfterHelloMs = 680;
+const waitAfterShortMs = 1_200;
+const waitAfterLongMs = 1_300;
 /** Nobody who wants an answer talks longer, pauses included or not. */
 const longestPersonMs = 4_650;
-const longestPersonSpeechMs = 3_760;
+const longestPersonSpeechMs = 3_480;
 /** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
 const mostWords = 14;
 /** With a full stop inside: people recite their greeting in one breath. */
@@ -62,7 +64,12 @@ function hasWaited(utterance: Utterance): boolean {
   return utterance.pauseMs >= waitMs(utterance) && !utterance.beginning;
 }
 
-function waitMs({ spanMs, words }: Utterance): number {
-  if (spanMs <= helloMs || (words <= 1 && spanMs <= oneWordMs)) return waitAfterHelloMs;
-  return spanMs <= shortGreetingMs ? waitAfterShortMs : waitAfterLongMs;
+function waitMs(utterance: Utterance): number {
+  if (isHello(utterance)) return waitAfterHelloMs;
+  return utterance.spanMs <= shortGreetingMs ? waitAfterShortMs : waitAfterLongMs;
+}
+
+function isHello({ spanMs, words }: Utterance): boolean {
+  if (words <= 1) return spanMs <= oneWordMs;
+  return spanMs <= (words === 2 ? twoWordsMs : wordMs);
 }

@@ -18,6 +18,8 @@ const voicedFrom = 0.62;
 export type Voice = {
   /** Sounds like speech and is loud enough for it. */
   readonly speech: boolean;
+  /** Would be, but for a tone detector that takes it for a tone: a steady vowel, or a tone that fools the rest of us. */
+  readonly tonal: boolean;
   /** And is a vowel or another sound of the vocal cords. */
   readonly voiced: boolean;
   /** As loud as whoever spoke before, not a voice in the background. */
@@ -50,6 +52,7 @@ export function createVoiceActivity(): VoiceActivity {
   const voicing = createVoicing();
   const voice = {
     speech: false,
+    tonal: false,
     voiced: false,
     inFront: false,
     dbfs: silenceDbfs,
@@ -64,7 +67,9 @@ export function createVoiceActivity(): VoiceActivity {
       voicing.push(frame);
       fvad.HEAP16.set(frame, samples / Int16Array.BYTES_PER_ELEMENT);
       const likely = fvad._fvad_process(instance, samples, frameSamples) === 1;
-      voice.speech = likely && !tonal && level.above;
+      const speechLike = likely && level.above;
+      voice.speech = speechLike && !tonal;
+      voice.tonal = speechLike && tonal;
       voice.voiced = voice.speech && voicing.measure() >= voicedFrom;
       voice.inFront = level.inFront;
       voice.dbfs = level.dbfs;
