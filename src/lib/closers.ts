@@ -2,7 +2,7 @@
 
 import type { Logger } from './logger.ts';
 
-type Closer = { readonly name: string; readonly close: () => Promise<unknown> | unknown };
+type Closer = { readonly name: string; readonly close: () => unknown };
 
 export class Closers {
   readonly #closers: Closer[] = [];
