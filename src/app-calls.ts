@@ -72,7 +72,7 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
     { ownerId: config.ownerId, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
   const queue = {
-    publish: (callId: CallId) => publishDialout(connection, callId),
+    publish: (callId: CallId) => publishDialout(connection, callId, config.ownerId),
     connected: () => connection.connected(),
   };
   const intake = createIntake({ ledger, publisher, queue, clock, logger }, { maxQueued });
@@ -89,7 +89,8 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
   const rounds = await startRounds(environment, parts, { recovery, dialer, registry });
   const consumer = await consumeDialout(connection, {
     maxInFlight: claimsInFlight,
-    handle: (callId) => dialer.dial(callId as CallId),
+    handle: (callId, acceptedBy) =>
+      dialer.dial(callId as CallId, { restatesQueued: acceptedBy !== config.ownerId }),
     logger,
   });
   const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);

@@ -38,12 +38,15 @@ export class Dialer {
     setMaxListeners(0, this.#stopped.signal);
   }
 
-  /** Resolves when the call is under way or needs nothing more; throws when it should be delivered again. */
-  async dial(callId: CallId): Promise<void> {
+  /**
+   * Resolves when the call is under way or needs nothing more; throws when it should be delivered again.
+   * `restatesQueued`: it was accepted by another process, which may have died before it published that.
+   */
+  async dial(callId: CallId, how: { readonly restatesQueued: boolean }): Promise<void> {
     const signal = this.#stopped.signal;
     await this.#ports.registry.room(signal);
     signal.throwIfAborted();
-    await this.#take(callId, { isSwept: false });
+    await this.#take(callId, how);
   }
 
   /**
@@ -53,10 +56,10 @@ export class Dialer {
   async sweep(): Promise<void> {
     const { ledger, registry } = this.#ports;
     const expired = await ledger.waiting(this.#ago(this.#options.queueTimeoutMs), expiryBatch);
-    await Promise.all(expired.map((callId) => this.#take(callId, { isSwept: true })));
+    await Promise.all(expired.map((callId) => this.#take(callId, { restatesQueued: true })));
     for (const callId of await ledger.waiting(this.#ago(sweepAgeMs), sweepBatch)) {
       if (this.#stopped.signal.aborted || !registry.hasRoom) return;
-      await this.#take(callId, { isSwept: true });
+      await this.#take(callId, { restatesQueued: true });
     }
   }
 
@@ -65,7 +68,7 @@ export class Dialer {
     this.#stopped.abort(new Error('the dialer is stopping'));
   }
 
-  async #take(callId: CallId, { isSwept }: { readonly isSwept: boolean }): Promise<void> {
+  async #take(callId: CallId, how: { readonly restatesQueued: boolean }): Promise<void> {
     const { ledger, registry, ends, clock } = this.#ports;
     const call = await ledger.claimForDialing(callId, this.#options.ownerId);
     if (call === undefined) return;
@@ -73,7 +76,7 @@ export class Dialer {
       // Whoever accepted it may have died before `queued` was published.
       const missing = [queuedFact(call)];
       await ends.record(progressOfAccepted(call), endOfExpiry(clock.now()), missing);
-    } else registry.start(call, { restatesQueued: isSwept });
+    } else registry.start(call, how);
   }
 
   #ago(ms: number): Date {

@@ -13,17 +13,24 @@ const defaultAcknowledgeWaitMs = 10_000;
 /** After these the message is dropped: the sweep over SQL finds the call. */
 const redeliveryDelaysMs = [200, 1_000, 5_000, 10_000, 30_000] as const;
 
-/** Resolves when the queue has stored it. @throws when NATS is away: the caller's SQL row is what counts. */
-export async function publishDialout(connection: EventConnection, callId: string): Promise<void> {
+/**
+ * `acceptedBy`: the process that will publish the call's first fact, if it lives. Resolves when the queue has stored it.
+ * @throws when NATS is away: the caller's SQL row is what counts.
+ */
+export async function publishDialout(
+  connection: EventConnection,
+  callId: string,
+  acceptedBy: string,
+): Promise<void> {
   const subject = dialoutSubject(connection.prefix, callId);
-  await connection.jetstream.publish(subject, '', { msgID: callId });
+  await connection.jetstream.publish(subject, acceptedBy, { msgID: callId });
 }
 
 export type DialoutConsumerOptions = {
   /** Handles under way at once. */
   readonly maxInFlight: number;
   /** Returns quickly: it takes the call over, and does not wait for its end. */
-  readonly handle: (callId: string) => Promise<void>;
+  readonly handle: (callId: string, acceptedBy: string) => Promise<void>;
   readonly logger: Logger;
   readonly acknowledgeWaitMs?: number;
 };
@@ -103,7 +110,7 @@ class DialoutWorkers {
   /** What it failed with; never rejects. */
   async #handle(message: JsMsg): Promise<{ readonly error: unknown } | undefined> {
     try {
-      await this.#options.handle(callIdOf(message));
+      await this.#options.handle(callIdOf(message), message.string());
       return undefined;
     } catch (error) {
       return { error };

@@ -13,6 +13,7 @@ import { acceptedCall } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
+const own = { restatesQueued: false } as const;
 const ago = (ms: number) => new Date(noon.getTime() - ms);
 
 function rig(options: { readonly maxConcurrent?: number } = {}) {
@@ -95,17 +96,28 @@ describe('the dialer', () => {
   test('starts a call once, however often it is delivered and swept', async () => {
     await using r = rig();
     const callId = r.accept(ago(10_000));
-    await Promise.all([r.dialer.dial(callId), r.dialer.dial(callId), r.dialer.sweep()]);
+    await Promise.all([r.dialer.dial(callId, own), r.dialer.dial(callId, own), r.dialer.sweep()]);
 
     expect(r.placed).toEqual([callId]);
     expect(r.registry.has(callId)).toBe(true);
   });
 
+  test('says `queued` again for a call that another process accepted, and only then', async () => {
+    await using r = rig();
+    const [ours, theirs] = [r.accept(ago(0)), r.accept(ago(0))];
+    await r.dialer.dial(ours, own);
+    await r.dialer.dial(theirs, { restatesQueued: true });
+
+    expect(r.world.published.map(({ type, callId }) => [type, callId])).toEqual([
+      ['queued', theirs],
+    ]);
+  });
+
   test('waits for room, and claims nothing before there is some', async () => {
     await using r = rig({ maxConcurrent: 1 });
     const [first, second] = [r.accept(ago(0)), r.accept(ago(0))];
-    await r.dialer.dial(first);
-    const waiting = r.dialer.dial(second);
+    await r.dialer.dial(first, own);
+    const waiting = r.dialer.dial(second, own);
     await settled();
     expect(r.claims).toEqual([first]);
 
@@ -119,8 +131,8 @@ describe('the dialer', () => {
     const onWarning = (warning: Error) => void warnings.push(warning);
     process.on('warning', onWarning);
     await using r = rig({ maxConcurrent: 1 });
-    await r.dialer.dial(r.accept(ago(0)));
-    const waiting = Array.from({ length: 20 }, () => r.dialer.dial(r.accept(ago(0))));
+    await r.dialer.dial(r.accept(ago(0)), own);
+    const waiting = Array.from({ length: 20 }, () => r.dialer.dial(r.accept(ago(0)), own));
     await settled();
     process.off('warning', onWarning);
     r.dialer.stop();
@@ -134,7 +146,7 @@ describe('the dialer', () => {
   test('ends a call that waited too long instead of dialling it late', async () => {
     await using r = rig();
     const callId = r.accept(ago(60_001));
-    await r.dialer.dial(callId);
+    await r.dialer.dial(callId, own);
     await settled();
 
     expect(r.placed).toEqual([]);
@@ -150,7 +162,7 @@ describe('the dialer', () => {
     const callId = r.accept(ago(10_000));
     r.dialer.stop();
 
-    await expect(r.dialer.dial(callId)).rejects.toThrow('stopping');
+    await expect(r.dialer.dial(callId, own)).rejects.toThrow('stopping');
     await r.dialer.sweep();
     expect(r.claims).toEqual([]);
   });
@@ -174,7 +186,7 @@ describe('the dialer', () => {
       { ownerId: 'node-1/new', queueTimeoutMs: 60_000 },
     );
 
-    await expect(dialer.dial(callId)).rejects.toThrow('SQL is away');
+    await expect(dialer.dial(callId, own)).rejects.toThrow('SQL is away');
     expect(r.registry.has(callId)).toBe(false);
   });
 });
@@ -192,7 +204,7 @@ describe('the sweep', () => {
 
   test('ends what has expired, though there is no room for a call', async () => {
     await using r = rig({ maxConcurrent: 1 });
-    await r.dialer.dial(r.accept(ago(0)));
+    await r.dialer.dial(r.accept(ago(0)), own);
     const [expired, waiting] = [r.accept(ago(60_001)), r.accept(ago(10_000))];
     await r.dialer.sweep();
     await settled();
