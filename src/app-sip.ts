@@ -60,7 +60,12 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     logLevel: config.logLevel,
     nodeId: config.nodeId,
   };
-  let engine = await startSipEngineThread(options);
+  let engine = await startSipEngineThread(options).catch((cause: unknown) => {
+    const { host, port } = config.sip;
+    throw new Error(`the SIP engine does not start on SIP_HOST ${host}, SIP_PORT ${port}`, {
+      cause,
+    });
+  });
   const { sipHost, sipPort, controlHost, controlPort } = engine;
   let closing = false;
   const watch = (): void =>
