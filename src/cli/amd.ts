@@ -1,6 +1,6 @@
 // offhook amd, as it is typed. What it does is loaded when it is asked for: the other commands start without a detector.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { CliContext } from './cli-context.ts';
 
 export type AmdOptions = {
@@ -43,7 +43,11 @@ export function addAmdCommand(program: Command, createContext: () => CliContext)
     .option('--quiet', 'no events, only figures and what could not be read')
     .option('--channel <which>', 'left, right, or a number from 1', 'left')
     .option('--threshold-word-count <number>', 'strict rule: that many words make a machine')
-    .option('--timer <name=ms>', 'as in a dial-out request, several times', collect, [])
+    .addOption(
+      new Option('--timer <name=ms>', 'as in a dial-out request, several times')
+        .argParser(collect)
+        .default([], 'those of a request'),
+    )
     .addHelpText('after', help)
     .action(async (paths: string[], options: AmdOptions) => {
       // `offhook amd … | head` is no failure.
