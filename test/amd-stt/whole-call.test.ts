@@ -23,6 +23,7 @@ let dataDir: Awaited<ReturnType<typeof makeDataDir>>;
 let receiver: Receiver;
 let speaking: ScriptedEngine;
 let stalling: ScriptedEngine;
+let refusing: ScriptedEngine;
 let gateway: GatewayProcess;
 
 function recite(session: EngineSession): void {
@@ -40,12 +41,14 @@ beforeAll(async () => {
   receiver = await startReceiver();
   speaking = await startEngine({ kind: 'deepgram', script: recite });
   stalling = await startEngine();
+  refusing = await startEngine({ kind: 'deepgram', refusal: 401 });
   const file = join(dataDir.path, 'stt-providers.yaml');
   await writeFile(
     file,
     `providers:
   speaking: { kind: deepgram, url: "${speaking.url}", apiKeyEnv: ENGINE_KEY }
   stalling: { kind: websocket, url: "${stalling.url}" }
+  refusing: { kind: deepgram, url: "${refusing.url}", apiKeyEnv: ENGINE_KEY }
 `,
   );
   gateway = await startGateway(dataDir.path, {
@@ -57,7 +60,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await gateway.terminate();
-  await Promise.all([speaking[Symbol.asyncDispose](), stalling[Symbol.asyncDispose]()]);
+  await Promise.all([speaking, stalling, refusing].map((engine) => engine[Symbol.asyncDispose]()));
   await receiver.close();
   await dataDir.remove();
 });
@@ -121,6 +124,20 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 60_000 }, ()
       transcription: 'late',
     });
     expect(without.notified[1]?.['amd']).not.toHaveProperty('transcription');
+  });
+
+  test('says in the event and in the log that a provider refused', async () => {
+    const { notified } = await dial(personHangsUp, 'refusing');
+
+    expect(notified[1]).toMatchObject({
+      machineDetection: 'amd_human_detected',
+      amd: {
+        reason: expect.stringMatching(/-transcription-failed$/) as string,
+        transcription: 'failed',
+      },
+    });
+    expect(gateway.output()).toContain('speech-to-text failed, words are counted by ear');
+    expect(gateway.output()).toContain('refused');
   });
 
   test('a person who hangs up takes the connection along', async () => {

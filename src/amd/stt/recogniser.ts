@@ -1,6 +1,7 @@
 // One call's connection to a speech-to-text provider: audio out, results in. A provider may be slow, silent, broken or
 // hostile: everything has a bound, and whatever goes wrong ends as one `onFailed`, after which nothing more is heard of it.
 
+import { endianness } from 'node:os';
 import { type RawData, WebSocket } from 'ws';
 import type { Message, Protocol, Said } from './protocol.ts';
 
@@ -25,7 +26,8 @@ const closeTimeoutMs = 1_000;
 const chunkFrames = 5;
 const frameMs = 20;
 const frameSamples = 160;
-const chunkBytes = chunkFrames * frameSamples * 2;
+const chunkSamples = chunkFrames * frameSamples;
+const isBigEndian = endianness() === 'BE';
 
 export type FailureReason =
   | 'connect-failed'
@@ -52,7 +54,7 @@ export class Recogniser {
   #socket: WebSocket | undefined;
   #connectTimer: NodeJS.Timeout | undefined;
   readonly #idleTimer: NodeJS.Timeout;
-  #chunk = Buffer.allocUnsafe(chunkBytes);
+  #chunk = new Int16Array(chunkSamples);
   #chunkLength = 0;
   /** Audio from before the connection is up. */
   #waiting: Buffer[] = [];
@@ -71,14 +73,13 @@ export class Recogniser {
   /** The next 20 ms; silence where it was lost, so that the provider's clock is the call's. */
   push(frame: Int16Array, lost: boolean): void {
     if (this.#socket === undefined) return;
-    for (let index = 0; index < frameSamples; index += 1) {
-      const sample = lost ? 0 : (frame[index] ?? 0);
-      this.#chunkLength = this.#chunk.writeInt16LE(sample, this.#chunkLength);
-    }
-    if (this.#chunkLength < chunkBytes) return;
+    // A new chunk is silence already.
+    if (!lost) this.#chunk.set(frame.subarray(0, frameSamples), this.#chunkLength);
+    this.#chunkLength += frameSamples;
+    if (this.#chunkLength < chunkSamples) return;
     this.#idleTimer.refresh();
-    this.#send(this.#socket, this.#chunk);
-    this.#chunk = Buffer.allocUnsafe(chunkBytes);
+    this.#send(this.#socket, littleEndian(this.#chunk));
+    this.#chunk = new Int16Array(chunkSamples);
     this.#chunkLength = 0;
   }
 
@@ -223,4 +224,9 @@ export class Recogniser {
     this.#waiting = [];
     return socket;
   }
+}
+
+function littleEndian(samples: Int16Array): Buffer {
+  const bytes = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength);
+  return isBigEndian ? bytes.swap16() : bytes;
 }

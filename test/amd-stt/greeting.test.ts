@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { callContext, progressOfAccepted } from '../../src/calls/call-facts.ts';
+import { type AcceptedCall, type AmdEvent, defaultAmdTimers } from '../../src/calls/call-types.ts';
+import { someIdentity } from '../support/call-facts.ts';
+
+const call: AcceptedCall = {
+  ...someIdentity(),
+  acceptedAt: new Date(),
+  request: {
+    target: { kind: 'tel', number: '15551230001' },
+    caller: '15559876543',
+    ringTimeoutMs: 60_000,
+    metadata: {},
+    machineDetection: 'detect',
+    amd: { timers: defaultAmdTimers },
+  },
+};
+
+function greetingOf(...events: readonly AmdEvent[]): string | undefined {
+  const progress = { ...progressOfAccepted(call), amdEvents: events };
+  return callContext(progress).session.UserSession.amdInfo.amdGreeting;
+}
+
+test('the greeting is what a machine had said at its verdict, then all of it', () => {
+  const machine: AmdEvent = {
+    event: 'amd_machine_detected',
+    reason: 'word-count',
+    elapsedMs: 2_000,
+    transcript: 'You have reached',
+  };
+  const stopped: AmdEvent = {
+    event: 'amd_machine_stopped_speaking',
+    reason: 'silence',
+    elapsedMs: 6_000,
+    transcript: 'You have reached Ann.',
+  };
+
+  expect(greetingOf(machine)).toBe('You have reached');
+  expect(greetingOf(machine, stopped)).toBe('You have reached Ann.');
+});
+
+test('a person has no greeting', () => {
+  const human: AmdEvent = {
+    event: 'amd_human_detected',
+    reason: 'short-greeting',
+    elapsedMs: 900,
+    transcript: 'Hello?',
+  };
+
+  expect(greetingOf(human)).toBeUndefined();
+});
