@@ -43,13 +43,18 @@ function words(starting: boolean, again: boolean): string {
   return starting ? 'ending when the start is done' : 'finishing calls';
 }
 
+/** A line for each cause: the last one says what to do. */
+function withCauses(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined
+    ? error.message
+    : `${error.message}\n  ${withCauses(error.cause)}`;
+}
+
 main().then(
   () => process.exit(0),
   (error: unknown) => {
-    const text = error instanceof Error ? error.message : String(error);
-    const cause =
-      error instanceof Error && error.cause instanceof Error ? `\n  ${error.cause.message}` : '';
-    process.stderr.write(`offhook: ${text}${cause}\n`);
+    process.stderr.write(`offhook: ${withCauses(error)}\n`);
     process.exit(1);
   },
 );
