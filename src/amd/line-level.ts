@@ -12,8 +12,9 @@ const longShare = 0.22;
 /** Quieter than any voice that a caller would understand. */
 const quietestSpeechDbfs = -54;
 const aboveFloorDb = 7;
-/** Speech lies in the upper part of what is between the line's floor and its own peaks ... */
-const upperPart = 0.4;
+/** Speech lies well above the line's floor, the further the louder it is ... */
+const wellAboveFloorDb = 5;
+const shareOfRange = 0.25;
 /** ... but a word may be this much quieter than the peaks, on however quiet a line. */
 const quietWordDb = 22;
 /** What has fallen this far below the mean of 60 ms is over. */
@@ -79,7 +80,7 @@ function neededDbfs(floorDbfs: number, peakDbfs: number): number {
   const audible = Math.max(quietestSpeechDbfs, floorDbfs + aboveFloorDb);
   // Nobody spoke: nothing to compare with.
   if (peakDbfs === silenceDbfs) return audible;
-  const between = floorDbfs + upperPart * (peakDbfs - floorDbfs);
+  const between = floorDbfs + wellAboveFloorDb + shareOfRange * (peakDbfs - floorDbfs);
   const wanted = Math.min(Math.max(between, peakDbfs - quietWordDb), peakDbfs - steadyWordDb);
   return Math.max(quietestSpeechDbfs, wanted);
 }

@@ -11,8 +11,6 @@ const fvad = await loadFvad();
 
 /** libfvad 0 to 3: how much evidence it wants before it calls something voice. */
 const aggressiveness = 3;
-/** Vowels reach 0.9; keyboards, cars and rooms stay under 0.6 nearly always, through a GSM codec too. */
-const voicedFrom = 0.62;
 
 /** Of the latest frame. One object, changed with every frame. */
 export type Voice = {
@@ -70,7 +68,7 @@ export function createVoiceActivity(): VoiceActivity {
       const speechLike = likely && level.above;
       voice.speech = speechLike && !tonal;
       voice.tonal = speechLike && tonal;
-      voice.voiced = voice.speech && voicing.measure() >= voicedFrom;
+      voice.voiced = voice.speech && voicing.isVoiced();
       voice.inFront = level.inFront;
       voice.dbfs = level.dbfs;
       voice.loudnessDbfs = level.loudnessDbfs;
