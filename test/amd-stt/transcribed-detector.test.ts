@@ -451,7 +451,7 @@ describe.each(kinds)('a provider that speaks %s and goes wrong', (kind) => {
     await call.untilFailed();
     call.pushUntil(endMs);
 
-    expect(call.failures).toMatchObject([{ reason: 'refused' }]);
+    expect(call.failures).toMatchObject([{ reason: 'refused-401' }]);
     expectFallBack(call, 'failed');
   });
 

@@ -137,7 +137,7 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 60_000 }, ()
       },
     });
     expect(gateway.output()).toContain('speech-to-text failed, words are counted by ear');
-    expect(gateway.output()).toContain('refused');
+    expect(gateway.output()).toContain('refused-401');
   });
 
   test('a person who hangs up takes the connection along', async () => {

@@ -32,7 +32,8 @@ const isBigEndian = endianness() === 'BE';
 export type FailureReason =
   | 'connect-failed'
   | 'connect-timeout'
-  | 'refused'
+  /** With the HTTP status of the handshake. */
+  | `refused-${number}`
   | 'connection-lost'
   | 'backlog'
   | 'provider-error'
@@ -126,9 +127,9 @@ export class Recogniser {
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     socket.on('ping', () => this.#count());
     socket.on('pong', () => this.#count());
-    socket.on('unexpected-response', (request) => {
+    socket.on('unexpected-response', (request, response) => {
       request.destroy();
-      this.#fail('refused');
+      this.#fail(`refused-${response.statusCode ?? 0}`);
     });
     socket.on('error', (error) => this.#fail(this.#whyBroken(error)));
     socket.on('close', () => this.#fail(this.#whyBroken()));

@@ -1,0 +1,55 @@
+// Whatever a recogniser claims, and whenever: the order of events, the clock and the timers are the detector's.
+
+import { expect, test } from 'vitest';
+import { createDetector } from '../../src/amd/detector.ts';
+import { frameMs, frameSamples } from '../../src/amd/frame.ts';
+import type { SettlingPhrase, Understood } from '../../src/amd/stt/understood.ts';
+import { type AmdEvent, defaultAmdTimers } from '../../src/calls/call-types.ts';
+import { grammarFault } from '../amd/grammar-check.ts';
+import { anything, type Random, seededRandom } from '../amd/made-up-audio.ts';
+
+const calls = 40;
+const longestMs = 70_000;
+const phrases: readonly (SettlingPhrase | undefined)[] = [
+  undefined,
+  undefined,
+  undefined,
+  'voicemail-phrase',
+  'call-screening',
+];
+
+function claim(random: Random, nowMs: number): Understood {
+  const phrase = phrases[Math.floor(random() * phrases.length)];
+  return {
+    words: Math.floor(random() * 30),
+    heardUntilMs: random() * 2 * nowMs,
+    ...(phrase === undefined ? {} : { phrase }),
+  };
+}
+
+function listen(seed: number): AmdEvent[] {
+  const random = seededRandom(seed);
+  const audio = anything(random, 30_000);
+  const detector = createDetector({
+    timers: defaultAmdTimers,
+    ...(random() < 0.5 ? { thresholdWordCount: 1 + Math.floor(random() * 12) } : {}),
+  });
+  const events: AmdEvent[] = [];
+  for (let ms = 0; ms < longestMs && !detector.done; ms += frameMs) {
+    if (random() < 0.02) detector.understand(claim(random, ms));
+    const at = (ms / frameMs) * frameSamples;
+    const frame = new Int16Array(frameSamples);
+    frame.set(audio.subarray(at, at + frameSamples));
+    events.push(...detector.push(frame, random() < 0.02));
+  }
+  return events;
+}
+
+test('holds whatever is claimed', () => {
+  for (let seed = 1; seed <= calls; seed += 1) {
+    const events = listen(seed);
+    expect(grammarFault(events), `seed ${seed}`).toBeUndefined();
+    expect(events[0]?.elapsedMs).toBeLessThanOrEqual(defaultAmdTimers.decisionTimeoutMs);
+    expect(events.at(-1)?.event).toBe('amd_stopped');
+  }
+});
