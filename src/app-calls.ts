@@ -28,6 +28,11 @@ export type Calls = {
   readonly registry: CallRegistry;
   readonly intake: Intake;
   readonly control: CallControl;
+  /**
+   * Ends what an earlier process left, then dials what is queued. Last of all: a process that cannot start must not ring
+   * people first.
+   */
+  startTaking(): Promise<void>;
   drain(drainMs: number, force: AbortSignal): Promise<void>;
 };
 
@@ -52,7 +57,7 @@ const purgeEveryMs = 3_600_000;
 /** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
 const endAllTimeoutMs = 5_000;
 
-export async function openCalls(environment: Environment, parts: Parts): Promise<Calls> {
+export function openCalls(environment: Environment, parts: Parts): Calls {
   const { config, logger, clock, closers } = environment;
   const { storage, events, metrics } = parts;
   const { ledger } = storage;
@@ -86,27 +91,32 @@ export async function openCalls(environment: Environment, parts: Parts): Promise
     clock,
     logger,
   };
-  const rounds = await startRounds(environment, parts, { recovery, dialer, registry });
-  const consumer = await consumeDialout(connection, {
-    maxInFlight: claimsInFlight,
-    handle: (callId, acceptedBy) =>
-      dialer.dial(callId as CallId, { restatesQueued: acceptedBy !== config.ownerId }),
-    logger,
-  });
-  const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
+  const running: (() => unknown)[] = [];
+  const startTaking = async (): Promise<void> => {
+    const rounds = await startRounds(environment, parts, { recovery, dialer, registry });
+    closers.add('rounds', () => Promise.all(rounds.map((round) => round.stop())));
+    const consumer = await consumeDialout(connection, {
+      maxInFlight: claimsInFlight,
+      handle: (callId, acceptedBy) =>
+        dialer.dial(callId as CallId, { restatesQueued: acceptedBy !== config.ownerId }),
+      logger,
+    });
+    const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
+    running.push(
+      () => commands.stop(),
+      () => consumer.stop(),
+    );
+  };
   const stopTaking = async (): Promise<void> => {
     dialer.stop();
-    commands.stop();
-    await consumer.stop();
+    for (const stop of running.splice(0)) await stop();
   };
   const { drain, isDraining } = createDrain(registry, stopTaking);
-  closers.add('calls', async () => {
-    // Nobody has drained them where a later part did not start.
-    await drain(0, AbortSignal.abort());
-    await Promise.all(rounds.map((round) => round.stop()));
-  });
+  // Nobody has drained them where a later part did not start.
+  closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
     registry,
+    startTaking,
     // What is accepted while the last calls finish would wait for the next process.
     intake: {
       submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),

@@ -78,7 +78,7 @@ async function openApp(environment: Environment): Promise<App> {
   let activeCalls = (): number => 0;
   const metrics = createMetrics(() => activeCalls());
   const facts = await openFactConsumers(environment, { storage, events, contexts, metrics });
-  const calls = await openCalls(environment, {
+  const calls = openCalls(environment, {
     storage,
     events,
     sip: sip.port,
@@ -96,6 +96,8 @@ async function openApp(environment: Environment): Promise<App> {
     contexts,
     metrics,
   });
+
+  await calls.startTaking();
 
   const runtime: Runtime = {
     httpUrl,
