@@ -1,0 +1,73 @@
+// Person or machine, from what was said so far.
+
+import { describe, expect, test } from 'vitest';
+import type { Utterance } from '../../src/amd/utterance.ts';
+import { decide } from '../../src/amd/verdict.ts';
+
+function said(parts: Partial<Utterance>): Utterance {
+  const spanMs = parts.spanMs ?? 400;
+  return {
+    speechMs: Math.round(spanMs * 0.75),
+    onsetMs: 400,
+    spanMs,
+    pauseMs: 0,
+    longestGapMs: 0,
+    beginning: false,
+    words: Math.max(1, Math.round(spanMs / 400)),
+    bursts: 1,
+    ...parts,
+  };
+}
+
+describe('without a word threshold', () => {
+  test.each([
+    ['one word, and two thirds of a second of silence', { spanMs: 400, pauseMs: 680 }],
+    ['one drawn-out word', { spanMs: 1_400, words: 1, pauseMs: 680 }],
+    ['a name and a question', { spanMs: 1_600, words: 5, pauseMs: 1_200 }],
+  ])('%s: a person', (_, parts) => {
+    expect(decide(said(parts), undefined)).toMatchObject({
+      who: 'human',
+      reason: 'short-greeting',
+    });
+  });
+
+  test('a business recited in one breath, and then silence: a person, the less surely the longer', () => {
+    const confidence = (spanMs: number) => {
+      const verdict = decide(said({ spanMs, speechMs: 3_000, pauseMs: 1_300 }), undefined);
+      expect(verdict).toMatchObject({ who: 'human', reason: 'greeting-then-silence' });
+      return verdict?.confidence ?? 0;
+    };
+
+    expect(confidence(2_600)).toBeGreaterThan(confidence(4_400));
+    expect(confidence(4_400)).toBeGreaterThan(0.6);
+  });
+
+  test.each([
+    ['long-greeting', { spanMs: 4_900, speechMs: 3_000 }],
+    ['dense-speech', { spanMs: 3_900, speechMs: 3_500 }],
+    ['many-words', { spanMs: 3_800, speechMs: 3_300, words: 14 }],
+    ['several-sentences', { spanMs: 4_100, speechMs: 2_900, longestGapMs: 700 }],
+  ])('a machine is known while it speaks: %s', (reason, parts) => {
+    expect(decide(said(parts), undefined)).toMatchObject({ who: 'machine', reason });
+  });
+
+  test.each([
+    ['the pause is short', { spanMs: 400, pauseMs: 660 }],
+    ['a sentence may follow', { spanMs: 1_600, words: 5, pauseMs: 1_100 }],
+    ['somebody begins to speak', { spanMs: 400, pauseMs: 700, beginning: true }],
+    ['the greeting goes on', { spanMs: 3_000 }],
+  ])('listens on while %s', (_, parts) => {
+    expect(decide(said(parts), undefined)).toBeUndefined();
+  });
+});
+
+describe('with a word threshold', () => {
+  test('that many words are a machine, however short, and fewer a person, however long', () => {
+    expect(decide(said({ words: 3 }), 3)).toMatchObject({ who: 'machine', reason: 'word-count' });
+    expect(decide(said({ spanMs: 9_000, words: 8 }), 9)).toBeUndefined();
+    expect(decide(said({ spanMs: 9_000, words: 8, pauseMs: 1_300 }), 9)).toMatchObject({
+      who: 'human',
+      reason: 'word-count',
+    });
+  });
+});
