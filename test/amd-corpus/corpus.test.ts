@@ -34,14 +34,18 @@ beforeAll(async () => {
       return { file, samples: result.recording.samples, truth };
     }),
   );
-  const greetings = recordings
-    .filter(({ file }) => /machine_(en-nobody|fr-unavail|it-nobody)\.wav/.test(file))
-    .map(({ file, samples, truth }) => ({
-      name: basename(file, '.wav'),
-      samples,
-      endMs: truth.greetingEndMs ?? 0,
-    }));
-  synthetic = makeSynthetic(greetings);
+  const named = (names: RegExp) =>
+    recordings
+      .filter(({ file }) => names.test(basename(file)))
+      .map(({ file, samples, truth }) => ({
+        name: basename(file, '.wav'),
+        samples,
+        endMs: truth.greetingEndMs ?? 0,
+      }));
+  synthetic = makeSynthetic({
+    people: named(/^human_real-(amelia|athena|allison|june)/),
+    machines: named(/^machine_(en-nobody|fr-unavail|it-nobody)\.wav/),
+  });
 });
 
 type Change = { readonly laterMs?: number; of?: (samples: Int16Array) => Int16Array };

@@ -7,15 +7,25 @@ import { seededRandom } from '../amd/made-up-audio.ts';
 
 export type Made = { readonly file: string; readonly samples: Int16Array; readonly truth: Truth };
 
-/** A recorded greeting to put a beep behind. */
+/** A recorded greeting, to put a beep behind or ringback before. */
 export type Greeting = {
   readonly name: string;
   readonly samples: Int16Array;
   readonly endMs: number;
 };
 
-export function makeSynthetic(greetings: readonly Greeting[]): readonly Made[] {
-  return [...silences(), ...networkTones(), ...music(), ...loneBeeps(), ...endedBy(greetings)];
+export function makeSynthetic(voices: {
+  readonly people: readonly Greeting[];
+  readonly machines: readonly Greeting[];
+}): readonly Made[] {
+  return [
+    ...silences(),
+    ...networkTones(),
+    ...music(),
+    ...loneBeeps(),
+    ...endedBy(voices.machines),
+    ...voices.people.flatMap(amongTones),
+  ];
 }
 
 function silences(): Made[] {
@@ -60,6 +70,7 @@ function networkTones(): Made[] {
     heard('dial-tone-us', tone([350, 440], 8_000, -16)),
     heard('dial-tone-eu', tone([425], 8_000, -14)),
     heard('sit', joined([silence(400), ...sit, silence(2_000)])),
+    heard('fax-calling', cadence([1_100], [500, 3_000], 3)),
     heard('fax-called', joined([silence(500), tone([2_100], 3_000, -10), silence(3_000)])),
     heard('dtmf', joined([silence(600), ...digits('159#'), silence(2_000)])),
   ];
@@ -95,7 +106,13 @@ function music(): Made[] {
   return [played('organ', bars), played('melody', melody)];
 }
 
-type Beep = { readonly hz: readonly number[]; readonly ms: number; readonly dbfs: number };
+type Beep = {
+  readonly hz: readonly number[];
+  readonly ms: number;
+  readonly dbfs: number;
+  /** The frequencies one after the other instead of together: a step, a warble, or a sweep in many. */
+  readonly inTurn?: true;
+};
 
 /** What answering machines and mailboxes sound: single and double, short and long, and some hardly audible. */
 const beeps: readonly Beep[] = [
@@ -111,6 +128,8 @@ const beeps: readonly Beep[] = [
   { hz: [620, 930], ms: 400, dbfs: -16 },
   { hz: [440, 1_320], ms: 600, dbfs: -14 },
   { hz: [852], ms: 220, dbfs: -26 },
+  { hz: [850, 1_100], ms: 400, dbfs: -12, inTurn: true },
+  { hz: [960, 1_040, 960, 1_040, 960, 1_040, 960, 1_040], ms: 640, dbfs: -12, inTurn: true },
 ];
 
 function loneBeeps(): Made[] {
@@ -155,11 +174,30 @@ function endedBy(greetings: readonly Greeting[]): Made[] {
 }
 
 function nameOf({ hz, ms, dbfs }: Beep): string {
-  return `${hz.join('+')}hz-${ms}ms${dbfs}db`;
+  return `${[...new Set(hz)].join('+')}hz-${ms}ms${dbfs}db`;
 }
 
-function sound({ hz, ms, dbfs }: Beep): Int16Array {
-  return tone(hz, ms, dbfs);
+function sound({ hz, ms, dbfs, inTurn }: Beep): Int16Array {
+  if (inTurn === undefined) return tone(hz, ms, dbfs);
+  return joined(hz.map((step) => tone([step], ms / hz.length, dbfs)));
+}
+
+/** A person behind tones of the network, and before the keys that one presses. */
+function amongTones({ name, samples, endMs }: Greeting): Made[] {
+  const person = (kind: string, before: Int16Array, after: Int16Array): Made => ({
+    file: `synthetic/human-${kind}-${name}`,
+    samples: joined([before, samples, after]),
+    truth: {
+      label: 'human',
+      expect: new Set(['human', 'no tone']),
+      segments: [],
+      greetingEndMs: before.length / 8 + endMs,
+    },
+  });
+  return [
+    person('after-ringback', joined([tone([440, 480], 1_500, -16), silence(400)]), silence(4_000)),
+    person('then-keys', silence(0), joined([silence(200), ...digits('15'), silence(3_000)])),
+  ];
 }
 
 function sum(parts: readonly Int16Array[]): Int16Array {
