@@ -1,0 +1,199 @@
+// Detection over real SIP and RTP: its knobs and modes, and each of its events once and in order on NATS, in the context and
+// at the receiver.
+
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { glance, type Notification, type Receiver, startReceiver } from '../support/receiver.ts';
+
+type AmdFact = {
+  readonly type: string;
+  readonly callId: string;
+  readonly data: { readonly amd?: { readonly event: string } };
+};
+
+const person = 'tel:+12025550101';
+const personStays = 'tel:+12025550102';
+const voicemail = 'tel:+12025550110';
+const voicemailNoBeep = 'tel:+12025550111';
+const silence = 'tel:+12025550120';
+
+let dataDir: Awaited<ReturnType<typeof makeDataDir>>;
+let receiver: Receiver;
+let gateway: GatewayProcess;
+let nats: NatsConnection;
+const facts: AmdFact[] = [];
+
+beforeAll(async () => {
+  dataDir = await makeDataDir();
+  receiver = await startReceiver();
+  gateway = await startGateway(dataDir.path);
+  const url = new URL(gateway.runtime.natsUrl);
+  nats = await connect({ servers: url.host, user: url.username, pass: url.password });
+  nats.subscribe('offhook.call.>', {
+    callback: (_error, message) => void facts.push(message.json<AmdFact>()),
+  });
+});
+
+afterAll(async () => {
+  await nats.close();
+  await gateway.terminate();
+  await receiver.close();
+  await dataDir.remove();
+});
+
+/** Dials, and ends the call once detection has stopped; the AMD events as all three tell them. */
+async function detect(target: string, more: Record<string, unknown> = {}) {
+  const { callId } = await gateway.dialer.dial({
+    target,
+    notifyurl: receiver.url,
+    machineDetection: 'detect',
+    ...more,
+  });
+  const onNats = () =>
+    facts
+      .filter((fact) => fact.callId === callId && fact.type === 'amd')
+      .map((fact) => String(fact.data.amd?.event));
+  await eventually(() => onNats().includes('amd_stopped'), 'detection has stopped', 40_000);
+  await gateway.dialer.end(callId);
+  const all = await receiver.untilEnded(callId);
+  const context = (await gateway.dialer.context(callId)).body as {
+    session: { UserSession: { amd: string[]; amdInfo: Record<string, unknown> } };
+  };
+  return {
+    all,
+    onNats: onNats(),
+    notified: glance(all).filter((word) => word.startsWith('amd_')),
+    inContext: context.session.UserSession.amd,
+    info: context.session.UserSession.amdInfo,
+    end: all.at(-1) as Notification,
+    evidence: (event: string) =>
+      all.find((body) => body.machineDetection === event && body.status === 'Call-In-Progress')?.[
+        'amd'
+      ] as Record<string, unknown> | undefined,
+  };
+}
+
+describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, () => {
+  test.each([
+    [
+      'a voicemail',
+      voicemail,
+      ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_tone_detected', 'amd_stopped'],
+    ],
+    ['a person', personStays, ['amd_human_detected', 'amd_stopped']],
+    ['silence', silence, ['amd_no_speech_detected', 'amd_stopped']],
+  ])(
+    '%s: the same events on NATS, in the context and at the receiver',
+    async (_name, target, events) => {
+      const call = await detect(target);
+
+      expect(call.onNats).toEqual(events);
+      expect(call.inContext).toEqual(events);
+      expect(call.notified).toEqual(events);
+      expect(call.end.machineDetection).toBe(events[0]);
+    },
+  );
+
+  test('evidence is on the event, and the reason in the context', async () => {
+    const call = await detect(voicemail);
+
+    expect(call.evidence('amd_machine_detected')).toMatchObject({
+      reason: expect.any(String),
+      confidence: expect.any(Number),
+      elapsedMs: expect.any(Number),
+      words: expect.any(Number),
+      speechMs: expect.any(Number),
+    });
+    expect(call.evidence('amd_tone_detected')).toMatchObject({
+      tone: { hz: expect.closeTo(1_000, -2), ms: expect.any(Number) },
+    });
+    expect(call.info).toMatchObject({
+      amdReason: call.evidence('amd_machine_detected')?.['reason'],
+    });
+  });
+
+  test('noSpeechTimeoutMs', async () => {
+    const call = await detect(silence, { timers: { noSpeechTimeoutMs: 1_000 } });
+
+    expect(call.evidence('amd_no_speech_detected')?.['elapsedMs']).toBe(1_000);
+  });
+
+  test('decisionTimeoutMs', async () => {
+    const call = await detect(voicemailNoBeep, { timers: { decisionTimeoutMs: 1_000 } });
+
+    expect(call.notified).toEqual(['amd_decision_timeout', 'amd_stopped']);
+    expect(call.evidence('amd_decision_timeout')?.['elapsedMs']).toBe(1_000);
+    expect(call.end.machineDetection).toBe('amd_decision_timeout');
+  });
+
+  test('greetingCompletionTimeoutMs: the end of a greeting is told after that much silence', async () => {
+    const call = await detect(voicemailNoBeep, {
+      timers: { greetingCompletionTimeoutMs: 1_200, toneTimeoutMs: 9_000 },
+    });
+
+    expect(call.notified.slice(0, 2)).toEqual([
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+    ]);
+    expect(call.evidence('amd_machine_stopped_speaking')?.['pauseMs']).toBeGreaterThanOrEqual(
+      1_200,
+    );
+  });
+
+  test('toneTimeoutMs: the search for a beep ends, counted from the answer', async () => {
+    const call = await detect(voicemailNoBeep, { timers: { toneTimeoutMs: 8_500 } });
+
+    expect(call.notified.at(-1)).toBe('amd_stopped');
+    expect(call.evidence('amd_stopped')).toMatchObject({
+      reason: 'tone-timeout',
+      elapsedMs: 8_500,
+    });
+  });
+
+  test('thresholdWordCount is a strict rule: one word makes a machine', async () => {
+    const call = await detect(personStays, { thresholdWordCount: 1 });
+
+    expect(call.notified[0]).toBe('amd_machine_detected');
+  });
+
+  test('thresholdWordCount is a strict rule: a hundred make none of a voicemail', async () => {
+    const call = await detect(voicemailNoBeep, { thresholdWordCount: 100 });
+
+    expect(call.notified).not.toContain('amd_machine_detected');
+  });
+
+  test('a subscription names the events that are notified; the others are on NATS all the same', async () => {
+    const call = await detect(voicemail, { amdEventsSubscription: ['amd_tone_detected'] });
+
+    expect(call.notified).toEqual(['amd_tone_detected']);
+    expect(call.onNats).toHaveLength(4);
+    expect(call.all.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
+  });
+
+  test('disconnect: a machine is hung up before anything else is said', async () => {
+    const { callId } = await gateway.dialer.dial({
+      target: voicemail,
+      notifyurl: receiver.url,
+      machineDetection: 'disconnect',
+    });
+    const all = await receiver.untilEnded(callId, 40_000);
+
+    expect(glance(all)).toEqual(['Answered', 'amd_machine_detected', 'amd_stopped', 'completed']);
+    expect(all.at(-1)).toMatchObject({ outcome: 'machine', reasonCode: 'Bot-disconnected' });
+  });
+
+  test('disconnect: a person stays', async () => {
+    const { callId } = await gateway.dialer.dial({
+      target: person,
+      notifyurl: receiver.url,
+      machineDetection: 'disconnect',
+    });
+
+    expect((await receiver.untilEnded(callId)).at(-1)).toMatchObject({
+      reasonCode: 'Caller-disconnected',
+      machineDetection: 'amd_human_detected',
+    });
+  });
+});
