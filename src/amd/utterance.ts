@@ -26,6 +26,8 @@ export type Utterance = {
   readonly longestGapMs: number;
   /** Something began that may become speech. */
   readonly beginning: boolean;
+  readonly syllables: number;
+  /** From the syllables, roughly. */
   readonly words: number;
   readonly bursts: number;
 };
@@ -47,8 +49,8 @@ export type UtteranceTracker = {
 const trailingMs = 300;
 /** A voice that much louder than all before it is the one in front, and what was before it was the room. */
 const supersededDb = 12;
-/** English 1.4, German 1.7, Spanish and Italian 2: syllables of a word in running speech. */
-const syllablesPerWord = 1.5;
+/** English 1.4, German 1.7, Spanish and Italian 2; less those that run into their neighbours and are not counted. */
+const syllablesPerWord = 1.3;
 const longestConcealedMs = 60;
 
 type Tracking = {
@@ -109,6 +111,7 @@ function newTracking(): Tracking {
       pauseMs: 0,
       longestGapMs: 0,
       beginning: false,
+      syllables: 0,
       words: 0,
       bursts: 0,
     },
@@ -166,6 +169,7 @@ function summary({ burst, said, syllables, nowMs, lastMs }: Tracking): Utterance
   said.pauseMs = nowMs - lastMs;
   said.beginning = isBeginning(burst);
   // A burst is at least a word; no word without a burst.
-  said.words = Math.max(1, Math.round(syllables.count() / syllablesPerWord));
+  said.syllables = Math.max(1, syllables.count());
+  said.words = Math.max(1, Math.round(said.syllables / syllablesPerWord));
   return said;
 }

@@ -10,10 +10,8 @@ export type Verdict = {
   readonly confidence: number;
 };
 
-/** One word, or a hello: nobody's recorded greeting is so short. */
-const wordMs = 850;
-const oneWordMs = 1_500;
-const twoWordsMs = 1_000;
+/** A word or two, a hello: nobody's recorded greeting is so short. By syllables: up to two, three, and more of them. */
+const helloMs = { twoSyllables: 1_500, threeSyllables: 1_000, more: 850 } as const;
 /** A name, a question; people recite the name of a business within the next two seconds. */
 const shortGreetingMs = 2_400;
 /** The silence after which it was an answer: the more was said, the likelier another sentence follows. */
@@ -24,7 +22,7 @@ const waitAfterLongMs = 1_300;
 const longestPersonMs = 4_900;
 const longestPersonSpeechMs = 3_480;
 /** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
-const mostWords = 14;
+const mostWords = 16;
 /** With a full stop inside: people recite their greeting in one breath. */
 const longestPausedMs = 4_000;
 const fullStopMs = 600;
@@ -74,7 +72,7 @@ function waitMs(utterance: Utterance): number {
   return utterance.spanMs <= shortGreetingMs ? waitAfterShortMs : waitAfterLongMs;
 }
 
-function isHello({ spanMs, words }: Utterance): boolean {
-  if (words <= 1) return spanMs <= oneWordMs;
-  return spanMs <= (words === 2 ? twoWordsMs : wordMs);
+function isHello({ spanMs, syllables }: Utterance): boolean {
+  if (syllables <= 2) return spanMs <= helloMs.twoSyllables;
+  return spanMs <= (syllables === 3 ? helloMs.threeSyllables : helloMs.more);
 }

@@ -77,6 +77,7 @@ describe('a detector that fails', () => {
       pauseMs,
       longestGapMs: 0,
       beginning: false,
+      syllables: 1,
       words: 1,
       bursts: 1,
     },

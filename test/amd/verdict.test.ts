@@ -13,7 +13,8 @@ function said(parts: Partial<Utterance>): Utterance {
     pauseMs: 0,
     longestGapMs: 0,
     beginning: false,
-    words: Math.max(1, Math.round(spanMs / 400)),
+    syllables: Math.max(1, Math.round(spanMs / 200)),
+    words: Math.max(1, Math.round(spanMs / 300)),
     bursts: 1,
     ...parts,
   };
@@ -22,8 +23,8 @@ function said(parts: Partial<Utterance>): Utterance {
 describe('without a word threshold', () => {
   test.each([
     ['one word, and two thirds of a second of silence', { spanMs: 400, pauseMs: 680 }],
-    ['one drawn-out word', { spanMs: 1_400, words: 1, pauseMs: 680 }],
-    ['a name and a question', { spanMs: 1_600, words: 5, pauseMs: 1_200 }],
+    ['one drawn-out word', { spanMs: 1_400, syllables: 2, pauseMs: 680 }],
+    ['a name and a question', { spanMs: 1_600, syllables: 8, pauseMs: 1_200 }],
   ])('%s: a person', (_, parts) => {
     expect(decide(said(parts), undefined)).toMatchObject({
       who: 'human',
@@ -45,7 +46,7 @@ describe('without a word threshold', () => {
   test.each([
     ['long-greeting', { spanMs: 4_900, speechMs: 3_000 }],
     ['dense-speech', { spanMs: 3_900, speechMs: 3_500 }],
-    ['many-words', { spanMs: 3_800, speechMs: 3_300, words: 14 }],
+    ['many-words', { spanMs: 3_800, speechMs: 3_300, words: 16 }],
     ['several-sentences', { spanMs: 4_100, speechMs: 2_900, longestGapMs: 700 }],
   ])('a machine is known while it speaks: %s', (reason, parts) => {
     expect(decide(said(parts), undefined)).toMatchObject({ who: 'machine', reason });
@@ -53,7 +54,7 @@ describe('without a word threshold', () => {
 
   test.each([
     ['the pause is short', { spanMs: 400, pauseMs: 660 }],
-    ['a sentence may follow', { spanMs: 1_600, words: 5, pauseMs: 1_100 }],
+    ['a sentence may follow', { spanMs: 1_600, syllables: 8, pauseMs: 1_100 }],
     ['somebody begins to speak', { spanMs: 400, pauseMs: 700, beginning: true }],
     ['the greeting goes on', { spanMs: 3_000 }],
   ])('listens on while %s', (_, parts) => {
