@@ -117,7 +117,8 @@ function answeringFax(run: ToneRun): ToneFound | undefined {
 function continuesRun(run: ToneRun, hz: number): boolean {
   if (run.tonalFrames === 0) return false;
   if (run.tonalFrames >= shortestRunFrames) return true;
-  const reach = run.gap === 0 ? glide : samePitch;
+  const isUnbroken = run.gap === 0 || Number.isNaN(run.afterDb[0]);
+  const reach = isUnbroken ? glide : samePitch;
   return run.gap <= 1 && Math.abs(hz - run.lastHz) <= run.lastHz * reach;
 }
 
@@ -139,8 +140,9 @@ function whatEnded(run: ToneRun, afterSpeech: boolean): ToneFound | undefined {
     ms: runMs(run),
     wholeness: run.tonalFrames / run.frames,
     riseDb: shape.db - run.beforeDb,
+    beforeAboveBeneathDb: run.beforeDb - shape.beneathDb,
     dropDb: shape.db - afterDb,
-    aboveBeneathDb: afterDb - shape.beneathDb,
+    afterAboveBeneathDb: afterDb - shape.beneathDb,
     closePair: run.closePair,
     afterSpeech,
   };

@@ -8,8 +8,9 @@ import { createToneSpectrum, type Peaks } from './tone-spectrum.ts';
 /** −45 dBFS is the quietest beep that a caller would notice; a decaying one's tail and a far end's loss lie below. */
 const quietestToneDbfs = -58;
 const aboveFloorDb = 2;
-/** A tone's level is the same from frame to frame; speech moves faster half of the time. */
+/** A tone's level is the same from frame to frame, or it has just begun; speech moves otherwise half of the time. */
 const evenDb = 3;
+const onsetDb = 10;
 /** Neighbouring samples' correlation is the cosine of a tone's angle. Outside: hum and vowels' pitch; hiss and fricatives. */
 const correlation = { min: -0.3, max: 0.972 };
 /** The line's noise: it falls at once, though not with one lost frame, and rises slowly (5 dB a second), past words. */
@@ -51,8 +52,9 @@ export function createToneListener(): ToneListener {
   function mayBeTone(samples: Int16Array, energyDbfs: number, run: ToneRun): boolean {
     if (energyDbfs < Math.max(quietestToneDbfs, floorDbfs + aboveFloorDb)) return false;
     if (run.tonalFrames > 0) return energyDbfs >= run.lastDb - endDropDb;
-    const isEven = Math.abs(energyDbfs - (history[newest - 1] ?? 0)) <= evenDb;
-    return isEven && isCorrelated(samples);
+    const riseDb = energyDbfs - (history[newest - 1] ?? 0);
+    if (Math.abs(riseDb) > evenDb && riseDb < onsetDb) return false;
+    return isCorrelated(samples);
   }
 
   function remember(energyDbfs: number, run: ToneRun): void {

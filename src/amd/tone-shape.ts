@@ -1,6 +1,9 @@
 // What can be said of a whole tone: its pitch and how that moved, its level, and what lay beneath it. Judges nothing.
 
+import { frameMs } from './frame.ts';
 import { isSamePitch, steadyDb, type ToneRun } from './tone-run.ts';
+
+export type PitchRest = { readonly hz: number; readonly ms: number };
 
 export type ToneShape = {
   readonly hz: number;
@@ -13,12 +16,14 @@ export type ToneShape = {
   readonly onPitch: number;
   readonly secondOnPitch: number;
   /** The pitches in their order, where it rested for three frames or more; and the part of the frames in such rests. */
-  readonly steps: readonly number[];
+  readonly steps: readonly PitchRest[];
   readonly resting: number;
   /** Root mean square distance of the pitch from a straight line in time. */
   readonly sweepErrorHz: number;
   /** Highest less lowest pitch. */
   readonly rangeHz: number;
+  /** How often the pitch turned back. */
+  readonly turns: number;
 };
 
 const shortestRestFrames = 3;
@@ -43,6 +48,7 @@ export function shapeOf(run: ToneRun): ToneShape {
     secondOnPitch: shareNear(seconds, secondHz ?? 0),
     ...rests(hz),
     sweepErrorHz: sweepError(hz),
+    turns: turnsOf(hz),
     rangeHz: hz.reduce(larger, 0) - hz.reduce(smaller, Number.POSITIVE_INFINITY),
   };
 }
@@ -74,21 +80,42 @@ function shareNear(values: Float64Array, hz: number): number {
 }
 
 /** A rest at the pitch of the one before goes on with it. */
-function rests(hz: Float64Array): { readonly steps: readonly number[]; readonly resting: number } {
-  const steps: number[] = [];
+function rests(hz: Float64Array): Pick<ToneShape, 'steps' | 'resting'> {
+  const steps: PitchRest[] = [];
   let resting = 0;
   for (let from = 0; from < hz.length; ) {
     let to = from + 1;
     while (to < hz.length && isSamePitch(hz[to] ?? 0, hz[from] ?? 0)) to += 1;
     if (to - from >= shortestRestFrames) {
       resting += to - from;
-      const pitch = median(hz.subarray(from, to));
-      const before = steps.at(-1);
-      if (before === undefined || !isSamePitch(pitch, before)) steps.push(pitch);
+      addRest(steps, { hz: median(hz.subarray(from, to)), ms: (to - from) * frameMs });
     }
     from = to;
   }
   return { steps, resting: resting / Math.max(1, hz.length) };
+}
+
+function addRest(steps: PitchRest[], rest: PitchRest): void {
+  const before = steps.at(-1);
+  if (before === undefined || !isSamePitch(rest.hz, before.hz)) steps.push(rest);
+  else steps[steps.length - 1] = { hz: before.hz, ms: before.ms + rest.ms };
+}
+
+/** Only a turn by more than a measure's error is one. */
+function turnsOf(hz: Float64Array): number {
+  let turns = 0;
+  let direction = 0;
+  let extreme = hz[0] ?? 0;
+  for (const value of hz) {
+    const towards = Math.sign(value - extreme);
+    if (towards === direction) extreme = value;
+    else if (!isSamePitch(value, extreme)) {
+      if (direction !== 0) turns += 1;
+      direction = towards;
+      extreme = value;
+    }
+  }
+  return turns;
 }
 
 /** Least squares over time. */

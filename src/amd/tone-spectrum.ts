@@ -9,8 +9,8 @@ const binHz = sampleRateHz / windowSamples;
 /** Tones begin between 300 and 2400 Hz: room around the beeps' 350 to 2250 for sweeps and inexact ones. */
 const lowestBin = 10;
 const highestBin = 77;
-/** Companions of the strongest one (the second sine of a pair, the harmonics of a square wave) may lie up to 3.4 kHz. */
-const highestCompanionBin = 109;
+/** Companions of the strongest one (the second sine of a pair, the harmonics of a square wave) may lie up to 3.8 kHz. */
+const highestCompanionBin = 121;
 const lobeBins = 2;
 
 export type Peaks = {

@@ -1,0 +1,139 @@
+// Is it a beep? It is pure, keeps its pitch or moves it as machines do, keeps its level, and stands alone. What voices and
+// instruments do by chance for a moment, a beep does for longer: the likelier a voice is, the longer and the steadier.
+
+import { sampleRateHz } from './frame.ts';
+import type { ToneShape } from './tone-shape.ts';
+
+export type Band = { readonly min: number; readonly max: number };
+
+/** A tone with the line around it. */
+export type ToneAndLine = {
+  readonly shape: ToneShape;
+  readonly ms: number;
+  /** Part of its frames that were tone. */
+  readonly wholeness: number;
+  /** How much louder it was than the line before it, and than the line after it. */
+  readonly riseDb: number;
+  readonly dropDb: number;
+  /** The line before and after it, against what lay beneath the tone. */
+  readonly beforeAboveBeneathDb: number;
+  readonly afterAboveBeneathDb: number;
+};
+
+const beepHz: Band = { min: 345, max: 2_260 };
+const beepMs: Band = { min: 80, max: 2_500 };
+/** Less of it: speech or music with tonal moments, and more than a lost frame or two. */
+const leastWholeness = 0.75;
+
+/** A step of level this high is an edge; a lower one, where noise lies beneath the tone and is all that remains. */
+const edgeDb = 8;
+const edgeInNoiseDb = 3;
+const noiseChangeDb = 5;
+/** Part of a beep's power that is no sine and vanishes with it: codecs' and clipping's. Voices and strings have more. */
+const mostImpurity = 0.06;
+/** A square wave's power in its fifth harmonic and those above. */
+const squareRest = 0.08;
+
+/** Voices have their pitch below. */
+const highestVoiceHz = 560;
+const lowSteadyHz = 3;
+/** The least of a low beep, in ms: alone or attached to other sound, one sine or two (vowels and chords are several). */
+const lowMs = { alone: { one: 180, two: 280 }, attached: { one: 280, two: 400 } } as const;
+const longLowMs = 400;
+const lowDropDb = 6;
+
+const shortestPairMs = 100;
+const shortestMovingMs = 100;
+/** Right after speech, or in the middle of it. */
+const attachedMs = { still: 120, moving: 240 } as const;
+/** Between two turns of a slow warble, 3 Hz. */
+const slowestTurnMs = 170;
+
+export function isBeep(tone: ToneAndLine): boolean {
+  const { shape, ms } = tone;
+  if (tone.wholeness < leastWholeness) return false;
+  if (!within(shape.hz, beepHz) || !within(ms, beepMs)) return false;
+  if (!isEdge(tone.dropDb, tone.afterAboveBeneathDb)) return false;
+  if (impurityOf(tone) > mostImpurity) return false;
+  return isVoiceLike(shape) ? isLowBeep(tone) : isHighBeep(tone);
+}
+
+export function within(value: number, band: Band): boolean {
+  return value >= band.min && value <= band.max;
+}
+
+function isHighBeep(tone: ToneAndLine): boolean {
+  const { shape, ms } = tone;
+  if (isOnPitch(shape, 0.75)) {
+    return isStill(tone) && (comesAlone(tone) || ms >= attachedMs.still);
+  }
+  if (ms < shortestMovingMs || shape.levelSteady < 0.85 || !movesAsMachinesDo(tone)) return false;
+  return comesAlone(tone) || (ms >= attachedMs.moving && impurityOf(tone) <= mostImpurity / 2);
+}
+
+function isStill({ shape, ms }: ToneAndLine): boolean {
+  // Coders shake the level of a single high tone, but not its pitch.
+  if (shape.secondHz === undefined) return shape.levelSteady >= 0.4;
+  return shape.levelSteady >= 0.7 && ms >= shortestPairMs;
+}
+
+function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
+  return isSweep(shape) || isStepped(shape) || isWarble(shape, ms);
+}
+
+function isLowBeep(tone: ToneAndLine): boolean {
+  const { shape, ms, dropDb } = tone;
+  if (dropDb < lowDropDb || shape.levelSteady < (ms >= longLowMs ? 0.7 : 0.8)) return false;
+  const isSteady = isOnPitch(shape, 0.85) && shape.sweepErrorHz <= lowSteadyHz;
+  if (!isSteady && !isLongStepped(shape)) return false;
+  const { one, two } = comesAlone(tone) ? lowMs.alone : lowMs.attached;
+  return ms >= (shape.secondHz === undefined || isSquare(shape) ? one : two);
+}
+
+function comesAlone({ riseDb, beforeAboveBeneathDb }: ToneAndLine): boolean {
+  return isEdge(riseDb, beforeAboveBeneathDb);
+}
+
+function isEdge(stepDb: number, aboveBeneathDb: number): boolean {
+  return stepDb >= edgeDb || (stepDb >= edgeInNoiseDb && aboveBeneathDb <= noiseChangeDb);
+}
+
+/** The line's noise is there after the tone; a voice's or an instrument's other partials are not. */
+function impurityOf({ shape, dropDb }: ToneAndLine): number {
+  const impurity = 10 ** ((shape.beneathDb - shape.db) / 10) - 10 ** (-dropDb / 10);
+  return isSquare(shape) ? impurity - squareRest : impurity;
+}
+
+/** Odd harmonics only (clipped, a square wave; what is above 4 kHz folds back): a voice has the even ones too. */
+function isSquare({ hz, secondHz = 0 }: ToneShape): boolean {
+  const thirdHz = 3 * hz <= sampleRateHz / 2 ? 3 * hz : sampleRateHz - 3 * hz;
+  return Math.abs(secondHz - thirdHz) <= 0.04 * hz;
+}
+
+/** Low enough for a voice's pitch, or for one of two harmonics. */
+function isVoiceLike({ hz, secondHz = hz }: ToneShape): boolean {
+  return Math.min(hz, secondHz) <= highestVoiceHz;
+}
+
+function isOnPitch(shape: ToneShape, needed: number): boolean {
+  if (shape.onPitch < needed) return false;
+  return shape.secondHz === undefined || shape.secondOnPitch >= needed;
+}
+
+function isSweep(shape: ToneShape): boolean {
+  return shape.sweepErrorHz <= Math.max(12, shape.hz * 0.012);
+}
+
+function isStepped(shape: ToneShape): boolean {
+  return shape.steps.length === 2 && shape.resting >= 0.75;
+}
+
+/** A voice jumps too, but does not rest before and after. */
+function isLongStepped(shape: ToneShape): boolean {
+  return isStepped(shape) && shape.steps.every(({ ms }) => ms >= lowMs.alone.one);
+}
+
+/** To and fro around one pitch, faster than a whistler bends it. */
+function isWarble(shape: ToneShape, ms: number): boolean {
+  return shape.rangeHz <= shape.hz * 0.15 && shape.turns >= Math.max(1, ms / slowestTurnMs - 1);
+}
