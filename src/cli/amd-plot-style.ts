@@ -8,11 +8,11 @@ export const pageStyle = `
   --wave: #667085; --speech: #60a5fa; --word: #dbeafe; --tone: #c084fc; --human: #4ade80; --machine: #fb923c;
   --grey: #94a3b8; --bad: #f87171; --shade: #60a5fa1c; --shade-beep: #c084fc2b; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 24px 28px 60px; max-width: 1240px; background: var(--paper); color: var(--ink);
+body { margin: 0 auto; padding: 24px 28px 60px; max-width: 1280px; background: var(--paper); color: var(--ink);
   font: 14px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; }
 h1 { margin: 0; font-size: 24px; letter-spacing: -0.01em; }
 header p { margin: 2px 0 18px; color: var(--dim); }
-.figures { display: flex; flex-wrap: wrap; gap: 16px; margin-bottom: 18px; }
+.figures { overflow-x: auto; display: flex; flex-wrap: wrap; gap: 16px; margin-bottom: 18px; }
 table { background: var(--card); border: 1px solid var(--line); border-radius: 10px; border-spacing: 0; padding: 8px 6px; font-size: 13px;
   font-variant-numeric: tabular-nums; }
 th, td { padding: 3px 9px; text-align: right; white-space: nowrap; font-weight: 400; }
@@ -42,7 +42,7 @@ input { margin-left: auto; width: 200px; }
 .key.word { width: 2px; height: 14px; background: var(--word); }
 .key.spoken { background: var(--speech); opacity: .45; } .key.beeped { background: var(--tone); opacity: .5; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px 6px;
-  margin-bottom: 12px; content-visibility: auto; contain-intrinsic-size: auto 230px; }
+  margin-bottom: 12px; overflow-x: auto; content-visibility: auto; contain-intrinsic-size: auto 230px; }
 .card.wrong { border-left: 4px solid var(--bad); padding-left: 13px; }
 h2 { margin: 0; font-size: 14px; font-weight: 600; overflow-wrap: anywhere; }
 h2 small { color: var(--dim); font-weight: 400; font-size: 13px; }
@@ -51,7 +51,7 @@ h2 small { color: var(--dim); font-weight: 400; font-size: 13px; }
 .chip.human { background: var(--human); } .chip.machine { background: var(--machine); }
 .chip.error { background: var(--bad); }
 .good { color: var(--human); } .bad { color: var(--bad); } .fact { color: var(--dim); }
-svg { display: block; width: 100%; height: auto; overflow: visible; font: 11px system-ui, sans-serif; }
+svg { display: block; width: 100%; min-width: 720px; height: auto; overflow: visible; font: 11px system-ui, sans-serif; }
 .grid { stroke: var(--line); } .tick { fill: var(--dim); text-anchor: middle; font-size: 10.5px; }
 .lane { fill: var(--dim); } .wave { fill: var(--wave); }
 .speech { fill: var(--speech); } .tone { fill: var(--tone); } .word { stroke: var(--word); stroke-width: 1.6; fill: none; }

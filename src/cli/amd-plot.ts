@@ -78,8 +78,8 @@ function figures(summary: Summary): string {
   const columns = columnsOf(summary);
   const rows = (Object.entries(summary.verdicts) as [Label, Record<Verdict, number>][])
     .filter(([, counts]) => Object.values(counts).some((count) => count > 0))
-    .map(([label, counts]) => {
-      const cells = columns.map((verdict) => cell(label, verdict, counts[verdict]));
+    .map(([label]) => {
+      const cells = columns.map((verdict) => cell(summary, label, verdict));
       const right = label === 'other' ? '' : percent(summary.right[label]);
       return `<tr><th>${label}</th>${cells.join('')}<td class="share">${oneSpaced(right)}</td></tr>`;
     });
@@ -108,10 +108,14 @@ const rightVerdict: Readonly<Record<Label, Verdict | undefined>> = {
   other: undefined,
 };
 
-function cell(label: Label, verdict: Verdict, count: number): string {
+function cell(summary: Summary, label: Label, verdict: Verdict): string {
+  const count = summary.verdicts[label][verdict];
   if (count === 0) return '<td class="zero">·</td>';
   if (label === 'other') return `<td>${count}</td>`;
-  return `<td class="${rightVerdict[label] === verdict ? 'hit' : 'miss'}">${count}</td>`;
+  if (rightVerdict[label] === verdict) return `<td class="hit">${count}</td>`;
+  // Some cannot be heard in time, and their `no-speech` is right.
+  const { count: right, of } = summary.right[label];
+  return `<td${right < of ? ' class="miss"' : ''}>${count}</td>`;
 }
 
 function filters(cards: readonly Card[]): string {
