@@ -19,6 +19,8 @@ const shareOfRange = 0.25;
 const quietWordDb = 22;
 /** What has fallen this far below the mean of 60 ms is over. */
 const overDb = 9;
+/** And a frame of the line's own noise lies within this of its quietest. */
+const noiseDb = 3;
 /** However noisy: nobody's words keep to within this of their peaks. */
 const steadyWordDb = 6;
 /** A voice that stays this far below the peaks for a while speaks in the background. */
@@ -56,7 +58,9 @@ export function createLineLevel(): LineLevel {
       return loudnessDbfs;
     },
     get above() {
-      return Math.min(dbfs, frameDbfs + overDb) >= neededDbfs(floor.dbfs(), peakDbfs);
+      const floorDbfs = floor.dbfs();
+      const levelDbfs = Math.min(dbfs, frameDbfs + overDb);
+      return frameDbfs >= floorDbfs + noiseDb && levelDbfs >= neededDbfs(floorDbfs, peakDbfs);
     },
     get inFront() {
       return loudnessDbfs >= peakDbfs - backgroundDb;
