@@ -47,6 +47,8 @@ export type UtteranceTracker = {
 
 /** What trails off counts that long; then it is the background that goes on. */
 const trailingMs = 300;
+/** And sounds without voice (s, f, t), in a word and after it. Longer ones are keys, paper and wind. */
+const voicelessMs = 160;
 /** A voice that much louder than all before it is the one in front, and what was before it was the room. */
 const supersededDb = 12;
 /** English 1.4, German 1.7, Spanish and Italian 2; less those that run into their neighbours and are not counted. */
@@ -61,6 +63,7 @@ type Tracking = {
   lastMs: number;
   /** Of the last frame that was as loud as the voice in front. */
   loudMs: number;
+  voicedMs: number;
   loudestDbfs: number;
   lostMs: number;
   lastWasSpeech: boolean;
@@ -118,6 +121,7 @@ function newTracking(): Tracking {
     nowMs: 0,
     lastMs: 0,
     loudMs: 0,
+    voicedMs: 0,
     loudestDbfs: silenceDbfs,
     lostMs: 0,
     lastWasSpeech: false,
@@ -128,6 +132,7 @@ function spoke(tracking: Tracking, voice: Voice): boolean {
   const { burst, said } = tracking;
   burstGoesOn(burst, voice);
   if (voice.inFront) tracking.loudMs = tracking.nowMs;
+  if (voice.voiced || voice.tonal) tracking.voicedMs = tracking.nowMs;
   if (!burst.accepted) {
     if (!isSpeech(burst)) return false;
     accept(tracking, voice);
@@ -139,8 +144,8 @@ function spoke(tracking: Tracking, voice: Voice): boolean {
   return voice.voiced;
 }
 
-function trailedOff({ nowMs, loudMs }: Tracking): boolean {
-  return nowMs - loudMs > trailingMs;
+function trailedOff({ nowMs, loudMs, voicedMs }: Tracking): boolean {
+  return nowMs - loudMs > trailingMs || nowMs - voicedMs > voicelessMs;
 }
 
 /** The burst became long enough to be speech. */
