@@ -10,6 +10,7 @@ import {
   createToneRun,
   extendRun,
   runMs,
+  type ToneFrame,
   type ToneRun,
 } from './tone-run.ts';
 import { shapeOf } from './tone-shape.ts';
@@ -38,6 +39,7 @@ const shortestRunFrames = 4;
 /** Pitch from one frame to the next, of a sweep or a warble; and of the same tone after a lost frame. */
 const glide = 0.12;
 const samePitch = 0.01;
+const louderDb = 6;
 /** That many steady frames on end are no speech. */
 const steadyRun = 3;
 /** A low tone this long fills what the finder of close pairs looks at. */
@@ -59,7 +61,7 @@ export function createToneDetector(): ToneDetector {
   const nothing = new Int16Array(frameSamples);
 
   function toneFrame(afterSpeech: boolean): ToneStep {
-    if (!continuesRun(run, listener.frame.hz)) {
+    if (!continuesRun(run, listener.frame)) {
       clearRun(run);
       run.beforeDb = listener.beforeDb();
     }
@@ -114,12 +116,14 @@ function answeringFax(run: ToneRun): ToneFound | undefined {
   return { kind: 'fax', hz: Math.round(hz), ms: runMs(run) };
 }
 
-function continuesRun(run: ToneRun, hz: number): boolean {
+function continuesRun(run: ToneRun, { hz, db }: Readonly<ToneFrame>): boolean {
   if (run.tonalFrames === 0) return false;
-  if (run.tonalFrames >= shortestRunFrames) return true;
   const isUnbroken = run.gap === 0 || Number.isNaN(run.afterDb[0]);
   const reach = isUnbroken ? glide : samePitch;
-  return run.gap <= 1 && Math.abs(hz - run.lastHz) <= run.lastHz * reach;
+  const isNear = Math.abs(hz - run.lastHz) <= run.lastHz * reach;
+  // A much louder one of another pitch begins anew: a beep over music.
+  if (run.tonalFrames >= shortestRunFrames) return isNear || db < run.lastDb + louderDb;
+  return run.gap <= 1 && isNear;
 }
 
 /** Not of the first frame, which may hold the tone's end, and not the loudest of several: a key, a click. */

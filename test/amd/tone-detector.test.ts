@@ -1,0 +1,267 @@
+// Every kind of tone that a called line brings, made here: beeps are found and reported in time, and nothing else is one.
+
+import { describe, expect, test } from 'vitest';
+import { createToneDetector } from '../../src/amd/tone-detector.ts';
+import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
+import { type Codec, decodeTable, encode } from '../../src/media/g711.ts';
+import { anything, babble, noise, seededRandom } from './made-up-audio.ts';
+import { cadence, hear, mixed, moving, noisy, type Reported, square } from './tone-sounds.ts';
+
+const quiet = silence(500);
+const latestReportMs = 150;
+
+function kinds(reported: readonly Reported[]): string[] {
+  return reported.map(({ kind }) => kind);
+}
+
+/** Exactly one beep, reported within 150 ms of its end. */
+function expectBeep(reported: readonly Reported[], endMs: number): void {
+  expect(kinds(reported)).toEqual(['beep']);
+  expect(reported[0]?.atMs).toBeGreaterThan(endMs - 60);
+  expect(reported[0]?.atMs).toBeLessThanOrEqual(endMs + latestReportMs);
+}
+
+describe('a beep of one sine', () => {
+  test.each(
+    [600, 1_000, 1_400, 2_250].flatMap((hz) =>
+      [100, 250, 600, 2_000].flatMap((ms) => [-6, -20, -45].map((db) => [hz, ms, db] as const)),
+    ),
+  )('%i Hz, %i ms, %i dBFS', (hz, ms, db) => {
+    const reported = hear(joined([quiet, tone([hz], ms, db)]));
+
+    expectBeep(reported, 500 + ms);
+    expect(Math.abs((reported[0]?.hz ?? 0) - hz)).toBeLessThanOrEqual(3);
+    expect(Math.abs((reported[0]?.ms ?? 0) - ms)).toBeLessThanOrEqual(40);
+  });
+
+  test.each([350, 400, 450, 500])('in the pitch of voices, %i Hz, has to be longer', (hz) => {
+    expectBeep(hear(joined([quiet, tone([hz], 300, -20)])), 800);
+    expect(hear(joined([quiet, tone([hz], 100, -20)]))).toEqual([]);
+  });
+
+  test.each([0, 5, 10, 15])('wherever frames begin: %i ms later', (ms) => {
+    expectBeep(hear(joined([quiet, silence(ms), tone([1_600], 120, -25)])), 620 + ms);
+  });
+
+  test.each<Codec>(['PCMU', 'PCMA'])('through %s', (codec) => {
+    const coded = encode(codec, joined([quiet, tone([1_950], 400, -38)]));
+
+    expectBeep(hear(Int16Array.from(coded, (byte) => decodeTable[codec][byte] ?? 0)), 900);
+  });
+
+  test.each([30, 20, 10])('%i dB above the line’s noise', (snrDb) => {
+    const line = noisy(
+      seededRandom(snrDb),
+      joined([silence(2_000), tone([1_000], 250, -17), quiet]),
+      -20 - snrDb,
+    );
+
+    expectBeep(hear(line), 2_250);
+  });
+
+  test('over music that goes on', () => {
+    const chord = tone([262, 330, 392, 523], 4_000, -44);
+
+    expectBeep(hear(mixed(chord, joined([silence(2_000), tone([800], 400, -14)]))), 2_400);
+  });
+
+  test.each([0, 40, 200])('%i ms after the last word', (ms) => {
+    const speech = babble(seededRandom(7), 1_500);
+
+    expectBeep(hear(joined([speech, silence(ms), tone([950], 350, -18)])), 1_850 + ms);
+  });
+
+  test.each([26, 30, 33])('with frame %i lost', (frame) => {
+    expectBeep(hear(joined([quiet, tone([1_000], 200, -20)]), { lost: new Set([frame]) }), 700);
+  });
+
+  test('with a frame of silence in its middle, as some gateways fill a lost one', () => {
+    const beep = tone([1_000], 300, -20).fill(0, 1_120, 1_280);
+
+    expectBeep(hear(joined([quiet, beep])), 800);
+  });
+});
+
+describe('a beep of another kind', () => {
+  const warble = (part: number, seconds: number): number =>
+    1_000 + 40 * Math.sin(2 * Math.PI * 10 * seconds + part);
+  test.each([
+    ['two sines', tone([620, 930], 400, -20)],
+    ['two sines, one low', tone([440, 1_320], 600, -20)],
+    ['two sines, the upper one weaker', mixed(tone([900], 300, -14), tone([1_350], 300, -20))],
+    ['rising', moving((part) => 800 + 400 * part, 250, -20)],
+    ['falling', moving((part) => 1_800 - 700 * part, 400, -20)],
+    ['two steps', moving((part) => (part < 0.5 ? 850 : 1_100), 400, -20)],
+    ['warbling', moving(warble, 700, -20)],
+    [
+      'dying away',
+      moving(
+        () => 1_250,
+        600,
+        -8,
+        (wave, part) => wave * 10 ** (-1.25 * part),
+      ),
+    ],
+    ['a square wave', square(950, 350, -14)],
+    [
+      'clipped',
+      moving(
+        () => 700,
+        400,
+        -6,
+        (wave) => Math.max(-0.5, Math.min(0.5, wave)),
+      ),
+    ],
+  ])('%s', (_, beep) => {
+    expectBeep(hear(joined([quiet, beep])), 500 + beep.length / 8);
+  });
+});
+
+describe('tones of the network', () => {
+  const networks: [name: string, samples: Int16Array][] = [
+    ['American ringback', cadence([440, 480], 2_000, 4_000, 2)],
+    ['European ringback', cadence([425], 1_000, 4_000, 2)],
+    ['British ringback', joined([cadence([400, 450], 400, 200, 2), silence(1_800)])],
+    ['American busy', cadence([480, 620], 500, 500, 6)],
+    ['congestion, reorder', cadence([480, 620], 250, 250, 10)],
+    ['European busy', cadence([425], 500, 500, 6)],
+    ['American dial tone', tone([350, 440], 3_000, -16)],
+    ['European dial tone', tone([425], 3_000, -16)],
+    ['American call waiting', cadence([440], 300, 2_000, 2)],
+    ['European call waiting', cadence([425], 200, 600, 2)],
+  ];
+
+  test.each(networks)('%s is signalling, whether anybody spoke or not', (_, samples) => {
+    for (const afterSpeech of [false, true]) {
+      const reported = kinds(hear(joined([quiet, samples]), { afterSpeech }));
+
+      expect(new Set(reported)).toEqual(new Set(['signalling']));
+    }
+  });
+
+  test('one low tone before anybody spoke is the network’s, and a beep afterwards', () => {
+    const low = joined([quiet, tone([450], 1_000, -20)]);
+
+    expect(kinds(hear(low, { afterSpeech: false }))).toEqual(['signalling']);
+    expect(kinds(hear(low, { afterSpeech: true }))).toEqual(['beep']);
+  });
+
+  test.each([
+    ['long', 380, [985.2, 1_428.5, 1_776.7]],
+    ['short', 276, [913.8, 1_370.6, 1_776.7]],
+    ['answered late', 330, [1_400, 1_776.7]],
+  ])('SIT, %s', (_, ms, steps) => {
+    const tones = joined([quiet, ...steps.map((hz) => tone([hz], ms, -16))]);
+
+    expect(kinds(hear(tones, { afterSpeech: false }))).toEqual(['sit']);
+  });
+});
+
+describe('keys', () => {
+  const rows = [697, 770, 852, 941];
+  const columns = [1_209, 1_336, 1_477];
+  test.each(rows.flatMap((low) => columns.map((high) => [low, high] as const)))(
+    '%i and %i Hz are no beep, held briefly or long',
+    (low, high) => {
+      for (const ms of [80, 200, 800]) {
+        const key = mixed(tone([low], ms, -14), tone([high], ms, -11));
+
+        expect(kinds(hear(joined([quiet, key])))).toEqual(['signalling']);
+      }
+    },
+  );
+});
+
+describe('fax machines', () => {
+  test('calling: 1100 Hz for half a second before anybody spoke', () => {
+    const calling = joined([quiet, cadence([1_100], 500, 3_000, 2)]);
+
+    expect(kinds(hear(calling, { afterSpeech: false }))).toEqual(['fax', 'fax']);
+  });
+
+  test('answering: known after a second, and said once', () => {
+    const reported = hear(joined([quiet, tone([2_100], 3_000, -14)]), { afterSpeech: false });
+
+    expect(reported).toMatchObject([{ kind: 'fax', hz: 2_100 }]);
+    expect(reported[0]?.atMs).toBeLessThanOrEqual(1_560);
+  });
+
+  test('answering with its phase reversed every 450 ms', () => {
+    const parts = Array.from({ length: 6 }, (_, index) =>
+      tone([2_100], 450, -14).map((sample) => (index % 2 === 0 ? sample : -sample)),
+    );
+
+    expect(kinds(hear(joined([quiet, ...parts]), { afterSpeech: false }))).toEqual(['fax']);
+  });
+});
+
+describe('what is no beep', () => {
+  const random = seededRandom(3);
+  const vowel = (pitchHz: number): Int16Array =>
+    moving(
+      (_, seconds) => pitchHz * (1 + 0.02 * Math.sin(2 * Math.PI * 5 * seconds)),
+      800,
+      -8,
+      (wave, part) => Math.sin(Math.PI * part) * (wave + 0.6 * (2 * wave * wave - 1)) * 0.5,
+    );
+  test.each([
+    ['silence', silence(3_000)],
+    ['line noise', noise(random, 3_000, 100)],
+    ['loud noise', noise(random, 3_000, 20_000)],
+    ['mains hum', tone([50, 150, 250], 3_000, -30)],
+    ['a sung vowel', vowel(400)],
+    ['a high sung vowel', vowel(520)],
+    ['an organ’s chord', tone([262, 330, 392, 523, 784], 1_500, -22)],
+    [
+      'a tune without rests',
+      joined([523, 587, 659, 784, 659, 523].map((hz) => tone([hz, 2 * hz, 262], 300, -20))),
+    ],
+    [
+      'keys typed',
+      joined(Array.from({ length: 20 }, () => joined([noise(random, 12, 9_000), silence(88)]))),
+    ],
+    ['a tone that never ends', tone([1_000], 6_000, -20)],
+    ['60 ms of a tone', tone([1_000], 60, -20)],
+  ])('%s', (_, samples) => {
+    for (const afterSpeech of [false, true]) {
+      expect(kinds(hear(joined([quiet, samples]), { afterSpeech }))).not.toContain('beep');
+    }
+  });
+
+  test('a minute of voices', () => {
+    for (let seed = 0; seed < 12; seed += 1) {
+      const voices = babble(seededRandom(seed), 5_000);
+
+      expect(kinds(hear(voices))).not.toContain('beep');
+    }
+  });
+});
+
+describe('frame by frame', () => {
+  test('a tone is no speech and its meaning is open while it lasts and until it is known', () => {
+    const detector = createToneDetector();
+    const samples = joined([silence(200), tone([1_000], 400, -20), silence(200)]);
+    const steps = Array.from({ length: 40 }, (_, index) => {
+      const frame = samples.subarray(index * 160, (index + 1) * 160);
+      return detector.push(frame, index < 10 || index >= 30 ? -96 : -23, true);
+    });
+
+    expect(steps.slice(0, 10).some(({ tonal, pending }) => tonal || pending)).toBe(false);
+    expect(steps.slice(15, 30).every(({ tonal, pending }) => tonal && pending)).toBe(true);
+    const known = steps.findIndex(({ found }) => found !== undefined);
+    expect(steps.slice(30, known).every(({ tonal, pending }) => !tonal && pending)).toBe(true);
+    expect(steps[known]).toMatchObject({ tonal: false, pending: false, found: { kind: 'beep' } });
+  });
+
+  test('whatever comes, only finite measures are reported', () => {
+    for (let seed = 0; seed < 20; seed += 1) {
+      const random = seededRandom(seed);
+      const lost = new Set(Array.from({ length: 100 }, () => Math.floor(random() * 1_000)));
+      for (const { hz, ms } of hear(anything(random, 12_000), { lost })) {
+        expect(hz).toBeGreaterThan(0);
+        expect(ms).toBeGreaterThan(0);
+        expect(Number.isFinite(hz + ms)).toBe(true);
+      }
+    }
+  });
+});

@@ -1,0 +1,85 @@
+// Tones as machines, networks, keys and instruments make them, and what a tone detector says of them.
+
+import { decibels, frameMs, frameSamples, meanSquare } from '../../src/amd/frame.ts';
+import { createToneDetector, type ToneFound } from '../../src/amd/tone-detector.ts';
+import { joined, sampleRateHz, silence, tone } from '../../src/embedded/sandbox/tones.ts';
+import type { Random } from './made-up-audio.ts';
+
+export type Reported = ToneFound & { readonly atMs: number };
+
+export type Hearing = {
+  readonly afterSpeech?: boolean;
+  /** Frames that never came, by their number. */
+  readonly lost?: ReadonlySet<number>;
+};
+
+/** All that is reported about these samples and a second of silence. */
+export function hear(samples: Int16Array, { afterSpeech = true, lost }: Hearing = {}): Reported[] {
+  const detector = createToneDetector();
+  const all = joined([samples, silence(1_000)]);
+  const frame = new Int16Array(frameSamples);
+  const reported: Reported[] = [];
+  for (let index = 0; index * frameSamples < all.length; index += 1) {
+    frame.fill(0);
+    frame.set(all.subarray(index * frameSamples, (index + 1) * frameSamples));
+    const { found } =
+      lost?.has(index) === true
+        ? detector.skip()
+        : detector.push(frame, decibels(meanSquare(frame)), afterSpeech);
+    if (found !== undefined) reported.push({ ...found, atMs: (index + 1) * frameMs });
+  }
+  return reported;
+}
+
+/** The pitch at a part (0 to 1) of the tone, after so many seconds. */
+export type Pitch = (part: number, seconds: number) => number;
+
+/** A sine that moves. `shape`: what becomes of its wave, which goes from −1 to 1. */
+export function moving(
+  pitch: Pitch,
+  ms: number,
+  levelDbfs: number,
+  shape: (wave: number, part: number) => number = (wave) => wave,
+): Int16Array {
+  const count = ms * 8;
+  const amplitude = 32_767 * 10 ** (levelDbfs / 20);
+  let phase = 0;
+  return Int16Array.from({ length: count }, (_, index) => {
+    const part = index / count;
+    phase += (2 * Math.PI * pitch(part, index / sampleRateHz)) / sampleRateHz;
+    return Math.round(amplitude * shape(Math.sin(phase), part));
+  });
+}
+
+/** Up to the third harmonic that a telephone line carries, as it filters a square wave. */
+export function square(hz: number, ms: number, levelDbfs: number): Int16Array {
+  const third = tone([3 * hz], ms, levelDbfs - 9.5);
+  return mixed(tone([hz], ms, levelDbfs), third);
+}
+
+export function mixed(one: Int16Array, other: Int16Array): Int16Array {
+  const [longer, shorter] = one.length >= other.length ? [one, other] : [other, one];
+  return longer.map((sample, index) => clip(sample + (shorter[index] ?? 0)));
+}
+
+/** White noise of this level over everything. */
+export function noisy(random: Random, samples: Int16Array, levelDbfs: number): Int16Array {
+  // Evenly spread from −a to a: its root mean square is a / √3.
+  const amplitude = 32_767 * Math.sqrt(3) * 10 ** (levelDbfs / 20);
+  return samples.map((sample) => clip(sample + (random() * 2 - 1) * amplitude));
+}
+
+function clip(value: number): number {
+  return Math.max(-32_768, Math.min(32_767, Math.round(value)));
+}
+
+/** Again and again: a tone and the pause after it. */
+export function cadence(
+  frequenciesHz: readonly number[],
+  onMs: number,
+  offMs: number,
+  times: number,
+): Int16Array {
+  const once = joined([tone(frequenciesHz, onMs, -16), silence(offMs)]);
+  return joined(Array.from({ length: times }, () => once));
+}
