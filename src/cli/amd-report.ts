@@ -76,6 +76,7 @@ export function measures(summary: Summary): { readonly name: string; readonly va
     { name: "a person's greeting end → verdict", value: `${spreadText(delay)}${early}` },
     { name: "the answer → a machine's verdict", value: spreadText(summary.machineVerdictMs) },
     { name: 'ends of greetings without a beep told', value: percent(summary.greetingEndsFound) },
+    { name: 'words counted', value: wordsText(summary.wordsOff) },
     { name: 'beeps found', value: percent(summary.beepsFound) },
     { name: `beeps told within ${metWithinMs} ms of their end`, value: percent(summary.beepsMet) },
     { name: "a beep's end → tone", value: beeps ? spreadText(beepDelayMs) : 'no beeps' },
@@ -119,6 +120,10 @@ function wrongLines({ wrong }: Summary): string[] {
 export function percent({ count, of }: Share): string {
   if (of === 0) return 'none';
   return `${((100 * count) / of).toFixed(1).padStart(5)} %  ${`(${count}/${of})`.padStart(9)}`;
+}
+
+function wordsText({ count, median, p95 }: Spread): string {
+  return count === 0 ? 'none' : `off by ${median} in the median, p95 ${p95} (${count})`;
 }
 
 function spreadText({ count, median, p95 }: Spread): string {

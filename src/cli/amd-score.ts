@@ -32,6 +32,8 @@ export type Summary = {
   readonly humanVerdictDelayMs: Spread & { readonly early: number };
   /** From the answer to a machine's verdict. */
   readonly machineVerdictMs: Spread;
+  /** Words counted when all was said, against the manifest's: the amount of the difference. */
+  readonly wordsOff: Spread;
   readonly greetingEndsFound: Share;
   readonly beepsFound: Share;
   readonly beepsMet: Share;
@@ -84,6 +86,7 @@ export function summarise(items: readonly Judged[]): Summary {
       early: humanDelays.filter((delay) => delay < 0).length,
     },
     machineVerdictMs: spread(machines.flatMap((item) => eventMs(item, 'amd_machine_detected'))),
+    wordsOff: spread(items.flatMap((item) => wordsOff(item) ?? [])),
     greetingEndsFound: share(
       machines.filter(({ truth }) => truth.expect.has('stopped')),
       (item) => eventMs(item, 'amd_machine_stopped_speaking').length > 0,
@@ -132,6 +135,16 @@ function humanDelayMs(item: Judged): number | undefined {
   const [atMs] = eventMs(item, 'amd_human_detected');
   const endMs = item.truth.greetingEndMs;
   return atMs === undefined || endMs === undefined ? undefined : atMs - endMs;
+}
+
+/** Undefined: unknown, or nothing was stated after the last word. */
+function wordsOff({ truth, events }: Judged): number | undefined {
+  const endMs = truth.greetingEndMs;
+  if (endMs === undefined || truth.words === undefined) return undefined;
+  const counted = events.find(
+    ({ words, elapsedMs }) => words !== undefined && elapsedMs >= endMs,
+  )?.words;
+  return counted === undefined ? undefined : Math.abs(counted - truth.words);
 }
 
 /** Undefined: no beep in the manifest, or none told from its start on. */

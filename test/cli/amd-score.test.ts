@@ -152,6 +152,17 @@ test('verdicts before the end of a greeting do not make the others look faster',
   });
 });
 
+test('words are compared once all was said', () => {
+  const [first, last] = [
+    { event: 'amd_machine_detected', elapsedMs: 2_000, reason: 'x', words: 9 },
+    { event: 'amd_machine_stopped_speaking', elapsedMs: 6_000, reason: 'x', words: 14 },
+  ] as const;
+  const truth = { words: 17, greetingEndMs: 4_000 };
+  const item = { ...judged('machine', [], truth), events: [first, last] };
+
+  expect(summarise([item]).wordsOff).toEqual({ count: 1, median: 3, p95: 3 });
+});
+
 test('with nothing of a kind the report says so, without NaN', () => {
   const lines = summaryLines(summarise([judged('silence', [['amd_no_speech_detected', 5_000]])]));
 
