@@ -13,6 +13,9 @@ export type Trace = {
   readonly wordsMs: readonly number[];
 };
 
+/** A tone is told this long after its end: it must be seen to stand alone. */
+const toldAfterFrames = 5;
+
 /** Until detection stopped: what came later was not listened to. */
 export function traceOf(samples: Int16Array, stoppedMs: number): Trace {
   const voiceActivity = createVoiceActivity();
@@ -26,7 +29,15 @@ export function traceOf(samples: Int16Array, stoppedMs: number): Trace {
     const frame = samples.subarray(at, at + frameSamples);
     const power = meanSquare(frame);
     const spoken = utterances.current() !== undefined;
-    const { tonal } = toneDetector.push(frame, decibels(power), spoken);
+    const { tonal, found } = toneDetector.push(frame, decibels(power), spoken);
+    if (found !== undefined) {
+      utterances.wasTone();
+      // Only its end tells what it was: then all of it was the tone.
+      const end = Math.max(tones.lastIndexOf(true) + 1, tones.length - toldAfterFrames);
+      const start = Math.max(0, end - Math.round(found.ms / frameMs));
+      tones.fill(true, start, end);
+      speech.fill(false, start, end);
+    }
     const voice = voiceActivity.push(frame, power, tonal);
     if (utterances.push(voice)) voiceActivity.confirm();
     speech.push(voice.speech);
