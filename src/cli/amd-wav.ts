@@ -1,4 +1,4 @@
-// WAV files of strangers: RIFF/WAVE with PCM, µ-law or A-law, any rate from 8 kHz on, one channel of however many. Every
+// WAV files of strangers: RIFF/WAVE with PCM, float, µ-law or A-law, any rate from 8 kHz on, one channel of however many. Every
 // length in the file is a claim that is checked; what cannot be read is said in words, never thrown.
 
 import { decodeTable } from '../media/g711.ts';
@@ -16,7 +16,7 @@ export type WavResult =
   | { readonly kind: 'recording'; readonly recording: Recording }
   | { readonly kind: 'unreadable'; readonly problem: string };
 
-type WavCodec = 'PCM' | 'A-law' | 'µ-law';
+type WavCodec = 'PCM' | 'float' | 'A-law' | 'µ-law';
 
 type WavFormat = {
   readonly codec: WavCodec;
@@ -33,7 +33,13 @@ const mostChannels = 32;
 /** Longer than detection ever runs (two timers of 120 s, a greeting of 60 s): the rest of a file is not looked at. */
 export const longestRecordingMs = 300_000;
 
-const codecs: Readonly<Record<number, WavCodec>> = { 1: 'PCM', 6: 'A-law', 7: 'µ-law' };
+const codecs: Readonly<Record<number, WavCodec>> = { 1: 'PCM', 3: 'float', 6: 'A-law', 7: 'µ-law' };
+const possibleBits: Readonly<Record<WavCodec, readonly number[]>> = {
+  PCM: [8, 16, 24, 32],
+  float: [32],
+  'A-law': [8],
+  'µ-law': [8],
+};
 const extensibleFormat = 0xfffe;
 /** KSDATAFORMAT_SUBTYPE_*: the old code in front, this behind it. */
 const subFormatTail = '000000001000800000aa00389b71';
@@ -78,16 +84,16 @@ function readFormat(chunk: Buffer): WavFormat | string {
   const sampleRateHz = chunk.readUInt32LE(4);
   const bits = chunk.readUInt16LE(14);
   if (typeof codec === 'number') {
-    return `format ${codec} is not known; PCM, µ-law and A-law are`;
+    return `format ${codec} is not known; PCM, float, µ-law and A-law are`;
   }
   if (channels < 1 || channels > mostChannels) return `${channels} channels`;
   if (sampleRateHz < detectorRateHz || sampleRateHz > highestRateHz) {
     return `a sample rate of ${sampleRateHz} Hz; ${detectorRateHz} to ${highestRateHz} are possible`;
   }
-  const fits = codec === 'PCM' ? [8, 16, 24, 32].includes(bits) : bits === 8;
-  return fits
+  const widths = possibleBits[codec];
+  return widths.includes(bits)
     ? { codec, channels, sampleRateHz, bytes: bits / 8 }
-    : `${codec} of ${bits} bits; 16 (and 8, 24, 32) for PCM, 8 for the others`;
+    : `${codec} of ${bits} bits; ${widths.join(', ')} are possible`;
 }
 
 /** A number: a format that we do not know. */
@@ -122,6 +128,7 @@ function decode(content: Buffer, format: WavFormat, channel: number): WavResult 
 }
 
 function sampleReader(content: Buffer, { codec, bytes }: WavFormat): (at: number) => number {
+  if (codec === 'float') return (at) => clipped(content.readFloatLE(at) * 32_768);
   if (codec !== 'PCM') {
     const table = decodeTable[codec === 'µ-law' ? 'PCMU' : 'PCMA'];
     return (at) => table[content[at] ?? 0] ?? 0;
@@ -129,6 +136,11 @@ function sampleReader(content: Buffer, { codec, bytes }: WavFormat): (at: number
   // Eight bits are unsigned; wider ones are signed, and their lowest bits are below any line's noise.
   if (bytes === 1) return (at) => ((content[at] ?? 128) - 128) << 8;
   return (at) => content.readInt16LE(at + bytes - 2);
+}
+
+/** NaN is as silent as a number can be. */
+function clipped(sample: number): number {
+  return Math.max(-32_768, Math.min(32_767, Math.round(sample))) || 0;
 }
 
 function unreadable(problem: string): WavResult {

@@ -15,8 +15,8 @@ export type AmdOptions = {
 };
 
 const help = `
-Recordings start with the answer of a call: the callee's side, without ringback. WAV, 8 kHz or more, PCM, µ-law or
-A-law. After the end of a file there is silence until detection has stopped.
+Recordings start with the answer of a call: the callee's side, without ringback. WAV, 8 kHz or more, PCM, float,
+µ-law or A-law. After the end of a file there is silence until detection has stopped.
 
 A manifest is a CSV file with the columns file (relative to it) and label: human, machine, silence or other. Used where
 they are there: greeting_start_ms, greeting_end_ms, beep_start_ms, beep_end_ms, words, segments_ms, transcript, and expect

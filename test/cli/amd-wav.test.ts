@@ -56,6 +56,15 @@ describe('what is read', () => {
     expect(purity(old.samples, 1_000)).toBeGreaterThan(0.99);
   });
 
+  test('float, clipped, and what is no number as silence', () => {
+    const data = Buffer.alloc(16);
+    for (const [index, value] of [0.5, -0.25, 7, Number.NaN].entries()) {
+      data.writeFloatLE(value, index * 4);
+    }
+
+    expect([...read({ data, code: 3, bits: 32 }).samples]).toEqual([16_384, -8_192, 32_767, 0]);
+  });
+
   test('the channel that is asked for', () => {
     const other = sine(440, 8_000, 500);
     const samples = [tone, other];
@@ -96,7 +105,7 @@ describe('what cannot be read is told', () => {
     [
       'GSM',
       makeWav({ samples: [tone], code: 49 }),
-      'format 49 is not known; PCM, µ-law and A-law are',
+      'format 49 is not known; PCM, float, µ-law and A-law are',
     ],
     [
       'a low rate',
@@ -112,7 +121,7 @@ describe('what cannot be read is told', () => {
     [
       '12 bits',
       makeWav({ data: Buffer.alloc(99), bits: 12 }),
-      'PCM of 12 bits; 16 (and 8, 24, 32) for PCM, 8 for the others',
+      'PCM of 12 bits; 8, 16, 24, 32 are possible',
     ],
     ['no samples', makeWav({ samples: [new Int16Array(0)] }), 'no audio data in it'],
     ['half a sample', makeWav({ data: Buffer.alloc(1) }), 'no audio data in it'],
