@@ -35,10 +35,19 @@ const mostImpurity = 0.06;
 const squareRest = 0.08;
 
 /** Voices have their pitch below. */
-const highestVoiceHz = 560;
-const lowSteadyHz = 3;
+const highestVoiceHz = 640;
+const lowWanderHz = 1.2;
+const longestLowWander = { ms: 700, hz: 3 } as const;
+const wanderInNoiseHz = 12;
 /** The least of a low beep, in ms: alone or attached to other sound, one sine or two (vowels and chords are several). */
-const lowMs = { alone: { one: 180, two: 280 }, attached: { one: 280, two: 400 } } as const;
+const lowMs = {
+  plain: 140,
+  alone: { one: 180, two: 280 },
+  attached: { one: 280, two: 400 },
+} as const;
+const plainWanderHz = 0.7;
+const plainImpurity = 0.002;
+const plainEdgeDb = 15;
 const longLowMs = 400;
 const lowDropDb = 6;
 
@@ -46,6 +55,8 @@ const shortestPairMs = 100;
 const shortestMovingMs = 100;
 /** Right after speech, or in the middle of it. */
 const attachedMs = { still: 120, moving: 240 } as const;
+/** A semitone: less is a voice that wavers. */
+const leastStepRatio = 1.06;
 /** Between two turns of a slow warble, 3 Hz. */
 const slowestTurnMs = 170;
 
@@ -84,10 +95,29 @@ function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
 function isLowBeep(tone: ToneAndLine): boolean {
   const { shape, ms, dropDb } = tone;
   if (dropDb < lowDropDb || shape.levelSteady < (ms >= longLowMs ? 0.7 : 0.8)) return false;
-  const isSteady = isOnPitch(shape, 0.85) && shape.sweepErrorHz <= lowSteadyHz;
-  if (!isSteady && !isLongStepped(shape)) return false;
-  const { one, two } = comesAlone(tone) ? lowMs.alone : lowMs.attached;
-  return ms >= (shape.secondHz === undefined || isSquare(shape) ? one : two);
+  if (!isOnSteadyPitch(tone) && !isLongStepped(shape)) return false;
+  const isOne = shape.secondHz === undefined || isSquare(shape);
+  if (!comesAlone(tone)) return ms >= (isOne ? lowMs.attached.one : lowMs.attached.two);
+  const shortest = isVeryPlain(tone) ? lowMs.plain : lowMs.alone.one;
+  return ms >= (isOne ? shortest : lowMs.alone.two);
+}
+
+/** Not even a sung vowel: nothing but one sine, on one pitch and one level. */
+function isVeryPlain(tone: ToneAndLine): boolean {
+  const { shape } = tone;
+  if (shape.onPitch < 1 || shape.levelSteady < 1 || shape.wanderHz > plainWanderHz) return false;
+  return impurityOf(tone) <= plainImpurity && Math.min(tone.riseDb, tone.dropDb) >= plainEdgeDb;
+}
+
+function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
+  return isOnPitch(shape, 0.85) && shape.wanderHz <= allowedWanderHz(shape, ms);
+}
+
+/** A machine's sine is measured within a hertz; noise, as a share of its power, and coders blur that. */
+function allowedWanderHz({ db, beneathDb }: ToneShape, ms: number): number {
+  if (ms >= longestLowWander.ms) return longestLowWander.hz;
+  const noise = 10 ** ((beneathDb - db) / 10);
+  return Math.min(longestLowWander.hz, lowWanderHz + wanderInNoiseHz * noise);
 }
 
 function comesAlone({ riseDb, beforeAboveBeneathDb }: ToneAndLine): boolean {
@@ -125,7 +155,10 @@ function isSweep(shape: ToneShape): boolean {
 }
 
 function isStepped(shape: ToneShape): boolean {
-  return shape.steps.length === 2 && shape.resting >= 0.75;
+  const [first, second] = shape.steps;
+  if (first === undefined || second === undefined || shape.steps.length > 2) return false;
+  const ratio = Math.max(first.hz, second.hz) / Math.min(first.hz, second.hz);
+  return ratio >= leastStepRatio && shape.resting >= 0.75;
 }
 
 /** A voice jumps too, but does not rest before and after. */

@@ -20,6 +20,8 @@ export type ToneShape = {
   readonly resting: number;
   /** Root mean square distance of the pitch from a straight line in time. */
   readonly sweepErrorHz: number;
+  /** Distance from the median pitch that four frames of five keep: a lost frame or two may spoil the rest. */
+  readonly wanderHz: number;
   /** Highest less lowest pitch. */
   readonly rangeHz: number;
   /** How often the pitch turned back. */
@@ -48,6 +50,7 @@ export function shapeOf(run: ToneRun): ToneShape {
     secondOnPitch: shareNear(seconds, secondHz ?? 0),
     ...rests(hz),
     sweepErrorHz: sweepError(hz),
+    wanderHz: wander(hz, medianHz),
     turns: turnsOf(hz),
     rangeHz: hz.reduce(larger, 0) - hz.reduce(smaller, Number.POSITIVE_INFINITY),
   };
@@ -77,6 +80,11 @@ function shareNear(values: Float64Array, hz: number): number {
   let near = 0;
   for (const value of values) if (isSamePitch(value, hz)) near += 1;
   return near / Math.max(1, values.length);
+}
+
+function wander(hz: Float64Array, medianHz: number): number {
+  const distances = hz.map((value) => Math.abs(value - medianHz)).sort();
+  return distances[Math.floor(0.8 * (distances.length - 1))] ?? 0;
 }
 
 /** A rest at the pitch of the one before goes on with it. */

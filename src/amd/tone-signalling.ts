@@ -4,13 +4,17 @@
 import { frameSamples, sampleRateHz } from './frame.ts';
 
 const keptSamples = 800;
-/** ANSI T1.401 dial and ringback; British ringback; Australian and Indian ringback (400 Hz modulated with 25 Hz). */
+/** ANSI T1.401 dial and ringback; British ringback; the Japanese one, 400 Hz times 16. */
 const pairsHz = [
   [350, 440],
   [440, 480],
   [400, 450],
-  [375, 425],
+  [384, 416],
 ] as const;
+/** Australian and Indian ringback: 400 Hz modulated with 25 Hz. */
+const modulatedHz = { below: 375, carrier: 400, above: 425 } as const;
+const carrierShare = 0.4;
+const sidebandShare = 0.05;
 /** Of the stronger one's power: −10 dB. Exchanges send both alike. */
 const weakestShare = 0.1;
 /** Between the two lies nothing; one sine between them would be strongest there. */
@@ -39,19 +43,30 @@ export function createPairFinder(): PairFinder {
     },
     isClosePair() {
       const whole = wholePower(samples);
-      return pairsHz.some(([low, high]) => {
-        const a = powerAt(samples, low);
-        const b = powerAt(samples, high);
-        const middle = powerAt(samples, (low + high) / 2);
-        const weaker = Math.min(a, b);
-        return (
-          a + b >= mostOfIt * whole &&
-          weaker >= weakestShare * Math.max(a, b) &&
-          weaker >= aboveMiddle * middle
-        );
-      });
+      return (
+        isModulated(samples, whole) ||
+        pairsHz.some(([low, high]) => {
+          const a = powerAt(samples, low);
+          const b = powerAt(samples, high);
+          const middle = powerAt(samples, (low + high) / 2);
+          const weaker = Math.min(a, b);
+          return (
+            a + b >= mostOfIt * whole &&
+            weaker >= weakestShare * Math.max(a, b) &&
+            weaker >= aboveMiddle * middle
+          );
+        })
+      );
     },
   };
+}
+
+/** A pure sine leaves nothing at the sidebands: −30 dB. */
+function isModulated(samples: Int16Array, whole: number): boolean {
+  const carrier = powerAt(samples, modulatedHz.carrier);
+  if (carrier < carrierShare * whole) return false;
+  const { below, above } = modulatedHz;
+  return Math.min(powerAt(samples, below), powerAt(samples, above)) >= sidebandShare * carrier;
 }
 
 /** What a Goertzel filter makes of a sine that holds all the energy. */
