@@ -21,7 +21,7 @@ export type ToneAndLine = {
 };
 
 const beepHz: Band = { min: 345, max: 2_260 };
-const beepMs: Band = { min: 80, max: 2_500 };
+export const beepMs: Band = { min: 80, max: 2_500 };
 /** Less of it: speech or music with tonal moments, and more than a lost frame or two. */
 const leastWholeness = 0.75;
 

@@ -2,6 +2,7 @@
 // signalling of the network. A tone ends with 100 ms without it, in which it must leave quiet to have been a beep.
 
 import { frameMs, frameSamples } from './frame.ts';
+import { beepMs } from './tone-beep.ts';
 import { createToneListener } from './tone-frame.ts';
 import { cedMs, classifyTone, type EndedTone, isCed, type ToneKind } from './tone-kinds.ts';
 import {
@@ -51,7 +52,7 @@ const mostSkippedFrames = afterFrames - 2;
 
 const noTone: ToneStep = { tonal: false, pending: false };
 const mayBeTone: ToneStep = { tonal: false, pending: true };
-const toneBegins: ToneStep = { tonal: true, pending: false };
+const toneGoesOn: ToneStep = { tonal: true, pending: false };
 const toneUnderWay: ToneStep = { tonal: true, pending: true };
 
 export function createToneDetector(): ToneDetector {
@@ -70,17 +71,14 @@ export function createToneDetector(): ToneDetector {
       run.closePair = pairs.isClosePair();
     }
     const fax = answeringFax(run);
-    if (fax !== undefined) return { ...toneUnderWay, found: fax };
-    if (run.steadyOnEnd >= steadyRun) return toneUnderWay;
-    // Before anybody spoke, ringback's beating and an organ's chord must not pass for a voice.
-    return afterSpeech ? noTone : toneBegins;
+    return fax === undefined ? tonalStep(run, afterSpeech) : { ...toneUnderWay, found: fax };
   }
 
   function otherFrame(energyDbfs: number, afterSpeech: boolean): ToneStep {
     if (run.tonalFrames === 0) return noTone;
     run.afterDb[run.gap] = energyDbfs;
     run.gap += 1;
-    if (run.gap < afterFrames) return run.tonalFrames >= shortestRunFrames ? mayBeTone : noTone;
+    if (run.gap < afterFrames) return isOpen(run) ? mayBeTone : noTone;
     const found = run.reported ? undefined : whatEnded(run, afterSpeech);
     clearRun(run);
     return found === undefined ? noTone : { ...noTone, found };
@@ -102,9 +100,20 @@ export function createToneDetector(): ToneDetector {
         run.afterDb[run.gap] = Number.NaN;
         run.gap += 1;
       }
-      return run.tonalFrames >= shortestRunFrames ? mayBeTone : noTone;
+      return isOpen(run) ? mayBeTone : noTone;
     },
   };
+}
+
+function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
+  if (run.steadyOnEnd >= steadyRun) return isOpen(run) ? toneUnderWay : toneGoesOn;
+  // Before anybody spoke, ringback's beating and an organ's chord must not pass for a voice.
+  return afterSpeech ? noTone : toneGoesOn;
+}
+
+/** Its meaning is not known yet: too long for a moment of speech, and not too long for a beep. */
+function isOpen(run: ToneRun): boolean {
+  return run.tonalFrames >= shortestRunFrames && runMs(run) <= beepMs.max;
 }
 
 /** A fax that answers sounds for seconds: known before it ends. */

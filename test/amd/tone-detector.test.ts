@@ -253,6 +253,17 @@ describe('frame by frame', () => {
     expect(steps[known]).toMatchObject({ tonal: false, pending: false, found: { kind: 'beep' } });
   });
 
+  test('a tone too long for a beep keeps nobody waiting for its end', () => {
+    const detector = createToneDetector();
+    const samples = tone([1_000], 4_000, -20);
+    const steps = Array.from({ length: 200 }, (_, index) =>
+      detector.push(samples.subarray(index * 160, (index + 1) * 160), -23, true),
+    );
+
+    expect(steps[100]).toEqual({ tonal: true, pending: true });
+    expect(steps[150]).toEqual({ tonal: true, pending: false });
+  });
+
   test('whatever comes, only finite measures are reported', () => {
     for (let seed = 0; seed < 20; seed += 1) {
       const random = seededRandom(seed);
