@@ -86,8 +86,7 @@ export function createUtteranceTracker(): UtteranceTracker {
       tracking.lostMs += frameMs;
       const concealed = tracking.lastWasSpeech && tracking.lostMs <= longestConcealedMs;
       if (!concealed) return burstPauses(tracking.burst);
-      tracking.burst.lengthMs += frameMs;
-      if (tracking.burst.accepted && !trailedOff(tracking)) tracking.lastMs = tracking.nowMs;
+      conceal(tracking);
     },
     wasTone() {
       if (!tracking.burst.accepted) clearBurst(tracking.burst);
@@ -142,6 +141,18 @@ function spoke(tracking: Tracking, voice: Voice): boolean {
   tracking.lastMs = tracking.nowMs;
   said.speechMs += frameMs;
   return voice.voiced;
+}
+
+/** Speech goes on; nobody knows what was in it, so it is held against neither the voice nor its level. */
+function conceal(tracking: Tracking): void {
+  const { burst, said } = tracking;
+  burst.speechMs += frameMs;
+  burst.lengthMs += frameMs;
+  tracking.loudMs += frameMs;
+  tracking.voicedMs += frameMs;
+  if (!burst.accepted || trailedOff(tracking)) return;
+  said.speechMs += frameMs;
+  tracking.lastMs = tracking.nowMs;
 }
 
 function trailedOff({ nowMs, loudMs, voicedMs }: Tracking): boolean {
