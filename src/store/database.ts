@@ -3,7 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
-import { Pool, type PoolConfig } from 'pg';
+import { type ClientBase, Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { migrate } from './migrations/migrate.ts';
 import { startPglite } from './pglite-server.ts';
@@ -68,6 +68,15 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
   return { kind: 'postgres', pool, db: drizzle({ client: pool, schema }), close: () => pool.end() };
 }
 
+/**
+ * The session outlives its connection: a new one must not inherit what a broken one left. And nobody analyses tables in
+ * there: a plan that was made while they were empty, and kept, would go on reading them whole.
+ */
+async function beginSession(client: ClientBase): Promise<void> {
+  await client.query('discard all');
+  await client.query('set plan_cache_mode = force_custom_plan');
+}
+
 async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promise<Database> {
   const server = await startPglite(dataDir, (error) => {
     logger.fatal({ err: error }, 'embedded database died');
@@ -81,9 +90,8 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     max: 1,
     idleTimeoutMillis: 0,
     ...timeouts,
-    // The session outlives its connection: a new one must not inherit what a broken one left.
     verify: (client, done) => {
-      client.query('discard all', (error) => done(error));
+      beginSession(client).then(() => done(), done);
     },
   });
   logIdleErrors(pool, logger);

@@ -178,3 +178,15 @@ test('a DATABASE_URL that is wrong is refused at once, without its password', as
   await expect(opening).rejects.toThrow('DATABASE_URL cannot be reached');
   await expect(opening).rejects.not.toThrow('sesame');
 });
+
+test('the embedded database plans each statement anew, because nobody analyses its tables', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-plans-'));
+  const database = await openDatabase({ dataDir, logger: silentLogger });
+  try {
+    const { rows } = await database.pool.query('show plan_cache_mode');
+    expect(rows).toEqual([{ plan_cache_mode: 'force_custom_plan' }]);
+  } finally {
+    await database.close();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
