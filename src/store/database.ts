@@ -72,9 +72,16 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
  * The session outlives its connection: a new one must not inherit what a broken one left. And nobody analyses tables in
  * there: a plan that was made while they were empty, and kept, would go on reading them whole.
  */
-async function beginSession(client: ClientBase): Promise<void> {
-  await client.query('discard all');
-  await client.query('set plan_cache_mode = force_custom_plan');
+function beginSession(client: ClientBase, done: (error?: Error) => void): void {
+  client.query('discard all', (error: Error | null) => {
+    if (error !== null && error !== undefined) {
+      done(error);
+      return;
+    }
+    client.query('set plan_cache_mode = force_custom_plan', (failure: Error | null) => {
+      done(failure ?? undefined);
+    });
+  });
 }
 
 async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promise<Database> {
@@ -91,7 +98,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     idleTimeoutMillis: 0,
     ...timeouts,
     verify: (client, done) => {
-      beginSession(client).then(() => done(), done);
+      beginSession(client, done);
     },
   });
   logIdleErrors(pool, logger);
