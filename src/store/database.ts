@@ -3,7 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
-import { type ClientBase, Pool, type PoolConfig } from 'pg';
+import { Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { migrate } from './migrations/migrate.ts';
 import { startPglite } from './pglite-server.ts';
@@ -68,22 +68,6 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
   return { kind: 'postgres', pool, db: drizzle({ client: pool, schema }), close: () => pool.end() };
 }
 
-/**
- * The session outlives its connection: a new one must not inherit what a broken one left. And nobody analyses tables in
- * there: a plan that was made while they were empty, and kept, would go on reading them whole.
- */
-function beginSession(client: ClientBase, done: (error?: Error) => void): void {
-  client.query('discard all', (error: Error | null) => {
-    if (error !== null && error !== undefined) {
-      done(error);
-      return;
-    }
-    client.query('set plan_cache_mode = force_custom_plan', (failure: Error | null) => {
-      done(failure ?? undefined);
-    });
-  });
-}
-
 async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promise<Database> {
   const server = await startPglite(dataDir, (error) => {
     logger.fatal({ err: error }, 'embedded database died');
@@ -98,7 +82,12 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     idleTimeoutMillis: 0,
     ...timeouts,
     verify: (client, done) => {
-      beginSession(client, done);
+      // The session outlives its connection: a new one must not inherit what a broken one left. And nobody analyses tables
+      // in there: a plan that was kept from when they were empty would go on reading them whole.
+      client.query('discard all', (error) => {
+        if (error) done(error);
+        else client.query('set plan_cache_mode = force_custom_plan', (failure) => done(failure));
+      });
     },
   });
   logIdleErrors(pool, logger);
