@@ -1,17 +1,10 @@
 // Detection over real SIP and RTP: its knobs and modes, and each of its events once and in order on NATS, in the context and
 // at the receiver.
 
-import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
-import { glance, type Notification, type Receiver, startReceiver } from '../support/receiver.ts';
-
-type AmdFact = {
-  readonly type: string;
-  readonly callId: string;
-  readonly data: { readonly amd?: { readonly event: string } };
-};
+import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { glance, type Notification } from '../support/receiver.ts';
 
 const person = 'tel:+12025550101';
 const personStays = 'tel:+12025550102';
@@ -19,42 +12,24 @@ const voicemail = 'tel:+12025550110';
 const voicemailNoBeep = 'tel:+12025550111';
 const silence = 'tel:+12025550120';
 
-let dataDir: Awaited<ReturnType<typeof makeDataDir>>;
-let receiver: Receiver;
-let gateway: GatewayProcess;
-let nats: NatsConnection;
-const facts: AmdFact[] = [];
+let laptop: Laptop;
 
 beforeAll(async () => {
-  dataDir = await makeDataDir();
-  receiver = await startReceiver();
-  gateway = await startGateway(dataDir.path);
-  const url = new URL(gateway.runtime.natsUrl);
-  nats = await connect({ servers: url.host, user: url.username, pass: url.password });
-  nats.subscribe('offhook.call.>', {
-    callback: (_error, message) => void facts.push(message.json<AmdFact>()),
-  });
+  laptop = await startLaptop();
 });
 
 afterAll(async () => {
-  await nats.close();
-  await gateway.terminate();
-  await receiver.close();
-  await dataDir.remove();
+  await laptop.close();
 });
 
 /** Dials, and ends the call once detection has stopped; the AMD events as all three tell them. */
 async function detect(target: string, more: Record<string, unknown> = {}) {
-  const { callId } = await gateway.dialer.dial({
-    target,
-    notifyurl: receiver.url,
-    machineDetection: 'detect',
-    ...more,
-  });
+  const { gateway, receiver, facts } = laptop;
+  const { callId } = await laptop.dial(target, more);
   const onNats = () =>
     facts
       .filter((fact) => fact.callId === callId && fact.type === 'amd')
-      .map((fact) => String(fact.data.amd?.event));
+      .map((fact) => String((fact.data['amd'] as { event: string }).event));
   await eventually(() => onNats().includes('amd_stopped'), 'detection has stopped', 40_000);
   await gateway.dialer.end(callId);
   const all = await receiver.untilEnded(callId);
@@ -173,25 +148,17 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, ()
   });
 
   test('disconnect: a machine is hung up before anything else is said', async () => {
-    const { callId } = await gateway.dialer.dial({
-      target: voicemail,
-      notifyurl: receiver.url,
-      machineDetection: 'disconnect',
-    });
-    const all = await receiver.untilEnded(callId, 40_000);
+    const { callId } = await laptop.dial(voicemail, { machineDetection: 'disconnect' });
+    const all = await laptop.receiver.untilEnded(callId, 40_000);
 
     expect(glance(all)).toEqual(['Answered', 'amd_machine_detected', 'amd_stopped', 'completed']);
     expect(all.at(-1)).toMatchObject({ outcome: 'machine', reasonCode: 'Bot-disconnected' });
   });
 
   test('disconnect: a person stays', async () => {
-    const { callId } = await gateway.dialer.dial({
-      target: person,
-      notifyurl: receiver.url,
-      machineDetection: 'disconnect',
-    });
+    const { callId } = await laptop.dial(person, { machineDetection: 'disconnect' });
 
-    expect((await receiver.untilEnded(callId)).at(-1)).toMatchObject({
+    expect((await laptop.receiver.untilEnded(callId)).at(-1)).toMatchObject({
       reasonCode: 'Caller-disconnected',
       machineDetection: 'amd_human_detected',
     });

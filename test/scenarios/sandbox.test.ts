@@ -1,20 +1,12 @@
 // What a stranger sees on a laptop: the gateway with nothing configured, the sandbox's callees, the signed notifications,
 // the facts on NATS, the context, the interactions view.
 
-import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/notifier/webhooks.ts';
 import { eventually } from '../support/eventually.ts';
-import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
-import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
-
-type Fact = {
-  readonly id: string;
-  readonly type: string;
-  readonly callId: string;
-  readonly eventSequence: number;
-  readonly data: Record<string, unknown>;
-};
+import { makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { glance, signatureIsRight } from '../support/receiver.ts';
 
 const numbers = {
   person: 'tel:+12025550100',
@@ -28,38 +20,21 @@ const numbers = {
   noAnswer: 'tel:+12025550121',
 } as const;
 
-let dataDir: Awaited<ReturnType<typeof makeDataDir>>;
-let receiver: Receiver;
-let gateway: GatewayProcess;
-let nats: NatsConnection;
-const facts: Fact[] = [];
+let laptop: Laptop;
+let receiver: Laptop['receiver'];
+let gateway: Laptop['gateway'];
+let nats: Laptop['nats'];
+let facts: Laptop['facts'];
+let dial: Laptop['dial'];
 
 beforeAll(async () => {
-  dataDir = await makeDataDir();
-  receiver = await startReceiver();
-  gateway = await startGateway(dataDir.path);
-  const url = new URL(gateway.runtime.natsUrl);
-  nats = await connect({ servers: url.host, user: url.username, pass: url.password });
-  nats.subscribe('offhook.call.>', {
-    callback: (_error, message) => void facts.push(message.json<Fact>()),
-  });
+  laptop = await startLaptop();
+  ({ receiver, gateway, nats, facts, dial } = laptop);
 });
 
 afterAll(async () => {
-  await nats.close();
-  await gateway.terminate();
-  await receiver.close();
-  await dataDir.remove();
+  await laptop.close();
 });
-
-async function dial(target: string, more: Record<string, unknown> = {}) {
-  return gateway.dialer.dial({
-    target,
-    notifyurl: receiver.url,
-    machineDetection: 'detect',
-    ...more,
-  });
-}
 
 async function story(target: string, more: Record<string, unknown> = {}) {
   const { callId } = await dial(target, more);

@@ -1,0 +1,53 @@
+// What a developer has on a laptop: a gateway with nothing configured, a receiver of its notifications, and a bot that listens
+// to its facts on NATS.
+
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { makeDataDir, startGateway } from './gateway-process.ts';
+import { startReceiver } from './receiver.ts';
+
+/** The members that tests look at; a fact has more. */
+export type Fact = {
+  readonly id: string;
+  readonly type: string;
+  readonly callId: string;
+  readonly eventSequence: number;
+  readonly data: Readonly<Record<string, unknown>>;
+};
+
+export type Laptop = Awaited<ReturnType<typeof startLaptop>>;
+
+export async function startLaptop() {
+  const dataDir = await makeDataDir();
+  const receiver = await startReceiver();
+  const gateway = await startGateway(dataDir.path);
+  const url = new URL(gateway.runtime.natsUrl);
+  const nats: NatsConnection = await connect({
+    servers: url.host,
+    user: url.username,
+    pass: url.password,
+  });
+  const facts: Fact[] = [];
+  nats.subscribe('offhook.call.>', {
+    callback: (_error, message) => void facts.push(message.json<Fact>()),
+  });
+  return {
+    gateway,
+    receiver,
+    nats,
+    facts,
+    /** With detection on and notifications sent to the receiver, unless told otherwise. */
+    dial: (target: string, more: Record<string, unknown> = {}) =>
+      gateway.dialer.dial({
+        target,
+        notifyurl: receiver.url,
+        machineDetection: 'detect',
+        ...more,
+      }),
+    async close(): Promise<void> {
+      await nats.close();
+      await gateway.terminate();
+      await receiver.close();
+      await dataDir.remove();
+    },
+  };
+}
