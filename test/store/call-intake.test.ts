@@ -1,45 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
-import { createSecretBox } from '../../src/store/secrets.ts';
+import { describe, expect, test } from 'vitest';
 import { acceptedCall } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
-
-const noon = new Date('2026-03-01T12:00:00.000Z');
-const tomorrow = new Date('2026-03-02T12:00:00.000Z');
-const secrets = createSecretBox(Buffer.alloc(32, 7));
+import { databaseKinds } from '../support/databases.ts';
+import { eachWithLedger, type LedgerRig, noon, tomorrow } from './ledger-rig.ts';
 
 describe.each(databaseKinds)('accepting calls on %s', (kind) => {
-  let database: TestDatabase;
-  let ledger: StoredCallLedger;
-  let now: Date;
+  let ledger: LedgerRig['ledger'];
+  let openLedger: LedgerRig['openLedger'];
+  let rowOf: LedgerRig['rowOf'];
 
-  const openLedger = (): StoredCallLedger =>
-    createCallLedger({ database, secrets, logger: silentLogger, clock: { now: () => now } });
-
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
+  eachWithLedger(kind, (rig) => {
+    ({ ledger, openLedger, rowOf } = rig);
   });
-
-  beforeEach(() => {
-    now = noon;
-    ledger = openLedger();
-  });
-
-  afterEach(async () => {
-    await database.clear();
-  });
-
-  afterAll(async () => {
-    await database.remove();
-  });
-
-  const rowOf = async (callId: string) =>
-    (
-      await database.pool.query<Record<string, unknown>>('select * from calls where call_id = $1', [
-        callId,
-      ])
-    ).rows[0];
 
   test('stores the call as queued, and hands it over as it was accepted', async () => {
     const call = acceptedCall();

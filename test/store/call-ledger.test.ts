@@ -1,48 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { queuedFact } from '../../src/calls/call-facts.ts';
 import type { CallId } from '../../src/calls/call-types.ts';
 import type { Owners } from '../../src/calls/ports.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
-import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall, answeredEvent, endEvent, storedLeg } from '../support/call-records.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
-
-const noon = new Date('2026-03-01T12:00:00.000Z');
-const tomorrow = new Date('2026-03-02T12:00:00.000Z');
-const secrets = createSecretBox(Buffer.alloc(32, 7));
+import { databaseKinds } from '../support/databases.ts';
+import { eachWithLedger, type LedgerRig, noon, tomorrow } from './ledger-rig.ts';
 
 describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
-  let database: TestDatabase;
-  let ledger: StoredCallLedger;
-  let now: Date;
+  let database: LedgerRig['database'];
+  let ledger: LedgerRig['ledger'];
+  let openLedger: LedgerRig['openLedger'];
+  let rowOf: LedgerRig['rowOf'];
 
-  const openLedger = (): StoredCallLedger =>
-    createCallLedger({ database, secrets, logger: silentLogger, clock: { now: () => now } });
-
-  beforeAll(async () => {
-    database = await openTestDatabase(kind);
+  eachWithLedger(kind, (rig) => {
+    ({ database, ledger, openLedger, rowOf } = rig);
   });
-
-  beforeEach(() => {
-    now = noon;
-    ledger = openLedger();
-  });
-
-  afterEach(async () => {
-    await database.clear();
-  });
-
-  afterAll(async () => {
-    await database.remove();
-  });
-
-  const rowOf = async (callId: string) =>
-    (
-      await database.pool.query<Record<string, unknown>>('select * from calls where call_id = $1', [
-        callId,
-      ])
-    ).rows[0];
 
   describe('dialing', () => {
     test('hands a call to exactly one of many that claim it', async () => {
@@ -74,12 +46,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
           },
         },
       }) as typeof database.pool;
-      const unlucky = createCallLedger({
-        database: { ...database, pool },
-        secrets,
-        logger: silentLogger,
-        clock: { now: () => now },
-      });
+      const unlucky = openLedger({ ...database, pool });
 
       await expect(unlucky.claimForDialing(call.callId, 'node-1')).rejects.toThrow();
       isLosing = false;

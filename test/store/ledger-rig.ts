@@ -1,0 +1,67 @@
+// A ledger on a database of the file's own, emptied after each test, with a clock that the test sets.
+
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
+import type { Database } from '../../src/store/database.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+import { type databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+export const noon = new Date('2026-03-01T12:00:00.000Z');
+export const tomorrow = new Date('2026-03-02T12:00:00.000Z');
+
+export type LedgerRig = {
+  readonly database: TestDatabase;
+  readonly ledger: StoredCallLedger;
+  /** Another one on the same tables, as a second process has it; or on a database that misbehaves. */
+  openLedger(on?: Database): StoredCallLedger;
+  rowOf(callId: string): Promise<Record<string, unknown> | undefined>;
+  setNow(now: Date): void;
+};
+
+/** Registers the hooks. `use` gets the rig anew before each test, at noon. */
+export function eachWithLedger(
+  kind: (typeof databaseKinds)[number],
+  use: (rig: LedgerRig) => void,
+): void {
+  const secrets = createSecretBox(Buffer.alloc(32, 7));
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+
+  beforeEach(() => {
+    let now = noon;
+    const openLedger = (on: Database = database) =>
+      createCallLedger({
+        database: on,
+        secrets,
+        logger: silentLogger,
+        clock: { now: () => now },
+      });
+    use({
+      database,
+      ledger: openLedger(),
+      openLedger,
+      rowOf: async (callId) =>
+        (
+          await database.pool.query<Record<string, unknown>>(
+            'select * from calls where call_id = $1',
+            [callId],
+          )
+        ).rows[0],
+      setNow: (later) => {
+        now = later;
+      },
+    });
+  });
+
+  afterEach(async () => {
+    await database.clear();
+  });
+
+  afterAll(async () => {
+    await database.remove();
+  });
+}
