@@ -14,9 +14,9 @@ export type LedgerRig = {
   readonly database: TestDatabase;
   readonly ledger: StoredCallLedger;
   /** Another one on the same tables, as a second process has it; or on a database that misbehaves. */
-  openLedger(on?: Database): StoredCallLedger;
-  rowOf(callId: string): Promise<Record<string, unknown> | undefined>;
-  setNow(now: Date): void;
+  readonly openLedger: (on?: Database) => StoredCallLedger;
+  readonly rowOf: (callId: string) => Promise<Record<string, unknown> | undefined>;
+  readonly setNow: (now: Date) => void;
 };
 
 /** Registers the hooks. `use` gets the rig anew before each test, at noon. */
