@@ -28,8 +28,6 @@ type Parts = {
 const maxBatch = 200;
 /** What is being sent at the end may finish; the rest is owed by the next process. */
 const dispatcherStopTimeoutMs = 3_000;
-/** The timeline is for people; bots have the context in the events. It spares the database most of its statements. */
-const interactionsLingerMs = 50;
 const settlePollMs = 25;
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
@@ -65,7 +63,6 @@ async function openInteractions({ logger, closers }: Environment, parts: Parts):
   const consumer = await startFactConsumer(parts.events.connection, {
     name: 'interactions',
     maxBatch,
-    lingerMs: interactionsLingerMs,
     logger,
     handle: async (facts: readonly CallEvent[]) => {
       await Promise.all([writeTimeline(facts), writeContext(facts)]);

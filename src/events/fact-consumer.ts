@@ -30,8 +30,6 @@ export type FactConsumerOptions = {
   /** All or nothing: a throw brings every fact of the batch again. */
   readonly handle: (facts: readonly CallEvent[]) => Promise<void>;
   readonly maxBatch: number;
-  /** Waited for more facts before a batch: for a handler whose statement costs the same for one and for many. */
-  readonly lingerMs?: number;
   readonly logger: Logger;
 };
 
@@ -101,7 +99,8 @@ class FactPump {
       return;
     }
     this.#held.set(message.seq, { message, fact: parsed.event });
-    if (!this.#isHalted) this.#running ??= this.#run();
+    // A microtask later all messages of the same network read are here.
+    if (!this.#isHalted) this.#running ??= Promise.resolve().then(() => this.#run());
   }
 
   /** No batch after the one under way. */
@@ -115,17 +114,8 @@ class FactPump {
     this.#held.clear();
   }
 
-  /** A microtask is enough for all messages of one network read to be here. */
-  async #gather(): Promise<void> {
-    const { lingerMs = 0, maxBatch } = this.#options;
-    if (lingerMs === 0 || this.#held.size >= maxBatch) return;
-    await new Promise((resolve) => setTimeout(resolve, lingerMs));
-  }
-
   async #run(): Promise<void> {
-    for (;;) {
-      await this.#gather();
-      if (this.#held.size === 0 || this.#isHalted) break;
+    while (this.#held.size > 0 && !this.#isHalted) {
       const batch: Held[] = [];
       for (const [sequence, held] of this.#held) {
         if (batch.length === this.#options.maxBatch) break;
