@@ -2,14 +2,17 @@
 
 import type { Environment } from './app.ts';
 import { type AppStore, createAppStore } from './store/apps.ts';
+import { type BotDirectory, createBotDirectory } from './store/bot-directory.ts';
 import { createCallLedger, type StoredCallLedger } from './store/call-ledger.ts';
 import { type Database, openDatabase } from './store/database.ts';
-import { ensureDevApp } from './store/dev-app.ts';
-import { openSecretBox } from './store/secrets.ts';
+import { devAccountId, ensureDevApp } from './store/dev-app.ts';
+import { openSecretBox, type SecretBox } from './store/secrets.ts';
 
 export type Storage = {
   readonly database: Database;
   readonly apps: AppStore;
+  readonly bots: BotDirectory;
+  readonly secrets: SecretBox;
   readonly ledger: StoredCallLedger;
 };
 
@@ -35,5 +38,16 @@ export async function openStorage({
   const apps = createAppStore({ database, secrets, clock });
   // A laptop starts with an app that may do everything; a server's apps are made on purpose.
   if (databaseUrl === undefined) await ensureDevApp(apps, dataDir);
-  return { database, apps, ledger: createCallLedger({ database, secrets, logger, clock }) };
+  const bots = createBotDirectory({
+    database,
+    clock,
+    ...(databaseUrl === undefined ? { ownerOfUnknown: devAccountId } : {}),
+  });
+  return {
+    database,
+    apps,
+    bots,
+    secrets,
+    ledger: createCallLedger({ database, secrets, logger, clock }),
+  };
 }

@@ -13,6 +13,7 @@ import { type MediaParts, openMedia } from './app-media.ts';
 import { openSip, type SipParts } from './app-sip.ts';
 import { openStorage, type Storage } from './app-storage.ts';
 import type { Clock } from './calls/ports.ts';
+import { companionRoutes, openIngest } from './companion/companion.ts';
 import type { Config } from './config.ts';
 import { lockDataDir } from './embedded/data-dir-lock.ts';
 import { type ContextStore, openContextStore } from './interactions/context-store.ts';
@@ -134,14 +135,28 @@ type ApiParts = {
   readonly metrics: Metrics;
 };
 
-async function openApi({ config, logger, closers }: Environment, parts: ApiParts): Promise<string> {
+async function openApi(
+  { config, logger, clock, closers }: Environment,
+  parts: ApiParts,
+): Promise<string> {
   const { storage, calls, sip, media, contexts, metrics } = parts;
+  const companion = {
+    database: storage.database,
+    secrets: storage.secrets,
+    bots: storage.bots,
+    events: parts.events.connection,
+    clock,
+    logger,
+  };
+  await openIngest(companion, closers);
   const server = await createApiServer({
     config,
     logger,
     metrics,
+    areas: [companionRoutes(companion)],
     services: {
       apps: storage.apps,
+      bots: storage.bots,
       intake: calls.intake,
       routes: sip.router,
       speechToTextProviders: media.speechToTextProviders,

@@ -4,6 +4,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { App, AppDirectory, Scope } from '../store/app-directory.ts';
+import type { Bot } from '../store/bot-directory.ts';
 import { ProblemError } from './problem.ts';
 
 /** Clocks of dialers and gateways differ; more than half a minute is a fault that someone should see. */
@@ -37,11 +38,17 @@ export function createAuthenticator(
   };
 }
 
-/** 404 for a bot of somebody else, then 403 for a scope that the app was not given. */
-export function authorize(app: App, botId: string, scope: Scope): void {
-  if (!app.bots.includes(botId) && !app.bots.includes('*')) {
+/** 404 for a bot of somebody else. A bot that nobody registered is whoever's app names it. */
+export function authorizeBot(app: App, name: string, bot: Bot | undefined): Bot {
+  const names = [name, bot?.botId, bot?.streamId];
+  const isGranted = app.bots.some((granted) => granted === '*' || names.includes(granted));
+  if (!isGranted || (bot !== undefined && bot.accountId !== app.accountId)) {
     throw new ProblemError('not-found', 'There is no such bot.');
   }
+  return bot ?? { botId: name, accountId: app.accountId };
+}
+
+export function authorizeScope(app: App, scope: Scope): void {
   if (!app.scopes.includes(scope)) {
     throw new ProblemError('forbidden', `The app needs the scope "${scope}".`);
   }

@@ -15,7 +15,7 @@ import {
   listQuery,
   notificationLogSchema,
 } from './call-schemas.ts';
-import type { ApiInstance, Caller } from './http.ts';
+import { type ApiInstance, botRoute, type Caller } from './http.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
 import { authenticated, responses } from './route-schema.ts';
 import type { ApiServices } from './services.ts';
@@ -28,11 +28,11 @@ export type CallRoutesDependencies = {
 const prefix = '/api/public/bot/:botId/calls';
 
 export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependencies): void {
-  const onRequest = deps.caller.require('Dialout');
+  const onRequest = deps.caller.require(botRoute('Dialout'));
   const { calls } = deps.services;
   const scopeOf: ScopeOf = (request) => ({
     accountId: deps.caller.of(request).accountId,
-    botId: (request.params as { botId: string }).botId,
+    botId: deps.caller.botOf(request).botId,
   });
 
   server.route({
@@ -82,7 +82,7 @@ function registerReports(
   { services: { calls }, caller }: CallRoutesDependencies,
   scopeOf: ScopeOf,
 ): void {
-  const onRequest = caller.require('Dialout');
+  const onRequest = caller.require(botRoute('Dialout'));
 
   server.route({
     method: 'GET',
@@ -136,7 +136,7 @@ function registerEnd(
   server.route({
     method: 'DELETE',
     url: `${prefix}/:callId`,
-    onRequest: caller.require('Dialout'),
+    onRequest: caller.require(botRoute('Dialout')),
     schema: {
       operationId: 'endCall',
       summary: 'Cancel a call, or hang it up',

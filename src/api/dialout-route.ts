@@ -5,7 +5,7 @@ import { assertNever } from '../calls/call-types.ts';
 import { botParams } from './call-schemas.ts';
 import { parseDialout } from './dialout-request.ts';
 import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-schema.ts';
-import type { ApiInstance, Caller } from './http.ts';
+import { type ApiInstance, botRoute, type Caller } from './http.ts';
 import type { Metrics } from './metrics.ts';
 import { invalidRequest, type MemberError, ProblemError } from './problem.ts';
 import { authenticated, responses } from './route-schema.ts';
@@ -22,7 +22,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
   server.route({
     method: 'POST',
     url: '/api/1.1/public/bot/:botId/V2/contactcenter/dialout',
-    onRequest: deps.caller.require('Dialout'),
+    onRequest: deps.caller.require(botRoute('Dialout')),
     schema: {
       operationId: 'dialOut',
       summary: 'Place an outbound call',

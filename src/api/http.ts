@@ -10,7 +10,9 @@ import type {
 } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { App, Scope } from '../store/app-directory.ts';
-import { type Authenticator, authorize } from './auth.ts';
+import type { Bot, BotDirectory } from '../store/bot-directory.ts';
+import { isId } from '../store/ids.ts';
+import { type Authenticator, authorizeBot, authorizeScope } from './auth.ts';
 import { ProblemError } from './problem.ts';
 
 export type ApiInstance = FastifyInstance<
@@ -21,27 +23,57 @@ export type ApiInstance = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** Asks who calls, before a byte of the body is read. */
-export type Caller = {
-  /** `onRequest` hook of routes below `/bot/:botId`. */
-  readonly require: (scope: Scope) => (request: FastifyRequest) => Promise<void>;
-  /** The app of a request that passed the hook. */
-  readonly of: (request: FastifyRequest) => App;
+/** What a route asks of its caller. */
+export type Access = {
+  /** Left out where a grant of another kind decides (data tables). */
+  readonly scope?: Scope;
+  /** Header `auth` with a JWT, or header `x-api-key`. */
+  readonly scheme?: 'jwt' | 'apiKey';
+  /** Path parameter that names the bot; undefined where the path has none. */
+  readonly botParameter?: string;
 };
 
-export function createCaller(authenticate: Authenticator): Caller {
-  const apps = new WeakMap<FastifyRequest, App>();
+/** Asks who calls, before a byte of the body is read. */
+export type Caller = {
+  /** `onRequest` hook of a route. */
+  readonly require: (access: Access) => (request: FastifyRequest) => Promise<void>;
+  /** The app of a request that passed the hook. */
+  readonly of: (request: FastifyRequest) => App;
+  /** The bot of its path, by its own id whichever name was used. */
+  readonly botOf: (request: FastifyRequest) => Bot;
+};
+
+/** A route below `/bot/:botId` that a scope guards. */
+export function botRoute(scope: Scope): Access {
+  return { scope, botParameter: 'botId' };
+}
+
+export function createCaller(authenticate: Authenticator, bots: BotDirectory): Caller {
+  const callers = new WeakMap<FastifyRequest, { app: App; bot?: Bot }>();
+  const known = (request: FastifyRequest) => {
+    const caller = callers.get(request);
+    if (caller === undefined) throw new Error('the route has no authentication hook');
+    return caller;
+  };
   return {
-    require: (scope) => async (request) => {
+    require: (access) => async (request) => {
       assertAcceptsJson(request.headers.accept);
       const app = await authenticate(request.headers['auth']);
-      authorize(app, (request.params as { botId: string }).botId, scope);
-      apps.set(request, app);
+      const name = (request.params as Record<string, string>)[access.botParameter ?? ''];
+      if (name === undefined) {
+        callers.set(request, { app });
+      } else {
+        // What is no id is a 400 of the route's own; the database need not see it.
+        const bot = authorizeBot(app, name, isId(name) ? await bots.find(name) : undefined);
+        callers.set(request, { app, bot });
+      }
+      if (access.scope !== undefined) authorizeScope(app, access.scope);
     },
-    of: (request) => {
-      const app = apps.get(request);
-      if (app === undefined) throw new Error('the route has no authentication hook');
-      return app;
+    of: (request) => known(request).app,
+    botOf: (request) => {
+      const { bot } = known(request);
+      if (bot === undefined) throw new Error('the route names no bot');
+      return bot;
     },
   };
 }

@@ -12,7 +12,7 @@ import { createAuthenticator } from './auth.ts';
 import { registerCallRoutes } from './call-routes.ts';
 import { registerDialout } from './dialout-route.ts';
 import { registerHealthRoutes } from './health-routes.ts';
-import { type ApiInstance, createCaller } from './http.ts';
+import { type ApiInstance, type Caller, createCaller } from './http.ts';
 import type { Metrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
 import { ProblemError, problemBody, problemHeaders, toProblem } from './problem.ts';
@@ -24,7 +24,11 @@ export type ApiServerOptions = {
   readonly config: Pick<Config, 'http'>;
   readonly logger: Logger;
   readonly metrics?: Metrics;
+  /** Routes of other modules, behind the same door. */
+  readonly areas?: readonly RegisterRoutes[];
 };
+
+export type RegisterRoutes = (server: ApiInstance, caller: Caller) => void;
 
 const limits = {
   /** A request with everything at its limit is under 40 KiB; this leaves room for members that we ignore. */
@@ -90,10 +94,11 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     audience,
     audience.replace(/\/$/, ''),
   ]);
-  const caller = createCaller(authenticate);
+  const caller = createCaller(authenticate, services.bots);
   registerHealthRoutes(server, { health: services.health, logger, metrics });
   registerDialout(server, { services, caller, metrics });
   registerCallRoutes(server, { services, caller });
+  for (const register of options.areas ?? []) register(server, caller);
   return server;
 }
 

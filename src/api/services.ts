@@ -3,6 +3,7 @@
 import type { CallControl, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { AppDirectory } from '../store/app-directory.ts';
+import type { BotDirectory } from '../store/bot-directory.ts';
 
 export type {
   CallControl,
@@ -20,6 +21,7 @@ export type HealthCheck = {
 
 export type ApiServices = {
   readonly apps: AppDirectory;
+  readonly bots: BotDirectory;
   readonly intake: Intake;
   readonly routes: RoutePlanner;
   /** Names that a request's `callControlParameter.sttProvider` may say. */

@@ -6,6 +6,7 @@ import type { Clock } from '../calls/ports.ts';
 import { type App, type AppDirectory, scopes as allScopes, type Scope } from './app-directory.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
+import { isId } from './ids.ts';
 import { apps, webhookSecrets } from './schema.ts';
 import type { SecretBox } from './secrets.ts';
 
@@ -56,8 +57,6 @@ export type AppStoreDependencies = {
 
 /** How long a revoked app or secret goes on being taken; every request asks. */
 const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
-/** Account and bot ids are tokens of NATS subjects and segments of paths. */
-const idPattern = /^[A-Za-z0-9_-]{1,128}$/;
 const jwtAlgorithm = 'HS256';
 
 export function createAppStore(dependencies: AppStoreDependencies): AppStore {
@@ -196,7 +195,7 @@ export function hashApiKey(apiKey: string): string {
 
 function assertUsableIds({ accountId, bots }: NewApp): void {
   const everyBot = bots.length === 1 && bots[0] === '*';
-  const bad = [accountId, ...(everyBot ? [] : bots)].find((id) => !idPattern.test(id));
+  const bad = [accountId, ...(everyBot ? [] : bots)].find((id) => !isId(id));
   if (bad !== undefined)
     throw new Error(`'${bad}' is not an id: letters, digits, - and _, up to 128 of them`);
   if (bots.length === 0) throw new Error('an app needs at least one bot, or * for every bot');

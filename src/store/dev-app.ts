@@ -13,7 +13,8 @@ import {
   newCredentials,
 } from './apps.ts';
 
-const devApp = { name: 'dev', accountId: 'dev', bots: ['*'], scopes } as const;
+export const devAccountId = 'dev';
+const devApp = { name: 'dev', accountId: devAccountId, bots: ['*'], scopes } as const;
 const devAppId = 'app-dev';
 const fileName = 'dev-app.json';
 

@@ -6,22 +6,25 @@ import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
-  customType,
   index,
   integer,
   jsonb,
   pgTable,
   primaryKey,
   text,
-  timestamp,
 } from 'drizzle-orm/pg-core';
 import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import type { DialoutRequest } from '../calls/call-types.ts';
 import type { StoredLeg } from '../calls/ports.ts';
+import { bytea, instant } from './columns.ts';
 
-const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
-const instant = (name: string) =>
-  timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
+export { bots } from './companion/bots.ts';
+export { connections } from './companion/connections.ts';
+export { conversations } from './companion/conversations.ts';
+export { dataRows, dataTables } from './companion/data-tables.ts';
+export { importedRecords } from './companion/imported-records.ts';
+export { messages } from './companion/messages.ts';
+export { testRuns } from './companion/test-runs.ts';
 
 export const apps = pgTable('apps', {
   appId: text('app_id').primaryKey(),

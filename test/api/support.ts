@@ -66,6 +66,7 @@ export async function startHarness(overrides: Partial<ApiServices> = {}): Promis
   };
   const services: ApiServices = {
     apps: { find: async (appId) => apps[appId] },
+    bots: { find: async () => undefined, ownerOf: async () => undefined },
     intake: {
       submit: async (submission) => {
         submissions.push(submission);

@@ -3,9 +3,25 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '../../lib/logger.ts';
 import { callsAndNotifications } from './0001-calls-and-notifications.ts';
+import { bots } from './0002-bots.ts';
+import { connections } from './0003-connections.ts';
+import { messages } from './0004-messages.ts';
+import { conversations } from './0005-conversations.ts';
+import { testRuns } from './0006-test-runs.ts';
+import { dataTables } from './0007-data-tables.ts';
+import { importedRecords } from './0008-imported-records.ts';
 import type { Migration } from './migration.ts';
 
-export const migrations: readonly Migration[] = [callsAndNotifications];
+export const migrations: readonly Migration[] = [
+  callsAndNotifications,
+  bots,
+  connections,
+  messages,
+  conversations,
+  testRuns,
+  dataTables,
+  importedRecords,
+];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */
 const migrationLockKey = '31366214770880363';

@@ -1,0 +1,31 @@
+// The platform's other areas, from one slim module: routes on the same HTTP server, read models in the same database, fed
+// by what producers publish on NATS. One folder an area; this file is the list of them.
+
+import type { RegisterRoutes } from '../api/server.ts';
+import type { EventConnection } from '../events/connection.ts';
+import type { Closers } from '../lib/closers.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { BotDirectory } from '../store/bot-directory.ts';
+import type { Database } from '../store/database.ts';
+import type { SecretBox } from '../store/secrets.ts';
+
+export type CompanionDependencies = {
+  readonly database: Database;
+  readonly secrets: SecretBox;
+  readonly bots: BotDirectory;
+  readonly events: EventConnection;
+  readonly clock: { now(): Date };
+  readonly logger: Logger;
+};
+
+export function companionRoutes(_dependencies: CompanionDependencies): RegisterRoutes {
+  return (_server, _caller) => undefined;
+}
+
+/** Follows what producers publish; closes in `closers`. */
+export async function openIngest(
+  _dependencies: CompanionDependencies,
+  _closers: Closers,
+): Promise<void> {
+  return await Promise.resolve();
+}
