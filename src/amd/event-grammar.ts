@@ -9,8 +9,12 @@ import type { ToneFound } from './tone-detector.ts';
 import type { Utterance } from './utterance.ts';
 import { decide } from './verdict.ts';
 
-/** A beep this soon after a human verdict takes it back. */
+/** A beep this soon after a human verdict takes it back; or this soon after a recording that went on after all. */
 const humanListenMs = 3_000;
+/** Nobody says more than that to somebody who is silent: "Hello? Who is this?" */
+const recordingMs = 1_500;
+/** What was said after the verdict is over: a person waits for an answer again. */
+const personWaitsMs = 1_000;
 /** The wait for a greeting's end, from the answer: the longest announcements, and then some. */
 const longestGreetingMs = 60_000;
 const toneConfidence = 0.95;
@@ -32,7 +36,7 @@ export type Heard = {
 
 type Phase =
   | { readonly name: 'deciding' }
-  | { readonly name: 'human'; readonly untilMs: number }
+  | { readonly name: 'human'; readonly untilMs: number; readonly speechMs: number }
   /** A machine speaks, or is about to. Screened: it asked who is calling. */
   | { readonly name: 'greeting'; readonly screened: boolean }
   | { readonly name: 'awaitingTone' }
@@ -158,7 +162,8 @@ function verdictOn(utterance: Utterance | undefined, step: Step): Phase | undefi
   const evidence = { reason, confidence, ...spoken(utterance) };
   if (who === 'human') {
     state(step, 'amd_human_detected', evidence);
-    return { name: 'human', untilMs: step.elapsedMs + humanListenMs };
+    const untilMs = step.elapsedMs + humanListenMs;
+    return { name: 'human', untilMs, speechMs: utterance.speechMs };
   }
   state(step, 'amd_machine_detected', evidence);
   return { name: 'greeting', screened: false };
@@ -178,11 +183,23 @@ function timersWhileDeciding(phase: Phase, utterance: Utterance | undefined, ste
 }
 
 function human(phase: Phase & { name: 'human' }, heard: Heard, step: Step): Phase {
-  const searching = step.elapsedMs <= step.settings.timers.toneTimeoutMs;
-  if (searching && heard.found?.kind === 'beep') {
+  const { toneTimeoutMs } = step.settings.timers;
+  if (step.elapsedMs <= toneTimeoutMs && heard.found?.kind === 'beep') {
     return toneStated(heard.found, heard.utterance, step, 'amd_human_detected');
   }
-  return step.elapsedMs >= phase.untilMs ? stopped(step, 'human') : phase;
+  if (step.elapsedMs < phase.untilMs) return phase;
+  const listens = step.elapsedMs < toneTimeoutMs && mayStillBeep(phase.speechMs, heard);
+  return listens ? phase : stopped(step, 'human');
+}
+
+/** A greeting that paused after its "Hi." goes on at length, whether anybody answers or not, and its beep is to come. */
+function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Heard): boolean {
+  if (tonePending) return true;
+  const { speechMs, pauseMs } = utterance ?? { speechMs: 0, pauseMs: 0 };
+  // Less than before: a louder voice took the place of the first.
+  const sinceMs = speechMs < speechBeforeMs ? speechMs : speechMs - speechBeforeMs;
+  if (sinceMs === 0) return false;
+  return pauseMs < (sinceMs >= recordingMs ? humanListenMs : personWaitsMs);
 }
 
 function greeting(phase: Phase & { name: 'greeting' }, heard: Heard, step: Step): Phase {

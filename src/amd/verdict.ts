@@ -10,8 +10,8 @@ export type Verdict = {
   readonly confidence: number;
 };
 
-/** A word or two, a hello: nobody's recorded greeting is so short. By syllables: up to two, three, and more of them. */
-const helloMs = { twoSyllables: 1_500, threeSyllables: 1_000, more: 850 } as const;
+/** A hello, a name: hardly a recorded greeting is so short. By syllables: up to two, up to four, and more of them. */
+const helloMs = { twoSyllables: 1_500, fourSyllables: 1_200, more: 850 } as const;
 /** A name, a question; people recite the name of a business within the next two seconds. */
 const shortGreetingMs = 2_400;
 /** The silence after which it was an answer: the more was said, the likelier another sentence follows. */
@@ -74,5 +74,5 @@ function waitMs(utterance: Utterance): number {
 
 function isHello({ spanMs, syllables }: Utterance): boolean {
   if (syllables <= 2) return spanMs <= helloMs.twoSyllables;
-  return spanMs <= (syllables === 3 ? helloMs.threeSyllables : helloMs.more);
+  return spanMs <= (syllables <= 4 ? helloMs.fourSyllables : helloMs.more);
 }

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameSamples } from '../../src/amd/frame.ts';
+import type { AmdEvent } from '../../src/calls/call-types.ts';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { defaultSettings, listen, names } from './listen.ts';
@@ -29,6 +30,13 @@ describe('a person', () => {
     expect(names(events)).toEqual(['amd_human_detected', 'amd_tone_detected', 'amd_stopped']);
     expect(events[1]).toMatchObject({ corrects: 'amd_human_detected', tone: { hz: 1_000 } });
     expect(events[2]).toMatchObject({ reason: 'tone' });
+  });
+
+  test('may say hello again, and is listened to for no longer', () => {
+    const events = listen(joined([hello, silence(1_500), hello]));
+
+    expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
+    expect((events[1]?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0)).toBe(3_000);
   });
 
   test('may be as slow as the no-speech time-out allows', () => {
@@ -104,6 +112,42 @@ describe('a machine', () => {
 
     expect(names(events)).toEqual(['amd_machine_detected', 'amd_stopped']);
     expect(events[1]).toMatchObject({ reason: 'greeting-timeout', elapsedMs: 60_000 });
+  });
+});
+
+describe('a recording that says hello and waits before it goes on', () => {
+  const goesOn = [hello, silence(1_500), announcement];
+  const delayMs = (events: readonly AmdEvent[]) =>
+    (events.at(-1)?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0);
+
+  test('is corrected by its beep, however much later', () => {
+    const events = listen(joined([...goesOn, silence(1_000), beep]));
+
+    expect(names(events)).toEqual(['amd_human_detected', 'amd_tone_detected', 'amd_stopped']);
+    expect(events[1]).toMatchObject({ corrects: 'amd_human_detected', tone: { hz: 1_000 } });
+    expect(delayMs(events)).toBeGreaterThan(5_000);
+  });
+
+  test('is left three seconds after its last word', () => {
+    const events = listen(joined(goesOn));
+    const spokenMs = joined(goesOn).length / 8;
+    // A word's end is heard to within some frames.
+    const errorMs = 200;
+
+    expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
+    expect(events[1]).toMatchObject({ reason: 'human' });
+    expect(events[1]?.elapsedMs).toBeGreaterThan(spokenMs + 3_000 - errorMs);
+    expect(events[1]?.elapsedMs).toBeLessThan(spokenMs + 3_000 + errorMs);
+  });
+
+  test('is left at the tone time-out', () => {
+    const endless = joined([...goesOn, ...Array.from({ length: 5 }, () => announcement), beep]);
+    const events = listen(endless);
+
+    expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
+    expect(events[1]).toMatchObject({ reason: 'human', elapsedMs: 20_000 });
+    const timers = { ...defaultSettings.timers, toneTimeoutMs: 1_000 };
+    expect(delayMs(listen(endless, { timers }))).toBe(3_000);
   });
 });
 

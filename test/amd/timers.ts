@@ -48,10 +48,11 @@ function endFault(
   const { elapsedMs, reason } = stopped;
   if (elapsedMs > longestGreetingMs) return 'longer than the longest greeting';
   const human = events.find(({ event }) => event === 'amd_human_detected');
-  if (reason === 'human' && elapsedMs - (human?.elapsedMs ?? 0) !== humanListenMs)
-    return 'a person listened to for another time';
-  if (human !== undefined && elapsedMs - human.elapsedMs > humanListenMs)
-    return 'a person listened to for too long';
+  const listenedToMs = (human?.elapsedMs ?? 0) + humanListenMs;
+  if (reason === 'human' && elapsedMs < listenedToMs) return 'a person listened to for too short';
+  // Longer only for the beep of a recording that goes on.
+  const longestMs = Math.max(listenedToMs, frameAfter(timers.toneTimeoutMs));
+  if (human !== undefined && elapsedMs > longestMs) return 'a person listened to for too long';
   const lastMs = events.at(-2)?.elapsedMs ?? 0;
   const toneTimeoutMs = Math.max(lastMs, frameAfter(timers.toneTimeoutMs));
   return reason === 'tone-timeout' && elapsedMs !== toneTimeoutMs

@@ -24,6 +24,7 @@ describe('without a word threshold', () => {
   test.each([
     ['one word, and two thirds of a second of silence', { spanMs: 400, pauseMs: 680 }],
     ['one drawn-out word', { spanMs: 1_400, syllables: 2, pauseMs: 680 }],
+    ['a hello with a name', { spanMs: 1_200, syllables: 4, pauseMs: 680 }],
     ['a name and a question', { spanMs: 1_600, syllables: 8, pauseMs: 1_200 }],
   ])('%s: a person', (_, parts) => {
     expect(decide(said(parts), undefined)).toMatchObject({
@@ -54,6 +55,8 @@ describe('without a word threshold', () => {
 
   test.each([
     ['the pause is short', { spanMs: 400, pauseMs: 660 }],
+    ['a hello with a name is too long for one', { spanMs: 1_220, syllables: 4, pauseMs: 700 }],
+    ['more was said in a second than a hello', { spanMs: 900, syllables: 5, pauseMs: 1_100 }],
     ['a sentence may follow', { spanMs: 1_600, syllables: 8, pauseMs: 1_100 }],
     ['somebody begins to speak', { spanMs: 400, pauseMs: 700, beginning: true }],
     ['the greeting goes on', { spanMs: 3_000 }],
