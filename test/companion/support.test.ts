@@ -1,0 +1,34 @@
+// The rig itself: what the suites of every area rest on.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { databaseKinds } from '../support/databases.ts';
+import { type Rig, startRig } from './support.ts';
+
+describe.each(databaseKinds)('the rig on %s', (kind) => {
+  let rig: Rig;
+  beforeAll(async () => {
+    rig = await startRig(kind);
+  });
+  afterAll(() => rig.close());
+
+  test('tells its apps apart by their credentials', async () => {
+    const url = '/api/public/bot/st-1/calls/no-call';
+
+    expect((await rig.ask('GET', url, undefined, { as: undefined })).statusCode).toBe(401);
+    expect((await rig.ask('GET', url, undefined, { as: rig.powerless })).statusCode).toBe(403);
+    expect((await rig.ask('GET', url, undefined, { as: rig.rival })).statusCode).toBe(404);
+  });
+
+  test('keeps apps and bots when it is cleared, and what was logged', async () => {
+    await rig.addBot({ botId: 'st-rival', accountId: 'rival' });
+
+    await rig.clear();
+
+    const url = '/api/public/bot/st-rival/calls/no-call';
+    expect((await rig.ask('GET', url)).json()).toMatchObject({ detail: 'There is no such bot.' });
+    expect((await rig.ask('GET', url, undefined, { as: rig.rival })).json()).not.toMatchObject({
+      detail: 'There is no such bot.',
+    });
+    expect(rig.logged()).toContain('request answered');
+  });
+});

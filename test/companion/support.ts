@@ -1,0 +1,188 @@
+// The companion behind the real door: an API server on a real database of either kind, apps of two accounts with API keys and
+// tokens, and everything that was logged. With `nats: true` a real nats-server too, and ingest running on it.
+//
+//   describe.each(databaseKinds)('… on %s', (kind) => {
+//     let rig: Rig;
+//     beforeAll(async () => { rig = await startRig(kind); });
+//     afterEach(() => rig.clear());
+//     afterAll(() => rig.close());
+
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { getTableName, is } from 'drizzle-orm';
+import { PgTable } from 'drizzle-orm/pg-core';
+import type { LightMyRequestResponse as Response } from 'fastify';
+import { pino } from 'pino';
+import type { ApiInstance } from '../../src/api/http.ts';
+import { createApiServer } from '../../src/api/server.ts';
+import { companionRoutes, openIngest } from '../../src/companion/companion.ts';
+import type { EventConnection } from '../../src/events/connection.ts';
+import { Closers } from '../../src/lib/closers.ts';
+import { type Scope, scopes } from '../../src/store/app-directory.ts';
+import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
+import { type Bot, createBotDirectory } from '../../src/store/bot-directory.ts';
+import * as schema from '../../src/store/schema.ts';
+import { createSecretBox, type SecretBox } from '../../src/store/secrets.ts';
+import { type ProblemDocument, token } from '../api/support.ts';
+import { type DatabaseKind, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { startTestNats } from '../support/nats.ts';
+
+export type TestApp = AppCredentials;
+
+export type Ask = {
+  /** Left out: `rig.acme`; undefined: nobody. */
+  readonly as?: TestApp | undefined;
+  /** Which of the app's credentials; left out: the token. */
+  readonly scheme?: 'jwt' | 'apiKey';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | string[]>>;
+};
+
+export type Rig = AsyncDisposable & {
+  readonly server: ApiInstance;
+  readonly database: TestDatabase;
+  readonly secrets: SecretBox;
+  readonly events: EventConnection;
+  /** Of the account `acme`: every scope, every bot. */
+  readonly acme: TestApp;
+  /** Of the account `rival`: every scope, every bot. */
+  readonly rival: TestApp;
+  /** Of the account `acme`: no scope at all. */
+  readonly powerless: TestApp;
+  /** Another app; left out: of `acme`, every scope, every bot. */
+  addApp(changes: {
+    readonly accountId?: string;
+    readonly bots?: readonly string[];
+    readonly scopes?: readonly Scope[];
+  }): Promise<TestApp>;
+  /** Register bots before the first request that names them: the directory remembers for 5 s what it did not find. */
+  addBot(bot: Bot): Promise<void>;
+  /** A body that is a string is sent as it is. */
+  ask(method: 'GET' | 'POST' | 'PATCH', url: string, body?: unknown, ask?: Ask): Promise<Response>;
+  /** Every line that was logged so far, debug included. */
+  logged(): string;
+  /** Empties the companion's tables; apps and bots stay. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+};
+
+const kept = new Set(['apps', 'webhook_secrets', 'bots']);
+const emptied = Object.values(schema)
+  .flatMap((value) => (is(value, PgTable) ? [getTableName(value)] : []))
+  .filter((name) => !kept.has(name));
+
+export async function startRig(
+  kind: DatabaseKind,
+  options: { readonly nats?: boolean } = {},
+): Promise<Rig> {
+  const database = await openTestDatabase(kind);
+  const secrets = createSecretBox(randomBytes(32));
+  const clock = { now: () => new Date() };
+  const apps = createAppStore({ database, secrets, clock });
+  const bots = createBotDirectory({ database, clock });
+  const lines: string[] = [];
+  const logger = pino({ level: 'trace' }, lineWriter(lines));
+  const nats = options.nats === true ? await startTestNats() : undefined;
+  const events = (await nats?.connect()) ?? withoutNats;
+  const closers = new Closers(logger);
+  const companion = { database, secrets, bots, events, clock, logger };
+  if (nats !== undefined) await openIngest(companion, closers);
+
+  const addApp: Rig['addApp'] = ({ accountId = 'acme', ...changes }) =>
+    apps.createApp({ name: 'test', accountId, bots: ['*'], scopes, ...changes });
+  const acme = await addApp({});
+  const rival = await addApp({ accountId: 'rival' });
+  const powerless = await addApp({ scopes: [] });
+
+  const unused = () => Promise.reject(new Error('calls are not part of this rig'));
+  const server = await createApiServer({
+    config: { http: { host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' } },
+    logger,
+    areas: [companionRoutes(companion)],
+    services: {
+      apps,
+      bots,
+      intake: { submit: unused },
+      routes: { plan: () => ({ ok: false, field: 'target', message: 'no calls here' }) },
+      speechToTextProviders: new Set(),
+      control: { end: unused },
+      calls: { list: unused, details: unused, context: unused, notifications: unused },
+      health: [],
+    },
+  });
+
+  const close = async (): Promise<void> => {
+    await server.close();
+    await closers.closeAll();
+    await nats?.stop();
+    await database.remove();
+  };
+  return {
+    server,
+    database,
+    secrets,
+    events,
+    acme,
+    rival,
+    powerless,
+    addApp,
+    addBot: async (bot) => {
+      await database.db.insert(schema.bots).values({ ...bot, createdAt: clock.now() });
+    },
+    ask: async (method, url, body, { headers, query, ...who } = {}) => {
+      const credentials = await credentialsOf('as' in who ? who.as : acme, who.scheme ?? 'jwt');
+      return await server.inject({
+        method,
+        url,
+        headers: {
+          ...credentials,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(query === undefined ? {} : { query }),
+        ...(body === undefined
+          ? {}
+          : { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+    },
+    logged: () => lines.join(''),
+    clear: async () => {
+      await database.pool.query(emptied.map((name) => `delete from ${name}`).join(';'));
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function credentialsOf(
+  app: TestApp | undefined,
+  scheme: 'jwt' | 'apiKey',
+): Promise<Record<string, string>> {
+  if (app === undefined) return {};
+  if (scheme === 'apiKey') return { 'x-api-key': app.apiKey };
+  return { auth: await token({ appId: app.appId }, { secret: app.jwtSecret }) };
+}
+
+export function problemOf(response: Response): ProblemDocument {
+  return response.json<ProblemDocument>();
+}
+
+/** `path: message` of every wrong member, as one reads them. */
+export function errorsOf(response: Response): readonly string[] {
+  return (problemOf(response).errors ?? []).map(({ path, message }) => `${path}: ${message}`);
+}
+
+function lineWriter(lines: string[]): Writable {
+  return new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+}
+
+const withoutNats = new Proxy({} as EventConnection, {
+  get: (_target, name) => {
+    throw new Error(`this rig has no NATS (${String(name)}): startRig(kind, { nats: true })`);
+  },
+});
