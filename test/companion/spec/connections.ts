@@ -1,0 +1,120 @@
+// What the specification says of connections, item by item.
+
+export const connectionIds = {
+  'connections.list.header.x-api-key': 'Common request headers: `x-api-key` (required)',
+  'connections.list.rule.scope': 'The app needs scope `View Connections` to read',
+  'connections.list.query.provider':
+    '`provider` (string, one of `VendorA AI`, `VendorB`, `HostedVendorA AI`, `API`)',
+  'connections.list.query.status': '`status` (string, `ACTIVE` or `INACTIVE`)',
+  'connections.list.query.limit': '`limit` (integer, maximum number of results)',
+  'connections.list.response.connections': '`connections: [<connection without fields>]`',
+  'connections.list.response.total': '`total: <integer>`',
+  'connections.list.response.connectionId': 'each item has connectionId',
+  'connections.list.response.connectionName': 'each item has connectionName',
+  'connections.list.response.provider': 'each item has provider',
+  'connections.list.response.model': 'each item has model',
+  'connections.list.response.status': 'each item has status; `ACTIVE` or `INACTIVE` in reads',
+  'connections.list.response.createdOn':
+    'each item has createdOn; returned on list, get and create',
+  'connections.list.response.modifiedOn':
+    'each item has modifiedOn; returned on list, get and update',
+  'connections.get.header.x-api-key': 'Common request headers: `x-api-key` (required)',
+  'connections.get.rule.scope': 'The app needs scope `View Connections` to read',
+  'connections.get.path.connectionId': 'Path parameter `connectionId` (string, required)',
+  'connections.get.response.connectionId': 'format `cn-<uuid>`; assigned by the service',
+  'connections.get.response.connectionName': 'display name',
+  'connections.get.response.provider': 'one of `API`, `VendorA AI`, `HostedVendorA AI`, `VendorB`',
+  'connections.get.response.model': 'model identifier',
+  'connections.get.response.status': '`ACTIVE` or `INACTIVE` in reads',
+  'connections.get.response.fields':
+    'the secret value `API_KEY` is masked (only its first and last characters are visible)',
+  'connections.get.response.createdOn': 'timestamp, returned on list, get and create',
+  'connections.get.response.modifiedOn': 'timestamp, returned on list, get and update',
+  'connections.create.header.x-api-key': 'Common request headers: `x-api-key` (required)',
+  'connections.create.header.Content-Type': '`Content-Type: application/json` (required)',
+  'connections.create.rule.scope': '`Manage Connections` to create and update',
+  'connections.create.body.provider': '`provider`, string, required',
+  'connections.create.body.connectionName': '`connectionName`, string, required',
+  'connections.create.body.model':
+    'conditional: required for `VendorA AI`, `HostedVendorA AI`, `VendorB`',
+  'connections.create.body.modelType':
+    'conditional: the value `EASY_INTEGRATION` for `HostedVendorA AI` and `VendorB`',
+  'connections.create.body.fields': '`fields`, object, required',
+  'connections.create.rule.VendorA-AI': '`VendorA AI`: fields.API_KEY required',
+  'connections.create.rule.VendorB': '`VendorB`: fields.API_KEY required',
+  'connections.create.rule.HostedVendorA-AI': '`HostedVendorA AI`: four fields required',
+  'connections.create.rule.API-custom':
+    'provider `API`, custom-provider form: both shapes of the body exist',
+  'connections.create.rule.API-existing':
+    'provider `API`, existing-provider form: both shapes of the body exist',
+  'connections.create.body.fields.API_KEY': '`fields.API_KEY`, string, required for every provider',
+  'connections.create.body.fields.api_version':
+    '`HostedVendorA AI`: string (version label), required',
+  'connections.create.body.fields.your_resource_name': '`HostedVendorA AI`: string, required',
+  'connections.create.body.fields.deployment_id': '`HostedVendorA AI`: string, required',
+  'connections.create.body.fields.BASE_URL':
+    '`API`: string (base URL of the API endpoint), required',
+  'connections.create.body.fields.MODEL_NAME': '`API`: string, required',
+  'connections.create.body.LLM_API_URL': '`API`: string (URL of the model endpoint), required',
+  'connections.create.body.LLM_API_KEY': '`API`: string (API key of the model), required',
+  'connections.create.body.fields.IOMapping':
+    '`textToText`, `textToImage`, `imageToText`, `audioToText`; existing-provider form',
+  'connections.create.body.fields.mapProvider':
+    '`vendorBModel`, `vendorCModel`, `vendorAModel`; existing-provider form',
+  'connections.create.body.endpointUrl': 'model endpoint URL',
+  'connections.create.body.headers':
+    'array of objects `{key: string, value: string}`, headers sent to the model endpoint',
+  'connections.create.body.status': '`FINALIZED` is sent in create bodies for provider `API`',
+  'connections.create.body.isEnable': '`isEnable`, boolean',
+  'connections.create.body.promptVars': 'array of objects, custom-provider form only',
+  'connections.create.body.promptVars.name': 'name (string)',
+  'connections.create.body.promptVars.displayName': 'displayName (string)',
+  'connections.create.body.promptVars.status': 'status (boolean)',
+  'connections.create.body.promptVars.dataType': 'dataType (string)',
+  'connections.create.body.promptVars.elementType': 'elementType (string, e.g. a text box)',
+  'connections.create.body.promptVars.defaultValue': 'defaultValue (string)',
+  'connections.create.body.promptVars.required': 'required (boolean)',
+  'connections.create.body.promptVars.examples': 'examples (boolean, optional)',
+  'connections.create.body.customVars': 'array, custom-provider form only',
+  'connections.create.body.payload':
+    'object, request body template sent to the model endpoint; custom-provider form only',
+  'connections.create.body.outputPath':
+    'path to the answer text in the model response; custom-provider form only',
+  'connections.create.body.inputTokensPath':
+    'path to the input token count; custom-provider form only',
+  'connections.create.body.outputTokensPath':
+    'path to the output token count; custom-provider form only',
+  'connections.create.body.idp': 'existing-provider form only; the value `none` is used',
+  'connections.create.body.bodyTab':
+    'existing-provider form only; the value `providerReferences` is used',
+  'connections.create.body.mapProvider': 'existing-provider form only; see the table',
+  'connections.create.body.llmFeatures': 'object of booleans; existing-provider form only',
+  'connections.create.body.llmFeatures.toolCalling': 'toolCalling, boolean',
+  'connections.create.body.llmFeatures.supportTools': 'supportTools, boolean',
+  'connections.create.body.llmFeatures.parallelToolCalling': 'parallelToolCalling, boolean',
+  'connections.create.body.llmFeatures.structuredResponse': 'structuredResponse, boolean',
+  'connections.create.body.llmFeatures.dataGeneration': 'dataGeneration, boolean',
+  'connections.create.body.llmFeatures.streaming': 'streaming, boolean',
+  'connections.create.body.IOMappings':
+    'array of strings from `textToText`, `textToImage`, `imageToText`, `audioToText`',
+  'connections.create.response.connectionId': 'Response: connectionId, format `cn-<uuid>`',
+  'connections.create.response.fields': 'Response: fields (secret masked)',
+  'connections.create.response.connectionName': 'Response: connectionName',
+  'connections.create.response.provider': 'Response: provider',
+  'connections.create.response.model': 'Response: model',
+  'connections.create.response.status': 'Response: status',
+  'connections.create.response.createdOn': 'Response: createdOn',
+  'connections.update.header.x-api-key': 'Common request headers: `x-api-key` (required)',
+  'connections.update.header.Content-Type': '`Content-Type: application/json` (required)',
+  'connections.update.rule.scope': '`Manage Connections` to create and update',
+  'connections.update.rule.not-API': "Supported only when the connection's `provider` is not `API`",
+  'connections.update.path.connectionId': 'Path parameter `connectionId` (string, required)',
+  'connections.update.body.fields': '`fields` (object, required; carries the updated `API_KEY`)',
+  'connections.update.response.connectionId': 'Response: connectionId',
+  'connections.update.response.fields': 'Response: fields (secret masked)',
+  'connections.update.response.connectionName': 'Response: connectionName',
+  'connections.update.response.provider': 'Response: provider',
+  'connections.update.response.model': 'Response: model',
+  'connections.update.response.status': 'Response: status',
+  'connections.update.response.modifiedOn': 'Response: modifiedOn',
+} as const;

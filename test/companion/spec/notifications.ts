@@ -1,0 +1,56 @@
+// What the specification says of call notifications, item by item.
+
+export const notificationIds = {
+  'notifications.post.rule.method':
+    'The gateway sends an HTTP POST with a JSON body to the `notifyurl`',
+  'notifications.post.rule.omitted': 'when `notifyurl` is omitted, no notifications are sent',
+  'notifications.post.header.notifyHeaders': 'Custom headers from `notifyHeaders` are sent along',
+  'notifications.post.header.Accept': 'default headers: `Accept`',
+  'notifications.post.header.Content-Type': 'default headers: `Content-Type`',
+  'notifications.post.header.Content-Length': 'default headers: `Content-Length`',
+  'notifications.post.header.Host': 'default headers: `Host`',
+  'notifications.post.header.User-Agent': 'default headers: `User-Agent`',
+  'notifications.post.header.Gateway-Signature':
+    'a gateway signature header whose value has the form `t=<unix_time>,v1=<hex_digest>`',
+  'notifications.post.body.conversationId': 'string, UUID, the conversation identifier',
+  'notifications.post.body.status': '`Answered`, `Call-In-Progress`, `completed`, `Failed`',
+  'notifications.post.body.reason': 'string, free text such as a SIP reason',
+  'notifications.post.body.reasonCode': '`reasonCode` (string)',
+  'notifications.post.body.callConnectTime': '`callConnectTime` (timestamp)',
+  'notifications.post.body.ringDurationInMS': 'number, delay between ringing start and answer',
+  'notifications.post.body.connectDurationInMS': 'number, delay between dialing and answer',
+  'notifications.answered.rule.trigger': 'Call answered: connection established, `Answered`',
+  'notifications.amd.rule.trigger': 'AMD event: an AMD event during the call, `Call-In-Progress`',
+  'notifications.amd.rule.all-by-default': 'AMD events are all sent by default',
+  'notifications.amd.rule.opt-out':
+    'Setting `amdEventsSubscription` to an empty array in the dial-out payload opts out of them',
+  'notifications.amd.body.machineDetection': '`machineDetection` = AMD event name',
+  'notifications.completed.rule.trigger': 'Call completed: disconnect after answer, `completed`',
+  'notifications.completed.body.callDuration': '`callDuration`',
+  'notifications.completed.body.duration': '`duration` is a string in seconds',
+  'notifications.completed.body.callDisconnectTime': '`callDisconnectTime`',
+  'notifications.completed.body.sessionId': '`sessionId`',
+  'notifications.completed.body.machineDetection': '`machineDetection` when detected',
+  'notifications.completed.body.reasonCode': '`reasonCode` of the end reason',
+  'notifications.failed.rule.trigger': 'Call failed: call ended before answer, `Failed`',
+  'notifications.failed.body.callDisconnectTime': '`callDisconnectTime`',
+  'notifications.failed.body.reason': 'notification sent with `reason`',
+  'notifications.failed.rule.Busy-here': '`Busy here` (target busy)',
+  'notifications.failed.rule.Service-Unavailable': '`Service Unavailable` (server not available)',
+  'notifications.failed.rule.Temporarily-Unavailable':
+    '`Temporarily Unavailable` (end user declined or rejected)',
+  'notifications.completed.rule.Caller-disconnected': '`Caller-disconnected` (end user hung up)',
+  'notifications.completed.rule.Bot-disconnected': '`Bot-disconnected` (bot hung up)',
+  'notifications.completed.rule.Gateway-disconnected':
+    '`Gateway-disconnected` (disconnect due to an AMD error)',
+  'notifications.amd.rule.amd_human_detected': 'a human is speaking',
+  'notifications.amd.rule.amd_machine_detected': 'a machine is speaking',
+  'notifications.amd.rule.amd_no_speech_detected': '`amd_no_speech_detected`',
+  'notifications.amd.rule.amd_decision_timeout': '`amd_decision_timeout`',
+  'notifications.amd.rule.amd_machine_stopped_speaking': 'machine finished greeting',
+  'notifications.amd.rule.amd_tone_detected': 'a beep was heard',
+  'notifications.amd.rule.amd_error': '`amd_error`',
+  'notifications.amd.rule.amd_stopped': 'detection stopped',
+  'notifications.amd.rule.present-when-enabled':
+    'The property is present when detection is enabled and a result exists',
+} as const;
