@@ -1,6 +1,6 @@
 // Says inside a test which items of the specification it proves. It counts once the test passed, in a whole run.
 
-import { getCurrentTest } from 'vitest/suite';
+import { TestRunner } from 'vitest';
 import type { DatabaseKind } from '../support/databases.ts';
 import type { SpecId } from './spec-ids.ts';
 
@@ -10,7 +10,7 @@ declare module 'vitest' {
   }
 }
 
-type Task = NonNullable<ReturnType<typeof getCurrentTest>>;
+type Task = NonNullable<ReturnType<typeof TestRunner.getCurrentTest>>;
 
 /** In a test that runs once on each kind of database: `describe.each(databaseKinds)('… on %s', …)`. */
 export function proves(...ids: readonly [SpecId, ...SpecId[]]): void {
@@ -33,7 +33,7 @@ export function taskProvesOnAny(task: Task, ...ids: readonly [SpecId, ...SpecId[
 }
 
 function currentTest(): Task {
-  const task = getCurrentTest();
+  const task = TestRunner.getCurrentTest();
   if (task === undefined) throw new Error('only a test proves something');
   if (task.concurrent === true)
     throw new Error('a concurrent test says which it is: taskProvesOnAny');
