@@ -11,7 +11,7 @@ import {
 import { Kvm } from '@nats-io/kv';
 import { nanos } from '@nats-io/transport-node';
 import type { EventConnection } from './connection.ts';
-import { streamNames } from './subjects.ts';
+import { ingestKinds, ingestSubject, streamNames } from './subjects.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -61,6 +61,16 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
       retention: RetentionPolicy.Workqueue,
       max_age: nanos(dialoutMaxAgeMs),
       duplicate_window: nanos(duplicateWindowMs),
+      max_bytes: -1,
+      allow_direct: false,
+    },
+    {
+      name: names.ingest,
+      // Each kind by name: what is published about another kind is refused, and not stored for nobody.
+      subjects: ingestKinds.map((kind) => ingestSubject(prefix, kind, '*')),
+      retention: RetentionPolicy.Limits,
+      max_age: nanos(maxAgeMs),
+      duplicate_window: nanos(Math.min(duplicateWindowMs, maxAgeMs)),
       max_bytes: -1,
       allow_direct: false,
     },

@@ -32,6 +32,15 @@ export function dialoutSubject(prefix: string, callId: string): string {
   return `${prefix}.dialout.${callId}`;
 }
 
+/** What producers outside tell the companion. */
+export const ingestKinds = ['messages', 'conversations', 'testruns'] as const;
+export type IngestKind = (typeof ingestKinds)[number];
+
+/** `*` as the bot: of every bot. */
+export function ingestSubject(prefix: string, kind: IngestKind, bot: string): string {
+  return `${prefix}.ingest.${kind}.${bot}`;
+}
+
 export function deadLetterSubject(prefix: string, consumer: string): string {
   return `${prefix}.dead.${consumer}`;
 }
@@ -41,6 +50,7 @@ export function streamNames(prefix: string) {
     calls: `${prefix}_calls`,
     dialout: `${prefix}_dialout`,
     dead: `${prefix}_dead`,
+    ingest: `${prefix}_ingest`,
     /** `call-context` is what bot flows are told to open; another prefix on the same NATS must not share it. */
     contextBucket: prefix === 'offhook' ? 'call-context' : `${prefix}-call-context`,
   } as const;

@@ -5,6 +5,7 @@ import { eq, or } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
+import { isId } from './ids.ts';
 import { bots } from './schema.ts';
 
 export type Bot = {
@@ -42,6 +43,8 @@ export function createBotDirectory(dependencies: BotDirectoryDependencies): BotD
   return {
     find: (name) => known.get(name),
     async ownerOf(name) {
+      // What was published on a subject may be anything; what is no id can never be asked for.
+      if (!isId(name)) return undefined;
       const bot = await known.get(name);
       if (bot !== undefined || ownerOfUnknown === undefined) return bot;
       return { botId: name, accountId: ownerOfUnknown };

@@ -34,6 +34,18 @@ describe('streams and buckets', () => {
     });
     const { config: dialout } = await manager.streams.info('fresh_dialout');
     expect(dialout).toMatchObject({ subjects: ['fresh.dialout.>'], retention: 'workqueue' });
+    const { config: ingest } = await manager.streams.info('fresh_ingest');
+    expect(ingest).toMatchObject({
+      subjects: [
+        'fresh.ingest.messages.*',
+        'fresh.ingest.conversations.*',
+        'fresh.ingest.testruns.*',
+      ],
+      retention: 'limits',
+      storage: 'file',
+      max_age: 30 * dayNs,
+      duplicate_window: 120_000_000_000,
+    });
     const bucket = await manager.streams.info(`KV_${streamNames(prefix).contextBucket}`);
     expect(bucket.config.max_age).toBe(dayNs);
   });

@@ -1,0 +1,125 @@
+// What producers outside publish for the companion: a resource as JSON on `<prefix>.ingest.<kind>.<bot id or alias>`. They
+// need no code of ours, so nothing is believed: what is too large, not valid, or about nobody's bot becomes a dead letter.
+
+import type { JsMsg } from '@nats-io/jetstream';
+import { z } from 'zod';
+import { describeIssues } from '../lib/issues.ts';
+import type { Logger } from '../lib/logger.ts';
+import { type BatchConsumer, type Read, startBatchConsumer } from './batch-consumer.ts';
+import type { EventConnection } from './connection.ts';
+import { type IngestKind, ingestSubject, streamNames } from './subjects.ts';
+
+/** As much as a request of the API may carry; a batch of the largest must fit into memory. */
+const maxBodyBytes = 256 * 1_024;
+/** Deeper nesting is an attack on whoever walks it recursively, PostgreSQL's parser included. */
+const maxNesting = 32;
+const maxReasonLength = 1_000;
+
+export type BotOwner = { readonly botId: string; readonly accountId: string };
+
+export type Ingested<Body> = {
+  /** By its own id, whichever name was published. */
+  readonly bot: BotOwner;
+  readonly body: Body;
+  /**
+   * Of two versions of a resource the one with the higher number is the later one, and the same again has the same: the
+   * instant of storing in microseconds, which unlike a sequence goes on where the stream was made anew.
+   */
+  readonly version: number;
+};
+
+export type IngestConsumerOptions<Body> = {
+  readonly kind: IngestKind;
+  readonly schema: z.ZodType<Body>;
+  /** By id or alias; undefined: nobody's. */
+  readonly ownerOf: (name: string) => Promise<BotOwner | undefined>;
+  /** Idempotent, all or nothing: a throw brings the batch again. May see a later version first. */
+  readonly apply: (batch: readonly Ingested<Body>[]) => Promise<void>;
+  readonly maxBatch: number;
+  readonly logger: Logger;
+};
+
+type Unowned<Body> = { readonly name: string; readonly body: Body; readonly version: number };
+
+export async function startIngestConsumer<Body>(
+  connection: EventConnection,
+  options: IngestConsumerOptions<Body>,
+): Promise<BatchConsumer> {
+  const { kind, schema, maxBatch, logger } = options;
+  return await startBatchConsumer<Unowned<Body>>(connection, {
+    stream: streamNames(connection.prefix).ingest,
+    name: `ingest-${kind}`,
+    filterSubject: ingestSubject(connection.prefix, kind, '*'),
+    read: (message) => readBody(message, schema),
+    // Versions tell what is later: nothing needs to wait for anything.
+    orderKey: (item) => item,
+    handle: (items) => applyOwned(items, options),
+    maxBatch,
+    logger,
+  });
+}
+
+function readBody<Body>(message: JsMsg, schema: z.ZodType<Body>): Read<Unowned<Body>> {
+  const refused = (reason: string) => ({ ok: false as const, reason });
+  if (message.data.length > maxBodyBytes) return refused(`larger than ${maxBodyBytes} bytes`);
+  let value: unknown;
+  try {
+    value = JSON.parse(message.string());
+  } catch {
+    return refused('not JSON');
+  }
+  if (isDeeper(value, maxNesting)) return refused(`nested more than ${maxNesting} levels deep`);
+  const parsed = schema.safeParse(value, { error: describeIssues });
+  if (!parsed.success) return refused(z.prettifyError(parsed.error).slice(0, maxReasonLength));
+  return {
+    ok: true,
+    item: {
+      name: message.subject.slice(message.subject.lastIndexOf('.') + 1),
+      body: parsed.data,
+      version: Number(message.timestampNanos / 1_000n),
+    },
+  };
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((child) => isDeeper(child, levels - 1));
+}
+
+/** Those that nobody owns, and the one that the store will never take, with the reason. */
+async function applyOwned<Body>(
+  items: readonly Unowned<Body>[],
+  { ownerOf, apply }: IngestConsumerOptions<Body>,
+): Promise<ReadonlyMap<Unowned<Body>, string>> {
+  const refused = new Map<Unowned<Body>, string>();
+  const owned: Ingested<Body>[] = [];
+  for (const item of items) {
+    const bot = await ownerOf(item.name);
+    if (bot === undefined) refused.set(item, 'the bot is not registered');
+    else owned.push({ bot, body: item.body, version: item.version });
+  }
+  if (owned.length === 0) return refused;
+  try {
+    await apply(owned);
+  } catch (error) {
+    const code = dataErrorCode(error);
+    const [only] = items;
+    // In a batch it may be any of them; the pump comes again with each alone.
+    if (code === undefined || only === undefined || items.length > 1) throw error;
+    refused.set(only, `the database refuses it (${code})`);
+  }
+  return refused;
+}
+
+/** SQLSTATE classes that mean "this value", never "the store is away": data, integrity, limits. */
+const dataError = /^(22|23|54)...$/;
+
+function dataErrorCode(error: unknown): string | undefined {
+  // Drivers wrap: the database's own error is the cause. Eight is deeper than any of them nests.
+  let current = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
+    if ('code' in current && dataError.test(String(current.code))) return String(current.code);
+    current = current.cause;
+  }
+  return undefined;
+}
