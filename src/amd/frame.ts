@@ -7,16 +7,7 @@ export const sampleRateHz = 8_000;
 /** Of digital silence, where the logarithm has no answer. */
 export const silenceDbfs = -96;
 
-/** Power of a frame, 1 being full scale. */
-export function meanSquare(frame: Int16Array): number {
-  let sum = 0;
-  for (let index = 0; index < frame.length; index += 1) {
-    const sample = frame[index] ?? 0;
-    sum += sample * sample;
-  }
-  return sum / frame.length / (32_768 * 32_768);
-}
-
+/** Of a power, 1 being full scale. */
 export function decibels(power: number): number {
   return power <= 0 ? silenceDbfs : Math.max(silenceDbfs, 10 * Math.log10(power));
 }

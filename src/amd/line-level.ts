@@ -29,7 +29,8 @@ const backgroundDb = 9;
 const peakFallDb = 0.02;
 
 export type LineLevel = {
-  push(meanSquare: number): void;
+  /** A frame: its power, 1 being full scale, and the same in dBFS. */
+  push(power: number, dbfs: number): void;
   /** Over 60 ms. */
   readonly dbfs: number;
   readonly loudnessDbfs: number;
@@ -42,42 +43,44 @@ export type LineLevel = {
 };
 
 export function createLineLevel(): LineLevel {
-  const floor = createFloor();
-  let short = 0;
-  let long = 0;
-  let dbfs = silenceDbfs;
-  let frameDbfs = silenceDbfs;
-  let loudnessDbfs = silenceDbfs;
-  let peakDbfs = silenceDbfs;
+  return new Level();
+}
 
-  return {
-    get dbfs() {
-      return dbfs;
-    },
-    get loudnessDbfs() {
-      return loudnessDbfs;
-    },
-    get above() {
-      const floorDbfs = floor.dbfs();
-      const levelDbfs = Math.min(dbfs, frameDbfs + overDb);
-      return frameDbfs >= floorDbfs + noiseDb && levelDbfs >= neededDbfs(floorDbfs, peakDbfs);
-    },
-    get inFront() {
-      return loudnessDbfs >= peakDbfs - backgroundDb;
-    },
-    push(meanSquare) {
-      short += shortShare * (meanSquare - short);
-      long += longShare * (meanSquare - long);
-      dbfs = decibels(short);
-      frameDbfs = decibels(meanSquare);
-      loudnessDbfs = decibels(long);
-      peakDbfs = Math.max(silenceDbfs, peakDbfs - peakFallDb);
-      floor.push(dbfs);
-    },
-    heardVoice() {
-      peakDbfs = Math.max(peakDbfs, loudnessDbfs);
-    },
-  };
+/** A class, as its fields change in place: variables would allocate a number each, fifty times a second for each call. */
+class Level implements LineLevel {
+  readonly #floor = createFloor();
+  #short = 0;
+  #long = 0;
+  #frameDbfs = silenceDbfs;
+  #peakDbfs = silenceDbfs;
+  dbfs = silenceDbfs;
+  loudnessDbfs = silenceDbfs;
+
+  get above(): boolean {
+    const floorDbfs = this.#floor.dbfs();
+    const levelDbfs = Math.min(this.dbfs, this.#frameDbfs + overDb);
+    return (
+      this.#frameDbfs >= floorDbfs + noiseDb && levelDbfs >= neededDbfs(floorDbfs, this.#peakDbfs)
+    );
+  }
+
+  get inFront(): boolean {
+    return this.loudnessDbfs >= this.#peakDbfs - backgroundDb;
+  }
+
+  push(power: number, dbfs: number): void {
+    this.#short += shortShare * (power - this.#short);
+    this.#long += longShare * (power - this.#long);
+    this.dbfs = decibels(this.#short);
+    this.#frameDbfs = dbfs;
+    this.loudnessDbfs = decibels(this.#long);
+    this.#peakDbfs = Math.max(silenceDbfs, this.#peakDbfs - peakFallDb);
+    this.#floor.push(this.dbfs);
+  }
+
+  heardVoice(): void {
+    this.#peakDbfs = Math.max(this.#peakDbfs, this.loudnessDbfs);
+  }
 }
 
 function neededDbfs(floorDbfs: number, peakDbfs: number): number {

@@ -1,7 +1,8 @@
 // Follows tones over time and says what they were once they ended: a beep, a fax machine, announcement tones (SIT), or
 // signalling of the network. A tone ends with 100 ms without it, in which it must leave quiet to have been a beep.
 
-import { frameMs, frameSamples } from './frame.ts';
+import { frameMs } from './frame.ts';
+import type { RecentAudio } from './recent-audio.ts';
 import { beepMs } from './tone-beep.ts';
 import { createToneListener } from './tone-frame.ts';
 import { cedMs, classifyTone, type EndedTone, isCed, type ToneKind } from './tone-kinds.ts';
@@ -15,7 +16,7 @@ import {
   type ToneRun,
 } from './tone-run.ts';
 import { shapeOf } from './tone-shape.ts';
-import { createPairFinder } from './tone-signalling.ts';
+import { isClosePair } from './tone-signalling.ts';
 
 export type { ToneKind } from './tone-kinds.ts';
 export type ToneFound = { readonly kind: ToneKind; readonly hz: number; readonly ms: number };
@@ -29,8 +30,8 @@ export type ToneStep = {
 };
 
 export type ToneDetector = {
-  /** `afterSpeech`: somebody has spoken before. Then a low tone is a beep rather than the network's. */
-  push(frame: Int16Array, energyDbfs: number, afterSpeech: boolean): ToneStep;
+  /** The latest frame. `afterSpeech`: somebody has spoken before. Then a low tone is a beep rather than the network's. */
+  push(afterSpeech: boolean): ToneStep;
   /** A frame that never came: the tone may have gone on. */
   skip(): ToneStep;
 };
@@ -55,11 +56,9 @@ const mayBeTone: ToneStep = { tonal: false, pending: true };
 const toneGoesOn: ToneStep = { tonal: true, pending: false };
 const toneUnderWay: ToneStep = { tonal: true, pending: true };
 
-export function createToneDetector(): ToneDetector {
-  const listener = createToneListener();
-  const pairs = createPairFinder();
+export function createToneDetector(recent: RecentAudio): ToneDetector {
+  const listener = createToneListener(recent);
   const run = createToneRun();
-  const nothing = new Int16Array(frameSamples);
 
   function toneFrame(afterSpeech: boolean): ToneStep {
     if (!continuesRun(run, listener.frame)) {
@@ -68,15 +67,15 @@ export function createToneDetector(): ToneDetector {
     }
     extendRun(run, listener.frame);
     if (run.tonalFrames === pairAtFrames && run.lastHz < pairBelowHz) {
-      run.closePair = pairs.isClosePair();
+      run.closePair = isClosePair(recent);
     }
     const fax = answeringFax(run);
     return fax === undefined ? tonalStep(run, afterSpeech) : { ...toneUnderWay, found: fax };
   }
 
-  function otherFrame(energyDbfs: number, afterSpeech: boolean): ToneStep {
+  function otherFrame(afterSpeech: boolean): ToneStep {
     if (run.tonalFrames === 0) return noTone;
-    run.afterDb[run.gap] = energyDbfs;
+    run.afterDb[run.gap] = recent.dbfs;
     run.gap += 1;
     if (run.gap < afterFrames) return isOpen(run) ? mayBeTone : noTone;
     const found = run.reported ? undefined : whatEnded(run, afterSpeech);
@@ -85,15 +84,10 @@ export function createToneDetector(): ToneDetector {
   }
 
   return {
-    push(frame, energyDbfs, afterSpeech) {
-      pairs.push(frame);
-      return listener.hears(frame, energyDbfs, run)
-        ? toneFrame(afterSpeech)
-        : otherFrame(energyDbfs, afterSpeech);
+    push(afterSpeech) {
+      return listener.hears(run) ? toneFrame(afterSpeech) : otherFrame(afterSpeech);
     },
     skip() {
-      listener.skip();
-      pairs.push(nothing);
       if (run.tonalFrames === 0) return noTone;
       // Nobody knows whether it was quiet: what ends a tone has to be heard.
       if (run.gap < mostSkippedFrames) {

@@ -1,9 +1,9 @@
 // Is this frame a tone? A glance at its level and at neighbouring samples first, which most frames of speech and silence do
 // not survive; the spectrum after that. Follows the line's noise, which is not counted against a tone heard over it.
 
-import { frameSamples } from './frame.ts';
+import { fullScalePower, type RecentAudio } from './recent-audio.ts';
 import type { ToneFrame, ToneRun } from './tone-run.ts';
-import { createToneSpectrum, type Peaks } from './tone-spectrum.ts';
+import { type Peaks, strongestSines } from './tone-spectrum.ts';
 
 /** −45 dBFS is the quietest beep that a caller would notice; a decaying one's tail and a far end's loss lie below. */
 const quietestToneDbfs = -58;
@@ -29,67 +29,72 @@ const mostNoise = 0.5;
 const endDropDb = 6;
 /** The line before a tone: the two oldest frames of these. The newest is the tone, the ones between may hold its beginning. */
 const historyFrames = 5;
-const fullScalePower = 32_768 ** 2;
+const newest = historyFrames - 1;
 
 export type ToneListener = {
-  /** Takes the frame in; true: `frame` was filled in. */
-  hears(samples: Int16Array, energyDbfs: number, run: ToneRun): boolean;
-  /** A frame that never came. */
-  skip(): void;
+  /** Takes the latest frame in; true: `frame` was filled in. */
+  hears(run: ToneRun): boolean;
   /** Level of the line before a tone that the latest frame is the first of. */
   beforeDb(): number;
   readonly frame: Readonly<ToneFrame>;
 };
 
-export function createToneListener(): ToneListener {
-  const spectrum = createToneSpectrum();
-  const nothing = new Int16Array(frameSamples);
+export function createToneListener(recent: RecentAudio): ToneListener {
   const frame: ToneFrame = { hz: 0, secondHz: 0, db: 0, beneathDb: 0 };
-  const history = new Float64Array(historyFrames).fill(firstFloorDbfs);
-  const newest = historyFrames - 1;
-  let floorDbfs = firstFloorDbfs;
-
-  function mayBeTone(samples: Int16Array, energyDbfs: number, run: ToneRun): boolean {
-    if (energyDbfs < Math.max(quietestToneDbfs, floorDbfs + aboveFloorDb)) return false;
-    if (run.tonalFrames > 0) return energyDbfs >= run.lastDb - endDropDb;
-    const riseDb = energyDbfs - (history[newest - 1] ?? 0);
-    if (Math.abs(riseDb) > evenDb && riseDb < onsetDb) return false;
-    return isCorrelated(samples);
-  }
-
-  function remember(energyDbfs: number, run: ToneRun): void {
-    if (run.tonalFrames === 0) {
-      const level = Math.max(energyDbfs, history[newest] ?? 0, lowestFloorDbfs);
-      floorDbfs = Math.min(level, floorDbfs + floorRiseDb);
-    }
-    history.copyWithin(0, 1);
-    history[newest] = energyDbfs;
-  }
+  const line: Line = {
+    floorDbfs: firstFloorDbfs,
+    history: new Float64Array(historyFrames).fill(firstFloorDbfs),
+  };
 
   return {
     frame,
-    hears(samples, energyDbfs, run) {
-      spectrum.push(samples);
-      remember(energyDbfs, run);
-      if (!mayBeTone(samples, energyDbfs, run)) return false;
-      return describe(
-        frame,
-        spectrum.measure(),
-        10 ** (floorDbfs / 10) * fullScalePower,
-        run.lastHz,
-      );
-    },
-    skip() {
-      spectrum.push(nothing);
+    hears(run) {
+      remember(line, recent.dbfs, run);
+      if (!mayBeTone(line, recent, run)) return false;
+      const noise = 10 ** (line.floorDbfs / 10) * fullScalePower;
+      return describe(frame, strongestSines(recent), noise, run.lastHz);
     },
     beforeDb() {
-      return Math.max(history[0] ?? 0, history[1] ?? 0);
+      return Math.max(line.history[0] ?? 0, line.history[1] ?? 0);
     },
   };
 }
 
+type Line = {
+  floorDbfs: number;
+  /** Levels of the latest frames, lost ones left out. */
+  readonly history: Float64Array;
+};
+
+function remember(line: Line, dbfs: number, run: ToneRun): void {
+  const { history } = line;
+  if (run.tonalFrames === 0) {
+    const level = Math.max(dbfs, history[newest] ?? 0, lowestFloorDbfs);
+    line.floorDbfs = Math.min(level, line.floorDbfs + floorRiseDb);
+  }
+  for (let index = 0; index < newest; index += 1) history[index] = history[index + 1] ?? 0;
+  history[newest] = dbfs;
+}
+
+function mayBeTone(
+  { floorDbfs, history }: Line,
+  { dbfs, neighbours }: RecentAudio,
+  run: ToneRun,
+): boolean {
+  if (dbfs < Math.max(quietestToneDbfs, floorDbfs + aboveFloorDb)) return false;
+  if (run.tonalFrames > 0) return dbfs >= run.lastDb - endDropDb;
+  const riseDb = dbfs - (history[newest - 1] ?? 0);
+  if (Math.abs(riseDb) > evenDb && riseDb < onsetDb) return false;
+  return neighbours >= correlation.min && neighbours <= correlation.max;
+}
+
 /** Is the power in one sine, or in two? */
-function describe(frame: ToneFrame, peaks: Peaks, noise: number, lastHz: number): boolean {
+function describe(
+  frame: ToneFrame,
+  peaks: Readonly<Peaks>,
+  noise: number,
+  lastHz: number,
+): boolean {
   const total = Math.max(peaks.total - noise, peaks.total * (1 - mostNoise));
   const hasSecond = peaks.second >= secondShare * peaks.first;
   const isTwo = hasSecond && peaks.first + peaks.second >= purityOfTwo * total;
@@ -107,17 +112,4 @@ function describe(frame: ToneFrame, peaks: Peaks, noise: number, lastHz: number)
 
 function decibel(power: number): number {
   return 10 * Math.log10(Math.max(power, 1) / fullScalePower);
-}
-
-function isCorrelated(samples: Int16Array): boolean {
-  let energy = 0;
-  let product = 0;
-  let last = 0;
-  for (let index = 0; index < samples.length; index += 1) {
-    const sample = samples[index] ?? 0;
-    energy += sample * sample;
-    product += sample * last;
-    last = sample;
-  }
-  return product >= correlation.min * energy && product <= correlation.max * energy;
 }

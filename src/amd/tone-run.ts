@@ -39,22 +39,22 @@ export type ToneRun = {
   /** What it is was said while it lasted. */
   reported: boolean;
   keptFrames: number;
-  readonly hz: Float64Array;
-  readonly secondHz: Float64Array;
-  readonly db: Float64Array;
-  readonly beneathDb: Float64Array;
+  readonly hz: Float32Array;
+  readonly secondHz: Float32Array;
+  readonly db: Float32Array;
+  readonly beneathDb: Float32Array;
   /** Levels of the frames since the last tonal one. */
-  readonly afterDb: Float64Array;
+  readonly afterDb: Float32Array;
 };
 
 export function createToneRun(): ToneRun {
   return {
     ...noTone,
-    hz: new Float64Array(maxKeptFrames),
-    secondHz: new Float64Array(maxKeptFrames),
-    db: new Float64Array(maxKeptFrames),
-    beneathDb: new Float64Array(maxKeptFrames),
-    afterDb: new Float64Array(afterFrames),
+    hz: new Float32Array(maxKeptFrames),
+    secondHz: new Float32Array(maxKeptFrames),
+    db: new Float32Array(maxKeptFrames),
+    beneathDb: new Float32Array(maxKeptFrames),
+    afterDb: new Float32Array(afterFrames),
   };
 }
 

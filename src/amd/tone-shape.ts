@@ -64,11 +64,11 @@ function smaller(left: number, right: number): number {
   return Math.min(left, right);
 }
 
-function median(values: Float64Array): number {
+function median(values: Float32Array): number {
   return values.toSorted()[Math.floor(values.length / 2)] ?? 0;
 }
 
-function levelSteadiness(db: Float64Array): number {
+function levelSteadiness(db: Float32Array): number {
   let steady = 0;
   for (let index = 1; index < db.length; index += 1) {
     if (Math.abs((db[index] ?? 0) - (db[index - 1] ?? 0)) <= steadyDb) steady += 1;
@@ -76,19 +76,19 @@ function levelSteadiness(db: Float64Array): number {
   return steady / Math.max(1, db.length - 1);
 }
 
-function shareNear(values: Float64Array, hz: number): number {
+function shareNear(values: Float32Array, hz: number): number {
   let near = 0;
   for (const value of values) if (isSamePitch(value, hz)) near += 1;
   return near / Math.max(1, values.length);
 }
 
-function wander(hz: Float64Array, medianHz: number): number {
+function wander(hz: Float32Array, medianHz: number): number {
   const distances = hz.map((value) => Math.abs(value - medianHz)).sort();
   return distances[Math.floor(0.8 * (distances.length - 1))] ?? 0;
 }
 
 /** A rest at the pitch of the one before goes on with it. */
-function rests(hz: Float64Array): Pick<ToneShape, 'steps' | 'resting'> {
+function rests(hz: Float32Array): Pick<ToneShape, 'steps' | 'resting'> {
   const steps: PitchRest[] = [];
   let resting = 0;
   for (let from = 0; from < hz.length; ) {
@@ -110,7 +110,7 @@ function addRest(steps: PitchRest[], rest: PitchRest): void {
 }
 
 /** Only a turn by more than a measure's error is one. */
-function turnsOf(hz: Float64Array): number {
+function turnsOf(hz: Float32Array): number {
   let turns = 0;
   let direction = 0;
   let extreme = hz[0] ?? 0;
@@ -127,7 +127,7 @@ function turnsOf(hz: Float64Array): number {
 }
 
 /** Least squares over time. */
-function sweepError(hz: Float64Array): number {
+function sweepError(hz: Float32Array): number {
   const middle = (hz.length - 1) / 2;
   const mean = hz.reduce((sum, value) => sum + value, 0) / Math.max(1, hz.length);
   let cross = 0;

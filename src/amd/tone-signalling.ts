@@ -1,16 +1,18 @@
 // Ringback and dial tone are two sines 40 to 90 Hz apart, which 20 ms of audio cannot tell from one that wavers. 100 ms can:
-// the last of them are kept, and measured at the very frequencies of the network once, when a low tone has lasted so long.
+// they are measured at the very frequencies of the network once, when a low tone has lasted so long.
 
-import { frameSamples, sampleRateHz } from './frame.ts';
+import { sampleRateHz } from './frame.ts';
+import { type RecentAudio, ringMask } from './recent-audio.ts';
 
-const keptSamples = 800;
+const windowSamples = 800;
+type Pair = readonly [low: number, high: number];
 /** ANSI T1.401 dial and ringback; British ringback; the Japanese one, 400 Hz times 16. */
-const pairsHz = [
+const pairsHz: readonly Pair[] = [
   [350, 440],
   [440, 480],
   [400, 450],
   [384, 416],
-] as const;
+];
 /** Australian and Indian ringback: 400 Hz modulated with 25 Hz. */
 const modulatedHz = { below: 375, carrier: 400, above: 425 } as const;
 const carrierShare = 0.4;
@@ -24,65 +26,55 @@ const aboveMiddle = 3;
 const mostOfIt = 0.6;
 
 const hann = Float64Array.from(
-  { length: keptSamples },
-  (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / keptSamples),
+  { length: windowSamples },
+  (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / windowSamples),
 );
 
-export type PairFinder = {
-  push(frame: Int16Array): void;
-  /** Do the last 100 ms hold such a pair? */
-  isClosePair(): boolean;
-};
+/** Do the latest 100 ms hold such a pair? */
+export function isClosePair(recent: RecentAudio): boolean {
+  const whole = wholePower(recent);
+  return isModulated(recent, whole) || pairsHz.some((pair) => isPair(recent, pair, whole));
+}
 
-export function createPairFinder(): PairFinder {
-  const samples = new Int16Array(keptSamples);
-  return {
-    push(frame) {
-      samples.copyWithin(0, frameSamples);
-      samples.set(frame, keptSamples - frameSamples);
-    },
-    isClosePair() {
-      const whole = wholePower(samples);
-      return (
-        isModulated(samples, whole) ||
-        pairsHz.some(([low, high]) => {
-          const a = powerAt(samples, low);
-          const b = powerAt(samples, high);
-          const middle = powerAt(samples, (low + high) / 2);
-          const weaker = Math.min(a, b);
-          return (
-            a + b >= mostOfIt * whole &&
-            weaker >= weakestShare * Math.max(a, b) &&
-            weaker >= aboveMiddle * middle
-          );
-        })
-      );
-    },
-  };
+function isPair(recent: RecentAudio, [low, high]: Pair, whole: number): boolean {
+  const a = powerAt(recent, low);
+  const b = powerAt(recent, high);
+  const middle = powerAt(recent, (low + high) / 2);
+  const weaker = Math.min(a, b);
+  return (
+    a + b >= mostOfIt * whole &&
+    weaker >= weakestShare * Math.max(a, b) &&
+    weaker >= aboveMiddle * middle
+  );
 }
 
 /** A pure sine leaves nothing at the sidebands: −30 dB. */
-function isModulated(samples: Int16Array, whole: number): boolean {
-  const carrier = powerAt(samples, modulatedHz.carrier);
+function isModulated(recent: RecentAudio, whole: number): boolean {
+  const carrier = powerAt(recent, modulatedHz.carrier);
   if (carrier < carrierShare * whole) return false;
   const { below, above } = modulatedHz;
-  return Math.min(powerAt(samples, below), powerAt(samples, above)) >= sidebandShare * carrier;
+  return Math.min(powerAt(recent, below), powerAt(recent, above)) >= sidebandShare * carrier;
 }
 
 /** What a Goertzel filter makes of a sine that holds all the energy. */
-function wholePower(samples: Int16Array): number {
+function wholePower({ samples, end }: RecentAudio): number {
   let sum = 0;
-  for (const sample of samples) sum += sample * sample;
-  return (sum * keptSamples) / 8;
+  for (let index = end - windowSamples; index < end; index += 1) {
+    const sample = samples[index & ringMask] ?? 0;
+    sum += sample * sample;
+  }
+  return (sum * windowSamples) / 8;
 }
 
 /** Goertzel. */
-function powerAt(samples: Int16Array, hz: number): number {
+function powerAt({ samples, end }: RecentAudio, hz: number): number {
   const coefficient = 2 * Math.cos((2 * Math.PI * hz) / sampleRateHz);
+  const start = end - windowSamples;
   let last = 0;
   let before = 0;
-  for (let index = 0; index < keptSamples; index += 1) {
-    const next = (samples[index] ?? 0) * (hann[index] ?? 0) + coefficient * last - before;
+  for (let index = 0; index < windowSamples; index += 1) {
+    const sample = samples[(start + index) & ringMask] ?? 0;
+    const next = sample * (hann[index] ?? 0) + coefficient * last - before;
     before = last;
     last = next;
   }

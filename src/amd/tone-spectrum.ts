@@ -1,7 +1,8 @@
 // The strongest two sine waves in the latest 32 ms and their share of its energy: a Hann window and a real FFT of 256
-// points (31 Hz a bin; a sine fills five). Knows nothing of time, tones or noise. Allocates once: results are overwritten.
+// points (31 Hz a bin; a sine fills five). Knows nothing of time, tones or noise. Its memory serves every call in turn.
 
-import { frameSamples, sampleRateHz } from './frame.ts';
+import { sampleRateHz } from './frame.ts';
+import { type RecentAudio, ringMask } from './recent-audio.ts';
 
 const windowSamples = 256;
 const half = windowSamples / 2;
@@ -23,12 +24,6 @@ export type Peaks = {
   second: number;
 };
 
-export type ToneSpectrum = {
-  push(frame: Int16Array): void;
-  /** Of the latest 256 samples. The same object every time. */
-  measure(): Peaks;
-};
-
 const hann = Float64Array.from(
   { length: windowSamples },
   (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / windowSamples),
@@ -47,74 +42,102 @@ const reversed = Uint8Array.from({ length: half }, (_, index) => {
   return bits;
 });
 
-export function createToneSpectrum(): ToneSpectrum {
-  const samples = new Int16Array(windowSamples);
-  const re = new Float64Array(half);
-  const im = new Float64Array(half);
-  const power = new Float64Array(half);
-  const peaks: Peaks = { total: 0, firstHz: 0, first: 0, secondHz: 0, second: 0 };
+// For one look at a time, of whichever call.
+const re = new Float64Array(half);
+const im = new Float64Array(half);
+const power = new Float64Array(half);
+const peaks: Peaks = { total: 0, firstHz: 0, first: 0, secondHz: 0, second: 0 };
 
-  return {
-    push(frame) {
-      samples.copyWithin(0, frameSamples);
-      samples.set(frame, windowSamples - frameSamples);
-    },
-    measure() {
-      loadWindow(samples, re, im);
-      transform(re, im);
-      peaks.total = fillPower(re, im, power);
-      findPeaks(power, peaks);
-      return peaks;
-    },
-  };
+/** Of the latest 256 samples. The same object every time. */
+export function strongestSines(recent: RecentAudio): Readonly<Peaks> {
+  loadWindow(recent);
+  for (let size = 1; size < half / 2; size *= 4) transformFours(size);
+  transformPairs(half / 2);
+  peaks.total = fillPower();
+  findPeaks();
+  return peaks;
 }
 
 /** Two real samples in one complex, in the order that the transform wants. */
-function loadWindow(samples: Int16Array, re: Float64Array, im: Float64Array): void {
+function loadWindow({ samples, end }: RecentAudio): void {
+  const start = end - windowSamples;
   for (let index = 0; index < half; index += 1) {
-    const at = 2 * (reversed[index] ?? 0);
-    re[index] = (samples[at] ?? 0) * (hann[at] ?? 0);
-    im[index] = (samples[at + 1] ?? 0) * (hann[at + 1] ?? 0);
+    const at = 2 * index;
+    const to = reversed[index] ?? 0;
+    re[to] = (samples[(start + at) & ringMask] ?? 0) * (hann[at] ?? 0);
+    im[to] = (samples[(start + at + 1) & ringMask] ?? 0) * (hann[at + 1] ?? 0);
   }
 }
 
-/** Radix-2, decimation in time, 128 complex points. */
-function transform(re: Float64Array, im: Float64Array): void {
-  for (let size = 1; size < half; size *= 2) {
-    const step = half / size;
-    for (let offset = 0; offset < size; offset += 1) {
-      const wr = cosines[offset * step] ?? 0;
-      const wi = -(sines[offset * step] ?? 0);
-      for (let at = offset; at < half; at += 2 * size) {
-        const to = at + size;
-        const r = re[to] ?? 0;
-        const i = im[to] ?? 0;
-        const tr = r * wr - i * wi;
-        const ti = r * wi + i * wr;
-        const ar = re[at] ?? 0;
-        const ai = im[at] ?? 0;
-        re[to] = ar - tr;
-        im[to] = ai - ti;
-        re[at] = ar + tr;
-        im[at] = ai + ti;
-      }
+/** Two radix-2 steps of a decimation in time in one, over 128 complex points: each point is fetched half as often. */
+function transformFours(size: number): void {
+  const step = half / size / 2;
+  for (let offset = 0; offset < size; offset += 1) {
+    const ur = cosines[2 * offset * step] as number;
+    const ui = -(sines[2 * offset * step] as number);
+    const vr = cosines[offset * step] as number;
+    const vi = -(sines[offset * step] as number);
+    for (let first = offset; first < half; first += 4 * size) {
+      const second = first + size;
+      const third = second + size;
+      const fourth = third + size;
+      const pr = (re[second] as number) * ur - (im[second] as number) * ui;
+      const pi = (re[second] as number) * ui + (im[second] as number) * ur;
+      const qr = (re[fourth] as number) * ur - (im[fourth] as number) * ui;
+      const qi = (re[fourth] as number) * ui + (im[fourth] as number) * ur;
+      const ar = (re[first] as number) + pr;
+      const ai = (im[first] as number) + pi;
+      const br = (re[first] as number) - pr;
+      const bi = (im[first] as number) - pi;
+      const cr = (re[third] as number) + qr;
+      const ci = (im[third] as number) + qi;
+      const dr = (re[third] as number) - qr;
+      const di = (im[third] as number) - qi;
+      const er = cr * vr - ci * vi;
+      const ei = cr * vi + ci * vr;
+      // A quarter turn further than the one before.
+      const fr = dr * vi + di * vr;
+      const fi = di * vi - dr * vr;
+      re[first] = ar + er;
+      im[first] = ai + ei;
+      re[second] = br + fr;
+      im[second] = bi + fi;
+      re[third] = ar - er;
+      im[third] = ai - ei;
+      re[fourth] = br - fr;
+      im[fourth] = bi - fi;
     }
   }
 }
 
+/** The last step alone: seven is no even number. */
+function transformPairs(size: number): void {
+  for (let first = 0; first < size; first += 1) {
+    const second = first + size;
+    const wr = cosines[2 * first] as number;
+    const wi = -(sines[2 * first] as number);
+    const tr = (re[second] as number) * wr - (im[second] as number) * wi;
+    const ti = (re[second] as number) * wi + (im[second] as number) * wr;
+    re[second] = (re[first] as number) - tr;
+    im[second] = (im[first] as number) - ti;
+    re[first] = (re[first] as number) + tr;
+    im[first] = (im[first] as number) + ti;
+  }
+}
+
 /** Takes the two interleaved real halves apart. Returns the sum; everything as mean squares of unwindowed samples. */
-function fillPower(re: Float64Array, im: Float64Array, power: Float64Array): number {
+function fillPower(): number {
   // One side of the spectrum holds half the energy; N × N of the transform; the window's own loss.
   const scale = 2 / (windowSamples * windowSamples * windowPower);
   let total = 0;
   for (let bin = 1; bin < half; bin += 1) {
     const mirror = half - bin;
-    const er = ((re[bin] ?? 0) + (re[mirror] ?? 0)) / 2;
-    const ei = ((im[bin] ?? 0) - (im[mirror] ?? 0)) / 2;
-    const or = ((im[bin] ?? 0) + (im[mirror] ?? 0)) / 2;
-    const oi = ((re[mirror] ?? 0) - (re[bin] ?? 0)) / 2;
-    const wr = cosines[bin] ?? 0;
-    const wi = -(sines[bin] ?? 0);
+    const er = ((re[bin] as number) + (re[mirror] as number)) / 2;
+    const ei = ((im[bin] as number) - (im[mirror] as number)) / 2;
+    const or = ((im[bin] as number) + (im[mirror] as number)) / 2;
+    const oi = ((re[mirror] as number) - (re[bin] as number)) / 2;
+    const wr = cosines[bin] as number;
+    const wi = -(sines[bin] as number);
     const r = er + or * wr - oi * wi;
     const i = ei + or * wi + oi * wr;
     const value = (r * r + i * i) * scale;
@@ -124,17 +147,17 @@ function fillPower(re: Float64Array, im: Float64Array, power: Float64Array): num
   return total;
 }
 
-function findPeaks(power: Float64Array, peaks: Peaks): void {
-  const first = strongest(power, highestBin, -10);
-  peaks.firstHz = frequency(power, first);
-  peaks.first = lobe(power, first, -10);
-  const second = strongest(power, highestCompanionBin, first);
-  peaks.secondHz = frequency(power, second);
-  peaks.second = lobe(power, second, first);
+function findPeaks(): void {
+  const first = strongest(highestBin, -10);
+  peaks.firstHz = frequency(first);
+  peaks.first = lobe(first, -10);
+  const second = strongest(highestCompanionBin, first);
+  peaks.secondHz = frequency(second);
+  peaks.second = lobe(second, first);
 }
 
 /** Far enough from `otherThan` for its lobe not to be taken for a peak. */
-function strongest(power: Float64Array, highest: number, otherThan: number): number {
+function strongest(highest: number, otherThan: number): number {
   let best = lowestBin;
   let bestPower = -1;
   for (let bin = lowestBin; bin <= highest; bin += 1) {
@@ -148,7 +171,7 @@ function strongest(power: Float64Array, highest: number, otherThan: number): num
 }
 
 /** A bin between two lobes belongs to the first. */
-function lobe(power: Float64Array, bin: number, otherThan: number): number {
+function lobe(bin: number, otherThan: number): number {
   let sum = 0;
   for (let at = bin - lobeBins; at <= bin + lobeBins; at += 1) {
     if (Math.abs(at - otherThan) > lobeBins) sum += power[at] ?? 0;
@@ -157,7 +180,7 @@ function lobe(power: Float64Array, bin: number, otherThan: number): number {
 }
 
 /** Between bins, from the amplitudes of the peak and its greater neighbour: exact for a sine under a Hann window. */
-function frequency(power: Float64Array, bin: number): number {
+function frequency(bin: number): number {
   const below = power[bin - 1] ?? 0;
   const above = power[bin + 1] ?? 0;
   const ratio = Math.sqrt(Math.max(below, above) / Math.max(power[bin] ?? 0, 1e-9));

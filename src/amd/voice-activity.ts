@@ -4,10 +4,13 @@
 import loadFvad from '@echogarden/fvad-wasm';
 import { frameSamples, sampleRateHz, silenceDbfs } from './frame.ts';
 import { createLineLevel } from './line-level.ts';
+import type { RecentAudio } from './recent-audio.ts';
 import { createVoicing } from './voicing.ts';
 
 // Read once, when this module is: 20 kB from disk. Creating and using detectors is synchronous from then on.
 const fvad = await loadFvad();
+/** What it shall look at next, of whichever call. */
+const samples = fvad._malloc(frameSamples * Int16Array.BYTES_PER_ELEMENT);
 
 /** libfvad 0 to 3: how much evidence it wants before it calls something voice. */
 const aggressiveness = 3;
@@ -29,7 +32,8 @@ export type Voice = {
 };
 
 export type VoiceActivity = {
-  push(frame: Int16Array, meanSquare: number, tonal: boolean): Voice;
+  /** The latest frame of the recent audio, which is this one. */
+  push(frame: Int16Array, tonal: boolean): Voice;
   /** The last frame belonged to the one who speaks: others are compared with it. */
   confirm(): void;
   /** Gives the memory back; afterwards nothing is speech. Idempotent. */
@@ -37,17 +41,13 @@ export type VoiceActivity = {
 };
 
 /** @throws Error when the detector's memory is exhausted. */
-export function createVoiceActivity(): VoiceActivity {
-  const samples = fvad._malloc(frameSamples * Int16Array.BYTES_PER_ELEMENT);
+export function createVoiceActivity(recent: RecentAudio): VoiceActivity {
   const instance = samples === 0 ? 0 : fvad._fvad_new();
-  if (instance === 0) {
-    if (samples !== 0) fvad._free(samples);
-    throw new Error('no memory for a voice activity detector');
-  }
+  if (instance === 0) throw new Error('no memory for a voice activity detector');
   fvad._fvad_set_sample_rate(instance, sampleRateHz);
   fvad._fvad_set_mode(instance, aggressiveness);
   const level = createLineLevel();
-  const voicing = createVoicing();
+  const voicing = createVoicing(recent);
   const voice = {
     speech: false,
     tonal: false,
@@ -59,10 +59,9 @@ export function createVoiceActivity(): VoiceActivity {
   let released = false;
 
   return {
-    push(frame, meanSquare, tonal) {
+    push(frame, tonal) {
       if (released) return voice;
-      level.push(meanSquare);
-      voicing.push(frame);
+      level.push(recent.power, recent.dbfs);
       fvad.HEAP16.set(frame, samples / Int16Array.BYTES_PER_ELEMENT);
       const likely = fvad._fvad_process(instance, samples, frameSamples) === 1;
       const speechLike = likely && level.above;
@@ -81,7 +80,6 @@ export function createVoiceActivity(): VoiceActivity {
       if (released) return;
       released = true;
       fvad._fvad_free(instance);
-      fvad._free(samples);
     },
   };
 }

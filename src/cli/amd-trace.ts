@@ -1,9 +1,7 @@
 // What the detector goes by, frame by frame, for the picture: speech, words and tones. Only drawn, never judged.
 
-import { decibels, frameMs, frameSamples, meanSquare } from '../amd/frame.ts';
-import { createToneDetector } from '../amd/tone-detector.ts';
-import { createUtteranceTracker } from '../amd/utterance.ts';
-import { createVoiceActivity } from '../amd/voice-activity.ts';
+import { openEars } from '../amd/ears.ts';
+import { frameMs, frameSamples } from '../amd/frame.ts';
 
 export type Span = { readonly startMs: number; readonly endMs: number };
 export type Trace = {
@@ -18,34 +16,26 @@ const toldAfterFrames = 5;
 
 /** Until detection stopped: what came later was not listened to. */
 export function traceOf(samples: Int16Array, stoppedMs: number): Trace {
-  const voiceActivity = createVoiceActivity();
-  const toneDetector = createToneDetector();
-  const utterances = createUtteranceTracker();
+  const ears = openEars();
   const speech: boolean[] = [];
   const tones: boolean[] = [];
   const wordsMs: number[] = [];
   const end = Math.min(samples.length, (stoppedMs / frameMs) * frameSamples);
   for (let at = 0; at + frameSamples <= end; at += frameSamples) {
-    const frame = samples.subarray(at, at + frameSamples);
-    const power = meanSquare(frame);
-    const spoken = utterances.current() !== undefined;
-    const { tonal, found } = toneDetector.push(frame, decibels(power), spoken);
-    if (found !== undefined) {
-      utterances.wasTone();
+    const heard = ears.listen(samples.subarray(at, at + frameSamples), false);
+    if (heard.found !== undefined) {
       // Only its end tells what it was: then all of it was the tone.
       const end = Math.max(tones.lastIndexOf(true) + 1, tones.length - toldAfterFrames);
-      const start = Math.max(0, end - Math.round(found.ms / frameMs));
+      const start = Math.max(0, end - Math.round(heard.found.ms / frameMs));
       tones.fill(true, start, end);
       speech.fill(false, start, end);
     }
-    const voice = voiceActivity.push(frame, power, tonal);
-    if (utterances.push(voice)) voiceActivity.confirm();
-    speech.push(voice.speech);
-    tones.push(tonal);
-    const words = utterances.current()?.words ?? 0;
+    speech.push(heard.speech);
+    tones.push(heard.tonal);
+    const words = heard.utterance?.words ?? 0;
     while (wordsMs.length < words) wordsMs.push(speech.length * frameMs);
   }
-  voiceActivity.release();
+  ears.release();
   return { speech: spansOf(speech), tones: spansOf(tones), wordsMs };
 }
 

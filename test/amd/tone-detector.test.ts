@@ -1,7 +1,9 @@
 // Every kind of tone that a called line brings, made here: beeps are found and reported in time, and nothing else is one.
 
 import { describe, expect, test } from 'vitest';
-import { createToneDetector } from '../../src/amd/tone-detector.ts';
+import { frameSamples } from '../../src/amd/frame.ts';
+import { addFrame, newRecentAudio } from '../../src/amd/recent-audio.ts';
+import { createToneDetector, type ToneStep } from '../../src/amd/tone-detector.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { type Codec, decodeTable, encode } from '../../src/media/g711.ts';
 import { anything, babble, noise, seededRandom } from './made-up-audio.ts';
@@ -238,13 +240,17 @@ describe('what is no beep', () => {
 });
 
 describe('frame by frame', () => {
-  test('a tone is no speech and its meaning is open while it lasts and until it is known', () => {
-    const detector = createToneDetector();
-    const samples = joined([silence(200), tone([1_000], 400, -20), silence(200)]);
-    const steps = Array.from({ length: 40 }, (_, index) => {
-      const frame = samples.subarray(index * 160, (index + 1) * 160);
-      return detector.push(frame, index < 10 || index >= 30 ? -96 : -23, true);
+  function stepsOf(samples: Int16Array): ToneStep[] {
+    const recent = newRecentAudio();
+    const detector = createToneDetector(recent);
+    return Array.from({ length: samples.length / frameSamples }, (_, index) => {
+      addFrame(recent, samples.subarray(index * frameSamples, (index + 1) * frameSamples));
+      return detector.push(true);
     });
+  }
+
+  test('a tone is no speech and its meaning is open while it lasts and until it is known', () => {
+    const steps = stepsOf(joined([silence(200), tone([1_000], 400, -20), silence(200)]));
 
     expect(steps.slice(0, 10).some(({ tonal, pending }) => tonal || pending)).toBe(false);
     expect(steps.slice(15, 30).every(({ tonal, pending }) => tonal && pending)).toBe(true);
@@ -254,11 +260,7 @@ describe('frame by frame', () => {
   });
 
   test('a tone too long for a beep keeps nobody waiting for its end', () => {
-    const detector = createToneDetector();
-    const samples = tone([1_000], 4_000, -20);
-    const steps = Array.from({ length: 200 }, (_, index) =>
-      detector.push(samples.subarray(index * 160, (index + 1) * 160), -23, true),
-    );
+    const steps = stepsOf(tone([1_000], 4_000, -20));
 
     expect(steps[100]).toEqual({ tonal: true, pending: true });
     expect(steps[150]).toEqual({ tonal: true, pending: false });

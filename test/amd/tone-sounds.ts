@@ -1,6 +1,7 @@
 // Tones as machines, networks, keys and instruments make them, and what a tone detector says of them.
 
-import { decibels, frameMs, frameSamples, meanSquare } from '../../src/amd/frame.ts';
+import { frameMs, frameSamples } from '../../src/amd/frame.ts';
+import { addFrame, addLostFrame, newRecentAudio } from '../../src/amd/recent-audio.ts';
 import { createToneDetector, type ToneFound } from '../../src/amd/tone-detector.ts';
 import { joined, sampleRateHz, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import type { Random } from './made-up-audio.ts';
@@ -15,17 +16,18 @@ export type Hearing = {
 
 /** All that is reported about these samples and a second of silence. */
 export function hear(samples: Int16Array, { afterSpeech = true, lost }: Hearing = {}): Reported[] {
-  const detector = createToneDetector();
+  const recent = newRecentAudio();
+  const detector = createToneDetector(recent);
   const all = joined([samples, silence(1_000)]);
   const frame = new Int16Array(frameSamples);
   const reported: Reported[] = [];
   for (let index = 0; index * frameSamples < all.length; index += 1) {
     frame.fill(0);
     frame.set(all.subarray(index * frameSamples, (index + 1) * frameSamples));
-    const { found } =
-      lost?.has(index) === true
-        ? detector.skip()
-        : detector.push(frame, decibels(meanSquare(frame)), afterSpeech);
+    const isLost = lost?.has(index) === true;
+    if (isLost) addLostFrame(recent);
+    else addFrame(recent, frame);
+    const { found } = isLost ? detector.skip() : detector.push(afterSpeech);
     if (found !== undefined) reported.push({ ...found, atMs: (index + 1) * frameMs });
   }
   return reported;

@@ -1,0 +1,57 @@
+// The latest 128 ms of the line, kept once for all who look back, with what a single pass over a new frame tells of it.
+
+import { decibels, frameSamples, silenceDbfs } from './frame.ts';
+
+/** The longest look back takes 800. A power of two, so that a mask finds any sample's place. */
+const keptSamples = 1_024;
+export const ringMask = keptSamples - 1;
+export const fullScalePower = 32_768 ** 2;
+
+export type RecentAudio = {
+  /** A ring. */
+  readonly samples: Int16Array;
+  /** Where in it the next sample will be; the latest lie before it, modulo its length. */
+  end: number;
+  /** Of the latest frame, 1 being full scale. */
+  power: number;
+  dbfs: number;
+  /** How its neighbouring samples correlate: from −1 to 1. */
+  neighbours: number;
+};
+
+export function newRecentAudio(): RecentAudio {
+  const samples = new Int16Array(keptSamples);
+  return { samples, end: 0, power: 0, dbfs: silenceDbfs, neighbours: 0 };
+}
+
+/** 160 samples. */
+export function addFrame(recent: RecentAudio, frame: Int16Array): void {
+  const { samples, end } = recent;
+  let energy = 0;
+  let product = 0;
+  let last = 0;
+  // Two in a step: sums wait less for one another.
+  for (let index = 0; index < frameSamples; index += 2) {
+    const sample = frame[index] as number;
+    const next = frame[index + 1] as number;
+    samples[(end + index) & ringMask] = sample;
+    samples[(end + index + 1) & ringMask] = next;
+    energy += sample * sample + next * next;
+    product += sample * (last + next);
+    last = next;
+  }
+  recent.end = (end + frameSamples) & ringMask;
+  recent.power = energy / frameSamples / fullScalePower;
+  recent.dbfs = decibels(recent.power);
+  recent.neighbours = energy === 0 ? 0 : product / energy;
+}
+
+/** A frame that never came. */
+export function addLostFrame(recent: RecentAudio): void {
+  const { samples, end } = recent;
+  for (let index = 0; index < frameSamples; index += 1) samples[(end + index) & ringMask] = 0;
+  recent.end = (end + frameSamples) & ringMask;
+  recent.power = 0;
+  recent.dbfs = silenceDbfs;
+  recent.neighbours = 0;
+}
