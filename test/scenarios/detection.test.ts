@@ -2,9 +2,9 @@
 // at the receiver.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../support/eventually.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
-import { glance, type Notification } from '../support/receiver.ts';
+import { glance } from '../support/receiver.ts';
+import { type ToldEvents, toldEvents, untilDetectionStopped } from '../support/told-events.ts';
 
 const person = 'tel:+12025550101';
 const personStays = 'tel:+12025550102';
@@ -22,32 +22,12 @@ afterAll(async () => {
   await laptop.close();
 });
 
-/** Dials, and ends the call once detection has stopped; the AMD events as all three tell them. */
-async function detect(target: string, more: Record<string, unknown> = {}) {
-  const { gateway, receiver, facts } = laptop;
+/** Dials, and ends the call once detection has stopped. */
+async function detect(target: string, more: Record<string, unknown> = {}): Promise<ToldEvents> {
   const { callId } = await laptop.dial(target, more);
-  const onNats = () =>
-    facts
-      .filter((fact) => fact.callId === callId && fact.type === 'amd')
-      .map((fact) => String((fact.data['amd'] as { event: string }).event));
-  await eventually(() => onNats().includes('amd_stopped'), 'detection has stopped', 40_000);
-  await gateway.dialer.end(callId);
-  const all = await receiver.untilEnded(callId);
-  const context = (await gateway.dialer.context(callId)).body as {
-    session: { UserSession: { amd: string[]; amdInfo: Record<string, unknown> } };
-  };
-  return {
-    all,
-    onNats: onNats(),
-    notified: glance(all).filter((word) => word.startsWith('amd_')),
-    inContext: context.session.UserSession.amd,
-    info: context.session.UserSession.amdInfo,
-    end: all.at(-1) as Notification,
-    evidence: (event: string) =>
-      all.find((body) => body.machineDetection === event && body.status === 'Call-In-Progress')?.[
-        'amd'
-      ] as Record<string, unknown> | undefined,
-  };
+  await untilDetectionStopped(laptop, callId);
+  await laptop.gateway.dialer.end(callId);
+  return toldEvents(laptop, callId);
 }
 
 describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, () => {

@@ -16,10 +16,11 @@ export type Fact = {
 
 export type Laptop = Awaited<ReturnType<typeof startLaptop>>;
 
-export async function startLaptop() {
+/** Variables: of the gateway, beyond those that every gateway under test has. */
+export async function startLaptop(variables: Readonly<Record<string, string>> = {}) {
   const dataDir = await makeDataDir();
   const receiver = await startReceiver();
-  const gateway = await startGateway(dataDir.path);
+  const gateway = await startGateway(dataDir.path, variables);
   const url = new URL(gateway.runtime.natsUrl);
   const nats: NatsConnection = await connect({
     servers: url.host,

@@ -77,13 +77,13 @@ export class RawCallee implements AsyncDisposable {
     ]);
   }
 
-  /** A request of ours in the dialog that this INVITE began. */
+  /** A request of ours in the dialog that this INVITE began; an ACK is that of the request before it. */
   request(
     invite: RawMessage,
     method: string,
     options: Omit<ReplyOptions, 'contact'> & { readonly type?: string } = {},
   ): void {
-    this.#cseq += 1;
+    if (method !== 'ACK') this.#cseq += 1;
     const body = options.body ?? '';
     const to = one(invite, 'to');
     this.#send(invite.from, [

@@ -1,0 +1,301 @@
+// Detection on lines as they are: what the gateway says of people and machines whose packets are late, lost, held back or
+// never sent. Real SIP and RTP; what is asserted is on the gateway's clock, which counts frames since the 200.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
+import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
+import { listen } from '../amd/listen.ts';
+import { seededRandom } from '../media/support/random.ts';
+import { createCallBatch, type Script } from '../support/call-batch.ts';
+import {
+  changeSender,
+  drift,
+  type Impairment,
+  impaired,
+  jitter,
+  lose,
+  planOf,
+  reorder,
+  stall,
+  stallEvery,
+  suppressSilence,
+} from '../support/impairments.ts';
+import { type Laptop, startLaptop } from '../support/laptop.ts';
+import type { ToldEvents } from '../support/told-events.ts';
+
+const human = ['amd_human_detected', 'amd_stopped'];
+const machine = ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_stopped'];
+const machineThatBeeps = [
+  'amd_machine_detected',
+  'amd_machine_stopped_speaking',
+  'amd_tone_detected',
+  'amd_stopped',
+];
+const nobody = ['amd_no_speech_detected', 'amd_stopped'];
+
+/** Longer than any call here. */
+const wholeCallMs = 15_000;
+const inactivityMs = 4_000;
+const sounds = createSounds();
+const hello = sounds.hello.samples;
+const announcement = sounds.announcement.samples;
+const voicemail = sounds.voicemail.samples;
+let laptop: Laptop;
+
+const { call, abandonedCall, place } = createCallBatch();
+
+beforeAll(async () => {
+  laptop = await startLaptop({ RTP_INACTIVITY_TIMEOUT_MS: String(inactivityMs) });
+  place(laptop);
+});
+
+afterAll(async () => {
+  await laptop.close();
+});
+
+/** The sound, then silence for as long as the call may last. */
+function lastsOn(sound: Int16Array, ...impairments: readonly Impairment[]) {
+  return impaired(planOf(joined([sound, silence(wholeCallMs)])), ...impairments);
+}
+
+function answersWith(sound: Int16Array, ...impairments: readonly Impairment[]): Script {
+  return async (callee) => {
+    await callee.answer();
+    await callee.line.play(lastsOn(sound, ...impairments), wholeCallMs);
+  };
+}
+
+/** NATS, the context and the receiver tell the same: each event once and in order. */
+function expectTold(told: ToldEvents, names: readonly string[]): void {
+  expect(told.onNats).toEqual(names);
+  expect(told.inContext).toEqual(names);
+  expect(told.notified).toEqual(names);
+  expect(told.end.machineDetection).toBe(names[0]);
+  expect(told.all.map(({ sequence }) => sequence)).toEqual(told.all.map((_, index) => index + 1));
+  const times = told.events.map(({ elapsedMs }) => elapsedMs);
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+}
+
+function elapsedMs(told: ToldEvents, event: string): number {
+  return Number(told.evidence(event)?.['elapsedMs']);
+}
+
+/** As late as on a good line, give or take what the line, and a busy machine under the callee, do to it. */
+function expectAsOnGoodLine(told: ToldEvents, sound: Int16Array, startsAtMs = 0): void {
+  const [verdict] = listen(sound);
+  if (verdict === undefined) throw new Error('the detector says nothing of this sound');
+  const expectedMs = startsAtMs + verdict.elapsedMs;
+  expect(told.onNats[0]).toBe(verdict.event);
+  expect(elapsedMs(told, verdict.event)).toBeGreaterThan(expectedMs - 300);
+  expect(elapsedMs(told, verdict.event)).toBeLessThan(expectedMs + 1_500);
+}
+
+describe('on a line with 5 % loss, reordering, jitter of 60 ms and stalls of 100 ms', () => {
+  const badLine = (seed: number): readonly Impairment[] => {
+    const random = seededRandom(seed);
+    return [lose(0.05, random), reorder(0.05, random), jitter(60, random), stallEvery(700, 100)];
+  };
+  const person = call(answersWith(hello, ...badLine(3)));
+  const mailbox = call(answersWith(voicemail, ...badLine(4)));
+
+  test('a person', async () => {
+    const told = await person.told();
+
+    expectTold(told, human);
+    expectAsOnGoodLine(told, hello);
+  });
+
+  test('a voicemail and its beep', async () => {
+    const told = await mailbox.told();
+
+    expectTold(told, machineThatBeeps);
+    expectAsOnGoodLine(told, voicemail);
+  });
+});
+
+describe('after early media', () => {
+  const afterAnnouncement = call(async (callee) => {
+    callee.ringWithEarlyMedia();
+    await callee.line.play(planOf(announcement), 3_000);
+    await callee.answer();
+    await callee.line.play(lastsOn(hello), wholeCallMs);
+  });
+  const duringRingback = call(
+    async (callee) => {
+      await using carrier = await callee.anotherLine();
+      callee.ringWithEarlyMedia(carrier);
+      const ringing = carrier.play(planOf(sounds.ringback.samples), 2_400);
+      await callee.line.pause(1_500);
+      await callee.answer();
+      await Promise.all([ringing, callee.line.play(lastsOn(silence(0)), wholeCallMs)]);
+    },
+    { timers: { noSpeechTimeoutMs: 2_000 } },
+  );
+
+  test('a person after an announcement: the clock and the speech are those since the answer', async () => {
+    const told = await afterAnnouncement.told();
+
+    expectTold(told, human);
+    expectAsOnGoodLine(told, hello);
+    expect(told.evidence('amd_human_detected')?.['speechMs']).toBeLessThan(1_000);
+  });
+
+  test('ringback from another address that outlasts the answer is neither speech nor a beep', async () => {
+    const told = await duringRingback.told();
+
+    expectTold(told, nobody);
+    expect(elapsedMs(told, 'amd_no_speech_detected')).toBe(2_000);
+  });
+});
+
+describe('on hold', () => {
+  const heldMs = inactivityMs + 500;
+  const heldAtOnce = call(
+    async (callee) => {
+      await callee.answer();
+      await callee.line.play(planOf(silence(400)), 400);
+      expect(await callee.reoffer('sendonly')).toContain('a=recvonly');
+      await callee.line.pause(wholeCallMs);
+    },
+    { timers: { noSpeechTimeoutMs: 2_000 } },
+  );
+  const heldForLong = call(
+    async (callee) => {
+      await callee.answer();
+      await callee.line.play(planOf(silence(200)), 200);
+      expect(await callee.reoffer('inactive')).toContain('a=inactive');
+      await callee.line.pause(heldMs);
+      expect(await callee.reoffer('sendrecv')).toContain('a=sendrecv');
+      await callee.line.play(lastsOn(hello), wholeCallMs);
+    },
+    { timers: { noSpeechTimeoutMs: 10_000 } },
+  );
+  const heldAfterGreeting = call(async (callee) => {
+    await callee.answer();
+    await callee.line.play(planOf(announcement), 5_000);
+    await callee.reoffer('sendonly');
+    await callee.line.pause(2_500);
+    await callee.reoffer('sendrecv');
+    await callee.line.play(lastsOn(tone([1_000], 500, -9)), wholeCallMs);
+  });
+  const moved = call(async (callee) => {
+    await callee.answer();
+    await callee.line.play(planOf(voicemail.subarray(0, 16_000)), 2_000);
+    await using other = await callee.anotherLine();
+    await callee.reoffer('sendrecv', other);
+    const rest = other.play(lastsOn(voicemail.subarray(16_000)), wholeCallMs);
+    await callee.line.pause(wholeCallMs);
+    other.stop();
+    await rest;
+  });
+
+  test('before anybody spoke: noSpeechTimeoutMs ends where it should', async () => {
+    const told = await heldAtOnce.told();
+
+    expectTold(told, nobody);
+    expect(elapsedMs(told, 'amd_no_speech_detected')).toBe(2_000);
+  });
+
+  test('for longer than a line may be dead: a person is judged by what is said after the resume', async () => {
+    const told = await heldForLong.told();
+
+    expectTold(told, human);
+    expectAsOnGoodLine(told, hello, 200 + heldMs);
+  });
+
+  test('after a greeting: its end is told while no packet comes, the beep after the resume', async () => {
+    const told = await heldAfterGreeting.told();
+
+    expectTold(told, machineThatBeeps);
+    expectAsOnGoodLine(told, announcement);
+    expect(told.evidence('amd_machine_stopped_speaking')).toMatchObject({
+      reason: 'silence',
+      pauseMs: 2_000,
+    });
+    expect(elapsedMs(told, 'amd_tone_detected')).toBeGreaterThan(7_500);
+  });
+
+  test('not at all, but moved: a greeting that goes on from another address is one greeting', async () => {
+    const told = await moved.told();
+
+    expectTold(told, machineThatBeeps);
+    expectAsOnGoodLine(told, voicemail);
+  });
+});
+
+describe('without RTP', () => {
+  const staysSilent: Script = async (callee) => {
+    await callee.answer();
+  };
+  const silent = abandonedCall(staysSilent, { timers: { noSpeechTimeoutMs: 2_000 } });
+  const dead = abandonedCall(staysSilent, { timers: { noSpeechTimeoutMs: 10_000 } });
+  const diesLater = abandonedCall(async (callee) => {
+    await callee.answer();
+    await callee.line.play(planOf(announcement), 5_000);
+  });
+
+  test('no speech at its timer; the call ends when its line is held to be dead', async () => {
+    const told = await silent.told();
+
+    expectTold(told, nobody);
+    expect(elapsedMs(told, 'amd_no_speech_detected')).toBe(2_000);
+    expect(told.end).toMatchObject({
+      reason: 'No RTP from the far end',
+      reasonCode: 'Gateway-disconnected',
+    });
+  });
+
+  test('dead before the timer: an error that is told, and why', async () => {
+    const told = await dead.told();
+
+    expectTold(told, ['amd_error', 'amd_stopped']);
+    expect(told.evidence('amd_error')).toMatchObject({ reason: 'media-lost' });
+    expect(told.end).toMatchObject({ reasonCode: 'Gateway-disconnected' });
+  });
+
+  test('dead after a verdict: it stands', async () => {
+    const told = await diesLater.told();
+
+    expectTold(told, machine);
+    expect(told.evidence('amd_stopped')).toMatchObject({ reason: 'media-lost' });
+    expect(told.end).toMatchObject({ reasonCode: 'Gateway-disconnected' });
+  });
+});
+
+describe('from senders out of the ordinary', () => {
+  const late = joined([silence(600), hello]);
+  const fast = call(answersWith(voicemail, drift(0.98)));
+  const slow = call(answersWith(voicemail, drift(1.02)));
+  const succeeded = call(answersWith(voicemail, changeSender(2_500)));
+  const quietPerson = call(answersWith(hello, suppressSilence));
+  const quietMailbox = call(answersWith(voicemail, suppressSilence));
+  const heldUpPerson = call(answersWith(late, stall(0, 1_000)));
+  const heldUpMailbox = call(answersWith(voicemail, stall(2_000, 3_000)));
+
+  test.each([
+    ['a clock 2 % fast', fast],
+    ['a clock 2 % slow', slow],
+    ['another SSRC, with other numbers, in the middle of a greeting', succeeded],
+    ['fifty packets at once in the middle of a greeting', heldUpMailbox],
+    ['silence suppressed, with comfort noise in its place', quietMailbox],
+  ])('%s', async (_name, { told: toldOf }) => {
+    const told = await toldOf();
+
+    expectTold(told, machineThatBeeps);
+    expectAsOnGoodLine(told, voicemail);
+  });
+
+  test('fifty packets at once before a person speaks', async () => {
+    const told = await heldUpPerson.told();
+
+    expectTold(told, human);
+    expectAsOnGoodLine(told, late);
+  });
+
+  test('silence suppressed as well by a person', async () => {
+    const told = await quietPerson.told();
+
+    expectTold(told, human);
+    expectAsOnGoodLine(told, hello);
+  });
+});

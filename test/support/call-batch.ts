@@ -1,0 +1,54 @@
+// Calls that take seconds each: a test file describes them where it tests them, places all of them together before its tests,
+// and each test waits for what its call came to.
+
+import { ImpairedCallee } from './impaired-callee.ts';
+import type { Laptop } from './laptop.ts';
+import { type ToldEvents, toldEvents, untilDetectionStopped } from './told-events.ts';
+
+export type Script = (callee: ImpairedCallee) => Promise<void>;
+type Request = Readonly<Record<string, unknown>>;
+export type BatchedCall = { readonly told: () => Promise<ToldEvents> };
+
+export function createCallBatch() {
+  const calls: ((laptop: Laptop) => void)[] = [];
+
+  function add(script: Script, request: Request, isEnded: boolean): BatchedCall {
+    let told: Promise<ToldEvents> | undefined;
+    calls.push((laptop) => {
+      told = converse(laptop, script, request, isEnded);
+      // Its test says so.
+      told.catch(() => undefined);
+    });
+    return {
+      told() {
+        if (told === undefined) throw new Error('the calls were not placed');
+        return told;
+      },
+    };
+  }
+
+  return {
+    /** To a callee that does this, ended by the dialer when detection has stopped. */
+    call: (script: Script, request: Request = {}) => add(script, request, true),
+    /** The same, and nobody but the gateway ends it. */
+    abandonedCall: (script: Script, request: Request = {}) => add(script, request, false),
+    place: (laptop: Laptop): void => {
+      for (const call of calls) call(laptop);
+    },
+  };
+}
+
+async function converse(
+  laptop: Laptop,
+  script: Script,
+  request: Request,
+  isEnded: boolean,
+): Promise<ToldEvents> {
+  const called = await ImpairedCallee.called((target) => laptop.dial(target, request));
+  const { callId } = called.placed;
+  await using callee = called.callee;
+  const stopped = untilDetectionStopped(laptop, callId).then(() => callee.line.stop());
+  await Promise.all([script(callee), stopped]);
+  await Promise.all([callee.isHungUp(), isEnded && laptop.gateway.dialer.end(callId)]);
+  return await toldEvents(laptop, callId);
+}

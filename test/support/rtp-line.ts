@@ -1,0 +1,105 @@
+// A callee's end of a line: a UDP socket that sends a plan of RTP packets when they are due, late ones at once. Times are of
+// the test's clock; what is asserted is on the gateway's, which counts frames.
+
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { rtpHeaderBytes, writeRtpHeader } from '../../src/media/rtp-packet.ts';
+import type { Plan, PlannedPacket } from './impairments.ts';
+
+const samplesPerMs = 8;
+/** The numbers wrap within the first seconds of every stream. */
+const firstSequence = 0x1_0000 - 60;
+const firstTimestamp = 2 ** 32 - 1_200 * samplesPerMs;
+/** How far another sender's numbers are from the first one's. */
+const strangeness = 12_345;
+
+export class RtpLine implements AsyncDisposable {
+  readonly #socket: Socket;
+  readonly #to: { readonly host: string; readonly port: number };
+  readonly #ssrc: number;
+  /** Of the plans before: the stream goes on with the next one, time with each. */
+  #sequence = 0;
+  #elapsedMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #end: (() => void) | undefined;
+  #stopped = false;
+
+  private constructor(socket: Socket, to: { readonly host: string; readonly port: number }) {
+    this.#socket = socket;
+    this.#to = to;
+    this.#ssrc = socket.address().port;
+    // Nobody there: the call has ended.
+    socket.on('error', () => undefined);
+  }
+
+  static async open(to: { readonly host: string; readonly port: number }): Promise<RtpLine> {
+    const socket = createSocket('udp4');
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    return new RtpLine(socket, to);
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  /** Resolves when `lengthMs` are over, or when it is stopped. One plan at a time. */
+  async play(plan: Plan, lengthMs: number): Promise<void> {
+    if (this.#stopped) return;
+    const startedAt = performance.now();
+    const packets = plan.toSorted((a, b) => a.sendAtMs - b.sendAtMs);
+    let sent = 0;
+    await new Promise<void>((resolve) => {
+      this.#end = resolve;
+      const step = () => {
+        const nowMs = performance.now() - startedAt;
+        for (; sent < packets.length; sent += 1) {
+          const packet = packets[sent] as PlannedPacket;
+          if (packet.sendAtMs > nowMs) break;
+          this.#send(packet);
+        }
+        if (nowMs >= lengthMs) resolve();
+        else this.#timer = setTimeout(step, Math.min(nextMs(packets[sent]), lengthMs) - nowMs);
+      };
+      step();
+    });
+    this.#sequence += 1 + Math.max(-1, ...plan.map(({ sequence }) => sequence));
+    this.#elapsedMs += lengthMs;
+  }
+
+  /** Time passes without a packet. */
+  pause(lengthMs: number): Promise<void> {
+    return this.play([], lengthMs);
+  }
+
+  /** For good. */
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    this.#end?.();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop();
+    this.#socket.close();
+    await once(this.#socket, 'close');
+  }
+
+  #send({ sender, sequence, spokenAtMs, payloadType, marker, payload }: PlannedPacket): void {
+    const packet = new Uint8Array(rtpHeaderBytes + payload.length);
+    const timestamp = (this.#elapsedMs + spokenAtMs) * samplesPerMs;
+    writeRtpHeader(packet, {
+      payloadType,
+      marker,
+      sequence: (firstSequence + this.#sequence + sequence + sender * strangeness) & 0xffff,
+      timestamp: (firstTimestamp + timestamp + sender * strangeness * samplesPerMs) >>> 0,
+      ssrc: this.#ssrc + sender,
+    });
+    packet.set(payload, rtpHeaderBytes);
+    this.#socket.send(packet, this.#to.port, this.#to.host);
+  }
+}
+
+function nextMs(packet: PlannedPacket | undefined): number {
+  return packet?.sendAtMs ?? Number.POSITIVE_INFINITY;
+}

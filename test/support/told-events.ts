@@ -1,0 +1,42 @@
+// The AMD events of a call as each of its readers has them: bots on NATS, flows in the context, dialers at their notify URL.
+
+import type { AmdEvent } from '../../src/calls/call-types.ts';
+import { eventually } from './eventually.ts';
+import type { Laptop } from './laptop.ts';
+import { glance, type Notification } from './receiver.ts';
+
+export type ToldEvents = Awaited<ReturnType<typeof toldEvents>>;
+
+function onNats({ facts }: Laptop, callId: string): AmdEvent[] {
+  return facts
+    .filter((fact) => fact.callId === callId && fact.type === 'amd')
+    .map((fact) => fact.data['amd'] as AmdEvent);
+}
+
+export async function untilDetectionStopped(laptop: Laptop, callId: string): Promise<void> {
+  const stopped = () => onNats(laptop, callId).some(({ event }) => event === 'amd_stopped');
+  await eventually(stopped, 'detection has stopped', 40_000);
+}
+
+/** Once the call has ended. */
+export async function toldEvents(laptop: Laptop, callId: string) {
+  const all = await laptop.receiver.untilEnded(callId);
+  const context = (await laptop.gateway.dialer.context(callId)).body as {
+    session: { UserSession: { amd: string[]; amdInfo: Record<string, unknown> } };
+  };
+  const events = onNats(laptop, callId);
+  return {
+    all,
+    events,
+    onNats: events.map(({ event }) => event),
+    notified: glance(all).filter((word) => word.startsWith('amd_')),
+    inContext: context.session.UserSession.amd,
+    info: context.session.UserSession.amdInfo,
+    end: all.at(-1) as Notification,
+    /** As notified. */
+    evidence: (event: string) =>
+      all.find((body) => body.machineDetection === event && body.status === 'Call-In-Progress')?.[
+        'amd'
+      ] as Record<string, unknown> | undefined,
+  };
+}
