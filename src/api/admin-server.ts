@@ -9,7 +9,7 @@ import type { Logger } from '../lib/logger.ts';
 import { scopes } from '../store/app-directory.ts';
 import type { AppStore } from '../store/apps.ts';
 import type { ApiInstance } from './http.ts';
-import { issueToken, longestTokenTtlS } from './issue-token.ts';
+import { issueToken, longestTokenTtlS, signerOf, signsItself } from './issue-token.ts';
 import { ProblemError, problemBody, problemHeaders, toProblem } from './problem.ts';
 import { validatorCompiler } from './validation.ts';
 
@@ -71,7 +71,9 @@ export function createAdminServer({ apps, key, logger }: AdminServerOptions): Ap
     async (request) => {
       const app = await apps.find(request.params.appId);
       if (app === undefined) throw new ProblemError('not-found', 'There is no such app.');
-      return { token: await issueToken(app, request.body.ttlS) };
+      const signer = signerOf(app);
+      if (signer === undefined) throw new ProblemError('invalid-request', signsItself);
+      return { token: await issueToken(signer, request.body.ttlS) };
     },
   );
   return server;

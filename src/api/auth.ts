@@ -1,17 +1,25 @@
-// Who is calling: the header `auth` holds a JWT of a registered app, signed with the one algorithm and secret that the
-// app registered. A bot that the app does not own is as if it did not exist.
+// Who is calling. The header `auth` holds a JWT of a registered app, signed by the one algorithm that the app registered,
+// with one of its live keys; the header `x-api-key` holds an API key. A bot that the app does not own is as if it did not exist.
 
-import { createSecretKey, type KeyObject } from 'node:crypto';
+import { createSecretKey } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { App, AppDirectory, Scope } from '../store/app-directory.ts';
 import type { Bot } from '../store/bot-directory.ts';
+import {
+  isPublicKeyAlgorithm,
+  readVerificationKeys,
+  type VerificationKey,
+} from '../store/jwt-keys.ts';
 import { ProblemError } from './problem.ts';
 
 /** Clocks of dialers and gateways differ; more than half a minute is a fault that someone should see. */
 const clockToleranceS = 30;
 const longestAppId = 128;
 
-export type Authenticator = (header: string | readonly string[] | undefined) => Promise<App>;
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** By scheme: the app that a request's headers speak for. */
+export type Authenticator = Readonly<Record<'jwt' | 'apiKey', (headers: Headers) => Promise<App>>>;
 
 /** @param audiences what `aud` may say, where a token has one (RFC 7519 section 4.1.3). */
 export function createAuthenticator(
@@ -19,22 +27,32 @@ export function createAuthenticator(
   audiences: readonly string[],
 ): Authenticator {
   // The directory gives the same object for some seconds, so that a key is not imported for each request.
-  const keys = new WeakMap<App, KeyObject>();
-  const keyOf = (app: App): KeyObject => {
-    const key = keys.get(app) ?? createSecretKey(app.jwtSecret, 'utf8');
-    keys.set(app, key);
-    return key;
+  const imported = new WeakMap<App, readonly VerificationKey[]>();
+  const keysOf = (app: App): readonly VerificationKey[] => {
+    const keys = imported.get(app) ?? importKeys(app);
+    imported.set(app, keys);
+    return keys;
   };
 
-  return async (header) => {
-    const token = tokenFrom(header);
-    const app = await apps.find(claimedApp(token));
-    if (app === undefined) throw unauthorized(badSignature);
-    const claims = await verify(token, app, keyOf(app));
-    if (claims.aud !== undefined && ![claims.aud].flat().some((aud) => audiences.includes(aud))) {
-      throw unauthorized('The token is meant for another audience.');
-    }
-    return app;
+  return {
+    async jwt({ auth }) {
+      const token = tokenFrom(auth);
+      const { appId, kid } = claimedBy(token);
+      const app = await apps.find(appId);
+      if (app === undefined) throw unauthorized(badSignature);
+      const claims = await verifyWithOneOf(token, app, candidates(keysOf(app), kid));
+      if (claims.aud !== undefined && ![claims.aud].flat().some((aud) => audiences.includes(aud))) {
+        throw unauthorized('The token is meant for another audience.');
+      }
+      return app;
+    },
+    async apiKey({ 'x-api-key': header }) {
+      const key = typeof header === 'string' ? header.trim() : '';
+      if (key === '') throw noApiKey('Send an API key in the header `x-api-key`.');
+      const app = await apps.findByApiKey(key);
+      if (app === undefined) throw noApiKey('The API key is not one of a registered app.');
+      return app;
+    },
   };
 }
 
@@ -61,23 +79,28 @@ function unauthorized(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unauthorized', detail, { cause });
 }
 
+function noApiKey(detail: string): ProblemError {
+  return new ProblemError('unauthorized', detail, { challenge: 'ApiKey' });
+}
+
 function tokenFrom(header: string | readonly string[] | undefined): string {
   const text = typeof header === 'string' ? header.trim() : '';
   if (text === '') throw unauthorized('Send a JWT in the header `auth`.');
   return text.replace(/^bearer +/i, '');
 }
 
-/** Reads the token before anything in it is trusted, only to know whose secret to verify it with. */
-function claimedApp(token: string): string {
+/** Reads the token before anything in it is trusted, only to know whose key to verify it with. */
+function claimedBy(token: string): { appId: string; kid: string | undefined } {
   let algorithm: string | undefined;
+  let kid: unknown;
   let appId: unknown;
   try {
-    algorithm = decodeProtectedHeader(token).alg;
+    ({ alg: algorithm, kid } = decodeProtectedHeader(token));
     appId = decodeJwt(token)['appId'];
   } catch (error) {
     throw unauthorized('The header `auth` holds no JWT.', error);
   }
-  if (algorithm === undefined || algorithm.toLowerCase() === 'none') {
+  if (typeof algorithm !== 'string' || algorithm.toLowerCase() === 'none') {
     throw unauthorized('The token is not signed.');
   }
   if (typeof appId !== 'string' || appId === '' || appId.length > longestAppId) {
@@ -85,20 +108,44 @@ function claimedApp(token: string): string {
   }
   // A NUL would be an error of the database, not an unknown app.
   if (!/^[\x21-\x7e]+$/.test(appId)) throw unauthorized(badSignature);
-  return appId;
+  return { appId, kid: typeof kid === 'string' ? kid : undefined };
 }
 
-async function verify(token: string, app: App, key: KeyObject): Promise<JWTPayload> {
-  try {
-    const verified = await jwtVerify(token, key, {
-      algorithms: [app.jwtAlgorithm],
-      requiredClaims: ['appId', 'exp'],
-      clockTolerance: clockToleranceS,
-    });
-    return verified.payload;
-  } catch (error) {
-    throw unauthorized(reasonOf(error), error);
+function importKeys({ jwtAlgorithm, jwtKeys }: App): readonly VerificationKey[] {
+  return isPublicKeyAlgorithm(jwtAlgorithm)
+    ? jwtKeys.flatMap(readVerificationKeys)
+    : jwtKeys.map((secret) => ({ key: createSecretKey(secret, 'utf8') }));
+}
+
+/** A key that was registered without a name may be the one that any token means. */
+function candidates(
+  keys: readonly VerificationKey[],
+  kid: string | undefined,
+): readonly VerificationKey[] {
+  return kid === undefined ? keys : keys.filter((key) => (key.kid ?? kid) === kid);
+}
+
+/** In the grace time after a rotation, the former key too. */
+async function verifyWithOneOf(
+  token: string,
+  app: App,
+  keys: readonly VerificationKey[],
+): Promise<JWTPayload> {
+  let failure: unknown;
+  for (const { key } of keys) {
+    try {
+      const verified = await jwtVerify(token, key, {
+        algorithms: [app.jwtAlgorithm],
+        requiredClaims: ['appId', 'exp'],
+        clockTolerance: clockToleranceS,
+      });
+      return verified.payload;
+    } catch (error) {
+      failure = error;
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) break;
+    }
   }
+  throw unauthorized(reasonOf(failure), failure);
 }
 
 function reasonOf(error: unknown): string {

@@ -27,7 +27,7 @@ export type ApiInstance = FastifyInstance<
 export type Access = {
   /** Left out where a grant of another kind decides (data tables). */
   readonly scope?: Scope;
-  /** Header `auth` with a JWT, or header `x-api-key`. */
+  /** Header `auth` with a JWT (also where this is left out), or header `x-api-key`. The other one counts for nothing. */
   readonly scheme?: 'jwt' | 'apiKey';
   /** Path parameter that names the bot; undefined where the path has none. */
   readonly botParameter?: string;
@@ -56,19 +56,21 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
     return caller;
   };
   return {
-    require: (access) => async (request) => {
-      assertAcceptsJson(request.headers.accept);
-      const app = await authenticate(request.headers['auth']);
-      const name = (request.params as Record<string, string>)[access.botParameter ?? ''];
-      if (name === undefined) {
-        callers.set(request, { app });
-      } else {
-        // What is no id is a 400 of the route's own; the database need not see it.
-        const bot = authorizeBot(app, name, isId(name) ? await bots.find(name) : undefined);
-        callers.set(request, { app, bot });
-      }
-      if (access.scope !== undefined) authorizeScope(app, access.scope);
-    },
+    require:
+      ({ scheme = 'jwt', scope, botParameter = '' }) =>
+      async (request) => {
+        assertAcceptsJson(request.headers.accept);
+        const app = await authenticate[scheme](request.headers);
+        const name = (request.params as Record<string, string>)[botParameter];
+        if (name === undefined) {
+          callers.set(request, { app });
+        } else {
+          // What is no id is a 400 of the route's own; the database need not see it.
+          const bot = authorizeBot(app, name, isId(name) ? await bots.find(name) : undefined);
+          callers.set(request, { app, bot });
+        }
+        if (scope !== undefined) authorizeScope(app, scope);
+      },
     of: (request) => known(request).app,
     botOf: (request) => {
       const { bot } = known(request);

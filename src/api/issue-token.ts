@@ -2,11 +2,22 @@
 
 import { SignJWT } from 'jose';
 import type { App } from '../store/app-directory.ts';
+import { isPublicKeyAlgorithm } from '../store/jwt-keys.ts';
 
 /** A token that lives longer than a month is a password; apps sign such themselves if they must. */
 export const longestTokenTtlS = 31 * 86_400;
 
-export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm' | 'jwtSecret'>;
+export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm'> & { readonly jwtSecret: string };
+
+export const signsItself = 'The app signs its tokens with its own private key.';
+
+/** Undefined: the app signs with a private key, which nobody but the app has. */
+export function signerOf({ appId, jwtAlgorithm, jwtKeys }: App): TokenSigner | undefined {
+  const [jwtSecret] = jwtKeys;
+  return jwtSecret === undefined || isPublicKeyAlgorithm(jwtAlgorithm)
+    ? undefined
+    : { appId, jwtAlgorithm, jwtSecret };
+}
 
 export async function issueToken(app: TokenSigner, ttlS: number): Promise<string> {
   const nowS = Math.floor(Date.now() / 1_000);

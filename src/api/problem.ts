@@ -30,6 +30,8 @@ export type MemberError = { readonly path: string; readonly message: string };
 type ProblemExtras = {
   readonly errors?: readonly MemberError[];
   readonly retryAfterS?: number;
+  /** Of a 401; left out: a token. */
+  readonly challenge?: string;
   readonly cause?: unknown;
 };
 
@@ -37,6 +39,7 @@ export class ProblemError extends Error {
   readonly kind: ProblemKind;
   readonly errors: readonly MemberError[] | undefined;
   readonly retryAfterS: number | undefined;
+  readonly challenge: string;
 
   constructor(kind: ProblemKind, detail: string, extras: ProblemExtras = {}) {
     super(detail, extras.cause === undefined ? {} : { cause: extras.cause });
@@ -44,6 +47,7 @@ export class ProblemError extends Error {
     this.kind = kind;
     this.errors = extras.errors;
     this.retryAfterS = extras.retryAfterS;
+    this.challenge = extras.challenge ?? 'Bearer';
   }
 
   get status(): number {
@@ -61,8 +65,10 @@ export function problemHeaders(problem: ProblemError): Record<string, string> {
     'content-type': 'application/problem+json; charset=utf-8',
     'cache-control': 'no-store',
     ...(problem.retryAfterS === undefined ? {} : { 'retry-after': String(problem.retryAfterS) }),
-    // RFC 9110 section 11.6.1: a 401 names the scheme. The token travels in the header `auth`, not `Authorization`.
-    ...(problem.kind === 'unauthorized' ? { 'www-authenticate': 'Bearer realm="offhook"' } : {}),
+    // RFC 9110 section 11.6.1: a 401 names the scheme. Credentials travel in headers of their own, not in `Authorization`.
+    ...(problem.kind === 'unauthorized'
+      ? { 'www-authenticate': `${problem.challenge} realm="offhook"` }
+      : {}),
   };
 }
 
@@ -140,6 +146,7 @@ function fromFastify(error: FastifyError): ProblemError | undefined {
     case 400:
       // Bad JSON, an empty body, `__proto__` as a member, a length that does not fit, a bad escape in the path.
       return new ProblemError('invalid-request', sentence(error.message), cause);
+    case 403: // a path that leads out of the folder of static files
     case 404:
       return new ProblemError('not-found', 'There is nothing at this address.', cause);
     case 408:

@@ -5,7 +5,7 @@ import { problemSchema } from './problem.ts';
 
 const descriptions = {
   400: 'The request is not valid; `errors` lists every problem with its path',
-  401: 'No token, or one that is not valid',
+  401: 'No credentials of the kind that this needs, or ones that are not valid',
   403: 'The app lacks the scope',
   404: 'There is no such thing, or it belongs to somebody else',
   406: 'The answer is JSON, and `Accept` excludes it',
@@ -42,3 +42,6 @@ export function responses<Success extends z.ZodType>(
 
 /** Every route that needs a token. */
 export const authenticated = { security: [{ auth: [] }] };
+
+/** The routes that take an API key instead: connections. */
+export const authenticatedByApiKey = { security: [{ apiKey: [] }] };

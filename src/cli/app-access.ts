@@ -1,7 +1,7 @@
 // How commands reach the apps: PostgreSQL directly; the embedded database through the gateway that has it open, or
 // directly while nothing runs.
 
-import { issueToken } from '../api/issue-token.ts';
+import { issueToken, signerOf, signsItself } from '../api/issue-token.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import type { AppCredentials, AppSummary, NewApp } from '../store/apps.ts';
@@ -52,7 +52,9 @@ async function openStore({ config }: CliContext): Promise<AppAccess> {
     token: async (appId, ttlS) => {
       const app = await apps.find(appId);
       if (app === undefined) throw new CliError(`There is no app ${appId}.`);
-      return await issueToken(app, ttlS);
+      const signer = signerOf(app);
+      if (signer === undefined) throw new CliError(signsItself);
+      return await issueToken(signer, ttlS);
     },
     [Symbol.asyncDispose]: async () => {
       await database.close();

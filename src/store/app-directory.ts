@@ -12,6 +12,10 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
+/** Shared secrets, then public keys. */
+export const jwtAlgorithms = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const;
+export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
+
 export type App = {
   readonly appId: string;
   readonly accountId: string;
@@ -19,12 +23,15 @@ export type App = {
   /** Bot ids, or `*`. */
   readonly bots: readonly string[];
   readonly scopes: readonly Scope[];
-  readonly jwtAlgorithm: 'HS256' | 'HS384' | 'HS512';
-  readonly jwtSecret: string;
+  readonly jwtAlgorithm: JwtAlgorithm;
+  /** Those that are live, newest first: the shared secret, or a JWKS document where the algorithm has public keys. */
+  readonly jwtKeys: readonly string[];
   readonly createdAt: Date;
 };
 
 export type AppDirectory = {
   /** Undefined: unknown or revoked. Cached for a few seconds; every request asks. */
   find(appId: string): Promise<App | undefined>;
+  /** Likewise. */
+  findByApiKey(apiKey: string): Promise<App | undefined>;
 };

@@ -1,24 +1,27 @@
-// Apps and their secrets. A new app's credentials are told once: the API key is kept only as a hash, the rest encrypted.
+// Apps and their secrets. What an app proves itself with is told once: the API key is kept only as a hash, the rest
+// encrypted.
 
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
+import {
+  type AppCredentials,
+  apiKeyPattern,
+  hashApiKey,
+  newApiKey,
+  newJwtSecret,
+  newWebhookSecret,
+} from './app-credentials.ts';
 import { type App, type AppDirectory, scopes as allScopes, type Scope } from './app-directory.ts';
+import { type Rotation, type RotationResult, rotate } from './app-rotation.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
 import { isId } from './ids.ts';
+import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 import { apps, webhookSecrets } from './schema.ts';
 import type { SecretBox } from './secrets.ts';
 
-export type AppCredentials = {
-  readonly appId: string;
-  readonly accountId: string;
-  readonly bots: readonly string[];
-  readonly apiKey: string;
-  readonly jwtSecret: string;
-  /** `whsec_` and the base64 of 32 bytes. */
-  readonly webhookSecret: string;
-};
+export { type AppCredentials, hashApiKey } from './app-credentials.ts';
 
 export type NewApp = {
   readonly name: string;
@@ -26,9 +29,19 @@ export type NewApp = {
   /** Bot ids, or `*` alone. */
   readonly bots: readonly string[];
   readonly scopes: readonly Scope[];
+  /** Of its shared secret; left out: HS256. */
+  readonly jwtAlgorithm?: SharedSecretAlgorithm;
 };
 
-export type AppSummary = Omit<App, 'jwtSecret'> & { readonly revokedAt?: Date };
+export type SharedSecretAlgorithm = Exclude<App['jwtAlgorithm'], PublicKeyAlgorithm>;
+
+export type PublicKeys = {
+  readonly algorithm: PublicKeyAlgorithm;
+  /** PEM, JWK or JWKS. */
+  readonly keys: string;
+};
+
+export type AppSummary = Omit<App, 'jwtKeys'> & { readonly revokedAt?: Date };
 
 /** What is stored of an app, opened. */
 export type StoredApp = {
@@ -38,8 +51,16 @@ export type StoredApp = {
 
 export type AppStore = AppDirectory & {
   createApp(app: NewApp): Promise<AppCredentials>;
+  /** An app that signs its tokens with a private key of its own. */
+  createAppWithKeys(
+    app: Omit<NewApp, 'jwtAlgorithm'>,
+    keys: PublicKeys,
+  ): Promise<Omit<AppCredentials, 'jwtSecret'>>;
   /** Revoked ones too, oldest first. */
   list(): Promise<readonly AppSummary[]>;
+  rotate(appId: string, rotation: Rotation): Promise<RotationResult>;
+  /** False: unknown. Within seconds the app is refused everywhere; what its calls still owe is delivered. */
+  revoke(appId: string): Promise<boolean>;
   /** All that are live, newest first: each notification is signed with every one of them. Cached for a few seconds. */
   webhookSecrets(appId: string): Promise<readonly string[]>;
   /** Past the cache; for those who keep the credentials elsewhere too. */
@@ -57,54 +78,69 @@ export type AppStoreDependencies = {
 
 /** How long a revoked app or secret goes on being taken; every request asks. */
 const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
-const jwtAlgorithm = 'HS256';
 
 export function createAppStore(dependencies: AppStoreDependencies): AppStore {
   const { db } = dependencies.database;
-  const nowMs = (): number => dependencies.clock.now().getTime();
-  const known = new ExpiringCache(
-    (appId: string) => readApp(dependencies, appId),
-    cacheOptions,
-    nowMs,
-  );
-  const signing = new ExpiringCache(
-    (appId: string) => readWebhookSecrets(dependencies, appId),
-    cacheOptions,
-    nowMs,
-  );
+  const remember = <Value>(load: (key: string) => Promise<Value>): ExpiringCache<Value> =>
+    new ExpiringCache(load, cacheOptions, () => dependencies.clock.now().getTime());
+  const known = remember((appId) => readApp(dependencies, appId));
+  const keyOwners = remember((apiKeyHash) => readKeyOwner(dependencies, apiKeyHash));
+  const signing = remember((appId) => readWebhookSecrets(dependencies, appId));
 
-  async function insert(app: NewApp, credentials: AppCredentials): Promise<void> {
-    await insertApp(dependencies, app, credentials);
-    known.clear();
-    signing.clear();
+  /** What this process changed, it knows at once. */
+  async function changing<Result>(change: () => Promise<Result>): Promise<Result> {
+    const result = await change();
+    for (const cache of [known, keyOwners, signing]) cache.clear();
+    return result;
   }
+
+  const insert: AppStore['insert'] = (app, credentials) =>
+    changing(() =>
+      insertApp(dependencies, app, credentials, {
+        algorithm: app.jwtAlgorithm ?? 'HS256',
+        key: credentials.jwtSecret,
+      }),
+    );
 
   return {
     find: (appId) => known.get(appId),
+    async findByApiKey(apiKey) {
+      // What cannot be a key need not reach the database, or push a key out of the cache.
+      const appId = apiKeyPattern.test(apiKey)
+        ? await keyOwners.get(hashApiKey(apiKey))
+        : undefined;
+      return appId === undefined ? undefined : await known.get(appId);
+    },
     webhookSecrets: (appId) => signing.get(appId),
     insert,
     async createApp(app) {
-      const credentials = newCredentials(`app-${randomUUID()}`, app);
+      const credentials = newCredentials(newAppId(), app);
       await insert(app, credentials);
       return credentials;
     },
-    async list() {
-      const rows = await db.select().from(apps).orderBy(asc(apps.createdAt), asc(apps.appId));
-      return rows.map((row) => ({
-        ...summaryOf(row),
-        ...(row.revokedAt === null ? {} : { revokedAt: row.revokedAt }),
-      }));
+    async createAppWithKeys(app, { algorithm, keys }) {
+      const parsed = parsePublicKeys(keys, algorithm);
+      if (!parsed.ok) throw new Error(`the public key ${parsed.message}`);
+      const { jwtSecret: _none, ...credentials } = newCredentials(newAppId(), app);
+      await changing(() =>
+        insertApp(dependencies, app, credentials, { algorithm, key: parsed.jwks }),
+      );
+      return credentials;
     },
+    list: () => listApps(dependencies),
+    rotate: (appId, rotation) => changing(() => rotate(dependencies, appId, rotation)),
+    revoke: (appId) => changing(() => revokeApp(dependencies, appId)),
     load: (appId) => loadApp(dependencies, appId),
-    async setApiKey(appId, apiKey) {
-      const apiKeyHash = hashApiKey(apiKey);
-      await db.update(apps).set({ apiKeyHash }).where(eq(apps.appId, appId));
-    },
+    setApiKey: (appId, apiKey) =>
+      changing(async () => {
+        const apiKeyHash = hashApiKey(apiKey);
+        await db.update(apps).set({ apiKeyHash }).where(eq(apps.appId, appId));
+      }),
   };
 }
 
 async function readApp(
-  { database, secrets }: AppStoreDependencies,
+  { database, secrets, clock }: AppStoreDependencies,
   appId: string,
 ): Promise<App | undefined> {
   const [row] = await database.db
@@ -112,7 +148,30 @@ async function readApp(
     .from(apps)
     .where(and(eq(apps.appId, appId), isNull(apps.revokedAt)));
   if (row?.jwtSecret == null) return undefined;
-  return { ...summaryOf(row), jwtSecret: secrets.open('jwt-secret', appId, row.jwtSecret) };
+  const { jwtSecret, previousJwtSecret: previous, previousJwtSecretUntil: until } = row;
+  const live =
+    previous !== null && until !== null && until > clock.now()
+      ? [jwtSecret, previous]
+      : [jwtSecret];
+  return {
+    ...summaryOf(row),
+    jwtKeys: live.map((sealed) => secrets.open('jwt-secret', appId, sealed)),
+  };
+}
+
+async function readKeyOwner(
+  { database, clock }: AppStoreDependencies,
+  hash: string,
+): Promise<string | undefined> {
+  const isPrevious = and(
+    eq(apps.previousApiKeyHash, hash),
+    gt(apps.previousApiKeyUntil, clock.now()),
+  );
+  const [row] = await database.db
+    .select({ appId: apps.appId })
+    .from(apps)
+    .where(or(eq(apps.apiKeyHash, hash), isPrevious));
+  return row?.appId;
 }
 
 async function readWebhookSecrets(
@@ -143,10 +202,35 @@ async function loadApp(
   };
 }
 
+async function listApps({ database }: AppStoreDependencies): Promise<readonly AppSummary[]> {
+  const rows = await database.db.select().from(apps).orderBy(asc(apps.createdAt), asc(apps.appId));
+  return rows.map((row) => ({
+    ...summaryOf(row),
+    ...(row.revokedAt === null ? {} : { revokedAt: row.revokedAt }),
+  }));
+}
+
+/** The time of the first revocation stays. */
+async function revokeApp(
+  { database, clock }: AppStoreDependencies,
+  appId: string,
+): Promise<boolean> {
+  await database.db
+    .update(apps)
+    .set({ revokedAt: clock.now() })
+    .where(and(eq(apps.appId, appId), isNull(apps.revokedAt)));
+  const found = await database.db
+    .select({ appId: apps.appId })
+    .from(apps)
+    .where(eq(apps.appId, appId));
+  return found.length > 0;
+}
+
 async function insertApp(
   { database, secrets, clock }: AppStoreDependencies,
   app: NewApp,
-  credentials: AppCredentials,
+  credentials: Omit<AppCredentials, 'jwtSecret'>,
+  jwt: { readonly algorithm: App['jwtAlgorithm']; readonly key: string },
 ): Promise<void> {
   assertUsableIds(app);
   const { appId } = credentials;
@@ -159,14 +243,18 @@ async function insertApp(
       name: app.name,
       bots: app.bots,
       scopes: app.scopes,
-      jwtAlgorithm,
-      jwtSecret: secrets.seal('jwt-secret', appId, credentials.jwtSecret),
+      jwtAlgorithm: jwt.algorithm,
+      jwtSecret: secrets.seal('jwt-secret', appId, jwt.key),
       apiKeyHash: hashApiKey(credentials.apiKey),
       createdAt,
     });
     const secret = secrets.seal('webhook-secret', secretId, credentials.webhookSecret);
     await transaction.insert(webhookSecrets).values({ secretId, appId, secret, createdAt });
   });
+}
+
+function newAppId(): string {
+  return `app-${randomUUID()}`;
 }
 
 export function newCredentials(
@@ -178,22 +266,12 @@ export function newCredentials(
     accountId,
     bots,
     apiKey: newApiKey(),
-    // 64 characters: a full key for every HMAC, up to HS512.
-    jwtSecret: randomBytes(48).toString('base64url'),
-    webhookSecret: `whsec_${randomBytes(32).toString('base64')}`,
+    jwtSecret: newJwtSecret(),
+    webhookSecret: newWebhookSecret(),
   };
 }
 
-export function newApiKey(): string {
-  return `ofk_${randomBytes(32).toString('base64url')}`;
-}
-
-/** Random and long, so that a slow hash would add nothing. */
-export function hashApiKey(apiKey: string): string {
-  return createHash('sha256').update(apiKey).digest('hex');
-}
-
-function assertUsableIds({ accountId, bots }: NewApp): void {
+function assertUsableIds({ accountId, bots }: Pick<NewApp, 'accountId' | 'bots'>): void {
   const everyBot = bots.length === 1 && bots[0] === '*';
   const bad = [accountId, ...(everyBot ? [] : bots)].find((id) => !isId(id));
   if (bad !== undefined)
@@ -201,7 +279,7 @@ function assertUsableIds({ accountId, bots }: NewApp): void {
   if (bots.length === 0) throw new Error('an app needs at least one bot, or * for every bot');
 }
 
-function summaryOf(row: typeof apps.$inferSelect): Omit<App, 'jwtSecret'> {
+function summaryOf(row: typeof apps.$inferSelect): Omit<App, 'jwtKeys'> {
   return {
     appId: row.appId,
     accountId: row.accountId,

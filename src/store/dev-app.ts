@@ -4,14 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { type AppCredentials, apiKeyPattern, hashApiKey, newApiKey } from './app-credentials.ts';
 import { scopes } from './app-directory.ts';
-import {
-  type AppCredentials,
-  type AppStore,
-  hashApiKey,
-  newApiKey,
-  newCredentials,
-} from './apps.ts';
+import { type AppStore, newCredentials } from './apps.ts';
 
 export const devAccountId = 'dev';
 const devApp = { name: 'dev', accountId: devAccountId, bots: ['*'], scopes } as const;
@@ -22,7 +17,7 @@ const fileSchema = z.object({
   appId: z.literal(devAppId),
   accountId: z.literal(devApp.accountId),
   bots: z.array(z.string()),
-  apiKey: z.string().min(1),
+  apiKey: z.string().regex(apiKeyPattern),
   jwtSecret: z.string().min(1),
   webhookSecret: z.string().startsWith('whsec_'),
 });

@@ -12,6 +12,7 @@ import {
   pgTable,
   primaryKey,
   text,
+  uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import type { DialoutRequest } from '../calls/call-types.ts';
@@ -26,22 +27,37 @@ export { importedRecords } from './companion/imported-records.ts';
 export { messages } from './companion/messages.ts';
 export { testRuns } from './companion/test-runs.ts';
 
-export const apps = pgTable('apps', {
-  appId: text('app_id').primaryKey(),
-  accountId: text('account_id').notNull(),
-  name: text('name').notNull(),
-  /** Bot ids, or `*` for every bot of the account. */
-  bots: jsonb('bots').$type<readonly string[]>().notNull(),
-  scopes: jsonb('scopes').$type<readonly string[]>().notNull(),
-  /** The one algorithm that this app's tokens are signed with. */
-  jwtAlgorithm: text('jwt_algorithm').notNull(),
-  /** Shared secret, encrypted with SECRETS_KEY. */
-  jwtSecret: bytea('jwt_secret'),
-  /** SHA-256 of the API key: it is random and long, so that a slow hash adds nothing. */
-  apiKeyHash: text('api_key_hash'),
-  createdAt: instant('created_at').notNull(),
-  revokedAt: instant('revoked_at'),
-});
+export const apps = pgTable(
+  'apps',
+  {
+    appId: text('app_id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    name: text('name').notNull(),
+    /** Bot ids, or `*` for every bot of the account. */
+    bots: jsonb('bots').$type<readonly string[]>().notNull(),
+    scopes: jsonb('scopes').$type<readonly string[]>().notNull(),
+    /** The one algorithm that this app's tokens are signed with. */
+    jwtAlgorithm: text('jwt_algorithm').notNull(),
+    /**
+     * What its tokens are verified with, encrypted with SECRETS_KEY: the shared secret, or a JWKS document. Public keys are
+     * sealed too, so that whoever can write this table cannot plant one.
+     */
+    jwtSecret: bytea('jwt_secret'),
+    /** SHA-256 of the API key: it is random and long, so that a slow hash adds nothing. */
+    apiKeyHash: text('api_key_hash'),
+    createdAt: instant('created_at').notNull(),
+    revokedAt: instant('revoked_at'),
+    /** What was there before the last rotation, and until when it is taken. */
+    previousJwtSecret: bytea('previous_jwt_secret'),
+    previousJwtSecretUntil: instant('previous_jwt_secret_until'),
+    previousApiKeyHash: text('previous_api_key_hash'),
+    previousApiKeyUntil: instant('previous_api_key_until'),
+  },
+  (table) => [
+    uniqueIndex('apps_api_key').on(table.apiKeyHash),
+    uniqueIndex('apps_previous_api_key').on(table.previousApiKeyHash),
+  ],
+);
 
 export const webhookSecrets = pgTable(
   'webhook_secrets',

@@ -111,7 +111,9 @@ describe('authentication', () => {
 
   test('a directory that is away is a 503, not a 401', async () => {
     const away = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
-    await using broken = await startHarness({ apps: { find: () => Promise.reject(away) } });
+    await using broken = await startHarness({
+      apps: { find: () => Promise.reject(away), findByApiKey: () => Promise.reject(away) },
+    });
 
     const response = await dial(broken, minimal);
 

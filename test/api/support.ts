@@ -3,7 +3,7 @@
 import { SignJWT } from 'jose';
 import type { ApiInstance } from '../../src/api/http.ts';
 import { createMetrics } from '../../src/api/metrics.ts';
-import { createApiServer } from '../../src/api/server.ts';
+import { createApiServer, type RegisterRoutes } from '../../src/api/server.ts';
 import type { ApiServices, Submission, SubmitResult } from '../../src/api/services.ts';
 import type { CallDetails, CallFilter, CallScope } from '../../src/interactions/call-queries.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -18,7 +18,13 @@ export const apps: Readonly<Record<string, App>> = {
   'app-of-all-bots': app({ appId: 'app-of-all-bots', bots: ['*'], accountId: 'other' }),
 };
 
-function app(changes: Partial<App>): App {
+/** API key → its app. */
+export const apiKeys: ReadonlyMap<string, App | undefined> = new Map([
+  ['ofk_of-app-1', apps['app-1']],
+  ['ofk_without-scope', apps['app-without-scope']],
+]);
+
+export function app(changes: Partial<App>): App {
   return {
     appId: 'app-1',
     accountId: 'acme',
@@ -26,7 +32,7 @@ function app(changes: Partial<App>): App {
     bots: ['st-1'],
     scopes: ['Dialout'],
     jwtAlgorithm: 'HS256',
-    jwtSecret: secret,
+    jwtKeys: [secret],
     createdAt: new Date(),
     ...changes,
   };
@@ -55,7 +61,10 @@ export type Harness = AsyncDisposable & {
   endResult: 'ending' | 'ended' | 'unknown';
 };
 
-export async function startHarness(overrides: Partial<ApiServices> = {}): Promise<Harness> {
+export async function startHarness(
+  overrides: Partial<ApiServices> = {},
+  areas: readonly RegisterRoutes[] = [],
+): Promise<Harness> {
   const submissions: Submission[] = [];
   const ended: string[] = [];
   const listed: Harness['listed'] = [];
@@ -65,7 +74,10 @@ export async function startHarness(overrides: Partial<ApiServices> = {}): Promis
     endResult: 'ending' as Harness['endResult'],
   };
   const services: ApiServices = {
-    apps: { find: async (appId) => apps[appId] },
+    apps: {
+      find: async (appId) => apps[appId],
+      findByApiKey: async (apiKey) => apiKeys.get(apiKey),
+    },
     bots: { find: async () => undefined, ownerOf: async () => undefined },
     intake: {
       submit: async (submission) => {
@@ -104,6 +116,7 @@ export async function startHarness(overrides: Partial<ApiServices> = {}): Promis
   };
   const server = await createApiServer({
     services,
+    areas,
     config: { http: { host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' } },
     logger: silentLogger,
     metrics: createMetrics(() => 3),

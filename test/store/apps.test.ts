@@ -60,7 +60,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
       ...dialer,
       appId: created.appId,
       jwtAlgorithm: 'HS256',
-      jwtSecret: created.jwtSecret,
+      jwtKeys: [created.jwtSecret],
       createdAt: noon,
     });
     expect(await apps.webhookSecrets(created.appId)).toEqual([created.webhookSecret]);
@@ -156,7 +156,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
         accountId: 'dev',
         bots: ['*'],
         scopes,
-        jwtSecret: credentials.jwtSecret,
+        jwtKeys: [credentials.jwtSecret],
       });
       expect(await readdir(database.location.dataDir)).not.toContainEqual(
         expect.stringMatching(/dev-app\.json\../),
@@ -190,7 +190,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
       await database.clear();
 
       expect(await ensure()).toEqual(first);
-      expect(await openApps().find(first.appId)).toMatchObject({ jwtSecret: first.jwtSecret });
+      expect(await openApps().find(first.appId)).toMatchObject({ jwtKeys: [first.jwtSecret] });
       expect(await openApps().webhookSecrets(first.appId)).toEqual([first.webhookSecret]);
     });
 

@@ -10,6 +10,7 @@ import { conversations } from './0005-conversations.ts';
 import { testRuns } from './0006-test-runs.ts';
 import { dataTables } from './0007-data-tables.ts';
 import { importedRecords } from './0008-imported-records.ts';
+import { appCredentials } from './0010-app-credentials.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -21,6 +22,7 @@ export const migrations: readonly Migration[] = [
   testRuns,
   dataTables,
   importedRecords,
+  appCredentials,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

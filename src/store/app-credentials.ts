@@ -1,0 +1,36 @@
+// What an app proves itself with, as it is made and told once.
+
+import { createHash, randomBytes } from 'node:crypto';
+
+export type AppCredentials = {
+  readonly appId: string;
+  readonly accountId: string;
+  readonly bots: readonly string[];
+  readonly apiKey: string;
+  readonly jwtSecret: string;
+  /** `whsec_` and the base64 of 32 bytes. */
+  readonly webhookSecret: string;
+};
+
+export const apiKeyPattern = /^ofk_[A-Za-z0-9_-]{43}$/;
+
+export function newApiKey(): string {
+  return `ofk_${randomBytes(32).toString('base64url')}`;
+}
+
+/** 64 characters: a full key for every HMAC, up to HS512. */
+export function newJwtSecret(): string {
+  return randomBytes(48).toString('base64url');
+}
+
+export function newWebhookSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+/**
+ * Random and long, so that a slow hash would add nothing. Keys are looked up by it, with no care for the time that takes: what
+ * the time tells is how much of the hash was right, and nobody can make a key whose hash begins as they wish.
+ */
+export function hashApiKey(apiKey: string): string {
+  return createHash('sha256').update(apiKey).digest('hex');
+}

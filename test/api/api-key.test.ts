@@ -1,0 +1,84 @@
+// Who may call where the specification asks for an API key: the header `x-api-key` counts, and nothing else.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { RegisterRoutes } from '../../src/api/server.ts';
+import { type Harness, type ProblemDocument, startHarness, token } from './support.ts';
+
+/** As an area of the companion registers its routes. */
+const keyed: RegisterRoutes = (server, caller) => {
+  server.route({
+    method: 'GET',
+    url: '/keyed',
+    onRequest: caller.require({ scope: 'Dialout', scheme: 'apiKey' }),
+    schema: { response: { 200: z.object({ appId: z.string() }) } },
+    handler: (request) => ({ appId: caller.of(request).appId }),
+  });
+};
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness({}, [keyed]);
+});
+afterAll(async () => {
+  await harness[Symbol.asyncDispose]();
+});
+
+async function answerTo(headers: Readonly<Record<string, string>>, url = '/keyed') {
+  const response = await harness.server.inject({ method: 'GET', url, headers });
+  return { status: response.statusCode, response, problem: response.json<ProblemDocument>() };
+}
+
+describe('an endpoint of API keys', () => {
+  test('knows the app by its key', async () => {
+    const { status, response } = await answerTo({ 'x-api-key': 'ofk_of-app-1' });
+
+    expect(status).toBe(200);
+    expect(response.json()).toEqual({ appId: 'app-1' });
+  });
+
+  test.each<[string, Record<string, string>, RegExp]>([
+    ['no key', {}, /Send an API key in the header `x-api-key`/],
+    ['an empty key', { 'x-api-key': ' ' }, /Send an API key/],
+    ['an unknown key', { 'x-api-key': 'ofk_of-nobody' }, /not one of a registered app/],
+    ['a key in the header of tokens', { auth: 'ofk_of-app-1' }, /Send an API key/],
+    ['a key as Authorization', { authorization: 'Bearer ofk_of-app-1' }, /Send an API key/],
+    ['a property that every object has', { 'x-api-key': '__proto__' }, /not one of/],
+  ])('answers %s with a 401 that names what it wants', async (_name, headers, reason) => {
+    const { status, problem, response } = await answerTo(headers);
+
+    expect(status).toBe(401);
+    expect(problem.detail).toMatch(reason);
+    expect(response.headers['www-authenticate']).toBe('ApiKey realm="offhook"');
+  });
+
+  test('takes no token, however good', async () => {
+    expect((await answerTo({ auth: await token() })).status).toBe(401);
+    expect((await answerTo({ 'x-api-key': await token() })).status).toBe(401);
+  });
+
+  test('asks for the scope', async () => {
+    const { status, problem } = await answerTo({ 'x-api-key': 'ofk_without-scope' });
+
+    expect(status).toBe(403);
+    expect(problem.detail).toContain('"Dialout"');
+  });
+});
+
+describe('an endpoint of tokens', () => {
+  const calls = '/api/public/bot/st-1/calls';
+
+  test('takes no API key, wherever it stands', async () => {
+    for (const headers of [{ 'x-api-key': 'ofk_of-app-1' }, { auth: 'ofk_of-app-1' }]) {
+      const { status, response } = await answerTo(headers, calls);
+      expect(status).toBe(401);
+      expect(response.headers['www-authenticate']).toBe('Bearer realm="offhook"');
+    }
+  });
+
+  test('does not mind a key beside the token', async () => {
+    const headers = { auth: await token(), 'x-api-key': 'nonsense' };
+
+    expect((await answerTo(headers, calls)).status).toBe(200);
+  });
+});
