@@ -21,7 +21,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   interactions: ['calls', 'events', 'lib', 'store'],
   api: ['calls', 'interactions', 'lib', 'store', 'notifier'],
   // Of the API: the building blocks of routes, which are the same for every area.
-  companion: ['api', 'events', 'lib', 'store'],
+  companion: ['api', 'calls', 'events', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   cli: [
     'api',

@@ -159,6 +159,11 @@ export function sessionIdOf(call: CallIdentity): string {
   return `ss-${call.callId.replace(/^call-/, '')}`;
 }
 
+/** Undefined: not a session of a call. */
+export function callIdOfSession(sessionId: string): string | undefined {
+  return sessionId.startsWith('ss-') ? `call-${sessionId.slice('ss-'.length)}` : undefined;
+}
+
 export function callContext(progress: CallProgress): CallContext {
   const { call, answeredAt, amdEvents } = progress;
   const machine = amdEvents.find((event) => event.event === 'amd_machine_detected');

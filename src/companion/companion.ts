@@ -8,6 +8,8 @@ import type { Logger } from '../lib/logger.ts';
 import type { BotDirectory } from '../store/bot-directory.ts';
 import type { Database } from '../store/database.ts';
 import type { SecretBox } from '../store/secrets.ts';
+import { registerConversationRoutes } from './conversations/conversation-routes.ts';
+import { followConversations } from './conversations/published-conversations.ts';
 
 export type CompanionDependencies = {
   readonly database: Database;
@@ -18,14 +20,17 @@ export type CompanionDependencies = {
   readonly logger: Logger;
 };
 
-export function companionRoutes(_dependencies: CompanionDependencies): RegisterRoutes {
-  return (_server, _caller) => undefined;
+export function companionRoutes(dependencies: CompanionDependencies): RegisterRoutes {
+  return (server, caller) => {
+    registerConversationRoutes(server, caller, dependencies);
+  };
 }
 
 /** Follows what producers publish; closes in `closers`. */
 export async function openIngest(
-  _dependencies: CompanionDependencies,
-  _closers: Closers,
+  dependencies: CompanionDependencies,
+  closers: Closers,
 ): Promise<void> {
-  return await Promise.resolve();
+  const conversations = await followConversations(dependencies);
+  closers.add('conversations', () => conversations.stop());
 }

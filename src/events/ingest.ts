@@ -33,6 +33,8 @@ export type IngestConsumerOptions<Body> = {
   readonly schema: z.ZodType<Body>;
   /** By id or alias; undefined: nobody's. */
   readonly ownerOf: (name: string) => Promise<BotOwner | undefined>;
+  /** What the schema cannot know is wrong with it, now that it is known whose bot it is about. */
+  readonly refuse?: (item: Ingested<Body>) => string | undefined;
   /** Idempotent, all or nothing: a throw brings the batch again. May see a later version first. */
   readonly apply: (batch: readonly Ingested<Body>[]) => Promise<void>;
   readonly maxBatch: number;
@@ -86,21 +88,21 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((child) => isDeeper(child, levels - 1));
 }
 
-/** Those that nobody owns, and the one that the store will never take, with the reason. */
+/** Those that nobody owns or that are refused, and the one that the store will never take, with the reason. */
 async function applyOwned<Body>(
   items: readonly Unowned<Body>[],
-  { ownerOf, apply }: IngestConsumerOptions<Body>,
+  options: IngestConsumerOptions<Body>,
 ): Promise<ReadonlyMap<Unowned<Body>, string>> {
   const refused = new Map<Unowned<Body>, string>();
   const owned: Ingested<Body>[] = [];
   for (const item of items) {
-    const bot = await ownerOf(item.name);
-    if (bot === undefined) refused.set(item, 'the bot is not registered');
-    else owned.push({ bot, body: item.body, version: item.version });
+    const known = await ownedOf(item, options);
+    if (typeof known === 'string') refused.set(item, known);
+    else owned.push(known);
   }
   if (owned.length === 0) return refused;
   try {
-    await apply(owned);
+    await options.apply(owned);
   } catch (error) {
     const code = dataErrorCode(error);
     const [only] = items;
@@ -109,6 +111,17 @@ async function applyOwned<Body>(
     refused.set(only, `the database refuses it (${code})`);
   }
   return refused;
+}
+
+/** Or why it is not taken. */
+async function ownedOf<Body>(
+  { name, body, version }: Unowned<Body>,
+  { ownerOf, refuse }: IngestConsumerOptions<Body>,
+): Promise<Ingested<Body> | string> {
+  const bot = await ownerOf(name);
+  if (bot === undefined) return 'the bot is not registered';
+  const item = { bot, body, version };
+  return refuse?.(item) ?? item;
 }
 
 /** SQLSTATE classes that mean "this value", never "the store is away": data, integrity, limits. */

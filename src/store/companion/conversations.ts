@@ -1,7 +1,6 @@
 // Conversation sessions of the contact center.
 
-import { jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instant } from '../columns.ts';
+import { bigint, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 
 export const conversations = pgTable(
   'conversations',
@@ -9,8 +8,9 @@ export const conversations = pgTable(
     accountId: text('account_id').notNull(),
     botId: text('bot_id').notNull(),
     sessionId: text('session_id').notNull(),
+    /** When it was published, in microseconds: an earlier version never replaces a later one. */
+    version: bigint('version', { mode: 'number' }).notNull(),
     document: jsonb('document').notNull(),
-    updatedAt: instant('updated_at').notNull(),
   },
   (table) => [primaryKey({ columns: [table.accountId, table.botId, table.sessionId] })],
 );

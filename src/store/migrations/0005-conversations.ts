@@ -10,8 +10,8 @@ create table conversations (
   account_id text not null,
   bot_id text not null,
   session_id text not null,
+  version bigint not null,
   document jsonb not null,
-  updated_at timestamptz(3) not null,
   primary key (account_id, bot_id, session_id)
 );
 `,

@@ -1,0 +1,99 @@
+// GET …/conversations/sessions/{sessionId}: one conversation, whether the contact center held it or this gateway.
+
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { bodyOfGet } from '../../api/body-of-get.ts';
+import { botId } from '../../api/dialout-schema.ts';
+import { type ApiInstance, botRoute, type Caller } from '../../api/http.ts';
+import { invalidRequest, ProblemError } from '../../api/problem.ts';
+import { authenticated, responses } from '../../api/route-schema.ts';
+import type { CompanionDependencies } from '../companion.ts';
+import { findCall } from './call-conversations.ts';
+import { conversationSession, sessionId } from './conversation-schema.ts';
+import { type Days, daysInBody, daysInQuery, fallsOn } from './days.ts';
+import { findPublished } from './published-conversations.ts';
+
+const schemes = [
+  ['contactcenter', 'getConversation'],
+  ['agentassist', 'getConversationOfAgentAssist'],
+] as const;
+
+export function registerConversationRoutes(
+  server: ApiInstance,
+  caller: Caller,
+  { database, clock }: Pick<CompanionDependencies, 'database' | 'clock'>,
+): void {
+  for (const [scheme, operationId] of schemes) {
+    server.route({
+      method: 'GET',
+      url: `/${scheme}/api/v1/public/:botId/conversations/sessions/:sessionId`,
+      onRequest: [caller.require(botRoute('Contact Center Analytics')), requireAccept],
+      ...bodyOfGet(daysInBody),
+      schema: {
+        operationId,
+        summary: 'One conversation: participants, transfers, dispositions',
+        description:
+          'Conversations that the contact center published, and every dial-out call: the `sessionId` of its `completed` notification is the one to ask for. The days may be given in the body or in the query; a session of other days is a 404.',
+        tags: ['conversations'],
+        params: z.object({ botId, sessionId }),
+        querystring: daysInQuery,
+        headers,
+        response: responses(
+          'The conversation',
+          conversationSession,
+          [400, 401, 403, 404, 406, 413, 415],
+        ),
+        ...authenticated,
+      },
+      handler: async (request) => {
+        const { accountId } = caller.of(request);
+        if (request.headers.accountid !== accountId) throw noSuchConversation();
+        const owned = { accountId, botId: caller.botOf(request).botId };
+        const days = oneOf(request.query, (request.body ?? {}) as Days);
+        // A call that went on to agents is theirs to tell of.
+        const found =
+          (await findPublished(database, owned, request.params.sessionId)) ??
+          (await findCall(database, owned, request.params.sessionId));
+        if (found === undefined || !fallsOn(days, found.period, clock.now())) {
+          throw noSuchConversation();
+        }
+        return found.session;
+      },
+    });
+  }
+}
+
+/** Loose: what a schema of headers does not name would be gone from the request. */
+const headers = z.looseObject({
+  accountid: z.string().min(1).max(128).describe('the account of the app; another is a 404'),
+  accept: z
+    .string()
+    .describe('must name `application/json`, alone or among others; `*/*` does not, and is a 406'),
+});
+
+async function requireAccept({ headers: { accept = '' } }: FastifyRequest): Promise<void> {
+  // Whether it is excluded by `q=0` was asked before.
+  if (/(^|,)\s*application\/json\s*(;|,|$)/i.test(accept)) return;
+  throw new ProblemError('not-acceptable', 'Send the header `accept: application/json`.');
+}
+
+function oneOf(query: Days, body: Days): Days {
+  const both = { ...query, ...body };
+  const differing = Object.entries(query).filter(
+    ([name, value]) => both[name as keyof Days] !== value,
+  );
+  if (differing.length > 0) {
+    throw invalidRequest(
+      differing.map(([path]) => ({ path, message: 'differs between the body and the query' })),
+    );
+  }
+  const { startDate, endDate } = both;
+  if (startDate !== undefined && endDate !== undefined && startDate > endDate) {
+    throw invalidRequest([{ path: 'endDate', message: 'must not be before startDate' }]);
+  }
+  return both;
+}
+
+function noSuchConversation(): ProblemError {
+  return new ProblemError('not-found', 'There is no such conversation.');
+}

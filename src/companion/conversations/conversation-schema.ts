@@ -1,0 +1,169 @@
+// A conversation session as the specification describes it, as it is published, and as it is answered.
+
+import { z } from 'zod';
+
+/** Bounds are generous: they are there so that one session cannot fill a database or an answer. */
+const name = z.string().max(256);
+const prose = z.string().max(10_000);
+
+/** As it stands in paths, so that what is stored can be asked for. */
+export const sessionId = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 visible ASCII characters')
+  .describe('the parent application session; `sessionId` of a `completed` notification is one')
+  .meta({ examples: ['ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
+
+const timestamp = z.iso.datetime({ precision: 3 }).describe('ISO 8601 UTC with milliseconds');
+/** Any zone and precision may be published. */
+const publishedTime = z.iso
+  .datetime({ offset: true, local: false })
+  .transform((text) => new Date(text).toISOString());
+
+/** A session waits, is served and ends: what is not known yet is left out. */
+function participant<Time extends z.ZodType<string, string>>(time: Time) {
+  return z.object({
+    queueId: name.exactOptional(),
+    queueStartTime: time.exactOptional(),
+    queueName: name.exactOptional(),
+    agentId: name.exactOptional(),
+    name: name.exactOptional(),
+    status: z.enum(['ACTIVE', 'INACTIVE']),
+    assignedAt: time.exactOptional(),
+    startTimeStamp: time.exactOptional(),
+    endTimeStamp: time.exactOptional(),
+    conversationTransferred: z.boolean().exactOptional(),
+    reason: name.exactOptional().describe('for example `OVERDUE`'),
+    endedChat: z.boolean().exactOptional().describe('this one ended the conversation'),
+  });
+}
+
+function transfer<Time extends z.ZodType<string, string>>(time: Time) {
+  return z.object({
+    fromQueue: name.exactOptional(),
+    transferredByAgentName: name.exactOptional(),
+    transferredType: name.exactOptional().describe('for example `QUEUE`'),
+    transferredTo: z
+      .array(z.object({ id: name, name: name.exactOptional(), type: name.exactOptional() }))
+      .max(100)
+      .exactOptional(),
+    priority: name.exactOptional().describe('for example `HIGHEST`'),
+    transferredAt: time.exactOptional(),
+    systemTransferReason: name.exactOptional().describe('for example `OVERDUE`'),
+    systemTransfer: z.boolean().exactOptional(),
+  });
+}
+
+const dispositions = z.object({
+  status: name.exactOptional(),
+  remarks: prose.exactOptional(),
+  dispositionSets: z
+    .array(z.object({ dispositionsSet: name, dispositionCodes: name }))
+    .max(100)
+    .exactOptional(),
+  metaStatus: name.exactOptional().describe('who ended it, for example `AGENT_CLOSED`'),
+});
+
+const userInfo = z
+  .object({
+    firstName: name.exactOptional(),
+    lastName: name.exactOptional(),
+    email: name.exactOptional(),
+    phoneNumber: name.exactOptional(),
+    activationStatus: name.exactOptional(),
+  })
+  .describe('personal data of the end user');
+
+const members = {
+  _id: name.min(1).describe('conversation identifier'),
+  conversationType: name.describe('`livechat`, for example; `voice` for a call of this gateway'),
+  status: name.describe('`CLOSED` once it is over'),
+};
+
+const example = {
+  _id: '5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42',
+  participants: [
+    {
+      queueId: 'qu-1b2c3d',
+      queueStartTime: '2026-11-20T09:29:48.120Z',
+      queueName: 'Billing',
+      agentId: 'a-4711',
+      name: 'Ada',
+      status: 'INACTIVE' as const,
+      assignedAt: '2026-11-20T09:30:02.004Z',
+      startTimeStamp: '2026-11-20T09:30:05.500Z',
+      endTimeStamp: '2026-11-20T09:41:17.250Z',
+      endedChat: true,
+    },
+  ],
+  transferDetails: [
+    {
+      fromQueue: 'qu-9z8y7x',
+      transferredByAgentName: 'Grace',
+      transferredType: 'QUEUE',
+      transferredTo: [{ id: 'qu-1b2c3d', name: 'Billing', type: 'QUEUE' }],
+      priority: 'HIGHEST',
+      transferredAt: '2026-11-20T09:29:48.100Z',
+      systemTransferReason: 'OVERDUE',
+      systemTransfer: true,
+    },
+  ],
+  conversationType: 'livechat',
+  status: 'CLOSED',
+  summary: ['Asked about an invoice; it was explained.'],
+  dispositions: {
+    status: 'Resolved',
+    remarks: 'Paid at once',
+    dispositionSets: [{ dispositionsSet: 'Billing', dispositionCodes: 'Explained' }],
+    metaStatus: 'AGENT_CLOSED',
+  },
+  userInfo: {
+    firstName: 'Alan',
+    lastName: 'Turing',
+    email: 'alan@example.com',
+    phoneNumber: '+15551230001',
+    activationStatus: 'active',
+  },
+  notes: [],
+};
+
+export const conversationSession = z
+  .object({
+    ...members,
+    participants: z.array(participant(timestamp)),
+    transferDetails: z.array(transfer(timestamp)),
+    summary: z.array(prose),
+    dispositions,
+    userInfo,
+    notes: z.array(z.unknown()).describe('internal notes, as the contact center wrote them'),
+  })
+  .meta({
+    id: 'ConversationSession',
+    description: 'A conversation of one session. Members that are not known are left out.',
+    examples: [example],
+  });
+
+export type ConversationSession = z.infer<typeof conversationSession>;
+
+/** What producers publish on `<prefix>.ingest.conversations.<botId>`: the whole session, each time that it changes. */
+export const publishedConversation = z
+  .object({
+    sessionId,
+    accountId: z.string().max(128).describe('whose bot it is; another account is refused'),
+    ...members,
+    participants: z.array(participant(publishedTime)).max(200).default([]),
+    transferDetails: z.array(transfer(publishedTime)).max(200).default([]),
+    summary: z.array(prose).max(100).default([]),
+    dispositions: dispositions.default({}),
+    userInfo: userInfo.default({}),
+    notes: z.array(z.unknown()).max(1_000).default([]),
+  })
+  .meta({
+    id: 'PublishedConversation',
+    description:
+      'Published as JSON on `<prefix>.ingest.conversations.<botId>`, whole, each time that the session changes: a later version replaces an earlier one.',
+    examples: [
+      { sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10', accountId: 'acme', ...example },
+    ],
+  });
+
+export type PublishedConversation = z.infer<typeof publishedConversation>;

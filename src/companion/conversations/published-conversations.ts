@@ -1,0 +1,101 @@
+// Conversations of the contact center: stored as they are published, read by session.
+
+import { and, eq } from 'drizzle-orm';
+import type { BatchConsumer } from '../../events/batch-consumer.ts';
+import { type BotOwner, type Ingested, startIngestConsumer } from '../../events/ingest.ts';
+import type { Database } from '../../store/database.ts';
+import { jsonRows } from '../../store/json-rows.ts';
+import { conversations } from '../../store/schema.ts';
+import type { CompanionDependencies } from '../companion.ts';
+import {
+  type ConversationSession,
+  type PublishedConversation,
+  publishedConversation,
+} from './conversation-schema.ts';
+import type { Period } from './days.ts';
+
+/** A conversation, and from when to when it was. */
+export type FoundConversation = { readonly session: ConversationSession; readonly period: Period };
+
+const upsert = `
+insert into conversations (account_id, bot_id, session_id, version, document)
+select account_id, bot_id, session_id, version, document
+from json_to_recordset($1::json)
+  as told (account_id text, bot_id text, session_id text, version bigint, document jsonb)
+on conflict (account_id, bot_id, session_id)
+  do update set version = excluded.version, document = excluded.document
+  where conversations.version < excluded.version`;
+
+/** Sessions are some kilobytes; a batch of the largest is 25 MiB. */
+const maxBatch = 100;
+
+export function followConversations(
+  dependencies: Pick<CompanionDependencies, 'database' | 'bots' | 'events' | 'logger'>,
+): Promise<BatchConsumer> {
+  const { database, bots, events, logger } = dependencies;
+  return startIngestConsumer<PublishedConversation>(events, {
+    kind: 'conversations',
+    schema: publishedConversation,
+    ownerOf: (name) => bots.ownerOf(name),
+    refuse: ({ bot, body }) =>
+      body.accountId === bot.accountId ? undefined : 'the bot is of another account',
+    apply: (batch) => storeConversations(database, batch),
+    maxBatch,
+    logger,
+  });
+}
+
+/** Idempotent, in any order: the latest version of a session stays. */
+export async function storeConversations(
+  { pool }: Pick<Database, 'pool'>,
+  batch: readonly Ingested<PublishedConversation>[],
+): Promise<void> {
+  // A statement may touch a row once; and every node takes them in one order, so that no two wait for each other.
+  const latest = new Map<string, string>();
+  for (const { bot, body, version } of batch.toSorted((a, b) => a.version - b.version)) {
+    const { sessionId, accountId: _sameAsTheBots, ...document } = body;
+    const key = { account_id: bot.accountId, bot_id: bot.botId, session_id: sessionId };
+    latest.set(JSON.stringify(key), JSON.stringify({ ...key, version, document }));
+  }
+  const rows = [...latest.keys()].toSorted().map((key) => latest.get(key) ?? '');
+  await pool.query(upsert, [jsonRows(rows)]);
+}
+
+export async function findPublished(
+  { db }: Pick<Database, 'db'>,
+  { accountId, botId }: BotOwner,
+  sessionId: string,
+): Promise<FoundConversation | undefined> {
+  const [row] = await db
+    .select({ version: conversations.version, document: conversations.document })
+    .from(conversations)
+    .where(
+      and(
+        eq(conversations.accountId, accountId),
+        eq(conversations.botId, botId),
+        eq(conversations.sessionId, sessionId),
+      ),
+    );
+  if (row === undefined) return undefined;
+  // Stored by us, from the schema that it was published by.
+  const session = row.document as ConversationSession;
+  return { session, period: periodOf(session, new Date(row.version / 1_000)) };
+}
+
+/** From its first timestamp to its last; one that has none was when it was told. */
+function periodOf(session: ConversationSession, toldAt: Date): Period {
+  const times = [
+    ...session.participants.flatMap((one) => [
+      one.queueStartTime,
+      one.assignedAt,
+      one.startTimeStamp,
+      one.endTimeStamp,
+    ]),
+    ...session.transferDetails.map((one) => one.transferredAt),
+  ].flatMap((time) => (time === undefined ? [] : [Date.parse(time)]));
+  const known = times.length === 0 ? [toldAt.getTime()] : times;
+  return {
+    from: new Date(Math.min(...known)),
+    ...(session.status === 'CLOSED' ? { to: new Date(Math.max(...known)) } : {}),
+  };
+}
