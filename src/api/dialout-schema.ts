@@ -102,6 +102,15 @@ export const callControlSchema = z.object({
     .describe('silence used for endpointing; 0: none'),
 });
 
+export const dialoutExample = {
+  botId: 'st-1b2c3d',
+  target: 'tel:+15551230001',
+  caller: '+15559876543',
+  notifyurl: 'https://dialer.example.com/calls',
+  machineDetection: 'detect',
+  metadata: { customer: '4711' },
+};
+
 export const dialoutSchema = z
   .object({
     botId: botId.describe('the bot of the path again; also accepted as `bot`'),
@@ -164,16 +173,8 @@ export const dialoutSchema = z
     id: 'DialoutRequest',
     description:
       'Members that are not listed are ignored, except a misspelling of a listed one (other case, `_` or `-`), which is a 400.',
+    examples: [dialoutExample],
   });
-
-export const dialoutExample = {
-  botId: 'st-1b2c3d',
-  target: 'tel:+15551230001',
-  caller: '+15559876543',
-  notifyurl: 'https://dialer.example.com/calls',
-  machineDetection: 'detect',
-  metadata: { customer: '4711' },
-};
 
 export const dialoutAnswerSchema = z
   .object({

@@ -1,40 +1,70 @@
 // /openapi.json: OpenAPI 3.1, made from the same zod schemas that check requests and serialise answers.
 
 import swagger from '@fastify/swagger';
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import {
+  createJsonSchemaTransform,
+  createJsonSchemaTransformObject,
+} from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { dialoutExample } from './dialout-schema.ts';
 import type { ApiInstance } from './http.ts';
 import { notificationSchema } from './notification-schema.ts';
 
 export type OpenApiOptions = { readonly publicUrl: string | undefined };
 
+const tags = [
+  { name: 'calls', description: 'Dial out, follow, end' },
+  { name: 'connections', description: 'Connections to language-model providers' },
+  { name: 'imports', description: 'Configuration of a contact center' },
+  { name: 'test-runs', description: 'Batch tests: progress and result' },
+  { name: 'tables', description: 'Rows of data tables' },
+  { name: 'history', description: 'Messages between bot and user' },
+  { name: 'conversations', description: 'Conversation sessions of a contact center' },
+];
+
+const securitySchemes = {
+  auth: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'auth',
+    description:
+      'JWT of a registered app, signed by the algorithm and with a key that it registered. Claims: `appId`, `exp` (required), `iat`, `aud` (optional: `offhook` or the public URL). A prefix `Bearer ` is accepted.',
+  },
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-api-key',
+    description: 'API key of a registered app.',
+  },
+} as const;
+
+/** zod leaves examples out where a schema transforms what it reads; they are of what is read. */
+const zodToJsonConfig: NonNullable<
+  Parameters<typeof createJsonSchemaTransform>[0]['zodToJsonConfig']
+> = {
+  override: ({ zodSchema, jsonSchema }) => {
+    const examples = z.globalRegistry.get(zodSchema)?.['examples'];
+    if (Array.isArray(examples)) jsonSchema.examples = examples;
+  },
+};
+
 export async function registerOpenApi(server: ApiInstance, options: OpenApiOptions): Promise<void> {
+  const completeObject = createJsonSchemaTransformObject({ zodToJsonConfig });
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'Offhook',
         version: '1.1',
-        description: 'Places outbound phone calls and tells you who picked up.',
+        description:
+          'Places outbound phone calls and tells you who picked up; keeps connections, imports, tables, test runs and the history of conversations beside them.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: options.publicUrl ?? '/' }],
-      tags: [{ name: 'calls', description: 'Dial out, follow, end' }],
-      components: {
-        securitySchemes: {
-          auth: {
-            type: 'apiKey',
-            in: 'header',
-            name: 'auth',
-            description:
-              'JWT of a registered app, signed with its secret by the algorithm it registered (HS256, HS384 or HS512). Claims: `appId`, `exp` (required), `iat`, `aud` (optional: `offhook` or the public URL). A prefix `Bearer ` is accepted.',
-          },
-        },
-      },
+      tags,
+      components: { securitySchemes },
     },
-    transform: jsonSchemaTransform,
-    transformObject: (document) => complete(jsonSchemaTransformObject(document)),
+    transform: createJsonSchemaTransform({ zodToJsonConfig }),
+    transformObject: (document) => complete(completeObject(document)),
   });
   server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
 }
@@ -42,10 +72,34 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
 type Node = { [name: string]: unknown };
 
 /** What the route schemas cannot say: headers, webhooks; and away with what nothing refers to. */
-function complete<Document extends object>(document: Document): Document {
-  const whole = { ...document, webhooks: webhooks() };
+function complete<Document extends Node>(document: Document): Document {
+  const whole = { ...document, webhooks: { ...webhooks(), ...ingestWebhooks(document) } };
   addHeaders(whole);
   return withoutUnusedSchemas(whole);
+}
+
+/** Schemas of what producers publish name their subject; each becomes a webhook that goes over NATS. */
+function ingestWebhooks(document: Node): Node {
+  const components = (document['components'] ?? {}) as { schemas?: Record<string, Node> };
+  return Object.fromEntries(
+    Object.entries(components.schemas ?? {}).flatMap(([id, schema]) => {
+      const subject = schema['x-subject'];
+      if (typeof subject !== 'string' || !id.endsWith('Input')) return [];
+      const name = id.replace(/Input$/, '');
+      const post = {
+        operationId: `publish${name}`,
+        summary: `What is published on \`${subject}\``,
+        description:
+          'Not HTTP: a JetStream message with this body as its payload. What is not valid goes to a dead-letter subject with the reason.',
+        requestBody: {
+          required: true,
+          content: { 'application/json': { schema: { $ref: `#/components/schemas/${id}` } } },
+        },
+        responses: { default: { description: 'The acknowledgement of JetStream' } },
+      };
+      return [[name, { post }]];
+    }),
+  );
 }
 
 function webhooks(): Node {
@@ -89,10 +143,7 @@ function addHeaders(document: Node): void {
         'Retry-After': { description: 'seconds', schema: { type: 'integer' } },
       };
     }
-    if (operation['operationId'] === 'dialOut') {
-      addIdempotency(operation, answers);
-      addExample(operation);
-    }
+    if (operation['operationId'] === 'dialOut') addIdempotency(operation, answers);
   }
 }
 
@@ -114,13 +165,6 @@ function addIdempotency(operation: Node, answers: Record<string, Node>): void {
       schema: { type: 'string', enum: ['true'] },
     },
   };
-}
-
-/** zod leaves examples out where a schema transforms what it reads. */
-function addExample(operation: Node): void {
-  const body = operation['requestBody'] as { content: Record<string, Node> };
-  const json = body.content['application/json'];
-  if (json !== undefined) json['example'] = dialoutExample;
 }
 
 function operationsOf(document: Node): readonly Node[] {

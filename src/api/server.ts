@@ -11,6 +11,7 @@ import type { Logger } from '../lib/logger.ts';
 import { createAuthenticator } from './auth.ts';
 import { registerCallRoutes } from './call-routes.ts';
 import { registerDialout } from './dialout-route.ts';
+import { registerDocsPage } from './docs-page.ts';
 import { registerHealthRoutes } from './health-routes.ts';
 import { type ApiInstance, type Caller, createCaller } from './http.ts';
 import type { Metrics } from './metrics.ts';
@@ -88,6 +89,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   observe(server, logger, metrics);
 
   await registerOpenApi(server, { publicUrl: config.http.publicUrl });
+  await registerDocsPage(server);
   const audience = config.http.publicUrl ?? `http://${config.http.host}:${config.http.port}`;
   const authenticate = createAuthenticator(services.apps, [
     'offhook',

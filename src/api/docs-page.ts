@@ -1,0 +1,52 @@
+// /docs: the OpenAPI document as a page to try the API on. Everything that it loads comes from here, so that it works without
+// the Internet; it holds nothing secret, and asks for the credentials that a request needs.
+
+import swaggerUi from '@fastify/swagger-ui';
+import type { ApiInstance } from './http.ts';
+
+/** What the page may do: its own scripts and styles, requests to where it came from, and nothing else. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const headers = {
+  'content-security-policy': contentSecurityPolicy,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+};
+
+/** Runs in the browser, where it arrives as text. The page itself would say that it takes anything, which is not enough. */
+function acceptJson(request: { [name: string]: unknown }) {
+  const headers = request['headers'] as object;
+  return { ...request, headers: { ...headers, accept: 'application/json' } };
+}
+
+export async function registerDocsPage(server: ApiInstance): Promise<void> {
+  await server.register((scope, _options, done) => {
+    scope.addHook('onSend', async (_request, reply) => {
+      void reply.headers(headers);
+    });
+    void scope.register(swaggerUi, {
+      routePrefix: '/docs',
+      theme: { title: 'Offhook API' },
+      uiConfig: {
+        layout: 'BaseLayout',
+        docExpansion: 'list',
+        displayRequestDuration: true,
+        persistAuthorization: false,
+        requestInterceptor: acceptJson,
+      },
+      // Requests go to where the page came from, whatever the public URL says: its policy allows nothing else.
+      transformSpecification: (document) => ({ ...document, servers: [{ url: '..' }] }),
+    });
+    done();
+  });
+}
