@@ -2,6 +2,7 @@
 
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import type { CallDetails } from '../interactions/call-queries.ts';
+import { createCallTimeline } from './call-timeline.ts';
 import { type CliContext, type DevApp, requireGateway } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
@@ -92,7 +93,7 @@ async function follow(
   client: GatewayClient,
   callId: string,
 ): Promise<CallDetails> {
-  const seen = new Set<string>();
+  const timeline = createCallTimeline();
   let hangingUp = false;
   for (;;) {
     if (context.interrupted.aborted && !hangingUp) {
@@ -101,12 +102,10 @@ async function follow(
       await client.end(callId);
     }
     const call = await client.call(callId);
-    for (const entry of call.timeline) {
-      if (seen.has(entry.eventId)) continue;
-      seen.add(entry.eventId);
+    for (const entry of timeline.take(call.timeline, performance.now())) {
       context.print(`${entry.time.slice(11, 23)}  ${entry.type.padEnd(13)} ${summaryOf(entry)}`);
     }
-    if (call.state === 'ended') return call;
+    if (call.state === 'ended' && !timeline.waiting) return call;
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }

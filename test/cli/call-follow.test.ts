@@ -1,0 +1,122 @@
+// offhook call --follow where facts are late: SQL has the end at once, the stream brings the rest of the timeline.
+
+import { writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type CallOptions, placeCall } from '../../src/cli/call-command.ts';
+import { createCallTimeline } from '../../src/cli/call-timeline.ts';
+import { loadConfig } from '../../src/config.ts';
+import type { TimelineEntry } from '../../src/interactions/call-queries.ts';
+import { removeFolder, temporaryFolder } from './support.ts';
+
+const types = ['queued', 'dialing', 'answered', 'amd', 'completed'];
+const timeline: readonly TimelineEntry[] = types.map((type, index) => ({
+  eventId: `evt-${index + 1}`,
+  eventSequence: index + 1,
+  type,
+  time: `2026-01-01T00:00:0${index}.000Z`,
+  data: {},
+}));
+
+/** The entries of these sequences. */
+function known(...sequences: readonly number[]): readonly TimelineEntry[] {
+  return timeline.filter(({ eventSequence }) => sequences.includes(eventSequence));
+}
+
+describe('call --follow', () => {
+  const cleanUps: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+  });
+
+  /** A gateway whose call has ended, and whose timeline is one of these with each look at it. */
+  async function gatewayWith(looks: readonly (readonly TimelineEntry[])[]): Promise<string> {
+    let look = 0;
+    const server: Server = createServer((request, response) => {
+      response.setHeader('content-type', 'application/json');
+      if (request.method === 'POST') {
+        response.end(JSON.stringify({ sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' }));
+        return;
+      }
+      const shown = looks[Math.min(look, looks.length - 1)];
+      look += 1;
+      const outcome = { outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
+      response.end(JSON.stringify({ state: 'ended', ...outcome, timeline: shown }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    cleanUps.push(async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  async function follow(httpUrl: string): Promise<readonly string[]> {
+    const dataDir = await temporaryFolder();
+    cleanUps.push(() => removeFolder(dataDir));
+    const app = { appId: 'app-dev', jwtSecret: 'x'.repeat(64), webhookSecret: 'whsec_x' };
+    await writeFile(join(dataDir, 'dev-app.json'), JSON.stringify(app));
+    const lines: string[] = [];
+    const options: CallOptions = {
+      notify: 'http://127.0.0.1:9/',
+      amd: 'detect',
+      bot: 'bot-1',
+      caller: '15559876543',
+      follow: true,
+    };
+    await placeCall(
+      {
+        config: loadConfig({ DATA_DIR: dataDir }),
+        gateway: async () => ({ httpUrl }),
+        print: (line) => void lines.push(line),
+        note: () => undefined,
+        interrupted: new AbortController().signal,
+      },
+      'busy',
+      options,
+    );
+    return lines;
+  }
+
+  test('tells what was on its way to the timeline when the call ended, before the end', async () => {
+    const httpUrl = await gatewayWith([known(1, 3, 5), known(1, 2, 3, 5), timeline]);
+
+    const lines = await follow(httpUrl);
+
+    expect(lines.slice(1, -1).map((line) => line.split(/ +/)[1])).toEqual(types);
+    expect(lines.at(-1)).toBe('ended: completed (200 OK, Caller-disconnected)');
+  });
+});
+
+describe('a timeline that grows', () => {
+  test('is told once and in order, what comes after a gap when it is filled', () => {
+    const reader = createCallTimeline();
+
+    expect(reader.take(known(1), 0)).toEqual(known(1));
+    expect(reader.take(known(1, 3, 5), 250)).toEqual([]);
+    expect(reader.waiting).toBe(true);
+    expect(reader.take(known(1, 2, 3, 5), 500)).toEqual(known(2, 3));
+    expect(reader.waiting).toBe(true);
+    expect(reader.take(timeline, 750)).toEqual(known(4, 5));
+    expect(reader.waiting).toBe(false);
+  });
+
+  test('with a fact that never comes: the rest is told after 5 s', () => {
+    const reader = createCallTimeline();
+
+    expect(reader.take(known(1, 2, 3, 5), 1_000)).toEqual(known(1, 2, 3));
+    expect(reader.take(known(1, 2, 3, 5), 5_980)).toEqual([]);
+    expect(reader.take(known(1, 2, 3, 5), 6_000)).toEqual(known(5));
+    expect(reader.waiting).toBe(false);
+  });
+
+  test('a fact that was given up is told when it comes after all', () => {
+    const reader = createCallTimeline();
+    reader.take(known(1, 3), 0);
+    reader.take(known(1, 3), 5_000);
+
+    expect(reader.take(known(1, 2, 3, 4), 5_250)).toEqual(known(2, 4));
+  });
+});
