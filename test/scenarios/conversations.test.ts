@@ -1,0 +1,82 @@
+// What a dialer application can learn of a call afterwards: the session that its last notification names.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { provesOnAny } from '../companion/proves.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Laptop, startLaptop } from '../support/laptop.ts';
+
+const personHangsUp = '+12025550101';
+
+let laptop: Laptop;
+beforeAll(async () => {
+  laptop = await startLaptop();
+});
+afterAll(async () => {
+  await laptop.close();
+});
+
+async function conversation(sessionId: unknown, days?: object) {
+  const { dialer } = laptop.gateway;
+  return await dialer.request(
+    'GET',
+    `/contactcenter/api/v1/public/${dialer.botId}/conversations/sessions/${String(sessionId)}`,
+    days,
+    { accept: 'application/json', accountid: 'dev' },
+  );
+}
+
+test('the `sessionId` of `completed` is the one to ask for', { timeout: 60_000 }, async () => {
+  provesOnAny('notifications.completed.body.sessionId');
+  const { callId, conversationId } = await laptop.dial(`tel:${personHangsUp}`);
+  const all = await laptop.receiver.untilEnded(callId, 40_000);
+  const answered = all[0]?.['callConnectTime'];
+  const completed = all.at(-1);
+  const disconnected = completed?.['callDisconnectTime'];
+  const today = String(answered).slice(0, 10);
+
+  const session = await conversation(completed?.['sessionId'], { startDate: today });
+
+  expect(session.status).toBe(200);
+  expect(session.body).toMatchObject({
+    _id: conversationId,
+    conversationType: 'voice',
+    status: 'CLOSED',
+    participants: [
+      {
+        agentId: 'bot-1',
+        queueId: 'sandbox',
+        status: 'INACTIVE',
+        startTimeStamp: answered,
+        endTimeStamp: disconnected,
+      },
+      {
+        name: personHangsUp,
+        status: 'INACTIVE',
+        startTimeStamp: answered,
+        endTimeStamp: disconnected,
+        endedChat: true,
+      },
+    ],
+    dispositions: { status: 'completed', metaStatus: 'USER_CLOSED' },
+    userInfo: { phoneNumber: personHangsUp },
+  });
+  expect((await conversation(completed?.['sessionId'], { endDate: '2020-01-01' })).status).toBe(
+    404,
+  );
+});
+
+test('of a bot that nobody registered, `dev` owns what is published', async () => {
+  const session = {
+    _id: 'cv-1',
+    sessionId: 'livechat/1',
+    accountId: 'dev',
+    conversationType: 'livechat',
+    status: 'CLOSED',
+  };
+  laptop.nats.publish(`offhook.ingest.conversations.bot-1`, JSON.stringify(session));
+
+  await eventually(
+    async () => (await conversation(encodeURIComponent(session.sessionId))).status === 200,
+    'the published session',
+  );
+});
