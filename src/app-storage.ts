@@ -2,16 +2,17 @@
 
 import type { Environment } from './app.ts';
 import { type AppStore, createAppStore } from './store/apps.ts';
-import { type BotDirectory, createBotDirectory } from './store/bot-directory.ts';
+import { type BotStore, createBotDirectory } from './store/bot-directory.ts';
 import { createCallLedger, type StoredCallLedger } from './store/call-ledger.ts';
 import { type Database, openDatabase } from './store/database.ts';
-import { devAccountId, ensureDevApp } from './store/dev-app.ts';
+import { ensureDevApp } from './store/dev-app.ts';
+import { devAccountId } from './store/dev-app-file.ts';
 import { openSecretBox, type SecretBox } from './store/secrets.ts';
 
 export type Storage = {
   readonly database: Database;
   readonly apps: AppStore;
-  readonly bots: BotDirectory;
+  readonly bots: BotStore;
   readonly secrets: SecretBox;
   readonly ledger: StoredCallLedger;
 };

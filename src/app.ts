@@ -87,7 +87,7 @@ async function openApp(environment: Environment): Promise<App> {
     metrics,
   });
   activeCalls = () => calls.registry.size;
-  const adminUrl = await openAdmin(environment, storage.apps);
+  const adminUrl = await openAdmin(environment, storage);
   const httpUrl = await openApi(environment, {
     storage,
     events,

@@ -1,9 +1,20 @@
 #!/usr/bin/env node
 // The `offhook` command: what can be asked of a gateway that runs here, and parts of it as processes of their own.
 
-import { Command, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { addAmdCommand } from './cli/amd.ts';
-import { type CreateAppOptions, createApp, listApps, printToken } from './cli/apps-commands.ts';
+import {
+  type AddBotOptions,
+  addBot,
+  type CreateAppOptions,
+  createApp,
+  listApps,
+  listBots,
+  printToken,
+  type RotateOptions,
+  revokeApp,
+  rotateApp,
+} from './cli/apps-commands.ts';
 import { type CallOptions, placeCall } from './cli/call-command.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
@@ -12,6 +23,8 @@ import { listNotifications } from './cli/notifications-command.ts';
 import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
 import { loadConfig } from './config.ts';
 import { readRuntime } from './runtime-file.ts';
+import { type RotatableCredential, rotatable } from './store/app-credentials.ts';
+import { jwtAlgorithms } from './store/app-directory.ts';
 import { version } from './version.ts';
 
 /** The dev app may use every bot; this one needs no thought. */
@@ -41,6 +54,7 @@ function createProgram(): Command {
     .version(version);
 
   addAppCommands(program);
+  addBotCommands(program);
   addCallCommands(program);
   addAmdCommand(program, createContext);
   addProcessCommands(program);
@@ -126,6 +140,13 @@ function addAppCommands(program: Command): void {
     .requiredOption('--account <id>', 'account whose calls it may see')
     .option('--bots <ids>', 'bot ids separated by commas, or *', '*')
     .option('--scopes <names>', 'separated by commas; left out: Dialout')
+    .addOption(
+      new Option('--jwt-algorithm <name>', 'the one that its tokens are signed by')
+        .choices(jwtAlgorithms)
+        .default('HS256'),
+    )
+    .option('--public-key <file>', 'for RS256, ES256, EdDSA: PEM, or a JWK')
+    .option('--jwks <file>', 'the same as a JWKS document of several keys')
     .action(async (options: CreateAppOptions) => {
       await createApp(createContext(), options);
     });
@@ -135,6 +156,41 @@ function addAppCommands(program: Command): void {
     .option('--json', 'one JSON object a line')
     .action(async (options: { json?: boolean }) => {
       await listApps(createContext(), options);
+    });
+  apps
+    .command('rotate <appId>')
+    .description('make a new credential and print it, once; the former one lives on for a while')
+    .addArgument(new Argument('<what>', 'which one').choices(rotatable))
+    .option('--grace <duration>', 'how long the former one is taken: 0s, 24h, 7d', '24h')
+    .option('--public-key <file>', 'the new one, where the app signs with a private key')
+    .option('--jwks <file>', 'the same as a JWKS document of several keys')
+    .action(async (appId: string, what: RotatableCredential, options: RotateOptions) => {
+      await rotateApp(createContext(), appId, what, options);
+    });
+  apps
+    .command('revoke <appId>')
+    .description('refuse an app from now on, for good')
+    .action(async (appId: string) => {
+      await revokeApp(createContext(), appId);
+    });
+}
+
+function addBotCommands(program: Command): void {
+  const bots = program.command('bots').description('whose bots are, and their other names');
+  bots
+    .command('add <botId>')
+    .description('register a bot, or change its alias or logo')
+    .requiredOption('--account <id>', 'account that it belongs to, for good')
+    .option('--stream <id>', 'stream identifier: its other name in requests')
+    .option('--icon <url>', 'its logo')
+    .action(async (botId: string, options: AddBotOptions) => {
+      await addBot(createContext(), botId, options);
+    });
+  bots
+    .command('list')
+    .description('one JSON object a line, oldest first')
+    .action(async () => {
+      await listBots(createContext());
     });
 }
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { DialoutRequest } from '../calls/call-types.ts';
 import { describeIssues } from '../lib/issues.ts';
+import type { Bot } from '../store/bot-directory.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
 import type { MemberError } from './problem.ts';
@@ -31,17 +32,22 @@ const otherSpellings = [
 /** What a request may name. */
 export type Known = Pick<ApiServices, 'routes' | 'speechToTextProviders'>;
 
-export function parseDialout(body: unknown, pathBotId: string, known: Known): ParsedDialout {
+/** @param bot that of the path; the body may call it by either of its names. */
+export function parseDialout(
+  body: unknown,
+  bot: Pick<Bot, 'botId' | 'streamId'>,
+  known: Known,
+): ParsedDialout {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { ok: false, errors: [{ path: '', message: 'must be a JSON object' }] };
   }
-  const { members, errors } = canonicalSpelling(body as Readonly<Record<string, unknown>>);
+  const { members, errors } = canonicalSpelling(withBotId(body as Members, bot));
   const parsed = dialoutSchema.safeParse(members, { error: describeIssues });
   for (const issue of parsed.error?.issues ?? []) {
     errors.push({ path: issue.path.join('.'), message: issue.message });
   }
   const botId = members['botId'];
-  if (typeof botId === 'string' && botId !== pathBotId) {
+  if (typeof botId === 'string' && botId !== bot.botId) {
     errors.push({ path: 'botId', message: 'differs from the bot in the path' });
   }
   if (!parsed.success) return { ok: false, errors };
@@ -103,7 +109,16 @@ function toRequest(wanted: Wanted, trunk: string | undefined): DialoutRequest {
   };
 }
 
-function canonicalSpelling(body: Readonly<Record<string, unknown>>) {
+type Members = Readonly<Record<string, unknown>>;
+
+/** Names of the bot become its id before anything is compared: a repeated request may use the other one. */
+function withBotId(body: Members, { botId, streamId }: Pick<Bot, 'botId' | 'streamId'>): Members {
+  if (streamId === undefined) return body;
+  const named = ['botId', 'bot'].filter((name) => body[name] === streamId);
+  return { ...body, ...Object.fromEntries(named.map((name) => [name, botId])) };
+}
+
+function canonicalSpelling(body: Members) {
   const members: Record<string, unknown> = { ...body };
   const errors: MemberError[] = [];
   for (const [documented, other] of otherSpellings) {

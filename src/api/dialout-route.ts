@@ -53,18 +53,18 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
 }
 
 function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submission {
-  const { botId } = request.params as { botId: string };
   const app = deps.caller.of(request);
+  const bot = deps.caller.botOf(request);
   const key = request.headers['idempotency-key'];
   const keyProblems = idempotencyKeyProblems(key);
-  const parsed = parseDialout(request.body, botId, deps.services);
+  const parsed = parseDialout(request.body, bot, deps.services);
   if (!parsed.ok || keyProblems.length > 0) {
     throw invalidRequest([...keyProblems, ...(parsed.ok ? [] : parsed.errors)]);
   }
   return {
     appId: app.appId,
     accountId: app.accountId,
-    botId,
+    botId: bot.botId,
     request: parsed.request,
     ...(parsed.notifyHeaders === undefined ? {} : { notifyHeaders: parsed.notifyHeaders }),
     ...(typeof key === 'string' ? { idempotency: { key, requestHash: parsed.requestHash } } : {}),

@@ -9,8 +9,6 @@ export const longestTokenTtlS = 31 * 86_400;
 
 export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm'> & { readonly jwtSecret: string };
 
-export const signsItself = 'The app signs its tokens with its own private key.';
-
 /** Undefined: the app signs with a private key, which nobody but the app has. */
 export function signerOf({ appId, jwtAlgorithm, jwtKeys }: App): TokenSigner | undefined {
   const [jwtSecret] = jwtKeys;

@@ -1,11 +1,14 @@
-// offhook token, offhook apps.
+// offhook token, offhook apps, offhook bots.
 
+import { readFile } from 'node:fs/promises';
 import { longestTokenTtlS } from '../api/issue-token.ts';
-import { type Scope, scopes } from '../store/app-directory.ts';
+import { longestGraceS, type RotatableCredential } from '../store/app-credentials.ts';
+import { type JwtAlgorithm, type Scope, scopes } from '../store/app-directory.ts';
+import { updateDevAppFile } from '../store/dev-app-file.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
-import { openAppAccess, openTokens } from './tokens.ts';
+import { openAdminAccess, openTokens } from './tokens.ts';
 
 export async function printToken(
   context: CliContext,
@@ -19,11 +22,15 @@ export async function printToken(
   context.print(await app.tokens(ttlS));
 }
 
-export type CreateAppOptions = {
+/** A file with the public key that tokens are verified with; both are read alike. */
+export type KeyOptions = { readonly publicKey?: string; readonly jwks?: string };
+
+export type CreateAppOptions = KeyOptions & {
   readonly name: string;
   readonly account: string;
   readonly bots: string;
   readonly scopes?: string;
+  readonly jwtAlgorithm: JwtAlgorithm;
 };
 
 export async function createApp(context: CliContext, options: CreateAppOptions): Promise<void> {
@@ -35,12 +42,15 @@ export async function createApp(context: CliContext, options: CreateAppOptions):
       `There is no scope ${unknown.join(', ')}. Scopes are:\n  ${scopes.join('\n  ')}`,
     );
   }
-  await using access = await openAppAccess(context);
-  const credentials = await access.create({
+  const keys = await readPublicKeys(options);
+  await using access = await openAdminAccess(context);
+  const credentials = await access.run('apps.create', {
     name: options.name,
     accountId: options.account,
     bots: splitList(options.bots),
     scopes: known,
+    jwtAlgorithm: options.jwtAlgorithm,
+    ...keys,
   });
   context.note('These credentials are shown once; the API key is stored only as a hash.');
   context.print(JSON.stringify(credentials, undefined, 2));
@@ -50,15 +60,89 @@ export async function listApps(
   context: CliContext,
   options: { readonly json?: boolean },
 ): Promise<void> {
-  await using access = await openAppAccess(context);
-  for (const app of await access.list()) {
-    const { appId, accountId, name, bots, scopes: granted, revokedAt } = app;
+  await using access = await openAdminAccess(context);
+  for (const app of (await access.run('apps.list', {})).apps) {
+    const { appId, accountId, name, bots, scopes: granted, jwtAlgorithm, revokedAt } = app;
     const revoked = revokedAt === undefined ? '' : '  revoked';
     context.print(
       options.json === true
         ? JSON.stringify(app)
-        : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  scopes ${granted.join(', ')}${revoked}`,
+        : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  ${jwtAlgorithm}  scopes ${granted.join(', ')}${revoked}`,
     );
+  }
+}
+
+export type RotateOptions = KeyOptions & { readonly grace: string };
+
+export async function rotateApp(
+  context: CliContext,
+  appId: string,
+  what: RotatableCredential,
+  options: RotateOptions,
+): Promise<void> {
+  const graceS = parseDurationS(options.grace);
+  if (graceS === undefined || graceS > longestGraceS) {
+    throw new CliError('--grace must be e.g. 0s, 90m, 24h or 7d, at most 31d');
+  }
+  const keys = await readPublicKeys(options);
+  await using access = await openAdminAccess(context);
+  const rotated = await access.run('apps.rotate', { appId, what, graceS, ...keys });
+  const { databaseUrl, dataDir } = context.config;
+  if (databaseUrl === undefined) await updateDevAppFile(dataDir, rotated);
+  context.note(
+    graceS === 0
+      ? 'The former one is taken no more.'
+      : `The former one is taken until ${rotated.previousUntil}, and one before it no more.`,
+  );
+  context.print(JSON.stringify(rotated, undefined, 2));
+}
+
+export async function revokeApp(context: CliContext, appId: string): Promise<void> {
+  await using access = await openAdminAccess(context);
+  await access.run('apps.revoke', { appId });
+  context.note(`${appId} is refused within 5 seconds by every gateway.`);
+}
+
+export type AddBotOptions = {
+  readonly account: string;
+  readonly stream?: string;
+  readonly icon?: string;
+};
+
+export async function addBot(
+  context: CliContext,
+  botId: string,
+  { account, stream, icon }: AddBotOptions,
+): Promise<void> {
+  await using access = await openAdminAccess(context);
+  const bot = await access.run('bots.add', {
+    botId,
+    accountId: account,
+    ...(stream === undefined ? {} : { streamId: stream }),
+    ...(icon === undefined ? {} : { iconUrl: icon }),
+  });
+  context.print(JSON.stringify(bot));
+}
+
+/** One JSON object a line. */
+export async function listBots(context: CliContext): Promise<void> {
+  await using access = await openAdminAccess(context);
+  for (const bot of (await access.run('bots.list', {})).bots) context.print(JSON.stringify(bot));
+}
+
+async function readPublicKeys({
+  publicKey,
+  jwks,
+}: KeyOptions): Promise<{ readonly publicKeys?: string }> {
+  if (publicKey !== undefined && jwks !== undefined) {
+    throw new CliError('Give --public-key or --jwks, not both.');
+  }
+  const path = publicKey ?? jwks;
+  if (path === undefined) return {};
+  try {
+    return { publicKeys: await readFile(path, 'utf8') };
+  } catch (error) {
+    throw new CliError(`${path} cannot be read`, { cause: error });
   }
 }
 

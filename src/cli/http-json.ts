@@ -8,7 +8,10 @@ const timeoutMs = 20_000;
 
 const problemSchema = z.object({
   detail: z.string(),
-  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  errors: z
+    .array(z.object({ path: z.string(), message: z.string() }))
+    .readonly()
+    .optional(),
 });
 
 export type JsonRequest = {
@@ -21,7 +24,7 @@ export type JsonRequest = {
 export async function requestJson<Answer>(url: string, request: JsonRequest = {}): Promise<Answer> {
   const response = await send(url, request);
   const text = await response.text();
-  if (!response.ok) throw new CliError(wordsOf(response.status, text));
+  if (!response.ok) throw new CliError(wordsOfAnswer(response.status, text));
   return JSON.parse(text) as Answer;
 }
 
@@ -44,11 +47,16 @@ async function send(
   }
 }
 
-function wordsOf(status: number, text: string): string {
+export function wordsOf(
+  status: number,
+  { detail, errors = [] }: z.infer<typeof problemSchema>,
+): string {
+  return `${status}: ${detail}${errors.map(({ path, message }) => `\n  ${path}: ${message}`).join('')}`;
+}
+
+function wordsOfAnswer(status: number, text: string): string {
   try {
-    const problem = problemSchema.parse(JSON.parse(text));
-    const errors = (problem.errors ?? []).map(({ path, message }) => `\n  ${path}: ${message}`);
-    return `${status}: ${problem.detail}${errors.join('')}`;
+    return wordsOf(status, problemSchema.parse(JSON.parse(text)));
   } catch {
     return `the gateway answered ${status}`;
   }

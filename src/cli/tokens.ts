@@ -1,6 +1,6 @@
 // Whose tokens a command uses: the dev app's, or those of the app that it names.
 
-import type { AppAccess } from './app-access.ts';
+import type { AdminAccess } from './admin-access.ts';
 import { type CliContext, type DevApp, readDevApp } from './cli-context.ts';
 import { type TokenSource, tokensOf } from './gateway-client.ts';
 
@@ -22,15 +22,15 @@ export async function openTokens(
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
   }
-  const access = await openAppAccess(context);
+  const access = await openAdminAccess(context);
   return {
-    tokens: (ttlS) => access.token(appId, ttlS),
+    tokens: async (ttlS) => (await access.run('apps.token', { appId, ttlS })).token,
     [Symbol.asyncDispose]: () => access[Symbol.asyncDispose](),
   };
 }
 
 /** The database's code is loaded only where it is needed: a token of the dev app should be there at once. */
-export async function openAppAccess(context: CliContext): Promise<AppAccess> {
-  const access = await import('./app-access.ts');
-  return await access.openAppAccess(context);
+export async function openAdminAccess(context: CliContext): Promise<AdminAccess> {
+  const access = await import('./admin-access.ts');
+  return await access.openAdminAccess(context);
 }

@@ -12,6 +12,12 @@ export type AppCredentials = {
   readonly webhookSecret: string;
 };
 
+export const rotatable = ['api-key', 'jwt', 'webhook-secret'] as const;
+export type RotatableCredential = (typeof rotatable)[number];
+
+/** How long a former credential may live on: whoever has not changed over by then has forgotten. */
+export const longestGraceS = 31 * 86_400;
+
 export const apiKeyPattern = /^ofk_[A-Za-z0-9_-]{43}$/;
 
 export function newApiKey(): string {

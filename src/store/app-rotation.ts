@@ -4,17 +4,21 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, gt, isNull } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
-import { hashApiKey, newApiKey, newJwtSecret, newWebhookSecret } from './app-credentials.ts';
+import {
+  hashApiKey,
+  newApiKey,
+  newJwtSecret,
+  newWebhookSecret,
+  type RotatableCredential,
+} from './app-credentials.ts';
 import type { JwtAlgorithm } from './app-directory.ts';
 import type { Database } from './database.ts';
 import { isPublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 import { apps, webhookSecrets } from './schema.ts';
 import type { SecretBox } from './secrets.ts';
 
-export const rotatable = ['api-key', 'jwt', 'webhook-secret'] as const;
-
 export type Rotation = {
-  readonly what: (typeof rotatable)[number];
+  readonly what: RotatableCredential;
   /** How long the former one is still taken, or signed with; 0 ends it at once. */
   readonly graceS: number;
   /** PEM, JWK or JWKS: for `jwt`, where the app signs with a private key of its own. */

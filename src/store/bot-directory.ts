@@ -1,11 +1,10 @@
 // Bots: whose they are, and under which names requests may call them. A bot need not be registered to be dialled for;
-// what is registered belongs to its account alone.
+// what is registered belongs to its account alone, for good. Ids and stream aliases are one set of names.
 
-import { eq, or } from 'drizzle-orm';
+import { asc, eq, inArray, or, sql } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
-import { isId } from './ids.ts';
 import { bots } from './schema.ts';
 
 export type Bot = {
@@ -23,6 +22,17 @@ export type BotDirectory = {
   ownerOf(name: string): Promise<Bot | undefined>;
 };
 
+export type BotStore = BotDirectory & {
+  /** Of a bot that its account registered before, what is left out stays as it is. */
+  add(bot: Bot): Promise<AddedBot>;
+  /** Oldest first. */
+  list(): Promise<readonly Bot[]>;
+};
+
+export type AddedBot =
+  | { readonly kind: 'stored'; readonly bot: Bot }
+  | { readonly kind: 'refused'; readonly message: string };
+
 export type BotDirectoryDependencies = {
   readonly database: Pick<Database, 'db'>;
   readonly clock: Clock;
@@ -33,8 +43,8 @@ export type BotDirectoryDependencies = {
 /** How long a change goes unnoticed. */
 const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 10_000 };
 
-export function createBotDirectory(dependencies: BotDirectoryDependencies): BotDirectory {
-  const { ownerOfUnknown, clock } = dependencies;
+export function createBotDirectory(dependencies: BotDirectoryDependencies): BotStore {
+  const { ownerOfUnknown, clock, database } = dependencies;
   const known = new ExpiringCache(
     (name: string) => readBot(dependencies, name),
     cacheOptions,
@@ -43,11 +53,21 @@ export function createBotDirectory(dependencies: BotDirectoryDependencies): BotD
   return {
     find: (name) => known.get(name),
     async ownerOf(name) {
-      // What was published on a subject may be anything; what is no id can never be asked for.
-      if (!isId(name)) return undefined;
       const bot = await known.get(name);
       if (bot !== undefined || ownerOfUnknown === undefined) return bot;
       return { botId: name, accountId: ownerOfUnknown };
+    },
+    async add(bot) {
+      const added = await addBot(dependencies, bot);
+      known.clear();
+      return added;
+    },
+    async list() {
+      const rows = await database.db
+        .select()
+        .from(bots)
+        .orderBy(asc(bots.createdAt), asc(bots.botId));
+      return rows.map(toBot);
     },
   };
 }
@@ -60,7 +80,44 @@ async function readBot(
     .select()
     .from(bots)
     .where(or(eq(bots.botId, name), eq(bots.streamId, name)));
-  if (row === undefined) return undefined;
+  return row === undefined ? undefined : toBot(row);
+}
+
+async function addBot(
+  { database, clock }: BotDirectoryDependencies,
+  { botId, accountId, streamId, iconUrl }: Bot,
+): Promise<AddedBot> {
+  const names = streamId === undefined ? [botId] : [botId, streamId];
+  return await database.db.transaction(async (transaction) => {
+    // No index holds two columns to one set of names; this happens when somebody types a command.
+    await transaction.execute(sql`lock table ${bots} in share row exclusive mode`);
+    const named = await transaction
+      .select()
+      .from(bots)
+      .where(or(inArray(bots.botId, names), inArray(bots.streamId, names)));
+    const other = named.find((row) => row.botId !== botId);
+    if (other !== undefined) {
+      return { kind: 'refused', message: `one of its names is already a name of ${other.botId}` };
+    }
+    if (named.some((row) => row.accountId !== accountId)) {
+      return { kind: 'refused', message: 'the bot belongs to another account' };
+    }
+    const told = {
+      ...(streamId === undefined ? {} : { streamId }),
+      ...(iconUrl === undefined ? {} : { iconUrl }),
+    };
+    const [row] = await transaction
+      .insert(bots)
+      .values({ botId, accountId, ...told, createdAt: clock.now() })
+      // `bot_id` to itself: an update that sets nothing is no SQL.
+      .onConflictDoUpdate({ target: bots.botId, set: { botId, ...told } })
+      .returning();
+    if (row === undefined) throw new Error('the bot was not stored');
+    return { kind: 'stored', bot: toBot(row) };
+  });
+}
+
+function toBot(row: typeof bots.$inferSelect): Bot {
   return {
     botId: row.botId,
     accountId: row.accountId,

@@ -29,8 +29,8 @@ const minRsaBits = 2_048;
 const jwkSchema = z.looseObject({
   kty: z.string(),
   /** Private, and shared: they are looked for only to be refused. */
-  d: z.unknown(),
-  k: z.unknown(),
+  d: z.unknown().optional(),
+  k: z.unknown().optional(),
   crv: z.string().optional(),
   kid: z.string().min(1).max(256).optional(),
   use: z.string().optional(),
@@ -104,7 +104,7 @@ function assertStrong(key: KeyObject, algorithm: PublicKeyAlgorithm): void {
   const { name, kty, curve } = kinds[algorithm];
   const jwk = key.export({ format: 'jwk' });
   if (jwk.kty !== kty || jwk.crv !== curve)
-    throw new KeyProblem(`${algorithm} needs a ${name} key`);
+    throw new KeyProblem(`is no ${name} key, which ${algorithm} needs`);
   const bits = key.asymmetricKeyDetails?.modulusLength ?? minRsaBits;
   if (bits < minRsaBits) {
     throw new KeyProblem(`is an RSA key of ${bits} bits; ${minRsaBits} is the least`);

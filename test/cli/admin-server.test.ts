@@ -1,75 +1,164 @@
 // The side door of the command line.
 
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AdminInput } from '../../src/api/admin-operations.ts';
 import { createAdminServer } from '../../src/api/admin-server.ts';
-import type { ApiInstance } from '../../src/api/http.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { createAppStore } from '../../src/store/apps.ts';
+import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
+import { createBotDirectory } from '../../src/store/bot-directory.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 let database: TestDatabase;
-let server: ApiInstance;
+let server: ReturnType<typeof createAdminServer>;
 beforeAll(async () => {
   database = await openTestDatabase('pglite');
-  const apps = createAppStore({
-    database,
-    secrets: createSecretBox(randomBytes(32)),
-    clock: { now: () => new Date() },
-  });
-  server = createAdminServer({ apps, key: 'the-key', logger: silentLogger });
+  const clock = { now: () => new Date() };
+  const apps = createAppStore({ database, secrets: createSecretBox(randomBytes(32)), clock });
+  const bots = createBotDirectory({ database, clock });
+  server = createAdminServer({ stores: { apps, bots }, key: 'the-key', logger: silentLogger });
 });
 afterAll(async () => {
   await server.close();
   await database.remove();
 });
 
-async function ask(method: 'GET' | 'POST', url: string, payload?: object, key = 'the-key') {
+async function ask(operation: string, payload: object = {}, key = 'the-key') {
   return await server.inject({
-    method,
-    url,
+    method: 'POST',
+    url: `/${operation}`,
     headers: { authorization: `Bearer ${key}` },
-    ...(payload === undefined ? {} : { payload }),
+    payload,
   });
 }
 
 const wanted = { name: 'crm', accountId: 'acme', bots: ['b1'], scopes: ['Dialout'] };
+const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+
+async function create(changes: Partial<AdminInput<'apps.create'>> = {}) {
+  return (await ask('apps.create', { ...wanted, ...changes })).json<AppCredentials>();
+}
 
 describe('the admin server', () => {
   test.each(['', 'another', 'the-key-and-more'])('refuses the key %j', async (key) => {
-    const response = await ask('GET', '/apps', undefined, key);
+    const response = await ask('apps.list', {}, key);
 
     expect(response.statusCode).toBe(401);
     expect(response.body).not.toContain('appId');
   });
 
   test('makes an app, lists it without its secrets, and signs tokens for it', async () => {
-    const created = (await ask('POST', '/apps', wanted)).json<{ appId: string }>();
+    const { appId } = await create();
 
-    const listed = await ask('GET', '/apps');
-    const token = await ask('POST', `/apps/${created.appId}/token`, { ttlS: 60 });
+    const listed = await ask('apps.list');
+    const token = await ask('apps.token', { appId, ttlS: 60 });
 
-    expect(listed.json<{ apps: object[] }>().apps).toMatchObject([
-      { appId: created.appId, ...wanted },
-    ]);
-    expect(listed.body).not.toMatch(/secret|apiKey/i);
+    expect(listed.json<{ apps: object[] }>().apps).toMatchObject([{ appId, ...wanted }]);
+    expect(listed.body).not.toMatch(/secret|apiKey|jwtKeys/i);
     const claims = decodeJwt(token.json<{ token: string }>().token);
-    expect(claims['appId']).toBe(created.appId);
+    expect(claims['appId']).toBe(appId);
     expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(60);
   });
 
-  test.each<[string, object]>([
-    ['an account that breaks a subject', { ...wanted, accountId: 'a.b' }],
-    ['a bot that breaks a subject', { ...wanted, bots: ['*', 'b1'] }],
-    ['no bots', { ...wanted, bots: [] }],
-    ['an unknown scope', { ...wanted, scopes: ['Everything'] }],
-  ])('refuses %s', async (_name, body) => {
-    expect((await ask('POST', '/apps', body)).statusCode).toBe(400);
+  test('makes an app that signs with a key of its own, and has no tokens for it', async () => {
+    const created = await create({ jwtAlgorithm: 'EdDSA', publicKeys: pem });
+
+    expect(Object.keys(created)).toEqual(['appId', 'accountId', 'bots', 'apiKey', 'webhookSecret']);
+    const token = await ask('apps.token', { appId: created.appId, ttlS: 60 });
+    expect(token.statusCode).toBe(400);
+    expect(token.body).toContain('private key that only it has');
   });
 
-  test('an unknown app has no token', async () => {
-    expect((await ask('POST', '/apps/app-x/token', { ttlS: 60 })).statusCode).toBe(404);
+  test.each<[string, object, string]>([
+    ['an account that breaks a subject', { accountId: 'a.b' }, 'accountId'],
+    ['a bot that breaks a subject', { bots: ['*', 'b1'] }, 'bots.0'],
+    ['no bots', { bots: [] }, 'bots'],
+    ['an unknown scope', { scopes: ['Everything'] }, 'scopes.0'],
+    ['an unknown algorithm', { jwtAlgorithm: 'none' }, 'jwtAlgorithm'],
+    ['a public key for a shared secret', { publicKeys: pem }, 'publicKeys'],
+    ['no public key where one is needed', { jwtAlgorithm: 'RS256' }, 'publicKeys'],
+    ['a key of another kind', { jwtAlgorithm: 'RS256', publicKeys: pem }, 'publicKeys'],
+    [
+      'a private key',
+      { jwtAlgorithm: 'EdDSA', publicKeys: JSON.stringify(privateKey.export({ format: 'jwk' })) },
+      'publicKeys',
+    ],
+    ['a misspelt member', { scope: [] }, ''],
+  ])('refuses %s', async (_name, changes, path) => {
+    const response = await ask('apps.create', { ...wanted, ...changes });
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<{ errors: object[] }>().errors).toMatchObject([{ path }]);
+  });
+
+  test('rotates each credential, and revokes', async () => {
+    const created = await create();
+    const { appId } = created;
+    const rotate = async (what: string) =>
+      (await ask('apps.rotate', { appId, what, graceS: 60 })).json<Record<string, string>>();
+
+    expect((await rotate('api-key'))['apiKey']).toMatch(/^ofk_/);
+    expect((await rotate('jwt'))['jwtSecret']).toHaveLength(64);
+    const rotated = await rotate('webhook-secret');
+    expect(rotated['webhookSecret']).toMatch(/^whsec_/);
+    expect(Object.keys(rotated)).toEqual(['appId', 'webhookSecret', 'previousUntil']);
+
+    expect((await ask('apps.revoke', { appId })).statusCode).toBe(200);
+    expect((await ask('apps.token', { appId, ttlS: 60 })).statusCode).toBe(404);
+    expect((await ask('apps.rotate', { appId, what: 'jwt', graceS: 0 })).statusCode).toBe(404);
+  });
+
+  test.each([
+    ['for ever', { graceS: 1e9 }, 'graceS'],
+    ['backwards', { graceS: -1 }, 'graceS'],
+    ['something else', { what: 'name' }, 'what'],
+    ['a shared secret to a public key', { publicKeys: pem }, 'publicKeys'],
+  ])('does not rotate %s', async (_name, changes, path) => {
+    const { appId } = await create();
+
+    const response = await ask('apps.rotate', { appId, what: 'jwt', graceS: 60, ...changes });
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<{ errors: object[] }>().errors).toMatchObject([{ path }]);
+  });
+
+  test('registers bots and lists them', async () => {
+    const bot = { botId: 'b1', accountId: 'acme', streamId: 'st-1' };
+
+    expect((await ask('bots.add', bot)).json()).toEqual(bot);
+    expect((await ask('bots.list')).json()).toEqual({ bots: [bot] });
+    const foreign = await ask('bots.add', { ...bot, accountId: 'rival' });
+    expect(foreign.statusCode).toBe(400);
+    expect(foreign.body).toContain('another account');
+  });
+
+  test.each([
+    [{ botId: 'a b' }, 'botId'],
+    [{ streamId: 'a.b' }, 'streamId'],
+    [{ streamId: 'b9' }, 'streamId'],
+    [{ iconUrl: 'javascript:alert(1)' }, 'iconUrl'],
+    [{ iconUrl: 'logo.png' }, 'iconUrl'],
+  ])('refuses a bot with %j', async (changes, path) => {
+    const response = await ask('bots.add', { botId: 'b9', accountId: 'acme', ...changes });
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<{ errors: object[] }>().errors).toMatchObject([{ path }]);
+  });
+
+  test.each(['apps.token', 'apps.rotate', 'apps.revoke'])(
+    '%s of an unknown app is a 404',
+    async (operation) => {
+      const more = { 'apps.token': { ttlS: 60 }, 'apps.rotate': { what: 'jwt', graceS: 0 } };
+      const input = { appId: 'app-x', ...more[operation as 'apps.token'] };
+
+      expect((await ask(operation, input)).statusCode).toBe(404);
+    },
+  );
+
+  test.each(['apps.delete', 'toString', '__proto__'])('%s is no operation', async (operation) => {
+    expect((await ask(operation)).statusCode).toBe(404);
   });
 });

@@ -1,0 +1,162 @@
+// What the command line may do to apps and bots, each with the schema of its input. A command runs them itself on PostgreSQL;
+// with the embedded database the gateway that has it open does, behind the admin server.
+
+import { z } from 'zod';
+import { describeIssues } from '../lib/issues.ts';
+import { longestGraceS, rotatable } from '../store/app-credentials.ts';
+import { jwtAlgorithms, scopes } from '../store/app-directory.ts';
+import type { AppStore } from '../store/apps.ts';
+import type { BotStore } from '../store/bot-directory.ts';
+import { isId } from '../store/ids.ts';
+import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
+import { issueToken, longestTokenTtlS, signerOf } from './issue-token.ts';
+import { invalidRequest, ProblemError } from './problem.ts';
+
+export type AdminStores = { readonly apps: AppStore; readonly bots: BotStore };
+
+/** Account and bot ids are tokens of NATS subjects. */
+const id = z.string().refine(isId, 'must be up to 128 letters, digits, - and _');
+const appId = z.string();
+const publicKeys = z.string().max(maxKeyDocumentChars);
+
+const newApp = z
+  .strictObject({
+    name: z.string().min(1).max(128),
+    accountId: id,
+    bots: z.union([z.tuple([z.literal('*')]), z.array(id).min(1).max(1_000)], {
+      error: 'must be ids of letters, digits, - and _, or * alone',
+    }),
+    scopes: z.array(z.enum(scopes)),
+    jwtAlgorithm: z.enum(jwtAlgorithms).default('HS256'),
+    publicKeys: publicKeys.optional(),
+  })
+  .transform(({ jwtAlgorithm, publicKeys: keys, ...app }, context) => {
+    const complain = (message: string) => {
+      context.addIssue({ code: 'custom', path: ['publicKeys'], message });
+      return z.NEVER;
+    };
+    if (!isPublicKeyAlgorithm(jwtAlgorithm)) {
+      if (keys !== undefined) return complain(`${jwtAlgorithm} has a shared secret, no public key`);
+      return { ...app, jwtAlgorithm };
+    }
+    if (keys === undefined) return complain(`${jwtAlgorithm} needs a public key`);
+    const parsed = parsePublicKeys(keys, jwtAlgorithm);
+    if (!parsed.ok) return complain(parsed.message);
+    return { ...app, jwtAlgorithm, keys: parsed.jwks };
+  });
+
+const newBot = z
+  .strictObject({
+    botId: id,
+    accountId: id,
+    streamId: id.optional(),
+    iconUrl: z
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .max(2_048)
+      .optional(),
+  })
+  .refine(({ botId, streamId }) => botId !== streamId, {
+    path: ['streamId'],
+    message: 'is the id of the bot; leave it out',
+  })
+  .transform(({ streamId, iconUrl, ...bot }) => ({
+    ...bot,
+    ...(streamId === undefined ? {} : { streamId }),
+    ...(iconUrl === undefined ? {} : { iconUrl }),
+  }));
+
+const rotation = z.strictObject({
+  appId,
+  what: z.enum(rotatable),
+  graceS: z.number().int().min(0).max(longestGraceS),
+  publicKeys: publicKeys.optional(),
+});
+
+function operation<Input extends z.ZodType, Answer>(
+  input: Input,
+  run: (stores: AdminStores, input: z.output<Input>) => Promise<Answer>,
+) {
+  return { input, run };
+}
+
+const nothing = z.strictObject({});
+
+export const adminOperations = {
+  'apps.create': operation(newApp, ({ apps }, wanted) => {
+    if (!('keys' in wanted)) return apps.createApp(wanted);
+    const { keys, jwtAlgorithm: algorithm, ...app } = wanted;
+    return apps.createAppWithKeys(app, { algorithm, keys });
+  }),
+  'apps.list': operation(nothing, async ({ apps }) => ({ apps: await apps.list() })),
+  'apps.rotate': operation(rotation, async ({ apps }, { appId: app, publicKeys: keys, ...how }) => {
+    const result = await apps.rotate(app, {
+      ...how,
+      ...(keys === undefined ? {} : { publicKeys: keys }),
+    });
+    if (result.kind === 'unknown') throw noSuchApp();
+    if (result.kind === 'refused') throw refused('publicKeys', result.message);
+    return result.rotated;
+  }),
+  'apps.revoke': operation(z.strictObject({ appId }), async ({ apps }, { appId: app }) => {
+    if (!(await apps.revoke(app))) throw noSuchApp();
+    return { appId: app };
+  }),
+  'apps.token': operation(
+    z.strictObject({ appId, ttlS: z.number().int().min(1).max(longestTokenTtlS) }),
+    async ({ apps }, { appId: named, ttlS }) => {
+      const app = await apps.find(named);
+      if (app === undefined) throw noSuchApp();
+      const signer = signerOf(app);
+      if (signer === undefined) throw refused('appId', 'signs with a private key that only it has');
+      return { token: await issueToken(signer, ttlS) };
+    },
+  ),
+  'bots.add': operation(newBot, async ({ bots }, bot) => {
+    const added = await bots.add(bot);
+    if (added.kind === 'refused') throw refused('botId', added.message);
+    return added.bot;
+  }),
+  'bots.list': operation(nothing, async ({ bots }) => ({ bots: await bots.list() })),
+};
+
+type Operations = typeof adminOperations;
+export type AdminOperation = keyof Operations;
+export type AdminInput<Name extends AdminOperation> = z.input<Operations[Name]['input']>;
+export type AdminAnswer<Name extends AdminOperation> = AsJson<
+  Awaited<ReturnType<Operations[Name]['run']>>
+>;
+/** What is left of a value that went through JSON. */
+type AsJson<Value> = Value extends Date
+  ? string
+  : Value extends object
+    ? { [Member in keyof Value]: AsJson<Value[Member]> }
+    : Value;
+
+/** @throws ProblemError when the input is not valid, or cannot be done. */
+export async function runAdminOperation(
+  stores: AdminStores,
+  name: string,
+  input: unknown,
+): Promise<unknown> {
+  if (!isOperation(name)) throw new ProblemError('not-found', 'There is no such operation.');
+  const { input: schema, run } = adminOperations[name];
+  const parsed = schema.safeParse(input, { error: describeIssues });
+  if (!parsed.success) {
+    throw invalidRequest(
+      parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })),
+    );
+  }
+  return await run(stores, parsed.data as never);
+}
+
+function isOperation(name: string): name is AdminOperation {
+  return Object.hasOwn(adminOperations, name);
+}
+
+function refused(path: string, message: string): ProblemError {
+  return invalidRequest([{ path, message }]);
+}
+
+function noSuchApp(): ProblemError {
+  return new ProblemError('not-found', 'There is no such app, or it is revoked.');
+}

@@ -1,0 +1,82 @@
+// How commands reach apps and bots: PostgreSQL directly; the embedded database through the gateway that has it open, or
+// directly while nothing runs.
+
+import {
+  type AdminAnswer,
+  type AdminInput,
+  type AdminOperation,
+  runAdminOperation,
+} from '../api/admin-operations.ts';
+import { ProblemError } from '../api/problem.ts';
+import { lockDataDir } from '../embedded/data-dir-lock.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { createAppStore } from '../store/apps.ts';
+import { createBotDirectory } from '../store/bot-directory.ts';
+import { openDatabase } from '../store/database.ts';
+import { openSecretBox } from '../store/secrets.ts';
+import type { CliContext } from './cli-context.ts';
+import { CliError } from './cli-error.ts';
+import { requestJson, wordsOf } from './http-json.ts';
+
+export type AdminAccess = AsyncDisposable & {
+  run<Name extends AdminOperation>(
+    operation: Name,
+    input: AdminInput<Name>,
+  ): Promise<AdminAnswer<Name>>;
+};
+
+export async function openAdminAccess(context: CliContext): Promise<AdminAccess> {
+  if (context.config.databaseUrl !== undefined) return await openStores(context);
+  const gateway = await context.gateway();
+  if (gateway === undefined) return await openStores(context);
+  if (gateway.adminUrl === undefined) {
+    throw new CliError('The gateway that runs here uses another database: set its DATABASE_URL.');
+  }
+  return throughGateway(gateway.adminUrl);
+}
+
+async function openStores({ config }: CliContext): Promise<AdminAccess> {
+  const { databaseUrl, secretsKey, dataDir } = config;
+  const embedded = databaseUrl === undefined;
+  const lock = embedded ? await lockDataDir(dataDir) : undefined;
+  const secrets = await openSecretBox({
+    dataDir,
+    ...(secretsKey === undefined ? {} : { secretsKey }),
+  });
+  const database = await openDatabase({
+    dataDir,
+    logger: silentLogger,
+    ...(embedded ? {} : { databaseUrl }),
+  });
+  const clock = { now: () => new Date() };
+  const stores = {
+    apps: createAppStore({ database, secrets, clock }),
+    bots: createBotDirectory({ database, clock }),
+  };
+  return {
+    run: async (operation, input) => {
+      const answer = await runAdminOperation(stores, operation, input).catch(inWords);
+      // Dates become text, as they do on the way through the gateway.
+      return JSON.parse(JSON.stringify(answer)) as AdminAnswer<typeof operation>;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await database.close();
+      await lock?.release();
+    },
+  };
+}
+
+function throughGateway(adminUrl: string): AdminAccess {
+  const url = new URL(adminUrl);
+  const headers = { authorization: `Bearer ${decodeURIComponent(url.password)}` };
+  return {
+    run: (operation, input) =>
+      requestJson(`${url.origin}/${operation}`, { method: 'POST', headers, body: input }),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+function inWords(error: unknown): never {
+  if (!(error instanceof ProblemError)) throw error;
+  throw new CliError(wordsOf(error.status, { detail: error.message, errors: error.errors }));
+}
