@@ -112,10 +112,14 @@ export const problemSchema = z
     ],
   });
 
+/** A request with everything at its limit is under 40 KiB; this leaves room for members that we ignore. */
+export const defaultBodyLimit = 256 * 1_024;
+
 /** Seconds that a caller should wait when a dependency is away: most restarts and fail-overs are over by then. */
 const dependencyRetryAfterS = 5;
 
-export function toProblem(error: unknown): ProblemError {
+/** @param bodyLimit of the route, bytes: what a body that is too large is told. */
+export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): ProblemError {
   if (error instanceof ProblemError) return error;
   if (hasZodFastifySchemaValidationErrors(error)) {
     return invalidRequest(
@@ -125,7 +129,7 @@ export function toProblem(error: unknown): ProblemError {
       })),
     );
   }
-  const fastifyProblem = isFastifyError(error) ? fromFastify(error) : undefined;
+  const fastifyProblem = isFastifyError(error) ? fromFastify(error, bodyLimit) : undefined;
   if (fastifyProblem !== undefined) return fastifyProblem;
   if (isDependencyFailure(error)) {
     return new ProblemError('unavailable', 'A part that this needs is away. Try again shortly.', {
@@ -140,7 +144,7 @@ function isFastifyError(error: unknown): error is FastifyError {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number';
 }
 
-function fromFastify(error: FastifyError): ProblemError | undefined {
+function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | undefined {
   const cause = { cause: error };
   switch (error.statusCode ?? 500) {
     case 400:
@@ -152,7 +156,11 @@ function fromFastify(error: FastifyError): ProblemError | undefined {
     case 408:
       return new ProblemError('request-timeout', 'The request did not arrive in time.', cause);
     case 413:
-      return new ProblemError('body-too-large', 'The body is larger than 256 KiB.', cause);
+      return new ProblemError(
+        'body-too-large',
+        `The body is larger than ${bodyLimit / 1_024} KiB.`,
+        cause,
+      );
     case 414:
       return new ProblemError('not-found', 'The address is too long.', cause);
     case 415:

@@ -10,7 +10,7 @@ const descriptions = {
   404: 'There is no such thing, or it belongs to somebody else',
   406: 'The answer is JSON, and `Accept` excludes it',
   409: 'The idempotency key was used with another request',
-  413: 'The body is larger than 256 KiB',
+  413: 'The body is larger than the operation takes: 256 KiB, unless it says otherwise',
   415: 'The body is not `application/json`',
   429: 'Too many calls wait; see `Retry-After`',
   500: 'Something went wrong on our side',

@@ -16,7 +16,13 @@ import { registerHealthRoutes } from './health-routes.ts';
 import { type ApiInstance, type Caller, createCaller } from './http.ts';
 import type { Metrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
-import { ProblemError, problemBody, problemHeaders, toProblem } from './problem.ts';
+import {
+  defaultBodyLimit,
+  ProblemError,
+  problemBody,
+  problemHeaders,
+  toProblem,
+} from './problem.ts';
 import type { ApiServices } from './services.ts';
 import { validatorCompiler } from './validation.ts';
 
@@ -32,8 +38,7 @@ export type ApiServerOptions = {
 export type RegisterRoutes = (server: ApiInstance, caller: Caller) => void;
 
 const limits = {
-  /** A request with everything at its limit is under 40 KiB; this leaves room for members that we ignore. */
-  bodyLimit: 256 * 1_024,
+  bodyLimit: defaultBodyLimit,
   /** A dial-out request is small: who needs longer to send one holds the connection on purpose. */
   requestTimeout: 10_000,
   /** Longer than the 60 s of common load balancers, so that they close idle connections and never write into a closed one. */
@@ -70,7 +75,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   server.setSerializerCompiler(serializerCompiler);
   acceptOnlyJson(server);
   server.setErrorHandler((error, request, reply) => {
-    const problem = toProblem(error);
+    const problem = toProblem(error, request.routeOptions.bodyLimit);
     if (problem.status >= 500) {
       logger.error(
         { requestId: request.id, route: request.routeOptions.url, err: problem.cause ?? problem },

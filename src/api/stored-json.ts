@@ -13,6 +13,9 @@ export function jsonProblem(value: unknown, longestBytes: number): string | unde
 
 function walk(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return stringProblem(value);
+  // JSON may write 1e999; what it was read as would be stored as null.
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return 'must have numbers below 1.8e308';
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth >= deepest) return `must not be nested more than ${deepest} levels deep`;
   for (const [key, child] of Object.entries(value)) {

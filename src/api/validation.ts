@@ -1,23 +1,44 @@
-// Path and query parameters are checked by their zod schemas; what is wrong with them becomes one problem.
+// What requests say is checked by zod schemas; what is wrong with it becomes one problem.
 
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
 import { describeIssues } from '../lib/issues.ts';
-import { invalidRequest } from './problem.ts';
+import { invalidRequest, type MemberError } from './problem.ts';
+
+/** Nobody reads more; a body made of nothing but mistakes must not become a far larger answer. */
+export const mostErrors = 100;
 
 export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema }) => {
   if (!(schema instanceof z.ZodType)) throw new TypeError('routes are described by zod schemas');
   return (value: unknown) => {
     const parsed = schema.safeParse(value, { error: describeIssues });
     if (parsed.success) return { value: parsed.data };
-    return {
-      error: invalidRequest(
-        parsed.error.issues.flatMap(({ path, message, ...issue }) =>
-          issue.code === 'unrecognized_keys'
-            ? issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not known' }))
-            : [{ path: path.join('.'), message }],
-        ),
-      ),
-    };
+    return { error: invalidRequest(memberErrors(parsed.error, [])) };
   };
 };
+
+/** The first of them, each with its dotted path below `parent`. */
+export function memberErrors(error: z.ZodError, parent: readonly PropertyKey[]): MemberError[] {
+  return error.issues
+    .flatMap(({ path, message, ...issue }) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.slice(0, mostErrors).map((key) => ({
+            path: [...parent, ...path, key].join('.'),
+            message: 'is not known',
+          }))
+        : [{ path: [...parent, ...path].join('.'), message }],
+    )
+    .slice(0, mostErrors);
+}
+
+/** Its length is looked at first: `z.array().max()` would list what is wrong with each of a million items. */
+export function boundedArray<Item extends z.ZodType>(item: Item, longest: number) {
+  return z.preprocess(
+    (value, context) => {
+      if (!Array.isArray(value) || value.length <= longest) return value;
+      context.addIssue({ code: 'custom', message: `must be at most ${longest} items long` });
+      return z.NEVER;
+    },
+    z.array(item).meta({ maxItems: longest }),
+  );
+}
