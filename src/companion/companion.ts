@@ -8,6 +8,7 @@ import type { Logger } from '../lib/logger.ts';
 import type { BotDirectory } from '../store/bot-directory.ts';
 import type { Database } from '../store/database.ts';
 import type { SecretBox } from '../store/secrets.ts';
+import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';
 
@@ -22,6 +23,7 @@ export type CompanionDependencies = {
 
 export function companionRoutes(dependencies: CompanionDependencies): RegisterRoutes {
   return (server, caller) => {
+    registerConnections(server, caller, dependencies);
     registerConversationRoutes(server, caller, dependencies);
   };
 }

@@ -8,11 +8,16 @@ export const connections = pgTable(
   {
     connectionId: text('connection_id').primaryKey(),
     accountId: text('account_id').notNull(),
+    name: text('name').notNull(),
     provider: text('provider').notNull(),
+    model: text('model').notNull(),
+    /** As it is read: `ACTIVE` or `INACTIVE`. */
     status: text('status').notNull(),
-    /** What the create body said, secrets left out. */
-    settings: jsonb('settings').notNull(),
-    /** JSON of the secret values, encrypted. */
+    /** What else the create body said, with masks in the place of secrets: a read needs no key. */
+    settings: jsonb('settings')
+      .$type<{ readonly fields: Readonly<Record<string, string>> }>()
+      .notNull(),
+    /** JSON of the secret values where they stood in the body, encrypted. */
     secrets: bytea('secrets').notNull(),
     createdOn: instant('created_on').notNull(),
     modifiedOn: instant('modified_on').notNull(),

@@ -9,7 +9,9 @@ export const connections: Migration = {
 create table connections (
   connection_id text primary key,
   account_id text not null,
+  name text not null,
   provider text not null,
+  model text not null,
   status text not null,
   settings jsonb not null,
   secrets bytea not null,

@@ -1,0 +1,178 @@
+// Connections to model providers: list, read, create, replace the key. What belongs to another account is a 404 like what
+// never was.
+
+import { randomUUID } from 'node:crypto';
+import type { ApiInstance, Caller } from '../../api/http.ts';
+import { ProblemError } from '../../api/problem.ts';
+import { authenticatedByApiKey, responses } from '../../api/route-schema.ts';
+import type { App } from '../../store/app-directory.ts';
+import type { CompanionDependencies } from '../companion.ts';
+import {
+  connection,
+  connectionFilter,
+  connectionIdPattern,
+  connectionList,
+  connectionParams,
+  connectionUpdate,
+  createdConnection,
+  type NewConnection,
+  newConnection,
+  updatedConnection,
+} from './connection-schemas.ts';
+import { splitSecrets } from './connection-secrets.ts';
+import {
+  findConnection,
+  insertConnection,
+  listConnections,
+  replaceKey,
+} from './connection-store.ts';
+
+const url = '/api/public/connections';
+const common = { tags: ['connections'], ...authenticatedByApiKey };
+
+export function registerConnections(
+  server: ApiInstance,
+  caller: Caller,
+  deps: CompanionDependencies,
+): void {
+  registerReads(server, caller, deps);
+  registerWrites(server, caller, deps);
+}
+
+function registerReads(
+  server: ApiInstance,
+  caller: Caller,
+  { database: { db } }: CompanionDependencies,
+): void {
+  const onRequest = caller.require({ scope: 'View Connections', scheme: 'apiKey' });
+
+  server.route({
+    method: 'GET',
+    url,
+    onRequest,
+    schema: {
+      ...common,
+      operationId: 'listConnections',
+      summary: 'Connections of the account, newest first',
+      querystring: connectionFilter,
+      response: responses('Without their fields', connectionList, [400, 401, 403, 406]),
+    },
+    handler: (request) => listConnections(db, caller.of(request).accountId, request.query),
+  });
+
+  server.route({
+    method: 'GET',
+    url: `${url}/:connectionId`,
+    onRequest,
+    schema: {
+      ...common,
+      operationId: 'getConnection',
+      summary: 'One connection, its secrets masked',
+      params: connectionParams,
+      response: responses('The connection', connection, [400, 401, 403, 404, 406]),
+    },
+    handler: async (request) => {
+      const connectionId = idOf(request.params);
+      return found(await findConnection(db, caller.of(request).accountId, connectionId));
+    },
+  });
+}
+
+function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDependencies): void {
+  const onRequest = caller.require({ scope: 'Manage Connections', scheme: 'apiKey' });
+
+  server.route({
+    method: 'POST',
+    url,
+    onRequest,
+    schema: {
+      ...common,
+      operationId: 'createConnection',
+      summary: 'Connect a model provider',
+      description:
+        'Secrets (keys, and the values of `headers`) are encrypted when they are stored, and no answer holds them. Names need not be unique.',
+      body: newConnection,
+      response: responses(
+        'The connection is stored',
+        createdConnection,
+        [400, 401, 403, 406, 413, 415],
+      ),
+    },
+    handler: (request) =>
+      insertConnection(deps.database.db, newRow(request.body, caller.of(request), deps)),
+  });
+
+  server.route({
+    method: 'PATCH',
+    url: `${url}/:connectionId`,
+    onRequest,
+    schema: {
+      ...common,
+      operationId: 'updateConnection',
+      summary: 'Replace the key of a connection',
+      description:
+        'Nothing but `fields.API_KEY` can be changed, and nothing of a connection of provider `API`, which is a 400.',
+      params: connectionParams,
+      body: connectionUpdate,
+      response: responses(
+        'The key is replaced',
+        updatedConnection,
+        [400, 401, 403, 404, 406, 413, 415],
+      ),
+    },
+    handler: async (request) => {
+      const connectionId = idOf(request.params);
+      const { accountId } = caller.of(request);
+      const { settings, secrets } = splitSecrets(request.body);
+      const updated = await replaceKey(deps.database.db, accountId, connectionId, {
+        masked: settings.fields['API_KEY'] ?? '',
+        sealed: deps.secrets.seal('connection', connectionId, secrets),
+        modifiedOn: deps.clock.now(),
+      });
+      if (updated !== undefined) return updated;
+      found(await findConnection(deps.database.db, accountId, connectionId));
+      throw new ProblemError(
+        'invalid-request',
+        'A connection of provider `API` cannot be updated: create another.',
+      );
+    },
+  });
+}
+
+function newRow(
+  body: NewConnection,
+  { accountId }: App,
+  { secrets: box, clock }: CompanionDependencies,
+) {
+  const { connectionName, provider, model, ...rest } = body;
+  const connectionId = `cn-${randomUUID()}`;
+  const { settings, secrets } = splitSecrets(rest);
+  const now = clock.now();
+  return {
+    connectionId,
+    accountId,
+    name: connectionName,
+    provider,
+    model: body.provider === 'API' ? (model ?? body.fields.MODEL_NAME) : body.model,
+    // `FINALIZED` is a word of create bodies alone.
+    status: body.provider === 'API' && body.isEnable === false ? 'INACTIVE' : 'ACTIVE',
+    settings,
+    secrets: box.seal('connection', connectionId, secrets),
+    createdOn: now,
+    modifiedOn: now,
+  };
+}
+
+function idOf({ connectionId }: { readonly connectionId: string }): string {
+  if (!connectionIdPattern.test(connectionId)) throw noSuchConnection();
+  return connectionId;
+}
+
+function found<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw noSuchConnection();
+  return value;
+}
+
+function noSuchConnection(): ProblemError {
+  return new ProblemError('not-found', 'There is no such connection.');
+}

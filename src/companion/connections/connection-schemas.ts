@@ -1,0 +1,240 @@
+// Connections as they are written on the wire. What the specification calls required is required; members that are not
+// listed are refused by name, because a setting that is silently dropped, or a secret that is stored unsealed, is a trap.
+
+import { z } from 'zod';
+import { jsonProblem } from '../../api/stored-json.ts';
+import { boundedArray } from '../../api/validation.ts';
+import { apiFormProblems } from './api-forms.ts';
+import { isMask } from './connection-secrets.ts';
+
+export const providers = ['API', 'VendorA AI', 'HostedVendorA AI', 'VendorB'] as const;
+export const statuses = ['ACTIVE', 'INACTIVE'] as const;
+
+// ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const line = (longest: number) =>
+  z
+    .string()
+    .min(1)
+    .max(longest)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be text without control characters');
+
+/** They travel in headers. */
+const secret = z
+  .string()
+  .min(1)
+  .max(4_096)
+  .regex(/^[\x21-\x7e]*$/, 'must be visible ASCII characters')
+  // Whoever sends an answer back would store the mask as the key.
+  .refine((text) => !isMask(text), 'must be the secret itself, not its mask')
+  .meta({ examples: ['sk-0123456789'] });
+
+const url = z
+  .string()
+  .max(2_048)
+  .refine(isPlainHttpUrl, 'must be an http or https URL without user, password or white space')
+  .meta({ examples: ['https://models.example.com/v1'] });
+
+function isPlainHttpUrl(text: string): boolean {
+  if (!/^https?:\/\/[^\p{C}\p{Z}]+$/iu.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
+const storable = (longestBytes: number) => (value: unknown, context: z.RefinementCtx) => {
+  const problem = jsonProblem(value, longestBytes);
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+};
+
+const header = z.strictObject({
+  key: z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/, 'must be a header name'),
+  value: z
+    .string()
+    .max(4_096)
+    .regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
+});
+
+const promptVariable = z.strictObject({
+  name: line(128),
+  displayName: line(256),
+  status: z.boolean(),
+  dataType: line(64),
+  elementType: line(64).describe('for example a text box'),
+  defaultValue: z.string().max(8_192).superRefine(storable(32_768)),
+  required: z.boolean(),
+  examples: z.boolean().exactOptional(),
+});
+
+const mappings = z.enum(['textToText', 'textToImage', 'imageToText', 'audioToText']);
+const mappedProvider = z.enum(['vendorBModel', 'vendorCModel', 'vendorAModel']);
+
+// ── Bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const connectionName = line(256).describe('display name');
+const model = line(256);
+const easyIntegration = z.literal('EASY_INTEGRATION');
+
+const vendorA = z.strictObject({
+  provider: z.literal('VendorA AI'),
+  connectionName,
+  model,
+  modelType: easyIntegration.exactOptional(),
+  fields: z.strictObject({ API_KEY: secret }),
+});
+
+const vendorB = vendorA.extend({ provider: z.literal('VendorB'), modelType: easyIntegration });
+
+const hostedVendorA = vendorB.extend({
+  provider: z.literal('HostedVendorA AI'),
+  fields: z.strictObject({
+    API_KEY: secret,
+    api_version: line(64),
+    your_resource_name: line(256),
+    deployment_id: line(256),
+  }),
+});
+
+const custom = 'custom-provider form only';
+const existing = 'existing-provider form only';
+const eitherPlace = 'required, here or in `fields`';
+
+const api = z
+  .strictObject({
+    provider: z.literal('API'),
+    connectionName,
+    model: model.exactOptional().describe('left out: `fields.MODEL_NAME`'),
+    modelType: easyIntegration.exactOptional(),
+    fields: z.strictObject({
+      BASE_URL: url,
+      API_KEY: secret,
+      MODEL_NAME: line(256),
+      IOMapping: mappings.exactOptional().describe(`${existing}, and required there`),
+      mapProvider: mappedProvider.exactOptional().describe(`${existing}, and required there`),
+      LLM_API_URL: url.exactOptional(),
+      LLM_API_KEY: secret.exactOptional(),
+    }),
+    LLM_API_URL: url.exactOptional().describe(eitherPlace),
+    LLM_API_KEY: secret.exactOptional().describe(eitherPlace),
+    endpointUrl: url.exactOptional().describe('model endpoint'),
+    headers: boundedArray(header, 32)
+      .exactOptional()
+      .describe('sent to the model endpoint; their values are kept like keys'),
+    status: z.literal('FINALIZED').exactOptional(),
+    isEnable: z.boolean().exactOptional().describe('false: the connection is `INACTIVE`'),
+    promptVars: boundedArray(promptVariable, 100).exactOptional().describe(custom),
+    customVars: boundedArray(z.unknown(), 100)
+      .superRefine(storable(16_384))
+      .exactOptional()
+      .describe(custom),
+    payload: z
+      .record(z.string(), z.unknown())
+      .superRefine(storable(65_536))
+      .exactOptional()
+      .describe(`template of the request body; ${custom}`),
+    outputPath: line(512).exactOptional().describe(`to the answer; ${custom}`),
+    inputTokensPath: line(512).exactOptional().describe(`to the input token count; ${custom}`),
+    outputTokensPath: line(512).exactOptional().describe(`to the output token count; ${custom}`),
+    idp: z.literal('none').exactOptional().describe(existing),
+    bodyTab: z.literal('providerReferences').exactOptional().describe(existing),
+    mapProvider: mappedProvider.exactOptional().describe(`as in \`fields\`; ${existing}`),
+    llmFeatures: z
+      .strictObject({
+        toolCalling: z.boolean().exactOptional(),
+        supportTools: z.boolean().exactOptional(),
+        parallelToolCalling: z.boolean().exactOptional(),
+        structuredResponse: z.boolean().exactOptional(),
+        dataGeneration: z.boolean().exactOptional(),
+        streaming: z.boolean().exactOptional(),
+      })
+      .exactOptional()
+      .describe(existing),
+    IOMappings: boundedArray(mappings, 4)
+      .exactOptional()
+      .describe(`with the one in \`fields\` among them; ${existing}`),
+  })
+  .superRefine((body, context) => {
+    for (const { path, message } of apiFormProblems(body)) {
+      context.addIssue({ code: 'custom', path: [...path], message });
+    }
+  });
+
+export const newConnection = z
+  .discriminatedUnion('provider', [vendorA, hostedVendorA, vendorB, api], {
+    error: ({ code }) =>
+      code === 'invalid_union' ? `must be one of ${providers.join(', ')}` : undefined,
+  })
+  .meta({ id: 'NewConnection' });
+export type NewConnection = z.output<typeof newConnection>;
+
+export const connectionUpdate = z
+  .strictObject({ fields: z.strictObject({ API_KEY: secret }) })
+  .meta({ id: 'ConnectionUpdate', examples: [{ fields: { API_KEY: 'sk-9876543210' } }] });
+
+/** Strict: a filter that is not known would silently list everything. */
+export const connectionFilter = z.strictObject({
+  provider: z.enum(providers).exactOptional(),
+  status: z.enum(statuses).exactOptional(),
+  limit: z.coerce.number().int().min(1).max(1_000).default(100).describe('connections at most'),
+});
+export type ConnectionFilter = z.output<typeof connectionFilter>;
+
+export const connectionParams = z.object({ connectionId: z.string().describe('`cn-<uuid>`') });
+export const connectionIdPattern = /^cn-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+// ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const example = {
+  connectionId: 'cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+  connectionName: 'Summaries',
+  provider: 'VendorA AI' as const,
+  model: 'large-2',
+  status: 'ACTIVE' as const,
+};
+const exampleFields = { API_KEY: 's************9' };
+const exampleInstant = '2026-11-20T09:30:00.000Z';
+
+const members = {
+  connectionId: z.string().describe('`cn-<uuid>`'),
+  connectionName: z.string(),
+  provider: z.enum(providers),
+  model: z.string(),
+  status: z.enum(statuses),
+};
+const instant = z.string().describe('ISO 8601 UTC with milliseconds');
+const instants = { createdOn: instant, modifiedOn: instant };
+const fields = z
+  .record(z.string(), z.string())
+  .describe('as they were sent, of secrets only the first and last character; of short ones none');
+
+export const connectionList = z
+  .object({
+    connections: z.array(z.object({ ...members, ...instants })).describe('newest first'),
+    total: z.number().int().describe('how many match, whatever the limit'),
+  })
+  .meta({
+    id: 'ConnectionList',
+    examples: [
+      {
+        connections: [{ ...example, createdOn: exampleInstant, modifiedOn: exampleInstant }],
+        total: 1,
+      },
+    ],
+  });
+export type ConnectionList = z.output<typeof connectionList>;
+
+const whole = z.object({ ...members, fields, ...instants });
+const wholeExample = { ...example, fields: exampleFields, createdOn: exampleInstant };
+export const connection = whole.meta({
+  id: 'Connection',
+  examples: [{ ...wholeExample, modifiedOn: exampleInstant }],
+});
+export type Connection = z.output<typeof connection>;
+
+export const createdConnection = whole
+  .omit({ modifiedOn: true })
+  .meta({ id: 'CreatedConnection', examples: [wholeExample] });
+
+export const updatedConnection = whole.omit({ createdOn: true }).meta({
+  id: 'UpdatedConnection',
+  examples: [{ ...example, fields: exampleFields, modifiedOn: exampleInstant }],
+});
