@@ -11,6 +11,7 @@ import type { SecretBox } from '../store/secrets.ts';
 import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';
+import { registerImports } from './imports/import-route.ts';
 
 export type CompanionDependencies = {
   readonly database: Database;
@@ -24,6 +25,7 @@ export type CompanionDependencies = {
 export function companionRoutes(dependencies: CompanionDependencies): RegisterRoutes {
   return (server, caller) => {
     registerConnections(server, caller, dependencies);
+    registerImports(server, caller, dependencies);
     registerConversationRoutes(server, caller, dependencies);
   };
 }

@@ -1,0 +1,115 @@
+// Import of contact-center configuration: everything is looked at before any of it is stored.
+
+import { z } from 'zod';
+import { botId } from '../../api/dialout-schema.ts';
+import { type ApiInstance, botRoute, type Caller } from '../../api/http.ts';
+import { invalidRequest, type MemberError, ProblemError } from '../../api/problem.ts';
+import { authenticated, responses } from '../../api/route-schema.ts';
+import { memberErrors, mostErrors, validatorCompiler } from '../../api/validation.ts';
+import { describeIssues } from '../../lib/issues.ts';
+import type { CompanionDependencies } from '../companion.ts';
+import { storeRecords } from './imported-records.ts';
+import {
+  importAnswer,
+  importBody,
+  importEnvelope,
+  importHeaders,
+  importQuery,
+  skillGroup,
+} from './skill-group-schemas.ts';
+
+/** Some ten thousand agents in groups; JSON of this size is read in some tens of milliseconds, in which nothing else runs. */
+const bodyLimit = 5 * 1_024 * 1_024;
+
+export function registerImports(
+  server: ApiInstance,
+  caller: Caller,
+  { database, clock }: CompanionDependencies,
+): void {
+  server.route({
+    method: 'POST',
+    url: '/contactcenter/api/v1/public/analytics/:botId/storeContactCenterFunctionalities',
+    onRequest: caller.require(botRoute('Contact Center Import and Export Feature')),
+    bodyLimit,
+    schema: {
+      operationId: 'importContactCenterFunctionalities',
+      summary: 'Import skill groups',
+      description:
+        'All records are stored, or none: one that is not valid, or is in the body twice, refuses them all. A record replaces the one of the same `_id` in the account, organization and type. Account, organization and type must be the same wherever they are named; an account that is not the app’s own is a 404. A body may have 5 MiB and 5,000 records.',
+      tags: ['imports'],
+      params: z.object({ botId }),
+      querystring: importQuery,
+      headers: importHeaders,
+      body: importBody,
+      response: responses(
+        'The records are stored',
+        importAnswer,
+        [400, 401, 403, 404, 406, 413, 415],
+      ),
+      ...authenticated,
+    },
+    // The schema documents the body; `readBody` reads it, because it must agree with the rest of the request.
+    validatorCompiler: (part) =>
+      part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part),
+    handler: async (request) => {
+      const { accountId, orgId, type } = request.query;
+      const { records, importedBy } = readBody(request.body, {
+        ...request.query,
+        headerAccountId: request.headers.accountid,
+      });
+      if (accountId !== caller.of(request).accountId) {
+        throw new ProblemError('not-found', 'There is no such account.');
+      }
+      await storeRecords(database.pool, {
+        ...{ accountId, orgId, type, importedBy, records },
+        botId: caller.botOf(request).botId,
+        importedAt: clock.now(),
+      });
+      return { msg: `${countOf(records)} imported.` };
+    },
+  });
+}
+
+type Named = z.output<typeof importQuery> & { readonly headerAccountId: string };
+
+function readBody(body: unknown, { headerAccountId, ...named }: Named) {
+  const { data: envelope, error } = importEnvelope.safeParse(body, { error: describeIssues });
+  if (error !== undefined) throw invalidRequest(memberErrors(error, []));
+  const { metaData, data } = envelope;
+  const errors: MemberError[] = [];
+  if (headerAccountId !== named.accountId) {
+    errors.push({ path: 'accountId', message: 'differs from the header accountId' });
+  }
+  for (const member of ['accountId', 'orgId', 'type'] as const) {
+    if (metaData[member] === named[member]) continue;
+    errors.push({ path: `metaData.${member}`, message: 'differs from the query parameter' });
+  }
+  const records = readRecords(data, errors);
+  if (errors.length > 0) throw invalidRequest(errors.slice(0, mostErrors));
+  return { records, importedBy: metaData.userId };
+}
+
+function readRecords(data: readonly unknown[], errors: MemberError[]) {
+  const records: z.output<typeof skillGroup>[] = [];
+  const places = new Map<string, number>();
+  for (const [index, value] of data.entries()) {
+    if (errors.length >= mostErrors) break;
+    const parsed = skillGroup.safeParse(value, { error: describeIssues });
+    if (parsed.success) {
+      const earlier = places.get(parsed.data._id);
+      if (earlier !== undefined) {
+        const message = `is the _id of data.${earlier} too`;
+        errors.push({ path: `data.${index}._id`, message });
+      }
+      places.set(parsed.data._id, index);
+      records.push(parsed.data);
+    } else {
+      errors.push(...memberErrors(parsed.error, ['data', index]));
+    }
+  }
+  return records;
+}
+
+function countOf({ length }: readonly unknown[]): string {
+  return length === 1 ? '1 skill group was' : `${length} skill groups were`;
+}

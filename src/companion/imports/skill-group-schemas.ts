@@ -1,0 +1,120 @@
+// The body of an import as it is written on the wire. Exports of contact centers carry more than the specification lists:
+// what is not listed is kept as it is.
+
+import { z } from 'zod';
+import { jsonProblem } from '../../api/stored-json.ts';
+import { boundedArray } from '../../api/validation.ts';
+
+export const importTypes = ['skillGroups'] as const;
+
+/** Keys of rows: short, and nothing that a database refuses. */
+export const identifier = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be text without control characters');
+const identifiers = boundedArray(identifier, 10_000);
+const name = z.string().min(1).max(256);
+
+const members = {
+  _id: identifier,
+  name,
+  description: z.string().max(10_000).exactOptional(),
+  status: name.describe('for example `ACTIVE`'),
+  lname: name
+    .refine((text) => text === text.toLowerCase(), 'must be lower case')
+    .exactOptional()
+    .describe('the name in lower case'),
+  isDefault: z.boolean(),
+  iId: identifier.describe('application (stream)'),
+  createdByAId: identifier.describe('agent who made it'),
+  agents: identifiers.exactOptional(),
+};
+
+const skill = z.looseObject(members).meta({ id: 'Skill' });
+
+/** Far above what agents and skills of one group come to. */
+const longestRecordBytes = 512 * 1_024;
+
+export const skillGroup = z
+  .looseObject({
+    ...members,
+    color: z
+      .string()
+      .regex(/^#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/i, 'must be a hex color code')
+      .exactOptional(),
+    agentGroups: identifiers.exactOptional(),
+    skills: boundedArray(skill, 1_000).exactOptional(),
+  })
+  .superRefine((record, context) => {
+    const problem = jsonProblem(record, longestRecordBytes);
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+  })
+  .meta({ id: 'SkillGroup', description: 'Members that are not listed are kept as they are.' });
+
+const unsupported = `must be ${importTypes.join(' or ')}: no other type can be imported`;
+const type = z.enum(importTypes, {
+  error: ({ input }) => (input === undefined ? 'is required' : unsupported),
+});
+/** Everything in it is looked at before the first of it is stored, in one statement. */
+const mostRecords = 5_000;
+
+const metaData = z.object({
+  userId: identifier.describe('who imports'),
+  orgId: identifier,
+  type,
+  accountId: identifier,
+});
+
+export const importQuery = z.object({ accountId: identifier, orgId: identifier, type });
+
+/** Loose: a request has other headers too. */
+export const importHeaders = z.looseObject({
+  accountid: identifier.describe('the account of the query again'),
+});
+
+/** Records are looked at one by one, so that a body of nothing but mistakes ends at the hundredth. */
+export const importEnvelope = z.object({
+  data: boundedArray(z.unknown(), mostRecords).pipe(z.array(z.unknown()).min(1)),
+  metaData,
+});
+
+const exampleSkill = {
+  _id: 'sk-1b2c3d',
+  name: 'Invoices',
+  isDefault: false,
+  status: 'ACTIVE',
+  lname: 'invoices',
+  iId: 'st-1b2c3d',
+  createdByAId: 'a-4711',
+  agents: ['a-4711'],
+};
+
+export const importExample = {
+  data: [
+    {
+      _id: 'sg-1b2c3d',
+      name: 'Billing',
+      description: 'Everything about invoices',
+      status: 'ACTIVE',
+      color: '#1f77b4',
+      lname: 'billing',
+      isDefault: false,
+      iId: 'st-1b2c3d',
+      createdByAId: 'a-4711',
+      agentGroups: ['ag-1'],
+      agents: ['a-4711'],
+      skills: [exampleSkill],
+    },
+  ],
+  metaData: { userId: 'u-1', orgId: 'o-1', type: 'skillGroups' as const, accountId: 'acme' },
+};
+
+/** As it is documented. */
+export const importBody = z
+  .object({ data: z.array(skillGroup).min(1).max(mostRecords), metaData })
+  .meta({ id: 'SkillGroupImport', examples: [importExample] });
+
+export const importAnswer = z
+  .object({ msg: z.string() })
+  .meta({ id: 'ImportAnswer', examples: [{ msg: '1 skill group was imported.' }] });
