@@ -141,6 +141,7 @@ async function openApi(
 ): Promise<string> {
   const { storage, calls, sip, media, contexts, metrics } = parts;
   const companion = {
+    config,
     database: storage.database,
     secrets: storage.secrets,
     bots: storage.bots,

@@ -9,7 +9,7 @@ import { z } from 'zod';
 const catalogue = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
   unauthorized: { status: 401, title: 'Credentials are missing or not valid' },
-  forbidden: { status: 403, title: 'The app lacks a scope' },
+  forbidden: { status: 403, title: 'Not permitted' },
   'not-found': { status: 404, title: 'Not found' },
   'not-acceptable': { status: 406, title: 'No acceptable representation' },
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },

@@ -6,7 +6,7 @@ import { problemSchema } from './problem.ts';
 const descriptions = {
   400: 'The request is not valid; `errors` lists every problem with its path',
   401: 'No credentials of the kind that this needs, or ones that are not valid',
-  403: 'The app lacks the scope',
+  403: 'The app lacks the scope or the access, or the link is not valid any more',
   404: 'There is no such thing, or it belongs to somebody else',
   406: 'The answer is JSON, and `Accept` excludes it',
   409: 'The idempotency key was used with another request',

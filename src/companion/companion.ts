@@ -2,6 +2,7 @@
 // by what producers publish on NATS. One folder an area; this file is the list of them.
 
 import type { RegisterRoutes } from '../api/server.ts';
+import type { Config } from '../config.ts';
 import type { EventConnection } from '../events/connection.ts';
 import type { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -12,8 +13,12 @@ import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';
 import { registerImports } from './imports/import-route.ts';
+import { registerTableRoutes } from './tables/table-routes.ts';
+import { followTestRuns } from './test-runs/published-test-runs.ts';
+import { registerTestRunRoutes } from './test-runs/test-run-routes.ts';
 
 export type CompanionDependencies = {
+  readonly config: Pick<Config, 'http' | 'retention'>;
   readonly database: Database;
   readonly secrets: SecretBox;
   readonly bots: BotDirectory;
@@ -27,6 +32,8 @@ export function companionRoutes(dependencies: CompanionDependencies): RegisterRo
     registerConnections(server, caller, dependencies);
     registerImports(server, caller, dependencies);
     registerConversationRoutes(server, caller, dependencies);
+    registerTableRoutes(server, caller, dependencies);
+    registerTestRunRoutes(server, caller, dependencies);
   };
 }
 
@@ -37,4 +44,6 @@ export async function openIngest(
 ): Promise<void> {
   const conversations = await followConversations(dependencies);
   closers.add('conversations', () => conversations.stop());
+  const testRuns = await followTestRuns(dependencies);
+  closers.add('test runs', () => testRuns.stop());
 }

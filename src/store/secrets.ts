@@ -1,17 +1,21 @@
 // Encryption of what is stored but must not be readable in a dump: JWT and webhook secrets, the callers' headers.
 // AES-256-GCM; `| version 1 | nonce 12 | ciphertext | tag 16 |`, bound to what it is for by the additional data.
 
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export type SecretPurpose = 'jwt-secret' | 'webhook-secret' | 'notify-headers' | 'connection';
+/** What we sign for ourselves, to be shown again by whoever was given it. */
+export type SignedPurpose = 'result-link';
 
 /** `id`: the row that it belongs to. A ciphertext that was moved to another row or column does not open. */
 export type SecretBox = {
   seal(purpose: SecretPurpose, id: string, plain: string): Buffer;
   /** @throws Error when the key is another one, or the ciphertext was changed or moved. */
   open(purpose: SecretPurpose, id: string, sealed: Uint8Array): string;
+  /** HMAC-SHA256, with a key of its own for each purpose. */
+  sign(purpose: SignedPurpose, text: string): Buffer;
 };
 
 const algorithm = 'aes-256-gcm';
@@ -58,6 +62,10 @@ export function createSecretBox(key: Buffer): SecretBox {
           cause: error,
         });
       }
+    },
+    sign(purpose, text) {
+      const signingKey = hkdfSync('sha256', key, '', `offhook ${purpose}`, keyBytes);
+      return createHmac('sha256', Buffer.from(signingKey)).update(text, 'utf8').digest();
     },
   };
 }

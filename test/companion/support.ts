@@ -15,8 +15,14 @@ import type { LightMyRequestResponse as Response } from 'fastify';
 import { pino } from 'pino';
 import type { ApiInstance } from '../../src/api/http.ts';
 import { createApiServer } from '../../src/api/server.ts';
-import { companionRoutes, openIngest } from '../../src/companion/companion.ts';
+import type { ApiServices } from '../../src/api/services.ts';
+import {
+  type CompanionDependencies,
+  companionRoutes,
+  openIngest,
+} from '../../src/companion/companion.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
+import { ensureStreams } from '../../src/events/streams.ts';
 import { Closers } from '../../src/lib/closers.ts';
 import { type Scope, scopes } from '../../src/store/app-directory.ts';
 import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
@@ -73,7 +79,14 @@ const emptied = Object.values(schema)
 
 export async function startRig(
   kind: DatabaseKind,
-  options: { readonly nats?: boolean } = {},
+  options: {
+    readonly nats?: boolean;
+    /** Instead of those that refuse: calls are not part of this rig. */
+    readonly services?: (
+      dependencies: CompanionDependencies,
+      closers: Closers,
+    ) => Promise<Partial<ApiServices>>;
+  } = {},
 ): Promise<Rig> {
   const database = await openTestDatabase(kind);
   const secrets = createSecretBox(randomBytes(32));
@@ -85,8 +98,13 @@ export async function startRig(
   const nats = options.nats === true ? await startTestNats() : undefined;
   const events = (await nats?.connect()) ?? withoutNats;
   const closers = new Closers(logger);
-  const companion = { database, secrets, bots, events, clock, logger };
-  if (nats !== undefined) await openIngest(companion, closers);
+  const http = { host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' };
+  const config = { http, retention: { eventDays: 1, contextHours: 1 } };
+  const companion = { config, database, secrets, bots, events, clock, logger };
+  if (nats !== undefined) {
+    await ensureStreams(events, config.retention);
+    await openIngest(companion, closers);
+  }
 
   const addApp: Rig['addApp'] = ({ accountId = 'acme', ...changes }) =>
     apps.createApp({ name: 'test', accountId, bots: ['*'], scopes, ...changes });
@@ -96,7 +114,7 @@ export async function startRig(
 
   const unused = () => Promise.reject(new Error('calls are not part of this rig'));
   const server = await createApiServer({
-    config: { http: { host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' } },
+    config,
     logger,
     areas: [companionRoutes(companion)],
     services: {
@@ -108,6 +126,7 @@ export async function startRig(
       control: { end: unused },
       calls: { list: unused, details: unused, context: unused, notifications: unused },
       health: [],
+      ...(await options.services?.(companion, closers)),
     },
   });
 

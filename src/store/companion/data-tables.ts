@@ -2,13 +2,14 @@
 
 import { index, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { instant } from '../columns.ts';
+import type { TableDefinition } from '../table-definition.ts';
 
 export const dataTables = pgTable(
   'data_tables',
   {
     accountId: text('account_id').notNull(),
     name: text('name').notNull(),
-    definition: jsonb('definition').notNull(),
+    definition: jsonb('definition').$type<TableDefinition>().notNull(),
     createdAt: instant('created_at').notNull(),
   },
   (table) => [primaryKey({ columns: [table.accountId, table.name] })],

@@ -1,6 +1,6 @@
 // Batch test runs, as the test runner last told them.
 
-import { jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { bigint, boolean, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { instant } from '../columns.ts';
 
 export const testRuns = pgTable(
@@ -11,6 +11,11 @@ export const testRuns = pgTable(
     runId: text('run_id').notNull(),
     suiteName: text('suite_name').notNull(),
     document: jsonb('document').notNull(),
+    /** Object of the result file. */
+    fileName: text('file_name'),
+    isCompleted: boolean('is_completed').notNull(),
+    /** Of what was told: the later one is the higher one. */
+    version: bigint('version', { mode: 'number' }).notNull(),
     updatedAt: instant('updated_at').notNull(),
   },
   (table) => [primaryKey({ columns: [table.accountId, table.botId, table.runId] })],

@@ -12,6 +12,9 @@ create table test_runs (
   run_id text not null,
   suite_name text not null,
   document jsonb not null,
+  file_name text,
+  is_completed boolean not null,
+  version bigint not null,
   updated_at timestamptz(3) not null,
   primary key (account_id, bot_id, run_id)
 );

@@ -1,0 +1,98 @@
+// Result files of batch tests, in an object store of NATS: put there by the test runner, or by us where the file came with
+// the message. Read in pieces, as fast as they are taken: the client's own `get` would hold a whole file for a slow reader.
+
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { StorageType } from '@nats-io/jetstream';
+import { type ObjectInfo, type ObjectStore, Objm } from '@nats-io/obj';
+import { nanos } from '@nats-io/transport-node';
+import type { EventConnection } from '../events/connection.ts';
+
+const dayMs = 86_400_000;
+
+export type ResultFile = {
+  readonly size: number;
+  /** Fails where the store fails, or the file is not what was put. */
+  readonly content: Readable;
+};
+
+export type ResultFiles = {
+  /** Once: what is there by that name already stays. */
+  put(name: string, content: string): Promise<void>;
+  /** Undefined: no such file, or not any more. */
+  open(name: string): Promise<ResultFile | undefined>;
+};
+
+/** `test-results` is what test runners are told to put into; another prefix on the same NATS must not share it. */
+export function resultBucket(prefix: string): string {
+  return prefix === 'offhook' ? 'test-results' : `${prefix}-test-results`;
+}
+
+/** Created where it is missing; files are kept for as long as the configuration says. */
+export async function ensureResultBucket(
+  { prefix, jetstream, manager }: EventConnection,
+  retentionDays: number,
+): Promise<void> {
+  const bucket = resultBucket(prefix);
+  const maxAge = nanos(retentionDays * dayMs);
+  await new Objm(jetstream).create(bucket, { ttl: maxAge, storage: StorageType.File });
+  const { config } = await manager.streams.info(`OBJ_${bucket}`);
+  if (config.max_age !== maxAge) await manager.streams.update(config.name, { max_age: maxAge });
+}
+
+/** The bucket must exist: `ensureResultBucket` creates it. */
+export function createResultFiles(connection: EventConnection): ResultFiles {
+  const opened = async (): Promise<ObjectStore> => {
+    // A request would wait for its time-out.
+    if (!connection.connected()) throw new Error('NATS is away');
+    return await new Objm(connection.jetstream).open(resultBucket(connection.prefix), false);
+  };
+  return {
+    async put(name, content) {
+      const store = await opened();
+      if (isFile(await store.info(name))) return;
+      await store.putBlob({ name }, Buffer.from(content, 'utf8'));
+    },
+    async open(name) {
+      const info = await (await opened()).info(name);
+      if (!isFile(info)) return undefined;
+      return { size: info.size, content: streamOf(chunksOf(connection, info)) };
+    },
+  };
+}
+
+/** A link could lead into another bucket. */
+function isFile(info: ObjectInfo | null): info is ObjectInfo {
+  return info !== null && !info.deleted && info.options?.link === undefined;
+}
+
+/** Bytes, not objects, of which a stream would hold sixteen ahead. */
+function streamOf(chunks: AsyncGenerator<Uint8Array>): Readable {
+  return Readable.from(chunks, { objectMode: false });
+}
+
+async function* chunksOf(
+  { manager }: EventConnection,
+  { bucket, nuid, chunks, digest }: ObjectInfo,
+): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
+  let sequence = 1;
+  for (let chunk = 1; chunk <= chunks; chunk += 1) {
+    const message = await manager.direct.getMessage(`OBJ_${bucket}`, {
+      seq: sequence,
+      next_by_subj: `$O.${bucket}.C.${nuid}`,
+    });
+    if (message === null) throw new Error('the result file was replaced while it was read');
+    sequence = message.seq + 1;
+    hash.update(message.data);
+    // Said before the end: the last piece of a file that is not whole never leaves, and the reader sees it is cut short.
+    if (chunk === chunks && !isSameDigest(digest, hash.digest())) {
+      throw new Error('the result file is not what was put');
+    }
+    yield message.data;
+  }
+}
+
+function isSameDigest(told: string, found: Buffer): boolean {
+  return Buffer.from(told.replace(/^SHA-256=/, ''), 'base64url').equals(found);
+}

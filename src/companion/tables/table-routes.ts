@@ -1,0 +1,137 @@
+// POST /api/public/tables/{tableName}: one row into a data table. The table's definition says which apps may write.
+
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ApiInstance, Caller } from '../../api/http.ts';
+import { invalidRequest, ProblemError } from '../../api/problem.ts';
+import { authenticated, responses } from '../../api/route-schema.ts';
+import { createDataTables, type DataTables, type DefinedTable } from '../../store/data-tables.ts';
+import { ExpiringCache } from '../../store/expiring-cache.ts';
+import { isId } from '../../store/ids.ts';
+import type { CompanionDependencies } from '../companion.ts';
+import { checkRow } from './row-check.ts';
+
+/** How long a replaced definition goes unnoticed. That there is no such table is not remembered. */
+const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
+
+const instant = z.iso.datetime({ precision: 3 });
+
+// Objects that stay open, not records: a row may have a column named `constructor`, which zod takes for a class.
+const insertBody = z
+  .object({ data: z.looseObject({}).describe('a value for each column, by its name') })
+  .meta({
+    id: 'DataTableInsert',
+    examples: [{ data: { name: 'Jane Doe', visits: 3, firstVisit: '2026-11-20' } }],
+  });
+
+const storedRow = z
+  .looseObject({
+    Created_On: instant,
+    Updated_On: instant,
+    Created_By: z.string().describe('the app that wrote the row'),
+    Updated_By: z.string(),
+    sys_Id: z.string().describe('`sys-<uuid>`'),
+    _id: z.string(),
+  })
+  .meta({
+    id: 'DataTableRow',
+    description: 'The columns of the table, and those that the service adds.',
+    examples: [
+      {
+        name: 'Jane Doe',
+        visits: 3,
+        firstVisit: '2026-11-20',
+        Created_On: '2026-11-20T09:30:00.000Z',
+        Updated_On: '2026-11-20T09:30:00.000Z',
+        Created_By: 'app-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+        Updated_By: 'app-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+        sys_Id: 'sys-6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
+        _id: '6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
+      },
+    ],
+  });
+
+export function registerTableRoutes(
+  server: ApiInstance,
+  caller: Caller,
+  dependencies: CompanionDependencies,
+): void {
+  const tables = createDataTables(dependencies);
+  const authorize = createWriteAccess(caller, tables, dependencies.clock);
+
+  server.route({
+    method: 'POST',
+    url: '/api/public/tables/:tableName',
+    onRequest: [caller.require({ scheme: 'jwt' }), authorize.hook],
+    schema: {
+      operationId: 'insertRow',
+      summary: 'Add a row to a data table',
+      description:
+        "The app needs no scope but write access, which the table's definition grants. Every column that is unknown, missing or of another type is listed in `errors`. Instants are stored in UTC with milliseconds; a column that is not required may be null or left out.",
+      tags: ['tables'],
+      params: z.object({ tableName: z.string().describe('name of a table of the account') }),
+      body: insertBody,
+      response: responses('The stored row', storedRow, [400, 401, 403, 404, 406, 413, 415]),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const { appId } = caller.of(request);
+      const table = authorize.tableOf(request);
+      const checked = checkRow(table, request.body.data);
+      if (!checked.ok) throw invalidRequest(checked.errors);
+      const stored = await tables.insert(table, checked.row, appId);
+      return {
+        ...checked.row,
+        Created_On: stored.createdOn.toISOString(),
+        Updated_On: stored.updatedOn.toISOString(),
+        Created_By: stored.createdBy,
+        Updated_By: stored.updatedBy,
+        sys_Id: stored.sysId,
+        _id: stored.sysId.replace('sys-', ''),
+      };
+    },
+  });
+}
+
+/** Before a byte of the body is read, as with scopes. */
+function createWriteAccess(
+  caller: Caller,
+  known: Pick<DataTables, 'find'>,
+  clock: CompanionDependencies['clock'],
+) {
+  const defined = new ExpiringCache<DefinedTable>(
+    async (key) => {
+      const [accountId = '', name = ''] = key.split('/');
+      const definition = await known.find(accountId, name);
+      if (definition === undefined) throw noSuchTable();
+      return { ...definition, accountId };
+    },
+    cacheOptions,
+    () => clock.now().getTime(),
+  );
+  const tables = new WeakMap<FastifyRequest, DefinedTable>();
+  return {
+    hook: async (request: FastifyRequest): Promise<void> => {
+      const { accountId, appId } = caller.of(request);
+      const { tableName } = request.params as { tableName: string };
+      if (!isId(tableName)) throw noSuchTable();
+      const table = await defined.get(`${accountId}/${tableName}`);
+      if (!table.writers.some((writer) => writer === '*' || writer === appId)) {
+        throw new ProblemError(
+          'forbidden',
+          `The table "${tableName}" grants no access to the app.`,
+        );
+      }
+      tables.set(request, table);
+    },
+    tableOf: (request: FastifyRequest): DefinedTable => {
+      const table = tables.get(request);
+      if (table === undefined) throw new Error('the route has no hook for its table');
+      return table;
+    },
+  };
+}
+
+function noSuchTable(): ProblemError {
+  return new ProblemError('not-found', 'There is no such table.');
+}

@@ -1,0 +1,99 @@
+// Test runs in SQL: written as they are published, whatever the order and however often; read by whoever started them.
+
+import { and, eq, sql } from 'drizzle-orm';
+import type { Ingested } from '../../events/ingest.ts';
+import type { Database } from '../../store/database.ts';
+import { testRuns } from '../../store/schema.ts';
+import type { ResultFiles } from '../result-files.ts';
+import type { PublishedTestRun, TestRun } from './test-run-schema.ts';
+
+export type RunKey = {
+  readonly accountId: string;
+  readonly botId: string;
+  readonly runId: string;
+};
+
+export type StoredTestRun = {
+  readonly suiteName: string;
+  readonly run: TestRun;
+  /** In the object store. */
+  readonly fileName: string | undefined;
+};
+
+type Row = typeof testRuns.$inferInsert;
+
+export async function findTestRun(
+  { db }: Pick<Database, 'db'>,
+  { accountId, botId, runId }: RunKey,
+): Promise<StoredTestRun | undefined> {
+  const isIt = and(
+    eq(testRuns.accountId, accountId),
+    eq(testRuns.botId, botId),
+    eq(testRuns.runId, runId),
+  );
+  const [row] = await db.select().from(testRuns).where(isIt);
+  if (row === undefined) return undefined;
+  const { suiteName, fileName, document } = row;
+  // Written by `applyTestRuns`, which had it checked.
+  return { suiteName, fileName: fileName ?? undefined, run: document as TestRun };
+}
+
+/** `apply` of the ingest consumer: one statement stores all of them or none. */
+export function applyTestRuns(
+  { db }: Pick<Database, 'db'>,
+  files: Pick<ResultFiles, 'put'>,
+  clock: { now(): Date },
+): (batch: readonly Ingested<PublishedTestRun>[]) => Promise<void> {
+  return async (batch) => {
+    const latest = new Map<string, Row>();
+    for (const told of batch) {
+      const row = await toRow(told, files, clock.now());
+      const key = `${row.accountId}/${row.botId}/${row.runId}`;
+      const known = latest.get(key);
+      // A statement changes a row once.
+      if (known === undefined || isLater(row, known)) latest.set(key, row);
+    }
+    await db
+      .insert(testRuns)
+      .values([...latest.values()])
+      .onConflictDoUpdate({
+        target: [testRuns.accountId, testRuns.botId, testRuns.runId],
+        set: {
+          suiteName: sql`excluded.suite_name`,
+          document: sql`excluded.document`,
+          fileName: sql`excluded.file_name`,
+          isCompleted: sql`excluded.is_completed`,
+          version: sql`excluded.version`,
+          updatedAt: sql`excluded.updated_at`,
+        },
+        // Completed is final: what comes after it may correct it, and never have it running again.
+        setWhere: sql`(excluded.is_completed, excluded.version) > (${testRuns.isCompleted}, ${testRuns.version})`,
+      });
+  };
+}
+
+async function toRow(
+  { bot, body, version }: Ingested<PublishedTestRun>,
+  files: Pick<ResultFiles, 'put'>,
+  updatedAt: Date,
+): Promise<Row> {
+  const { testSuiteName, ...run } = body;
+  const key = { accountId: bot.accountId, botId: bot.botId, runId: run._id };
+  const row = { ...key, suiteName: testSuiteName, version, updatedAt };
+  if (run.status === 'running') return { ...row, document: run, isCompleted: false };
+  const { resultCsv, ...document } = run;
+  if (resultCsv === undefined) {
+    const { isAvailable, fileId = null } = run.result;
+    return { ...row, document, isCompleted: true, fileName: isAvailable ? fileId : null };
+  }
+  // A name that no producer may use, and another one for each version: who reads an earlier file reads it to its end.
+  const fileName = `${key.accountId}/${key.botId}/${key.runId}/${version}`;
+  await files.put(fileName, resultCsv);
+  const result = { ...run.result, fileId: run.result.fileId ?? key.runId };
+  return { ...row, document: { ...document, result }, isCompleted: true, fileName };
+}
+
+function isLater(row: Row, known: Row): boolean {
+  if (row.isCompleted !== known.isCompleted) return row.isCompleted;
+  return row.version >= known.version;
+}

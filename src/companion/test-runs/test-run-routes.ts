@@ -1,0 +1,171 @@
+// The status of a batch test run, and the file that its link leads to.
+
+import { z } from 'zod';
+import type { ApiInstance, Caller } from '../../api/http.ts';
+import { ProblemError } from '../../api/problem.ts';
+import { authenticated, responses } from '../../api/route-schema.ts';
+import { isId } from '../../store/ids.ts';
+import type { CompanionDependencies } from '../companion.ts';
+import { createResultFiles, type ResultFile, type ResultFiles } from '../result-files.ts';
+import { createResultLinks, linkBase, type ResultLinks, resultPath } from './result-links.ts';
+import { findTestRun, type RunKey, type StoredTestRun } from './stored-test-runs.ts';
+import { languageCode, suiteName, type TestRun, testRun } from './test-run-schema.ts';
+
+/** The bot may be named by either of its identifiers, whichever form of the path it stands in. */
+const forms = [
+  { segment: 'bot', parameter: 'botId', operationId: 'getTestRunStatus' },
+  { segment: 'stream', parameter: 'streamId', operationId: 'getTestRunStatusOfStream' },
+] as const;
+
+/** The largest file for the slowest reader; whoever takes longer holds the connection on purpose. */
+const downloadTimeoutMs = 10 * 60_000;
+
+export function registerTestRunRoutes(
+  server: ApiInstance,
+  caller: Caller,
+  dependencies: CompanionDependencies,
+): void {
+  const links = createResultLinks(dependencies.secrets, dependencies.clock);
+  registerStatus(server, caller, dependencies, links);
+  registerDownload(server, dependencies, links);
+}
+
+function registerStatus(
+  server: ApiInstance,
+  caller: Caller,
+  { database, config }: CompanionDependencies,
+  links: ResultLinks,
+): void {
+  for (const { segment, parameter, operationId } of forms) {
+    server.route({
+      method: 'GET',
+      url: `/api/public/${segment}/:${parameter}/testsuite/:testSuiteName/:testRunId/status`,
+      onRequest: caller.require({
+        scheme: 'jwt',
+        scope: 'Batch Tests Execution',
+        botParameter: parameter,
+      }),
+      schema: {
+        operationId,
+        summary: 'How far a batch test run is, and its result',
+        description:
+          'A completed run that left a file has a `fileUrl`: a link to the CSV that needs no credentials, works for 15 minutes and is made anew for each answer.',
+        tags: ['test-runs'],
+        params: z.object({
+          [parameter]: z.string().describe('bot or stream identifier'),
+          testSuiteName: suiteName.describe('name of the test suite, URL-encoded'),
+          testRunId: z.string().describe('`tr-<uuid>`'),
+        }),
+        headers: z.looseObject({
+          'bot-language': languageCode
+            .optional()
+            .describe('the run must be of this language, or is a 404; left out: of any'),
+        }),
+        response: responses('The test run', testRun, [400, 401, 403, 404, 406]),
+        ...authenticated,
+      },
+      handler: async (request) => {
+        const { testSuiteName, testRunId: runId } = request.params as Record<string, string>;
+        const { accountId, botId } = caller.botOf(request);
+        const key = { accountId, botId, runId: runId ?? '' };
+        const found = await find(database, key);
+        const language = request.headers['bot-language'];
+        if (
+          found === undefined ||
+          found.suiteName !== testSuiteName ||
+          !isOfLanguage(found, language)
+        ) {
+          throw new ProblemError('not-found', 'There is no such test run.');
+        }
+        return withLink(found, () => linkBase(request, config.http.publicUrl) + links.make(key));
+      },
+    });
+  }
+}
+
+function registerDownload(
+  server: ApiInstance,
+  { database, events }: CompanionDependencies,
+  links: ResultLinks,
+): void {
+  const files = createResultFiles(events);
+  server.route({
+    method: 'GET',
+    url: `${resultPath}/:accountId/:botId/:testRunId`,
+    // What is wrong with a link is told in one way, whatever was done to it.
+    attachValidation: true,
+    handlerTimeout: downloadTimeoutMs,
+    schema: {
+      operationId: 'downloadTestResult',
+      summary: 'The result of a batch test run as a CSV',
+      description: 'Only by the `fileUrl` of the status, as it was given: it is signed.',
+      tags: ['test-runs'],
+      params: z.object({ accountId: z.string(), botId: z.string(), testRunId: z.string() }),
+      querystring: z.object({
+        expires: z.string().describe('unix time, seconds'),
+        signature: z.string(),
+      }),
+      response: {
+        ...responses('The result file', z.unknown(), [403, 404]),
+        200: {
+          description: 'The result file',
+          content: { 'text/csv': { schema: z.unknown().meta({ type: 'string' }) } },
+        },
+      },
+      security: [],
+    },
+    handler: async (request, reply) => {
+      const { accountId, botId, testRunId: runId } = request.params;
+      const key = { accountId, botId, runId };
+      const isWhole = request.validationError === undefined;
+      const link = isWhole ? links.check(key, request.query) : 'changed';
+      if (link !== 'good') {
+        throw new ProblemError(
+          'forbidden',
+          `The link has ${link === 'expired' ? 'expired' : 'been changed'}. Ask for the status of the test run again.`,
+        );
+      }
+      const file = await openFile(files, (await find(database, key))?.fileName);
+      return reply
+        .headers({
+          'content-type': 'text/csv; charset=utf-8',
+          'content-disposition': `attachment; filename="${runId}.csv"`,
+          'content-length': file.size,
+          'cache-control': 'private, no-store',
+          'x-content-type-options': 'nosniff',
+        })
+        .send(file.content);
+    },
+  });
+}
+
+/** What is no id was never stored, and might not even be text that a database takes. */
+async function find(
+  database: CompanionDependencies['database'],
+  key: RunKey,
+): Promise<StoredTestRun | undefined> {
+  return isId(key.runId) && isId(key.botId) ? await findTestRun(database, key) : undefined;
+}
+
+function isOfLanguage({ run }: StoredTestRun, language: string | undefined): boolean {
+  const plain = (code: string): string => code.toLowerCase().replaceAll('_', '-');
+  return language === undefined || plain(language) === plain(run.result.botLanguage);
+}
+
+function withLink({ run, fileName }: StoredTestRun, link: () => string): TestRun {
+  if (run.status === 'running' || fileName === undefined) return run;
+  return { ...run, result: { ...run.result, fileUrl: link() } };
+}
+
+async function openFile(files: ResultFiles, name: string | undefined): Promise<ResultFile> {
+  const file = await (name === undefined ? undefined : files.open(name))?.catch(
+    (cause: unknown) => {
+      throw new ProblemError('unavailable', 'Result files cannot be read just now.', {
+        retryAfterS: 5,
+        cause,
+      });
+    },
+  );
+  if (file === undefined) throw new ProblemError('not-found', 'The file is not kept any more.');
+  return file;
+}

@@ -1,0 +1,206 @@
+// A batch test run as the specification describes it, and as the test runner publishes it.
+
+import { z } from 'zod';
+import { isId } from '../../store/ids.ts';
+
+const plain = /^[^\p{C}]*$/u;
+/** Written by another service: bounded, and nothing in it that breaks a line or the database. */
+const text = z.string().max(256).regex(plain, 'must not contain control characters');
+const id = z.string().refine(isId, 'must be letters, digits, - and _, up to 128 of them');
+const count = z.number().min(0);
+const decimal = z
+  .string()
+  .regex(/^-?\d{1,20}(\.\d{1,40})?$/, 'must be a decimal number as text')
+  .meta({ examples: ['0.875'] });
+/** Any zone may be published; it is told in UTC. */
+const instant = z.iso
+  .datetime({ offset: true, abort: true })
+  .overwrite((told) => new Date(told).toISOString());
+
+export const languageCode = z
+  .string()
+  .regex(/^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8}){0,3}$/, 'must be a language code, e.g. en or en_US');
+
+/** Any text of a path segment's length; accents count the same however they were typed. */
+export const suiteName = z
+  .string()
+  .normalize()
+  .min(1)
+  .max(128)
+  .regex(plain, 'must not contain control characters');
+
+const told = {
+  _id: id.describe('`tr-<uuid>`: the test run'),
+  streamId: id.describe('`st-<uuid>`'),
+  testSuiteId: id.describe('`ts-<uuid>`'),
+  utterance_count: count,
+};
+
+const progress = {
+  totalUtterances: count,
+  utterance_ran: count,
+  percentage: count.max(100),
+};
+
+const resultMembers = {
+  ...told,
+  isPartialFailure: z.boolean(),
+  triggeredBy: text.describe('user identifier'),
+  botLanguage: languageCode,
+  runType: text.describe('for example `inDevelopment`'),
+  startTime: instant,
+  __v: z.number(),
+};
+
+const completedMembers = {
+  ...resultMembers,
+  status: z.literal('completed'),
+  isAvailable: z.boolean(),
+  endTime: instant,
+  f1_score: decimal,
+  precision: decimal,
+  recall: decimal,
+  results: z.object({
+    TP: z.number(),
+    TN: z.number(),
+    FP: z.number(),
+    FN: z.number(),
+    success: z.number(),
+    failure: z.number(),
+    traitSuccess: z.number(),
+    traitFailure: z.number(),
+    totalEntitiesCount: z.number(),
+    matchedEntitiesCount: z.number(),
+    totalTraitsCount: z.number(),
+    matchedTraitsCount: z.number(),
+    failedUtteranceCount: z.number(),
+    failedEntitiesCount: z.number(),
+  }),
+};
+
+const fileId = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be letters, digits, . _ and -, up to 128 of them')
+  .exactOptional();
+
+const running = z.object({
+  ...told,
+  status: z.literal('running'),
+  result: z.object({ ...resultMembers, status: z.literal('running') }),
+  ...progress,
+});
+
+const completed = z.object({
+  ...told,
+  status: z.literal('completed'),
+  result: z.object({
+    ...completedMembers,
+    fileId,
+    fileUrl: z.url().exactOptional().describe('the result as a CSV, for anybody, for 15 minutes'),
+  }),
+});
+
+const ids = {
+  _id: 'tr-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+  streamId: 'st-6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
+  testSuiteId: 'ts-5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42',
+  utterance_count: 40,
+};
+const runningExample = {
+  ...ids,
+  status: 'running' as const,
+  result: {
+    ...ids,
+    isPartialFailure: false,
+    status: 'running' as const,
+    triggeredBy: 'u-4711',
+    botLanguage: 'en',
+    runType: 'inDevelopment',
+    startTime: '2026-11-20T09:30:00.000Z',
+    __v: 0,
+  },
+  totalUtterances: 40,
+  utterance_ran: 10,
+  percentage: 25,
+};
+const completedExample = {
+  ...ids,
+  status: 'completed' as const,
+  result: {
+    ...runningExample.result,
+    status: 'completed' as const,
+    isAvailable: true,
+    endTime: '2026-11-20T09:31:07.250Z',
+    f1_score: '0.93',
+    precision: '0.95',
+    recall: '0.91',
+    fileId: '5f8f9f1e7d5d4c0c',
+    results: {
+      TP: 35,
+      TN: 2,
+      FP: 2,
+      FN: 1,
+      success: 37,
+      failure: 3,
+      traitSuccess: 8,
+      traitFailure: 0,
+      totalEntitiesCount: 12,
+      matchedEntitiesCount: 11,
+      totalTraitsCount: 8,
+      matchedTraitsCount: 8,
+      failedUtteranceCount: 3,
+      failedEntitiesCount: 1,
+    },
+  },
+};
+
+export const testRun = z.discriminatedUnion('status', [running, completed]).meta({
+  id: 'TestRun',
+  description: 'While it runs with its progress, afterwards with its result.',
+  examples: [
+    runningExample,
+    {
+      ...completedExample,
+      result: {
+        ...completedExample.result,
+        fileUrl:
+          'https://offhook.example.com/api/public/test-results/acme/st-1b2c3d/tr-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10?expires=1795167067&signature=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+      },
+    },
+  ],
+});
+export type TestRun = z.infer<typeof testRun>;
+
+const published = { testSuiteName: suiteName };
+
+/** What the test runner publishes: the whole run, each time that it changes. */
+export const publishedTestRun = z
+  .discriminatedUnion('status', [
+    running.extend(published),
+    completed.extend({
+      ...published,
+      result: z.object({
+        ...completedMembers,
+        fileId: fileId.describe(
+          'object in the bucket `test-results`; with `resultCsv`, or where there is no file, a mere name',
+        ),
+      }),
+      resultCsv: z.string().exactOptional().describe('the result file itself, where it is small'),
+    }),
+  ])
+  .meta({
+    id: 'PublishedTestRun',
+    'x-subject': '<prefix>.ingest.testruns.<botId>',
+    description:
+      'Published whole each time that the run changes. A completed run does not go back to running. The result file comes along in `resultCsv`, or is put into the object store `test-results` under `fileId` beforehand.',
+    examples: [
+      { testSuiteName: 'Smoke test', ...runningExample },
+      { testSuiteName: 'Smoke test', ...completedExample },
+      {
+        testSuiteName: 'Smoke test',
+        ...completedExample,
+        resultCsv: 'utterance,expected,matched\r\nhello,Greeting,Greeting\r\n',
+      },
+    ],
+  });
+export type PublishedTestRun = z.infer<typeof publishedTestRun>;
