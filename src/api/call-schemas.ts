@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { amdEventNames, callOutcomes, callStates } from '../calls/call-types.ts';
 import { amdEvidenceMembers } from './amd-evidence-schema.ts';
 import { botId, idempotencyKey } from './dialout-schema.ts';
+import { timestamp } from './timestamp.ts';
 
 export const interactionStatuses = [
   'queued',
@@ -14,8 +15,6 @@ export const interactionStatuses = [
   'failed',
   'machineDetected',
 ] as const;
-
-const instant = z.string().describe('ISO 8601 UTC with milliseconds');
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
 
@@ -57,10 +56,10 @@ export const callSummarySchema = z
     sipStatus: z.number().int().optional(),
     reason: z.string().optional(),
     reasonCode: z.string().optional(),
-    acceptedAt: instant,
-    ringingAt: instant.optional(),
-    answeredAt: instant.optional(),
-    endedAt: instant.optional(),
+    acceptedAt: timestamp,
+    ringingAt: timestamp.optional(),
+    answeredAt: timestamp.optional(),
+    endedAt: timestamp.optional(),
   })
   .meta({ id: 'CallSummary' });
 
@@ -82,7 +81,7 @@ export const callDetailsSchema = callSummarySchema
           type: z
             .string()
             .describe('queued, dialing, ringing, answered, amd, dtmf, completed, failed'),
-          time: instant,
+          time: timestamp,
           data: z.unknown(),
         }),
       )
@@ -133,14 +132,14 @@ export const notificationLogSchema = z
           eventId: z.string(),
           sequence: z.number().int(),
           state: z.enum(['pending', 'delivered', 'failed']),
-          createdAt: instant,
-          deliveredAt: instant.optional(),
+          createdAt: timestamp,
+          deliveredAt: timestamp.optional(),
           body: z.unknown().describe('as it is signed and sent'),
           attempts: z
             .array(
               z.object({
                 attempt: z.number().int(),
-                startedAt: instant,
+                startedAt: timestamp,
                 durationMs: z.number(),
                 responseStatus: z.number().int().optional(),
                 error: z.string().optional(),

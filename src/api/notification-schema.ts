@@ -3,14 +3,13 @@
 import { z } from 'zod';
 import { amdEventNames } from '../calls/call-types.ts';
 import { amdEvidenceMembers } from './amd-evidence-schema.ts';
-
-const instant = z.string().describe('ISO 8601 UTC with milliseconds');
+import { timestamp } from './timestamp.ts';
 
 export const notificationSchema = z
   .object({
     eventId: z.string().describe('constant across retries: what receivers de-duplicate by'),
     sequence: z.number().int().describe("1, 2, … over this call's notifications"),
-    timestamp: instant.describe('when it happened, not when it was sent'),
+    timestamp: timestamp.describe('when it happened, not when it was sent'),
     callId: z.string(),
     sid: z.string(),
     botId: z.string(),
@@ -26,7 +25,7 @@ export const notificationSchema = z
       'Bot-disconnected',
       'Gateway-disconnected',
     ]),
-    callConnectTime: instant
+    callConnectTime: timestamp
       .optional()
       .describe('instant of the answer; absent where there was none'),
     ringDurationInMS: z.number().describe('first 18x to the answer, or to the end'),
@@ -38,7 +37,7 @@ export const notificationSchema = z
     amd: z.looseObject(amdEvidenceMembers).optional().describe('what an AMD event rests on'),
     callDuration: z.number().int().optional().describe('seconds, on `completed`'),
     duration: z.string().optional().describe('the same as a string'),
-    callDisconnectTime: instant.optional(),
+    callDisconnectTime: timestamp.optional(),
     sessionId: z.string().optional(),
     outcome: z.string().optional().describe('finer than `reasonCode`, on `completed` and `Failed`'),
     sipStatus: z.number().int().optional(),

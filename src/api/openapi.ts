@@ -75,7 +75,16 @@ type Node = { [name: string]: unknown };
 function complete<Document extends Node>(document: Document): Document {
   const whole = { ...document, webhooks: { ...webhooks(), ...ingestWebhooks(document) } };
   addHeaders(whole);
+  relaxBodies(whole);
   return withoutUnusedSchemas(whole);
+}
+
+/** To the generator every body is required; that of a GET never is. */
+function relaxBodies(document: Node): void {
+  for (const { get } of Object.values((document['paths'] ?? {}) as Record<string, Node>)) {
+    const body = (get as Node | undefined)?.['requestBody'] as Node | undefined;
+    if (body !== undefined) body['required'] = false;
+  }
 }
 
 /** Schemas of what producers publish name their subject; each becomes a webhook that goes over NATS. */

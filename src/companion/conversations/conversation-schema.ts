@@ -1,6 +1,7 @@
 // A conversation session as the specification describes it, as it is published, and as it is answered.
 
 import { z } from 'zod';
+import { timestamp } from '../../api/timestamp.ts';
 
 /** Bounds are generous: they are there so that one session cannot fill a database or an answer. */
 const name = z.string().max(256);
@@ -13,15 +14,14 @@ export const sessionId = z
   .describe('the parent application session; `sessionId` of a `completed` notification is one')
   .meta({ examples: ['ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
 
-const timestamp = z.iso.datetime({ precision: 3 }).describe('ISO 8601 UTC with milliseconds');
 /** Any zone and precision may be published. */
 const publishedTime = z.iso
-  .datetime({ offset: true, local: false })
+  .datetime({ offset: true })
   .transform((text) => new Date(text).toISOString());
 
-/** A session waits, is served and ends: what is not known yet is left out. */
-function participant<Time extends z.ZodType<string, string>>(time: Time) {
-  return z.object({
+/** A conversation waits, is served and ends: what is not known yet, or never will be, is left out. */
+function session<Time extends z.ZodType<string, string>>(time: Time) {
+  const participant = z.object({
     queueId: name.exactOptional(),
     queueStartTime: time.exactOptional(),
     queueName: name.exactOptional(),
@@ -35,10 +35,7 @@ function participant<Time extends z.ZodType<string, string>>(time: Time) {
     reason: name.exactOptional().describe('for example `OVERDUE`'),
     endedChat: z.boolean().exactOptional().describe('this one ended the conversation'),
   });
-}
-
-function transfer<Time extends z.ZodType<string, string>>(time: Time) {
-  return z.object({
+  const transfer = z.object({
     fromQueue: name.exactOptional(),
     transferredByAgentName: name.exactOptional(),
     transferredType: name.exactOptional().describe('for example `QUEUE`'),
@@ -51,33 +48,34 @@ function transfer<Time extends z.ZodType<string, string>>(time: Time) {
     systemTransferReason: name.exactOptional().describe('for example `OVERDUE`'),
     systemTransfer: z.boolean().exactOptional(),
   });
+  return {
+    _id: name.min(1).describe('conversation identifier'),
+    conversationType: name.describe('for example `livechat`; `voice` for a call of this gateway'),
+    status: name.describe('`CLOSED` once it is over'),
+    participants: z.array(participant).max(200),
+    transferDetails: z.array(transfer).max(200),
+    summary: z.array(prose).max(100),
+    dispositions: z.object({
+      status: name.exactOptional(),
+      remarks: prose.exactOptional(),
+      dispositionSets: z
+        .array(z.object({ dispositionsSet: name, dispositionCodes: name }))
+        .max(100)
+        .exactOptional(),
+      metaStatus: name.exactOptional().describe('who ended it, for example `AGENT_CLOSED`'),
+    }),
+    userInfo: z
+      .object({
+        firstName: name.exactOptional(),
+        lastName: name.exactOptional(),
+        email: name.exactOptional(),
+        phoneNumber: name.exactOptional(),
+        activationStatus: name.exactOptional(),
+      })
+      .describe('personal data of the end user'),
+    notes: z.array(z.unknown()).max(1_000).describe('internal notes of agents, as they are'),
+  };
 }
-
-const dispositions = z.object({
-  status: name.exactOptional(),
-  remarks: prose.exactOptional(),
-  dispositionSets: z
-    .array(z.object({ dispositionsSet: name, dispositionCodes: name }))
-    .max(100)
-    .exactOptional(),
-  metaStatus: name.exactOptional().describe('who ended it, for example `AGENT_CLOSED`'),
-});
-
-const userInfo = z
-  .object({
-    firstName: name.exactOptional(),
-    lastName: name.exactOptional(),
-    email: name.exactOptional(),
-    phoneNumber: name.exactOptional(),
-    activationStatus: name.exactOptional(),
-  })
-  .describe('personal data of the end user');
-
-const members = {
-  _id: name.min(1).describe('conversation identifier'),
-  conversationType: name.describe('`livechat`, for example; `voice` for a call of this gateway'),
-  status: name.describe('`CLOSED` once it is over'),
-};
 
 const example = {
   _id: '5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42',
@@ -126,44 +124,36 @@ const example = {
   notes: [],
 };
 
-export const conversationSession = z
-  .object({
-    ...members,
-    participants: z.array(participant(timestamp)),
-    transferDetails: z.array(transfer(timestamp)),
-    summary: z.array(prose),
-    dispositions,
-    userInfo,
-    notes: z.array(z.unknown()).describe('internal notes, as the contact center wrote them'),
-  })
-  .meta({
-    id: 'ConversationSession',
-    description: 'A conversation of one session. Members that are not known are left out.',
-    examples: [example],
-  });
+export const conversationSession = z.object(session(timestamp)).meta({
+  id: 'ConversationSession',
+  description: 'The conversation of one session. Members that are not known are left out.',
+  examples: [example],
+});
 
 export type ConversationSession = z.infer<typeof conversationSession>;
 
-/** What producers publish on `<prefix>.ingest.conversations.<botId>`: the whole session, each time that it changes. */
+const published = session(publishedTime);
+
 export const publishedConversation = z
   .object({
     sessionId,
-    accountId: z.string().max(128).describe('whose bot it is; another account is refused'),
-    ...members,
-    participants: z.array(participant(publishedTime)).max(200).default([]),
-    transferDetails: z.array(transfer(publishedTime)).max(200).default([]),
-    summary: z.array(prose).max(100).default([]),
-    dispositions: dispositions.default({}),
-    userInfo: userInfo.default({}),
-    notes: z.array(z.unknown()).max(1_000).default([]),
+    accountId: name.describe('whose bot it is; another account is refused'),
+    ...published,
+    participants: published.participants.default([]),
+    transferDetails: published.transferDetails.default([]),
+    summary: published.summary.default([]),
+    dispositions: published.dispositions.default({}),
+    userInfo: published.userInfo.default({}),
+    notes: published.notes.default([]),
   })
   .meta({
     id: 'PublishedConversation',
     description:
-      'Published as JSON on `<prefix>.ingest.conversations.<botId>`, whole, each time that the session changes: a later version replaces an earlier one.',
+      'The whole session, each time that it changes: what is published later replaces what was before. Times may be of any zone and precision.',
     examples: [
       { sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10', accountId: 'acme', ...example },
     ],
+    'x-subject': '<prefix>.ingest.conversations.<botId>',
   });
 
 export type PublishedConversation = z.infer<typeof publishedConversation>;
