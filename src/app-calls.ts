@@ -3,15 +3,18 @@
 import type { Metrics } from './api/metrics.ts';
 import type { Environment } from './app.ts';
 import type { Events } from './app-events.ts';
+import type { FactConsumers } from './app-facts.ts';
+import type { Node } from './app-nodes.ts';
 import type { Storage } from './app-storage.ts';
 import { CallRegistry } from './calls/call-registry.ts';
 import { defaultCallLimits } from './calls/call-setup.ts';
 import type { CallId } from './calls/call-types.ts';
 import type { CallControl, Intake } from './calls/dialout-ports.ts';
 import type { MediaPort, SipPort } from './calls/ports.ts';
-import { createCallControl } from './dialout/call-control.ts';
+import { createCallControl, type NodeCallControl } from './dialout/call-control.ts';
 import { Dialer } from './dialout/dialer.ts';
 import { createEndRecorder } from './dialout/end-recorder.ts';
+import { guardSip } from './dialout/guarded-sip.ts';
 import { createIntake } from './dialout/intake.ts';
 import {
   endLostCalls,
@@ -20,7 +23,7 @@ import {
   republishEnds,
 } from './dialout/recovery.ts';
 import { factsOfCall } from './events/call-stream.ts';
-import { serveCommands } from './events/commands.ts';
+import { sendCommand, serveCommands } from './events/commands.ts';
 import { consumeDialout, publishDialout } from './events/dialout-queue.ts';
 import { type Repetition, repeat } from './lib/repeat.ts';
 
@@ -38,6 +41,8 @@ export type Calls = {
 
 type Parts = {
   readonly storage: Storage;
+  readonly node: Node;
+  readonly facts: FactConsumers;
   readonly events: Events;
   readonly sip: SipPort;
   readonly media: MediaPort;
@@ -53,7 +58,12 @@ const republishEveryMs = 30_000;
 /** The start does not wait longer for NATS to take what is owed; the rounds go on with it. */
 const startRepublishTimeoutMs = 5_000;
 const lostCallsEveryMs = 60_000;
+/** A lost node is noticed within this part of its lease. */
+const watchesInLease = 8;
+const roundsBetweenLooks = 10;
 const purgeEveryMs = 3_600_000;
+/** A node that lost its lease hangs up what others may not know of, then ends. */
+const abandonTimeoutMs = 3_000;
 /** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
 const endAllTimeoutMs = 5_000;
 
@@ -62,8 +72,14 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { storage, events, metrics } = parts;
   const { ledger } = storage;
   const { connection, publisher } = events;
+  const { lease } = parts.node;
+  const sip = guardSip(parts.sip, {
+    mayPlace: () => lease.isHeld,
+    onReleased: () => undefined,
+    clock,
+  });
   const registry = new CallRegistry(
-    { ledger, publisher, clock, logger, sip: parts.sip, media: parts.media },
+    { ledger, publisher, clock, logger, sip, media: parts.media },
     {
       limits: { ...defaultCallLimits, maxDurationMs: config.calls.maxDurationMs },
       maxConcurrent: config.calls.maxConcurrent,
@@ -71,7 +87,15 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     },
   );
   const ends = createEndRecorder({ ledger, publisher, logger });
-  const control = createCallControl({ ledger, registry, ends, clock });
+  const control = createCallControl({
+    ledger,
+    registry,
+    ends,
+    clock,
+    ownerId: config.ownerId,
+    askOwner: async (callId) =>
+      (await sendCommand(connection, callId, { command: 'hangup' }))?.ok === true,
+  });
   const dialer = new Dialer(
     { ledger, registry, ends, clock, logger },
     { ownerId: config.ownerId, queueTimeoutMs: config.calls.queueTimeoutMs },
@@ -112,6 +136,12 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     for (const stop of running.splice(0)) await stop();
   };
   const { drain, isDraining } = createDrain(registry, stopTaking);
+  parts.node.onLost(() => {
+    logger.fatal('another node took this one for dead and ended its calls');
+    registry.abandonAll();
+    const error = new Error('the lease of this node is lost');
+    void sip.idle(abandonTimeoutMs).then(() => environment.onFatal(error));
+  });
   // Nobody has drained them where a later part did not start.
   closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
@@ -157,11 +187,13 @@ type Workers = {
 /** Ends what an earlier process left, before new calls are taken; then everything that is looked after again and again. */
 async function startRounds(
   environment: Environment,
-  { storage, events: { publisher } }: Parts,
+  parts: Parts,
   { recovery, dialer, registry }: Workers,
 ): Promise<readonly Repetition[]> {
   const { config, logger } = environment;
-  let left = await endFormerCalls(environment, recovery);
+  const { node, facts, publisher } = { ...parts, publisher: parts.events.publisher };
+  let rounds = 0;
+  let left = await endLostNodes(environment, recovery);
   await republishEnds(recovery, AbortSignal.timeout(startRepublishTimeoutMs));
   return [
     repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
@@ -172,33 +204,41 @@ async function startRounds(
       // What a machine stated last is on its way to the stream: its sequences go on from there.
       const isHere = (callId: CallId) => registry.has(callId) || publisher.holds(callId);
       await endLostCalls(recovery, config.ownerId, isHere);
-      if (left > 0) left = await endFormerCalls(environment, recovery);
     }),
-    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, storage)),
+    repeat({ name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger }, async () => {
+      const lost = await node.store.expireOthers();
+      if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
+      // Once in a while all the same: a process that was lost may have taken a call in its last moment.
+      const isDue = (rounds += 1) % roundsBetweenLooks === 0;
+      if (lost.length === 0 && left === 0 && !isDue) return;
+      left = await endLostNodes(environment, recovery);
+      await facts.takeOver();
+    }),
+    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, parts)),
   ];
 }
 
-/** SQL must say of every old one how it ended. The far ends are hung up beside it. How many could not be ended. */
-async function endFormerCalls(
+/** SQL must say of every such call how it ended. The far ends are hung up beside it. How many could not be ended. */
+async function endLostNodes(
   { config, logger }: Environment,
   recovery: RecoveryPorts,
 ): Promise<number> {
-  const { ended, failed, farEnds } = await recoverCalls(recovery, {
-    // Nobody else has an embedded database. On a shared one, calls of other nodes are theirs.
-    formerOf: config.databaseUrl === undefined ? undefined : config.nodeId,
-    except: config.ownerId,
-  });
+  const { ended, failed, farEnds } = await recoverCalls(recovery, { except: config.ownerId });
   void farEnds;
-  if (ended > 0) logger.warn({ calls: ended }, 'ended the calls that an earlier process left');
+  if (ended > 0) logger.warn({ calls: ended }, 'ended the calls of a lost process');
   return failed;
 }
 
-async function purge({ config, clock }: Environment, { ledger }: Storage): Promise<void> {
+async function purge(
+  { config, clock }: Environment,
+  { storage: { ledger }, node }: Parts,
+): Promise<void> {
   const dayMs = 86_400_000;
+  await node.store.forgetLost();
   await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs));
 }
 
-async function hangUp(control: CallControl, callId: string) {
-  const result = await control.end(callId as CallId);
-  return result === 'unknown' ? undefined : ({ ok: true, state: result } as const);
+async function hangUp(control: NodeCallControl, callId: string) {
+  const state = await control.endHere(callId as CallId);
+  return state === undefined ? undefined : ({ ok: true, state } as const);
 }

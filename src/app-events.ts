@@ -18,7 +18,11 @@ export type Events = {
 /** Facts that cannot be stored within this at the end are in SQL with their call's end, or not stated yet. */
 const publisherStopTimeoutMs = 3_000;
 
-export async function openEvents(environment: Environment): Promise<Events> {
+/** `untilAllowed`: whether this process may state facts, or when it may again. */
+export async function openEvents(
+  environment: Environment,
+  untilAllowed: () => Promise<void> | undefined,
+): Promise<Events> {
   const { config, logger, closers } = environment;
   const url = config.nats.url ?? (await openNatsServer(environment));
   const connection = await connectEvents({
@@ -29,7 +33,7 @@ export async function openEvents(environment: Environment): Promise<Events> {
   });
   closers.add('NATS connection', () => connection.close());
   await ensureStreams(connection, config.retention);
-  const publisher = createPublisher(connection, logger);
+  const publisher = createPublisher(connection, logger, { untilAllowed });
   closers.add('publisher', () => publisher.stop(publisherStopTimeoutMs));
   return { connection, publisher, url, address: url.replace(/\/\/[^@/]*@/, '//') };
 }

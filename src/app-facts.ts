@@ -34,6 +34,8 @@ const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 export type FactConsumers = {
   /** Waits until what was stated is stored and what is owed was sent or put off, at most this long. */
   settle(timeoutMs: number): Promise<void>;
+  /** What lost processes were about to deliver. */
+  takeOver(): Promise<void>;
 };
 
 export async function openFactConsumers(
@@ -47,6 +49,7 @@ export async function openFactConsumers(
     (await notifier.consumer.isCaughtUp()) &&
     !(await notifier.store.holdsLeases());
   return {
+    takeOver: () => notifier.dispatcher.takeOver(),
     async settle(timeoutMs) {
       const deadline = performance.now() + timeoutMs;
       while (parts.events.connection.connected() && performance.now() < deadline) {
@@ -95,7 +98,6 @@ async function openNotifier(environment: Environment, parts: Parts) {
     now: () => clock.now(),
     random: Math.random,
     version,
-    nodeId: config.nodeId,
     logger,
     onAttempt: ({ verdict, record }) =>
       parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000),
@@ -109,5 +111,5 @@ async function openNotifier(environment: Environment, parts: Parts) {
     handle: createNotificationIntake({ store, recipients, dispatcher, now: () => clock.now() }),
   });
   closers.add('notifier', () => consumer.stop());
-  return { consumer, store };
+  return { consumer, store, dispatcher };
 }

@@ -146,6 +146,10 @@ const environment = z.object({
     .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be up to 64 letters, digits, . _ -')
     .optional()
     .describe('name of this process; absent: host name'),
+  NODE_LEASE_MS: timerMs
+    .min(1_000)
+    .default(8_000)
+    .describe('a node that does not renew its lease for this long is lost, and others end its calls'),
   EVENT_RETENTION_DAYS: z.coerce
     .number()
     .min(0.01)
@@ -246,7 +250,8 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     notifier: { allowedNetworks: env.NOTIFY_ALLOWED_NETWORKS as readonly string[] | undefined },
     secretsKey: env.SECRETS_KEY,
     nodeId,
-    /** This start of this node: what a call's owner is, so that a restart knows the calls of the process before it. */
+    leaseMs: env.NODE_LEASE_MS,
+    /** This start of this node: what a call's owner is, so that others know whose calls to end when it is lost. */
     ownerId: `${nodeId}/${randomUUID().slice(0, 8)}`,
     retention: { eventDays: env.EVENT_RETENTION_DAYS, contextHours: env.CONTEXT_RETENTION_HOURS },
     shutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS,

@@ -84,6 +84,14 @@ export class CallRegistry {
     for (const callId of this.#calls.keys()) this.end(callId, command);
   }
 
+  /** Their ends are somebody else's to tell: lines are closed, and nothing is stated. */
+  abandonAll(): void {
+    for (const [callId, actor] of this.#calls) {
+      actor.stop();
+      this.#remove(callId, undefined);
+    }
+  }
+
   #change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason as Error);

@@ -214,8 +214,8 @@ export type UnfinishedCall = {
 
 /** Whose unfinished calls. */
 export type Owners =
-  /** Former processes of a node, or (undefined) of any node; all but this one. */
-  | { readonly formerOf: string | undefined; readonly except: string }
+  /** Of processes that are lost: whoever has no lease any more, this one aside. */
+  | { readonly except: string }
   /** This process itself, for calls that it took before that instant. */
   | { readonly ownerId: string; readonly takenBefore: Date };
 

@@ -1,5 +1,6 @@
-// Ends a call wherever it is in its life: queued, ringing, answered.
+// Ends a call wherever it is in its life: queued, ringing, answered; here, or at the node that has it.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { progressOfAccepted, queuedFact } from '../calls/call-facts.ts';
 import { endBeforeAnswer } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
@@ -14,42 +15,71 @@ export type ControlLedger = {
     callId: CallId,
   ): Promise<
     | { readonly phase: 'queued'; readonly call: AcceptedCall }
-    | { readonly phase: 'claimed' | 'ended' }
+    | { readonly phase: 'claimed'; readonly ownerId: string }
+    | { readonly phase: 'ended' }
     | undefined
   >;
 };
 
-export function createCallControl(ports: {
+export type ControlPorts = {
   readonly ledger: ControlLedger;
   readonly registry: CallRegistry;
   readonly ends: EndRecorder;
   readonly clock: Clock;
-}): CallControl {
+  readonly ownerId: string;
+  /** Asks the node that has the call. False: none of them answered in time. */
+  readonly askOwner: (callId: CallId) => Promise<boolean>;
+};
+
+export type NodeCallControl = CallControl & {
+  /** For a command that every node hears. Undefined: another node has the call. */
+  endHere(callId: CallId): Promise<'ending' | 'ended' | undefined>;
+};
+
+type Found = 'ending' | 'ended' | 'unknown' | 'here-soon' | 'elsewhere';
+
+export function createCallControl(ports: ControlPorts): NodeCallControl {
   const command = { by: 'application' } as const;
 
-  async function tryToEnd(callId: CallId): Promise<'ending' | 'ended' | 'unknown' | 'elsewhere'> {
+  async function tryToEnd(callId: CallId): Promise<Found> {
     if (ports.registry.end(callId, command)) return 'ending';
     const found = await ports.ledger.whereabouts(callId);
-    if (found === undefined) return 'unknown';
-    if (found.phase === 'queued') {
-      const { call } = found;
-      const end = endBeforeAnswer(command, ports.clock.now());
-      // Whoever accepted it may have died before this was published. It has one id, and is stored once.
-      const missing = [queuedFact(call)];
-      const cancelled = await ports.ends.recordQueued(progressOfAccepted(call), end, missing);
-      return cancelled ? 'ending' : 'elsewhere';
+    switch (found?.phase) {
+      case undefined:
+        return 'unknown';
+      case 'ended':
+        return 'ended';
+      case 'claimed':
+        return found.ownerId === ports.ownerId ? 'here-soon' : 'elsewhere';
+      case 'queued': {
+        const end = endBeforeAnswer(command, ports.clock.now());
+        // Whoever accepted it may have died before this was published. It has one id, and is stored once.
+        const missing = [queuedFact(found.call)];
+        const progress = progressOfAccepted(found.call);
+        // Not cancelled: somebody has claimed it in this very moment.
+        return (await ports.ends.recordQueued(progress, end, missing)) ? 'ending' : 'here-soon';
+      }
     }
-    return found.phase === 'ended' ? 'ended' : 'elsewhere';
+  }
+
+  async function tryUntilFound(callId: CallId): Promise<Found> {
+    for (let attempt = 1; attempt <= handOverAttempts; attempt += 1) {
+      const found = await tryToEnd(callId);
+      if (found !== 'here-soon') return found;
+      await pause(handOverPauseMs);
+    }
+    return 'unknown';
   }
 
   return {
     async end(callId) {
-      for (let attempt = 1; attempt <= handOverAttempts; attempt += 1) {
-        const result = await tryToEnd(callId);
-        if (result !== 'elsewhere') return result;
-        await new Promise((resolve) => setTimeout(resolve, handOverPauseMs));
-      }
-      return 'unknown';
+      const found = await tryUntilFound(callId);
+      if (found === 'ending' || found === 'ended') return found;
+      return found === 'elsewhere' && (await ports.askOwner(callId)) ? 'ending' : 'unknown';
+    },
+    async endHere(callId) {
+      const found = await tryUntilFound(callId);
+      return found === 'ending' || found === 'ended' ? found : undefined;
     },
   };
 }

@@ -50,7 +50,7 @@ export type Recovered = {
 };
 
 /**
- * Ends every call of former processes. Resolves when all of them have their end in SQL; one that cannot be ended is
+ * Ends every call of processes that are lost. Resolves when all of them have their end in SQL; one that cannot be ended is
  * logged and counted.
  */
 export async function recoverCalls(

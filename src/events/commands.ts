@@ -4,6 +4,7 @@ import type { Msg } from '@nats-io/transport-node';
 import { z } from 'zod';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
+import { commandSubject } from './subjects.ts';
 
 const commandSchema = z.object({ command: z.enum(['hangup']) });
 
@@ -36,6 +37,26 @@ export function serveCommands(
     },
   });
   return { stop: () => subscription.unsubscribe() };
+}
+
+/** Longer than the owner needs to find a call that it is just starting. */
+const commandTimeoutMs = 2_000;
+
+/** Sends a command to whichever node has the call. Undefined: nobody answered in time, or NATS is away. */
+export async function sendCommand(
+  connection: EventConnection,
+  callId: string,
+  command: Command,
+): Promise<CommandReply | undefined> {
+  const subject = commandSubject(connection.prefix, callId);
+  try {
+    const reply = await connection.nats.request(subject, JSON.stringify(command), {
+      timeout: commandTimeoutMs,
+    });
+    return reply.json<CommandReply>();
+  } catch {
+    return undefined;
+  }
 }
 
 async function answer(message: Msg, handler: CommandHandler, logger: Logger): Promise<void> {

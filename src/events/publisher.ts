@@ -14,7 +14,11 @@ const acknowledgeTimeoutMs = 5_000;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
 
-export type PublisherOptions = { readonly maxWaiting?: number };
+export type PublisherOptions = {
+  readonly maxWaiting?: number;
+  /** Whether facts may leave now: undefined, or when. Rejects when they never may again, which fails them. */
+  readonly untilAllowed?: () => Promise<void> | undefined;
+};
 
 export type RunningPublisher = EventPublisher & {
   /** Facts that are not stored yet. */
@@ -30,23 +34,25 @@ export function createPublisher(
   logger: Logger,
   options: PublisherOptions = {},
 ): RunningPublisher {
-  return new Publisher(connection, logger, options.maxWaiting ?? defaultMaxWaiting);
+  return new Publisher(connection, logger, options);
 }
 
 class Publisher implements RunningPublisher {
   readonly #connection: EventConnection;
   readonly #logger: Logger;
   readonly #maxWaiting: number;
+  readonly #untilAllowed: () => Promise<void> | undefined;
   /** The last publish of each call that has one under way: what the next one waits for. */
   readonly #tails = new Map<string, Promise<void>>();
   readonly #stopped = new AbortController();
   #waiting = 0;
   #stopping = false;
 
-  constructor(connection: EventConnection, logger: Logger, maxWaiting: number) {
+  constructor(connection: EventConnection, logger: Logger, options: PublisherOptions) {
     this.#connection = connection;
     this.#logger = logger;
-    this.#maxWaiting = maxWaiting;
+    this.#maxWaiting = options.maxWaiting ?? defaultMaxWaiting;
+    this.#untilAllowed = options.untilAllowed ?? (() => undefined);
     // Every fact that waits for its next try listens.
     setMaxListeners(0, this.#stopped.signal);
   }
@@ -104,6 +110,7 @@ class Publisher implements RunningPublisher {
   async #store(subject: string, payload: string, id: string): Promise<void> {
     let retryMs = firstRetryMs;
     for (;;) {
+      await this.#untilAllowed();
       if (this.#stopped.signal.aborted) throw new Error('stopped before the event was stored');
       try {
         await this.#publishOnce(subject, payload, id);

@@ -38,7 +38,6 @@ const settleRetryMs = 500;
 export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;
-  readonly nodeId: string;
   readonly logger: Logger;
   /** Told of each attempt, for metrics. */
   readonly onAttempt?: (delivery: Delivery) => void;
@@ -70,11 +69,16 @@ export class NotificationDispatcher implements IntakeTarget {
   }
 
   async start(): Promise<void> {
-    const released = await this.#deps.store.releaseFormer(this.#deps.nodeId);
-    if (released > 0)
-      this.#deps.logger.info({ calls: released }, 'took over notifications of a former process');
+    await this.takeOver();
     this.#renewTimer = setInterval(() => void this.#renew(), renewEveryMs);
     this.#poll(true);
+  }
+
+  /** What lost processes were about to send is anybody's again. */
+  async takeOver(): Promise<void> {
+    const released = await this.#deps.store.releaseLost();
+    if (released > 0)
+      this.#deps.logger.info({ calls: released }, 'took over notifications of a lost process');
   }
 
   /** Ends what is being sent, at most this long; what is owed stays owed, for the next process. */

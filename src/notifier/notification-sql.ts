@@ -121,11 +121,11 @@ where lane.call_id = known.call_id and lane.leased_by = $2 and lane.leased_until
 returning lane.call_id`,
 } as const;
 
-export const releaseFormerStatement = {
-  name: 'notifier-release-former',
+export const releaseLostStatement = {
+  name: 'notifier-release-lost',
   text: `
 update notification_lanes set leased_by = null, leased_until = null
-where starts_with(leased_by, $1) and leased_by <> $2`,
+where leased_by in (select owner_id from nodes where lost_at is not null)`,
 } as const;
 
 export const holdsStatement = {

@@ -10,7 +10,7 @@ import {
   claimTheseStatement,
   holdsStatement,
   loadStatement,
-  releaseFormerStatement,
+  releaseLostStatement,
   releaseOwnStatement,
   renewStatement,
   settleStatement,
@@ -123,12 +123,9 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       });
       return new Set(result.rows.map((row) => row.call_id));
     },
-    /** Gives back what former processes of this node held: they are gone, and this one is the node now. */
-    releaseFormer: async (nodeId: string): Promise<number> => {
-      const result = await sql.query({
-        ...releaseFormerStatement,
-        values: [`${nodeId}/`, ownerId],
-      });
+    /** Gives back what processes held that are lost: they will not send it. */
+    releaseLost: async (): Promise<number> => {
+      const result = await sql.query({ ...releaseLostStatement, values: [] });
       return result.rowCount ?? 0;
     },
     /** Something is being sent, or about to be: a call that waits for a retry has no lease. */

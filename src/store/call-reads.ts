@@ -87,10 +87,11 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     },
     async unfinished(owners, limit) {
       const [condition, values] =
-        'formerOf' in owners
+        'except' in owners
           ? [
-              `owner_id <> $2 and starts_with(owner_id, $3)`,
-              [owners.except, owners.formerOf === undefined ? '' : `${owners.formerOf}/`],
+              `owner_id <> $2 and not exists (
+                 select from nodes where nodes.owner_id = calls.owner_id and nodes.lost_at is null)`,
+              [owners.except],
             ]
           : [`owner_id = $2 and dial_started_at < $3`, [owners.ownerId, owners.takenBefore]];
       const { rows } = await pool.query<UnfinishedColumns>(

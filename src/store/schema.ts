@@ -207,3 +207,18 @@ export const deliveryAttempts = pgTable(
     index('delivery_attempts_by_time').on(table.startedAt),
   ],
 );
+
+/** The processes that share this database. A row that is gone, or lost, is a process whose calls somebody else ends. */
+export const nodes = pgTable('nodes', {
+  /** `NODE_ID` and a random part of this start: what `calls.owner_id` says. */
+  ownerId: text('owner_id').primaryKey(),
+  nodeId: text('node_id').notNull(),
+  version: text('version').notNull(),
+  startedAt: instant('started_at').notNull(),
+  renewedAt: instant('renewed_at').notNull(),
+  leaseUntil: instant('lease_until').notNull(),
+  /** Its lease ran out and another process said so: it may state nothing more. */
+  lostAt: instant('lost_at'),
+  calls: integer('calls').notNull(),
+  draining: boolean('draining').notNull(),
+});

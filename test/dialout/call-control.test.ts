@@ -10,7 +10,8 @@ import { DialoutWorld, settled } from '../support/dialout-world.ts';
 const call = acceptedCall();
 const now = new Date('2026-03-01T12:00:00.000Z');
 
-function rig(whereabouts: ControlLedger['whereabouts']) {
+function rig(whereabouts: ControlLedger['whereabouts'], ownerAnswers = true) {
+  const asked: CallId[] = [];
   const world = new DialoutWorld();
   const here = new Set<CallId>();
   const commands: CallId[] = [];
@@ -23,8 +24,18 @@ function rig(whereabouts: ControlLedger['whereabouts']) {
   const { ledger, publisher } = world;
   const ends = createEndRecorder({ ledger, publisher, logger: silentLogger });
   const clock = { now: () => now };
-  const control = createCallControl({ ledger: { whereabouts }, registry, ends, clock });
-  return { world, here, commands, control };
+  const control = createCallControl({
+    ledger: { whereabouts },
+    registry,
+    ends,
+    clock,
+    ownerId: 'node-1/a',
+    askOwner: async (callId) => {
+      asked.push(callId);
+      return ownerAnswers;
+    },
+  });
+  return { world, here, commands, asked, control };
 }
 
 describe('ending a call from outside', () => {
@@ -67,6 +78,23 @@ describe('ending a call from outside', () => {
   test('that had ended, or never was', async () => {
     expect(await rig(async () => ({ phase: 'ended' })).control.end(call.callId)).toBe('ended');
     expect(await rig(async () => undefined).control.end(call.callId)).toBe('unknown');
+  });
+
+  test('that another node has: that node is asked', async () => {
+    const elsewhere = async () => ({ phase: 'claimed', ownerId: 'node-2/b' }) as const;
+    const { asked, control } = rig(elsewhere);
+
+    expect(await control.end(call.callId)).toBe('ending');
+    expect(asked).toEqual([call.callId]);
+    expect(await rig(elsewhere, false).control.end(call.callId)).toBe('unknown');
+  });
+
+  test('a command that every node hears is answered by the one that has the call', async () => {
+    const { here, asked, control } = rig(async () => ({ phase: 'claimed', ownerId: 'node-2/b' }));
+    expect(await control.endHere(call.callId)).toBeUndefined();
+    here.add(call.callId);
+    expect(await control.endHere(call.callId)).toBe('ending');
+    expect(asked).toEqual([]);
   });
 
   test('while SQL is away: the caller is told', async () => {

@@ -15,7 +15,7 @@ import { randomCall, randomOf } from '../support/random-call.ts';
 import { acceptedCall, storedLeg } from '../support/scripted-call.ts';
 
 const runs = 400;
-const owners = { formerOf: undefined, except: 'node-1/new' } as const;
+const owners = { except: 'node-1/new' } as const;
 
 /** A publisher as ours: the facts of a call in order, each confirmed when the stream has it. */
 function lazyStream(first: CallEvent) {

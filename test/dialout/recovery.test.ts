@@ -26,7 +26,7 @@ import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
 const now = at(40);
-const owners = { formerOf: undefined, except: 'node-1/new' } as const;
+const owners = { except: 'node-1/new' } as const;
 
 /** A call as the dead process told it: every fact up to `amd_human_detected` and a digit. */
 function story(request: Partial<DialoutRequest> = {}) {

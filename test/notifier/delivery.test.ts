@@ -240,7 +240,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
   });
 
-  test('leases of a former process of this node, which was killed, are taken over at the start', async () => {
+  test('what a lost node was about to send is taken over at the start', async () => {
     const call = rig.call(receiver.url);
     const dying = await rig.start();
     await dying.handle([call.answered()]);
@@ -251,6 +251,11 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
       `insert into notification_lanes (call_id, next_attempt_at, leased_by, leased_until)
        values ($1, now(), 'node-1/killed', now() + interval '30 seconds')`,
       [call.identity.callId],
+    );
+
+    await database.pool.query(
+      `insert into nodes (owner_id, node_id, version, started_at, renewed_at, lease_until, lost_at, calls, draining)
+       values ('node-1/killed', 'node-1', '1', now(), now(), now(), now(), 0, false)`,
     );
 
     await rig.start();

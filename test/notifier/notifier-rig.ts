@@ -72,7 +72,6 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
         now,
         random: Math.random,
         version: '0.0.0-test',
-        nodeId,
         logger: silentLogger,
       },
       { pollMs: 20 },

@@ -10,6 +10,7 @@ import { conversations } from './0005-conversations.ts';
 import { testRuns } from './0006-test-runs.ts';
 import { dataTables } from './0007-data-tables.ts';
 import { importedRecords } from './0008-imported-records.ts';
+import { nodes } from './0009-nodes.ts';
 import { appCredentials } from './0010-app-credentials.ts';
 import type { Migration } from './migration.ts';
 
@@ -22,6 +23,7 @@ export const migrations: readonly Migration[] = [
   testRuns,
   dataTables,
   importedRecords,
+  nodes,
   appCredentials,
 ];
 

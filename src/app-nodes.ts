@@ -1,0 +1,61 @@
+// This process among the others: its lease, and what it does about those that lost theirs.
+
+import type { Environment } from './app.ts';
+import type { Storage } from './app-storage.ts';
+import { Lease } from './dialout/lease.ts';
+import { createNodeStore, type NodeStore } from './store/nodes.ts';
+import { version } from './version.ts';
+
+export type Node = {
+  readonly store: NodeStore;
+  readonly lease: Lease;
+  /** What the others see of this one. */
+  report(state: { readonly calls: () => number }): void;
+  drain(): Promise<void>;
+  /** Called once, when another process has taken over. */
+  onLost(handler: () => void): void;
+};
+
+/** Before anything that a call could be placed with: whoever claims a call has a lease. */
+export async function openNode(
+  { config, logger, closers }: Environment,
+  storage: Storage,
+): Promise<Node> {
+  const store = createNodeStore(storage.database.pool, config.ownerId, config.leaseMs);
+  let calls = (): number => 0;
+  let draining = false;
+  let onLost = (): void => undefined;
+  const nowMs = (): number => performance.now();
+  const lease = new Lease(
+    {
+      renew: () => store.renew({ calls: calls(), draining }),
+      nowMs,
+      onLost: () => onLost(),
+      logger,
+    },
+    config.leaseMs,
+  );
+  const askedAtMs = nowMs();
+  await store.register({ nodeId: config.nodeId, version });
+  lease.start(askedAtMs);
+  closers.add('lease', async () => {
+    lease.stop();
+    await store.leave();
+  });
+  // Nobody else can have the embedded database: what is left there is of processes that are gone.
+  if (config.databaseUrl === undefined) await store.expireOthers({ evenIfRunning: true });
+  return {
+    store,
+    lease,
+    report: (state) => {
+      calls = state.calls;
+    },
+    drain: () => {
+      draining = true;
+      return lease.renewNow();
+    },
+    onLost: (handler) => {
+      onLost = handler;
+    },
+  };
+}

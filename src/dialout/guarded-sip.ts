@@ -1,0 +1,57 @@
+// The SIP port as calls of this process get it: no INVITE leaves without the lease, because a process that was paused may
+// come to itself when another one has long ended the call. And it says when a call's leg is off the wire.
+
+import type { CallId } from '../calls/call-types.ts';
+import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
+
+export type GuardedSip = SipPort & {
+  /** Waits until no leg of this process is on the wire, at most this long. */
+  idle(timeoutMs: number): Promise<void>;
+};
+
+export function guardSip(
+  sip: SipPort,
+  options: {
+    readonly mayPlace: () => boolean;
+    readonly onReleased: (callId: CallId) => void;
+    readonly clock: Clock;
+  },
+): GuardedSip {
+  const onTheWire = new Set<Promise<void>>();
+
+  function place(request: PlaceRequest, observer: LegObserver): CallLeg {
+    if (!options.mayPlace()) {
+      options.onReleased(request.callId);
+      return refused(observer, options.clock);
+    }
+    const leg = sip.place(request, observer);
+    onTheWire.add(leg.released);
+    void leg.released.then(() => {
+      onTheWire.delete(leg.released);
+      options.onReleased(request.callId);
+    });
+    return leg;
+  }
+
+  return {
+    codecsFor: (trunk) => sip.codecsFor(trunk),
+    endOrphan: (orphan) => sip.endOrphan(orphan),
+    place,
+    async idle(timeoutMs) {
+      let timer: NodeJS.Timeout | undefined;
+      const patience = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, timeoutMs);
+      });
+      await Promise.race([Promise.all(onTheWire), patience]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function refused(observer: LegObserver, clock: Clock): CallLeg {
+  const nothing = (): void => undefined;
+  queueMicrotask(() =>
+    observer.onFailed({ at: clock.now(), kind: 'transport', reason: 'The node lost its lease' }),
+  );
+  return { cancel: nothing, acknowledge: nothing, hangUp: nothing, released: Promise.resolve() };
+}

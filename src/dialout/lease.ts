@@ -1,0 +1,99 @@
+// The lease of this process: renewed again and again, and not held for a moment longer than the database granted it. A
+// process that was paused, or cut off, states nothing until the database says that it is still in the game; where
+// another one has taken over, it never states anything again.
+
+import type { Logger } from '../lib/logger.ts';
+
+export type LeasePorts = {
+  /** False: this process was marked lost. Throws while the database is away. */
+  readonly renew: () => Promise<boolean>;
+  /** Monotonic, and it goes on while the process is stopped (CLOCK_MONOTONIC). */
+  readonly nowMs: () => number;
+  readonly onLost: () => void;
+  readonly logger: Logger;
+};
+
+type State = 'running' | 'lost' | 'stopped';
+
+export class Lease {
+  readonly #ports: LeasePorts;
+  readonly #leaseMs: number;
+  #state: State = 'running';
+  #heldUntilMs = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #waiters: { resolve(): void; reject(error: Error): void }[] = [];
+
+  constructor(ports: LeasePorts, leaseMs: number) {
+    this.#ports = ports;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** The first one came with the registration, which was asked for at that instant. */
+  start(registeredAtMs: number): void {
+    this.#heldUntilMs = registeredAtMs + this.#leaseMs;
+    this.#schedule();
+  }
+
+  get isHeld(): boolean {
+    return this.#state !== 'lost' && this.#ports.nowMs() < this.#heldUntilMs;
+  }
+
+  /** Undefined: it is held now. Resolves when it is held again; rejects when it never will be. */
+  untilHeld(): Promise<void> | undefined {
+    if (this.isHeld) return undefined;
+    if (this.#state !== 'running') return Promise.reject(new Error(`the lease is ${this.#state}`));
+    // Bounded by those who wait: facts, of which the publisher bounds the number.
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+    });
+  }
+
+  /** At once, e.g. to say that this process is draining. */
+  async renewNow(): Promise<void> {
+    await this.#renew();
+  }
+
+  stop(): void {
+    if (this.#state === 'running') this.#state = 'stopped';
+    clearTimeout(this.#timer);
+    this.#settle(new Error('the lease is stopped'));
+  }
+
+  #schedule(): void {
+    if (this.#state !== 'running') return;
+    // Three tries in one lease.
+    this.#timer = setTimeout(
+      () => void this.#renew().then(() => this.#schedule()),
+      this.#leaseMs / 4,
+    );
+    this.#timer.unref();
+  }
+
+  async #renew(): Promise<void> {
+    // The database counts from when it was asked, at the earliest.
+    const askedAtMs = this.#ports.nowMs();
+    try {
+      const isOurs = await this.#ports.renew();
+      if (this.#state !== 'running') return;
+      if (isOurs) {
+        this.#heldUntilMs = askedAtMs + this.#leaseMs;
+        this.#settle();
+      } else this.#lose();
+    } catch (error) {
+      this.#ports.logger.warn({ err: error }, 'the lease of this node was not renewed');
+    }
+  }
+
+  #lose(): void {
+    this.#state = 'lost';
+    this.#settle(new Error('the lease is lost: another node ended the calls of this one'));
+    this.#ports.onLost();
+  }
+
+  #settle(failure?: Error): void {
+    for (const waiter of this.#waiters.splice(0)) {
+      if (failure === undefined) waiter.resolve();
+      else waiter.reject(failure);
+    }
+  }
+}

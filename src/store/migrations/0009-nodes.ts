@@ -1,0 +1,21 @@
+// The processes that share this database, each with its lease.
+
+import type { Migration } from './migration.ts';
+
+export const nodes: Migration = {
+  version: 9,
+  name: 'nodes',
+  sql: `
+create table nodes (
+  owner_id text primary key,
+  node_id text not null,
+  version text not null,
+  started_at timestamptz(3) not null,
+  renewed_at timestamptz(3) not null,
+  lease_until timestamptz(3) not null,
+  lost_at timestamptz(3),
+  calls integer not null,
+  draining boolean not null
+);
+`,
+};

@@ -1,0 +1,78 @@
+// The processes that share the database. Leases run by the database's clock, so that nobody else's matters: a process
+// that does not renew in time is marked lost by another one, once, and can never renew again.
+
+import type { Pool } from 'pg';
+
+export type NodeRow = {
+  readonly ownerId: string;
+  readonly nodeId: string;
+  readonly version: string;
+  readonly startedAt: Date;
+  readonly renewedAt: Date;
+  readonly state: 'up' | 'draining' | 'late' | 'lost';
+  readonly calls: number;
+};
+
+export type NodeState = { readonly calls: number; readonly draining: boolean };
+
+export type NodeStore = {
+  register(node: { readonly nodeId: string; readonly version: string }): Promise<void>;
+  /** False: another process has marked this one lost. */
+  renew(state: NodeState): Promise<boolean>;
+  /** Marks those lost whose lease ran out; `evenIfRunning`: all others, where this process has the database alone. */
+  expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
+  /** This process ends and owes nothing any more. */
+  leave(): Promise<void>;
+  /** Lost ones whose calls are ended, some time ago: nobody needs to know of them. */
+  forgetLost(): Promise<void>;
+};
+
+/** Shorter than any lease: a renewal that hangs must not keep the next from being tried. */
+const renewTimeoutMs = 2_000;
+
+export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): NodeStore {
+  const lease = `now() + ${Math.trunc(leaseMs)} * interval '1 millisecond'`;
+  return {
+    async register({ nodeId, version }) {
+      await pool.query(
+        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, lease_until, calls, draining)
+         values ($1, $2, $3, now(), now(), ${lease}, 0, false)`,
+        [ownerId, nodeId, version],
+      );
+    },
+    async renew({ calls, draining }) {
+      const result = await pool.query({
+        text: `update nodes set renewed_at = now(), lease_until = ${lease}, calls = $2, draining = $3
+               where owner_id = $1 and lost_at is null`,
+        values: [ownerId, calls, draining],
+        query_timeout: renewTimeoutMs,
+      } as { text: string; values: unknown[] });
+      return result.rowCount === 1;
+    },
+    async expireOthers({ evenIfRunning } = { evenIfRunning: false }) {
+      const { rows } = await pool.query<{ owner_id: string }>(
+        `update nodes set lost_at = now()
+         where owner_id <> $1 and lost_at is null and ($2 or lease_until < now()) returning owner_id`,
+        [ownerId, evenIfRunning],
+      );
+      return rows.map((row) => row.owner_id);
+    },
+    async leave() {
+      await pool.query('delete from nodes where owner_id = $1', [ownerId]);
+    },
+    async forgetLost() {
+      await pool.query(`delete from nodes where lost_at < now() - interval '1 day'`);
+    },
+  };
+}
+
+export async function listNodes(pool: Pool): Promise<readonly NodeRow[]> {
+  const { rows } = await pool.query<NodeRow>(
+    `select owner_id as "ownerId", node_id as "nodeId", version, started_at as "startedAt",
+       renewed_at as "renewedAt", calls,
+       case when lost_at is not null then 'lost' when lease_until < now() then 'late'
+         when draining then 'draining' else 'up' end as state
+     from nodes order by started_at, owner_id`,
+  );
+  return rows;
+}

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import type { CallId } from '../../src/calls/call-types.ts';
+import type { LegFailure, LegObserver, PlaceRequest, SipPort } from '../../src/calls/ports.ts';
+import { guardSip } from '../../src/dialout/guarded-sip.ts';
+
+const request = { callId: 'call-1' as CallId } as PlaceRequest;
+
+function rig() {
+  const placed: CallId[] = [];
+  const releasedCalls: CallId[] = [];
+  const failures: LegFailure[] = [];
+  const line = { mayPlace: true, release: (): void => undefined };
+  const released = new Promise<void>((resolve) => {
+    line.release = resolve;
+  });
+  const sip = {
+    place: ({ callId }: PlaceRequest) => {
+      placed.push(callId);
+      return { released };
+    },
+  } as unknown as SipPort;
+  const guarded = guardSip(sip, {
+    mayPlace: () => line.mayPlace,
+    onReleased: (callId) => releasedCalls.push(callId),
+    clock: { now: () => new Date(0) },
+  });
+  const observer = {
+    onFailed: (failure: LegFailure) => failures.push(failure),
+  } as unknown as LegObserver;
+  return { guarded, observer, line, placed, releasedCalls, failures };
+}
+
+describe('the SIP port of a node', () => {
+  test('says when a leg is off the wire', async () => {
+    const { guarded, observer, line, releasedCalls } = rig();
+    guarded.place(request, observer);
+    expect(releasedCalls).toEqual([]);
+
+    const idle = guarded.idle(10_000);
+    line.release();
+    await idle;
+    expect(releasedCalls).toEqual(['call-1']);
+  });
+
+  test('places nothing without the lease: the call has failed', async () => {
+    const { guarded, observer, line, placed, releasedCalls, failures } = rig();
+    line.mayPlace = false;
+    const leg = guarded.place(request, observer);
+    leg.cancel('whatever');
+    await leg.released;
+
+    expect(placed).toEqual([]);
+    expect(releasedCalls).toEqual(['call-1']);
+    expect(failures).toEqual([
+      { at: new Date(0), kind: 'transport', reason: 'The node lost its lease' },
+    ]);
+  });
+});

@@ -1,0 +1,101 @@
+// What the lease of a process permits, on a clock of the test's own.
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Lease } from '../../src/dialout/lease.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+
+const leaseMs = 8_000;
+
+function rig() {
+  const world = {
+    answer: true as boolean | Error,
+    renewals: 0,
+    lost: 0,
+  };
+  const lease = new Lease(
+    {
+      renew: async () => {
+        world.renewals += 1;
+        if (world.answer instanceof Error) throw world.answer;
+        return world.answer;
+      },
+      nowMs: () => performance.now(),
+      onLost: () => {
+        world.lost += 1;
+      },
+      logger: silentLogger,
+    },
+    leaseMs,
+  );
+  lease.start(performance.now());
+  return { lease, world };
+}
+
+describe('the lease of a process', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('is renewed several times before it runs out', async () => {
+    const { lease, world } = rig();
+    await vi.advanceTimersByTimeAsync(leaseMs * 10);
+
+    expect(lease.isHeld).toBe(true);
+    expect(lease.untilHeld()).toBeUndefined();
+    expect(world.renewals).toBe(40);
+    lease.stop();
+  });
+
+  test('is not held while the database is away for longer than it runs, and is held again afterwards', async () => {
+    const { lease, world } = rig();
+    world.answer = new Error('the database is away');
+    await vi.advanceTimersByTimeAsync(leaseMs + 1);
+    expect(lease.isHeld).toBe(false);
+    let stated = false;
+    void lease.untilHeld()?.then(() => {
+      stated = true;
+    });
+
+    await vi.advanceTimersByTimeAsync(leaseMs);
+    expect(stated).toBe(false);
+    world.answer = true;
+    await vi.advanceTimersByTimeAsync(leaseMs);
+
+    expect(stated).toBe(true);
+    expect(world.lost).toBe(0);
+    lease.stop();
+  });
+
+  test('is not held by a process that wakes up late, until the database has been asked', async () => {
+    const { lease, world } = rig();
+    // Stopped by a signal: the clock goes on, timers do not.
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockReturnValue(now + leaseMs + 1);
+
+    expect(lease.isHeld).toBe(false);
+    await lease.renewNow();
+    expect(lease.isHeld).toBe(true);
+    expect(world.renewals).toBe(1);
+    lease.stop();
+  });
+
+  test('that was lost is lost for good: who waits for it is told, and so is the process, once', async () => {
+    const { lease, world } = rig();
+    world.answer = new Error('the database is away');
+    await vi.advanceTimersByTimeAsync(leaseMs + 1);
+    const waiting = lease.untilHeld();
+    const told = expect(waiting).rejects.toThrow('another node ended the calls');
+    world.answer = false;
+    await vi.advanceTimersByTimeAsync(leaseMs);
+    await told;
+
+    world.answer = true;
+    await vi.advanceTimersByTimeAsync(leaseMs);
+    expect(lease.isHeld).toBe(false);
+    await expect(lease.untilHeld()).rejects.toThrow('lost');
+    expect(world.lost).toBe(1);
+  });
+});

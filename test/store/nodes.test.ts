@@ -1,0 +1,68 @@
+// Leases by the database's clock: who is lost is lost for all, and for good.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createNodeStore, listNodes, type NodeStore } from '../../src/store/nodes.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+describe.each(databaseKinds)('the nodes on %s', (kind) => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  beforeEach(async () => {
+    await database.clear();
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  async function node(ownerId: string, leaseMs = 60_000): Promise<NodeStore> {
+    const store = createNodeStore(database.pool, ownerId, leaseMs);
+    await store.register({ nodeId: ownerId.replace(/\/.*/, ''), version: '1.2.3' });
+    return store;
+  }
+  const idle = { calls: 0, draining: false };
+
+  test('one that renews in time is left alone', async () => {
+    const [a, b] = [await node('a/1'), await node('b/1')];
+
+    expect(await b.renew({ calls: 7, draining: true })).toBe(true);
+    expect(await a.expireOthers()).toEqual([]);
+    expect(await listNodes(database.pool)).toMatchObject([
+      { ownerId: 'a/1', nodeId: 'a', version: '1.2.3', calls: 0, state: 'up' },
+      { ownerId: 'b/1', calls: 7, state: 'draining' },
+    ]);
+  });
+
+  test('one whose lease ran out is lost once, and can never renew again', async () => {
+    const a = await node('a/1');
+    const late = await node('b/1', 0);
+
+    expect((await listNodes(database.pool)).map(({ state }) => state)).toEqual(['up', 'late']);
+    expect(await a.expireOthers()).toEqual(['b/1']);
+    expect(await a.expireOthers()).toEqual([]);
+    expect(await late.renew(idle)).toBe(false);
+    expect((await listNodes(database.pool)).map(({ state }) => state)).toEqual(['up', 'lost']);
+  });
+
+  test('one that is late, and that nobody has noticed, goes on', async () => {
+    const late = await node('a/1', 0);
+    expect(await late.renew(idle)).toBe(true);
+  });
+
+  test('whoever has the database alone is the only one', async () => {
+    await node('a/1');
+    const b = await node('b/1');
+
+    expect(await b.expireOthers({ evenIfRunning: true })).toEqual(['a/1']);
+    expect(await b.renew(idle)).toBe(true);
+  });
+
+  test('one that left is gone', async () => {
+    const a = await node('a/1');
+    await a.leave();
+
+    expect(await listNodes(database.pool)).toEqual([]);
+    expect(await a.renew(idle)).toBe(false);
+  });
+});
