@@ -8,7 +8,10 @@ export const frameSamples = 160;
 
 /** 512 ms: twice what the delay may grow to, in 8 kB. A power of two, so that the ring survives the timestamp's wrap. */
 const capacitySamples = 4096;
-const samplesPerGranule = 8;
+const slotMask = capacitySamples - 1;
+const granuleShift = 3;
+const samplesPerGranule = 1 << granuleShift;
+const granuleMask = capacitySamples / samplesPerGranule - 1;
 /** How long the first packet is held: two frames, the reordering and jitter seen on ordinary carrier routes. */
 const targetDelaySamples = 2 * frameSamples;
 /** A longer delay says less about the present than it saves of the past: the oldest audio is skipped. */
@@ -59,11 +62,12 @@ export class JitterBuffer {
     if (!this.#place(sequence, timestamp, length)) return;
     const offset = timestampDistance(timestamp, this.#playTimestamp);
     const skip = offset < 0 ? -offset : 0;
+    const samples = this.#samples;
     for (let index = skip; index < length; index += 1) {
-      const slot = (timestamp + index) & (capacitySamples - 1);
-      this.#samples[slot] = decode[packet[start + index] as number] as number;
-      this.#received[slot >> 3] = 1;
+      const slot = (timestamp + index) & slotMask;
+      samples[slot] = decode[packet[start + index] as number] as number;
     }
+    this.#mark(timestamp + skip, length - skip, 1);
   }
 
   /** The next 20 ms into `frame`. False: less than half of it was received, the rest is silence. */
@@ -147,24 +151,40 @@ export class JitterBuffer {
   }
 
   #copy(frame: Int16Array): boolean {
+    const samples = this.#samples;
+    const received = this.#received;
+    const start = this.#playTimestamp;
     let granules = 0;
     for (let index = 0; index < frameSamples; index += 1) {
-      const slot = (this.#playTimestamp + index) & (capacitySamples - 1);
-      frame[index] = this.#samples[slot] as number;
-      if ((index & (samplesPerGranule - 1)) === 0) granules += this.#received[slot >> 3] as number;
+      frame[index] = samples[(start + index) & slotMask] as number;
+    }
+    for (let index = 0; index < frameSamples; index += samplesPerGranule) {
+      granules += received[((start + index) & slotMask) >> granuleShift] as number;
     }
     return granules * 2 * samplesPerGranule >= frameSamples;
   }
 
   /** Moves the play position on and leaves silence behind, for the samples that come round the ring. */
   #advance(count: number): void {
+    const samples = this.#samples;
     const cleared = Math.min(count, capacitySamples);
-    for (let index = 0; index < cleared; index += 1) {
-      const slot = (this.#playTimestamp + index) & (capacitySamples - 1);
-      this.#samples[slot] = 0;
-      this.#received[slot >> 3] = 0;
-    }
+    const from = this.#playTimestamp & slotMask;
+    const unwrapped = Math.min(cleared, capacitySamples - from);
+    samples.fill(0, from, from + unwrapped);
+    samples.fill(0, 0, cleared - unwrapped);
+    this.#mark(this.#playTimestamp, cleared, 0);
     this.#playTimestamp = (this.#playTimestamp + count) >>> 0;
+  }
+
+  /** Every granule that these samples touch. */
+  #mark(timestamp: number, count: number, value: 0 | 1): void {
+    if (count <= 0) return;
+    const received = this.#received;
+    const first = (timestamp & slotMask) >> granuleShift;
+    const granules = (((timestamp & (samplesPerGranule - 1)) + count - 1) >> granuleShift) + 1;
+    for (let index = 0; index < granules; index += 1) {
+      received[(first + index) & granuleMask] = value;
+    }
   }
 
   /** A sender's clock that is faster than ours, or a stall that is over, leaves a delay longer than needed. */
