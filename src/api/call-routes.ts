@@ -141,13 +141,13 @@ function registerEnd(
       operationId: 'endCall',
       summary: 'Cancel a call, or hang it up',
       description:
-        'Whatever its state: queued, ringing or answered. May be repeated. The end itself is notified like every end.',
+        'Whatever its state: queued, ringing or answered. May be repeated. The end itself is notified like every end. A body is not needed, and not read; only JSON is taken.',
       tags: ['calls'],
       params: callParams,
       response: responses(
         'The call ends, or had ended before',
         callEndSchema,
-        [400, 401, 403, 404, 406],
+        [400, 401, 403, 404, 406, 413, 415],
       ),
       ...authenticated,
     },
