@@ -80,7 +80,7 @@ function listen(listening: Listening, frame: Int16Array, lost: boolean): HeardIn
 
 function skip({ tones, utterances }: Listening): ToneStep {
   utterances.skip();
-  return tones.skip();
+  return tones.skip(utterances.current() !== undefined);
 }
 
 function hear(listening: Listening, frame: Int16Array): ToneStep {

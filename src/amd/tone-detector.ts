@@ -1,7 +1,7 @@
 // Follows tones over time and says what they were once they ended: a beep, a fax machine, announcement tones (SIT), or
 // signalling of the network. A tone ends with 100 ms without it, in which it must leave quiet to have been a beep.
 
-import { frameMs } from './frame.ts';
+import { frameMs, silenceDbfs } from './frame.ts';
 import type { RecentAudio } from './recent-audio.ts';
 import { beepMs } from './tone-beep.ts';
 import { createToneListener } from './tone-frame.ts';
@@ -32,8 +32,8 @@ export type ToneStep = {
 export type ToneDetector = {
   /** The latest frame. `afterSpeech`: somebody has spoken before. Then a low tone is a beep rather than the network's. */
   push(afterSpeech: boolean): ToneStep;
-  /** A frame that never came: the tone may have gone on. */
-  skip(): ToneStep;
+  /** A frame that never came: the tone may have gone on. After some on end the sender has gone quiet. */
+  skip(afterSpeech: boolean): ToneStep;
 };
 
 /** Shorter ones are moments of speech: the next may as well be another tone. */
@@ -51,6 +51,9 @@ const pairBelowHz = 520;
 /** Of the frames after a tone; the rest has to be heard. */
 const mostSkippedFrames = afterFrames - 2;
 
+/** 200 ms, more than a burst of losses. A mailbox sends nothing while it records, many a gateway nothing of a silence. */
+const longestLossFrames = 10;
+
 const noTone: ToneStep = { tonal: false, pending: false };
 const mayBeTone: ToneStep = { tonal: false, pending: true };
 const toneGoesOn: ToneStep = { tonal: true, pending: false };
@@ -59,6 +62,7 @@ const toneUnderWay: ToneStep = { tonal: true, pending: true };
 export function createToneDetector(recent: RecentAudio): ToneDetector {
   const listener = createToneListener(recent);
   const run = createToneRun();
+  let lostFrames = 0;
 
   function toneFrame(afterSpeech: boolean): ToneStep {
     if (!continuesRun(run, listener.frame)) {
@@ -73,9 +77,9 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
     return fax === undefined ? tonalStep(run, afterSpeech) : { ...toneUnderWay, found: fax };
   }
 
-  function otherFrame(afterSpeech: boolean): ToneStep {
+  function otherFrame(dbfs: number, afterSpeech: boolean): ToneStep {
     if (run.tonalFrames === 0) return noTone;
-    run.afterDb[run.gap] = recent.dbfs;
+    run.afterDb[run.gap] = dbfs;
     run.gap += 1;
     if (run.gap < afterFrames) return isOpen(run) ? mayBeTone : noTone;
     const found = run.reported ? undefined : whatEnded(run, afterSpeech);
@@ -85,10 +89,13 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
 
   return {
     push(afterSpeech) {
-      return listener.hears(run) ? toneFrame(afterSpeech) : otherFrame(afterSpeech);
+      lostFrames = 0;
+      return listener.hears(run) ? toneFrame(afterSpeech) : otherFrame(recent.dbfs, afterSpeech);
     },
-    skip() {
+    skip(afterSpeech) {
+      lostFrames += 1;
       if (run.tonalFrames === 0) return noTone;
+      if (lostFrames > longestLossFrames) return otherFrame(silenceDbfs, afterSpeech);
       // Nobody knows whether it was quiet: what ends a tone has to be heard.
       if (run.gap < mostSkippedFrames) {
         run.afterDb[run.gap] = Number.NaN;

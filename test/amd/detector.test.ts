@@ -75,6 +75,22 @@ describe('a machine', () => {
     expect(events[2]).toMatchObject({ tone: { hz: 1_000 }, elapsedMs: events[1]?.elapsedMs });
   });
 
+  test('sends nothing from its beep on, and all the same stopped and beeped', () => {
+    const detector = createDetector(defaultSettings);
+    const heard = framesOf(joined([announcement, silence(400), beep]));
+    const events = heard.flatMap((frame) => [...detector.push(frame, false)]);
+    for (let frames = 0; frames < 20; frames += 1) {
+      events.push(...detector.push(new Int16Array(frameSamples), true));
+    }
+
+    expect(names(events)).toEqual([
+      'amd_machine_detected',
+      'amd_machine_stopped_speaking',
+      'amd_tone_detected',
+      'amd_stopped',
+    ]);
+  });
+
   test('beeps long after its greeting', () => {
     const events = listen(joined([announcement, silence(6_000), beep]));
 
@@ -231,3 +247,9 @@ describe('the end of the call', () => {
     expect(names(events)).toEqual(['amd_no_speech_detected', 'amd_stopped']);
   });
 });
+
+function framesOf(samples: Int16Array): Int16Array[] {
+  return Array.from({ length: Math.floor(samples.length / frameSamples) }, (_, index) =>
+    samples.slice(index * frameSamples, (index + 1) * frameSamples),
+  );
+}

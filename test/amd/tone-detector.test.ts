@@ -77,6 +77,14 @@ describe('a beep of one sine', () => {
     expectBeep(hear(joined([quiet, tone([1_000], 200, -20)]), { lost: new Set([frame]) }), 700);
   });
 
+  test('that nothing comes after: the mailbox records', () => {
+    const lost = new Set(Array.from({ length: 100 }, (_, index) => 35 + index));
+    const reported = hear(joined([quiet, tone([1_000], 200, -20)]), { lost });
+
+    expect(reported).toMatchObject([{ kind: 'beep', hz: 1_000 }]);
+    expect(reported[0]?.atMs).toBeLessThanOrEqual(700 + 250);
+  });
+
   test('with a frame of silence in its middle, as some gateways fill a lost one', () => {
     const beep = tone([1_000], 300, -20).fill(0, 1_120, 1_280);
 

@@ -27,7 +27,7 @@ export function hear(samples: Int16Array, { afterSpeech = true, lost }: Hearing 
     const isLost = lost?.has(index) === true;
     if (isLost) addLostFrame(recent);
     else addFrame(recent, frame);
-    const { found } = isLost ? detector.skip() : detector.push(afterSpeech);
+    const { found } = isLost ? detector.skip(afterSpeech) : detector.push(afterSpeech);
     if (found !== undefined) reported.push({ ...found, atMs: (index + 1) * frameMs });
   }
   return reported;

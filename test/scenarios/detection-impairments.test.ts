@@ -263,6 +263,11 @@ describe('without RTP', () => {
 });
 
 describe('from senders out of the ordinary', () => {
+  const recording = call(async (callee) => {
+    await callee.answer();
+    await callee.line.play(planOf(voicemail), voicemail.length / 8);
+    await callee.line.pause(wholeCallMs);
+  });
   const late = joined([silence(600), hello]);
   const fast = call(answersWith(voicemail, drift(0.98)));
   const slow = call(answersWith(voicemail, drift(1.02)));
@@ -278,6 +283,7 @@ describe('from senders out of the ordinary', () => {
     ['another SSRC, with other numbers, in the middle of a greeting', succeeded],
     ['fifty packets at once in the middle of a greeting', heldUpMailbox],
     ['silence suppressed, with comfort noise in its place', quietMailbox],
+    ['nothing sent from the beep on: the mailbox records', recording],
   ])('%s', async (_name, { told: toldOf }) => {
     const told = await toldOf();
 
