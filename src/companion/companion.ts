@@ -12,6 +12,8 @@ import type { SecretBox } from '../store/secrets.ts';
 import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';
+import { registerHistoryRoutes } from './history/history-routes.ts';
+import { followMessages } from './history/published-messages.ts';
 import { registerImports } from './imports/import-route.ts';
 import { registerTableRoutes } from './tables/table-routes.ts';
 import { followTestRuns } from './test-runs/published-test-runs.ts';
@@ -32,6 +34,7 @@ export function companionRoutes(dependencies: CompanionDependencies): RegisterRo
     registerConnections(server, caller, dependencies);
     registerImports(server, caller, dependencies);
     registerConversationRoutes(server, caller, dependencies);
+    registerHistoryRoutes(server, caller, dependencies);
     registerTableRoutes(server, caller, dependencies);
     registerTestRunRoutes(server, caller, dependencies);
   };
@@ -42,6 +45,8 @@ export async function openIngest(
   dependencies: CompanionDependencies,
   closers: Closers,
 ): Promise<void> {
+  const messages = await followMessages(dependencies);
+  closers.add('messages', () => messages.stop());
   const conversations = await followConversations(dependencies);
   closers.add('conversations', () => conversations.stop());
   const testRuns = await followTestRuns(dependencies);

@@ -9,6 +9,7 @@ export function describeIssues(issue: z.core.$ZodRawIssue): string | undefined {
       if (issue.input === undefined) return 'is required';
       return `must be ${article(issue.expected === 'record' ? 'object' : issue.expected)}`;
     case 'invalid_value':
+      if (issue.input === undefined) return 'is required';
       return `must be one of ${issue.values.map(String).join(', ')}`;
     case 'too_small':
       if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty';

@@ -24,7 +24,7 @@ export { connections } from './companion/connections.ts';
 export { conversations } from './companion/conversations.ts';
 export { dataRows, dataTables } from './companion/data-tables.ts';
 export { importedRecords } from './companion/imported-records.ts';
-export { messages } from './companion/messages.ts';
+export { messageCounts, messages } from './companion/messages.ts';
 export { testRuns } from './companion/test-runs.ts';
 
 export const apps = pgTable(

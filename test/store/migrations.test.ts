@@ -95,7 +95,8 @@ function indexesOf(table: PgTable): string[] {
       const keys = config.columns.map((column) => {
         if (!('indexConfig' in column))
           throw new Error('an index on an expression: extend this test');
-        return `${column.name}${column.indexConfig.order === 'desc' ? ' DESC' : ''}`;
+        const { order, opClass } = column.indexConfig;
+        return [column.name, opClass, order === 'desc' && 'DESC'].filter(Boolean).join(' ');
       });
       const where = config.where === undefined ? '' : ` WHERE (${textOf(config.where)})`;
       return `${config.name} on ${name} (${keys.join(', ')})${where}`.toLowerCase();
@@ -112,7 +113,7 @@ async function indexesIn(pool: Pool): Promise<string[]> {
     select case when indisprimary then 'primary key of ' || t.relname || ' '
         || substring(pg_get_indexdef(indexrelid) from 'USING btree (.*)$')
       else i.relname || ' on ' || t.relname || ' '
-        || lower(substring(pg_get_indexdef(indexrelid) from 'USING btree (.*)$')) end as index
+        || lower(substring(pg_get_indexdef(indexrelid) from 'USING (?:btree|gin) (.*)$')) end as index
     from pg_index join pg_class i on i.oid = indexrelid join pg_class t on t.oid = indrelid
     where t.relnamespace = 'public'::regnamespace and t.relname <> 'schema_migrations'`);
   return rows.map((row) => row.index).toSorted();

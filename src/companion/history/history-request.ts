@@ -1,0 +1,228 @@
+// What a request asks of the history: parameters of the query (GET, and POST too), members of the body, and what they mean
+// together.
+
+import { z } from 'zod';
+import { invalidRequest, type MemberError } from '../../api/problem.ts';
+import { jsonProblem } from '../../api/stored-json.ts';
+import { channelTypes, defaultChannel, identifier, messageId } from './message-schema.ts';
+
+const dayMs = 86_400_000;
+const longestSpanMs = 7 * dayMs;
+/** Whoever is deeper in the past than this starts from a date or a message. */
+const mostSkipped = 10_000;
+const mostSessions = 100;
+const longestTags = 8 * 1_024;
+
+export const versions = { 1: { mostMessages: 100 }, 2: { mostMessages: 10_000 } } as const;
+export type Version = keyof typeof versions;
+
+export type HistoryQuery = {
+  readonly userId: string | undefined;
+  readonly sessionIds: readonly string[] | undefined;
+  readonly callId: string | undefined;
+  /** Undefined: whichever. */
+  readonly channel: string | undefined;
+  readonly from: Date | undefined;
+  readonly before: Date | undefined;
+  readonly tags: object | undefined;
+  /** Of alert and action tasks, too. */
+  readonly withTasks: boolean;
+  readonly start: { readonly messageId: string; readonly direction: number } | undefined;
+  readonly oldestFirst: boolean;
+  readonly skipSessions: number;
+  readonly limit: number;
+  readonly include: {
+    readonly traceId: boolean;
+    readonly agentInfo: boolean;
+    readonly secureForm: boolean;
+  };
+};
+
+const date = z
+  .union([z.iso.date(), z.iso.datetime()], {
+    error: 'must be yyyy-mm-dd or yyyy-mm-ddThh:mm:ss.msZ',
+  })
+  .refine((text) => text >= '1970', 'must be in 1970 or later');
+
+/** In both places alike, but for how numbers and booleans are written. */
+function members<Flag extends z.ZodType<boolean>>(
+  version: Version,
+  number: z.ZodNumber | z.ZodCoercedNumber<string>,
+  flag: Flag,
+) {
+  const { mostMessages } = versions[version];
+  const skip = number.int().min(0).max(mostSkipped).exactOptional();
+  return {
+    userId: identifier.exactOptional().describe('user identifier: `createdBy` of the messages'),
+    skip: skip.describe('sessions to skip, in the order in which they come'),
+    offset: skip.describe('the same as `skip`'),
+    limit: number
+      .int()
+      .min(1)
+      .max(mostMessages)
+      .exactOptional()
+      .describe(`messages per page; left out: ${mostMessages}`),
+    channelType: z
+      .enum(channelTypes)
+      .exactOptional()
+      .describe('left out: `rtm`, and any channel where `callId` is given'),
+    dateFrom: date
+      .exactOptional()
+      .describe(
+        'the first day or instant, in UTC; alone: 7 days from it; without dates the history is open at both ends',
+      ),
+    dateTo: date
+      .exactOptional()
+      .describe(
+        'the last day or instant, in UTC, less than 7 days after `dateFrom`; alone: the 7 days up to it',
+      ),
+    getAgentsInfo: flag.exactOptional().describe('include agent info'),
+    includeSecureForm: flag.exactOptional().describe('show form input submitted by the user'),
+    callId: identifier.exactOptional().describe('a specific call (voice channels)'),
+  };
+}
+
+function queryMembers(version: Version) {
+  const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+  return {
+    ...members(version, z.coerce.number<string>(), flag),
+    sessionId: identifier
+      .transform((id) => [id])
+      .exactOptional()
+      .describe('a specific session'),
+  };
+}
+
+/** Strict: a filter that is not known would silently select everything. */
+export function getQuery(version: Version) {
+  const known = queryMembers(version);
+  return z.strictObject({
+    ...known,
+    userId: known.userId.unwrap(),
+    includeSecureForm: version === 1 ? known.includeSecureForm : known.includeSecureForm.unwrap(),
+  });
+}
+
+export function postQuery(version: Version) {
+  return z.strictObject(queryMembers(version));
+}
+
+export function postBody(version: Version) {
+  return z
+    .strictObject({
+      ...members(version, z.number(), z.boolean()),
+      sessionId: z
+        .array(identifier)
+        .min(1)
+        .max(mostSessions)
+        .exactOptional()
+        .describe('specific sessions'),
+      forward: z
+        .boolean()
+        .exactOptional()
+        .describe('`true` oldest first, `false` most recent first'),
+      msgId: messageId
+        .exactOptional()
+        .describe('message to start from, itself included; not combinable with dates'),
+      direction: z
+        .number()
+        .exactOptional()
+        .describe(
+          'from `msgId`: below 0 older messages, above 0 newer ones, 0 both; left out: the way of `forward`',
+        ),
+      includeTraceId: z
+        .boolean()
+        .exactOptional()
+        .describe('include the trace identifier of incoming messages, for 30 days'),
+      tags: z
+        .looseObject({})
+        .superRefine((value, context) => {
+          const problem = jsonProblem(value, longestTags);
+          if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+        })
+        .exactOptional()
+        .describe('messages whose tags contain these'),
+    })
+    .meta({
+      id: `History${version === 1 ? '' : 'V2'}Request`,
+      examples: [
+        { userId: 'jane.doe@example.com', dateFrom: '2026-11-14', dateTo: '2026-11-20', limit: 50 },
+        { msgId: 'ms-5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42', direction: -1, includeTraceId: true },
+      ],
+    });
+}
+
+type Query = z.infer<ReturnType<typeof postQuery>>;
+type Body = z.infer<ReturnType<typeof postBody>>;
+
+/** @throws ProblemError that names every member which does not go with the others. */
+export function toHistoryQuery(version: Version, query: Query, body: Body = {}): HistoryQuery {
+  const given = { ...query, ...body };
+  const errors = [...twice(query, body), ...conflicts(given)];
+  if (errors.length > 0) throw invalidRequest(errors);
+  const { msgId, forward = false, tags = {} } = given;
+  return {
+    userId: given.userId,
+    sessionIds: given.sessionId,
+    callId: given.callId,
+    channel: given.channelType ?? (given.callId === undefined ? defaultChannel : undefined),
+    ...windowOf(given),
+    tags: Object.keys(tags).length === 0 ? undefined : tags,
+    withTasks: version === 1,
+    start:
+      msgId === undefined
+        ? undefined
+        : { messageId: msgId, direction: given.direction ?? (forward ? 1 : -1) },
+    oldestFirst: forward,
+    skipSessions: given.skip ?? given.offset ?? 0,
+    limit: given.limit ?? versions[version].mostMessages,
+    include: {
+      traceId: given.includeTraceId === true,
+      agentInfo: given.getAgentsInfo === true,
+      secureForm: given.includeSecureForm === true,
+    },
+  };
+}
+
+function twice(query: Query, body: Body): MemberError[] {
+  return Object.keys(query)
+    .filter((path) => Object.hasOwn(body, path))
+    .map((path) => ({ path, message: 'is in the query, too' }));
+}
+
+/** What does not go together: each member of it is named. */
+function conflicts(given: Body): MemberError[] {
+  const { skip, offset, msgId, direction, dateFrom, dateTo } = given;
+  const dates = { dateFrom, dateTo };
+  const dated = Object.entries(dates).flatMap(([name, date]) => (date === undefined ? [] : [name]));
+  const spanMs = Date.parse(dateTo ?? '') - Date.parse(dateFrom ?? '');
+  const named = (paths: readonly string[], message: string) =>
+    paths.map((path) => ({ path, message }));
+  return [
+    ...(skip !== undefined && offset !== undefined && skip !== offset
+      ? named(['skip', 'offset'], '`skip` and `offset` mean the same, and are two numbers')
+      : []),
+    ...(msgId !== undefined && dated.length > 0
+      ? named(['msgId', ...dated], '`msgId` cannot be combined with `dateFrom` or `dateTo`')
+      : []),
+    ...(direction !== undefined && msgId === undefined
+      ? named(['direction'], 'says which way from `msgId`, which is not given')
+      : []),
+    ...(spanMs < 0 ? named(['dateTo'], 'must not be before `dateFrom`') : []),
+    ...(spanMs >= longestSpanMs
+      ? named(['dateTo'], 'must be less than 7 days after `dateFrom`')
+      : []),
+  ];
+}
+
+function windowOf({ dateFrom, dateTo }: Body): Pick<HistoryQuery, 'from' | 'before'> {
+  if (dateFrom === undefined && dateTo === undefined) return { from: undefined, before: undefined };
+  const first = dateFrom === undefined ? undefined : Date.parse(dateFrom);
+  // A day is meant whole, and an instant with its last millisecond.
+  const wholeMs = dateTo?.includes('T') === true ? 1 : dayMs;
+  const end = dateTo === undefined ? undefined : Date.parse(dateTo) + wholeMs;
+  return {
+    from: new Date(first ?? (end ?? 0) - longestSpanMs),
+    before: new Date(end ?? (first ?? 0) + longestSpanMs),
+  };
+}

@@ -1,0 +1,145 @@
+// The SQL of the history. Every page is read from an index that has the filters first and the order after them.
+
+import { type SQL, sql } from 'drizzle-orm';
+import type { HistoryQuery } from './history-request.ts';
+
+/** Whose messages: an account and those of its bots that the caller may see. */
+export type HistoryScope = { readonly accountId: string; readonly botIds: readonly string[] };
+
+export type Direction = 'older' | 'newer';
+
+/** A place in the order of messages: the instant as the database writes it, and the id. */
+export type Start = {
+  readonly at: string;
+  readonly message_id: string;
+  readonly included: boolean;
+};
+
+type Part = {
+  readonly way: Direction;
+  readonly start?: Start;
+  readonly now: Date;
+  readonly skipped?: readonly string[];
+  readonly rows: number;
+};
+
+const traceRetention = '30 days';
+
+export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Part): SQL {
+  const { traceId, agentInfo, secureForm } = query.include;
+  const youngest = sql`${part.now.toISOString()}::timestamptz - interval '${sql.raw(traceRetention)}'`;
+  const columns = sql.join(
+    [
+      sql`document`,
+      ...(traceId ? [sql`case when created_on > ${youngest} then trace_id end as trace_id`] : []),
+      ...(agentInfo ? [sql`agent_info`] : []),
+      ...(secureForm ? [sql`secure_form`] : []),
+    ],
+    sql`, `,
+  );
+  return nearest(scope, query, part, sql`created_on::text as at, ${columns}`);
+}
+
+/** The first sessions among so many messages, with the number of messages that were looked at. */
+export function sessionsStatement(
+  scope: HistoryScope,
+  query: HistoryQuery,
+  part: Part & { readonly sessions: number },
+): SQL {
+  return sql`
+    select session_id, sum(count(*)) over () as seen
+    from (
+      select session_id, row_number() over (${inOrder(part.way)}) as place
+      from (${nearest(scope, query, part, sql`session_id`)}) page
+    ) placed
+    group by session_id order by min(place) limit ${part.sessions}`;
+}
+
+export function countStatement(scope: HistoryScope, query: HistoryQuery): SQL {
+  const common = commonConditions(scope, sql`any(${sql.param(scope.botIds)}::text[])`, query);
+  const narrow = narrowConditions(query);
+  // These have few messages each, or a week's.
+  return narrow.length === 0
+    ? sql`select coalesce(sum(total), 0) as total from message_counts where ${all(common)}`
+    : sql`select count(*) as total from messages where ${all([...common, ...narrow])}`;
+}
+
+export function positionStatement({ accountId, botIds }: HistoryScope, messageId: string): SQL {
+  return sql`
+    select created_on::text as at, message_id from messages
+    where account_id = ${accountId} and bot_id = any(${sql.param(botIds)}::text[])
+      and message_id = ${messageId}`;
+}
+
+/** Steps from bot to bot through the primary key, whatever the number of their messages. */
+export function botsStatement(accountId: string): SQL {
+  return sql`
+    with recursive known (bot_id) as (
+      (select bot_id from messages where account_id = ${accountId} order by bot_id limit 1)
+      union all
+      select (
+        select bot_id from messages
+        where account_id = ${accountId} and bot_id > known.bot_id order by bot_id limit 1)
+      from known where known.bot_id is not null)
+    select bot_id from known where bot_id is not null`;
+}
+
+/** Of several bots each gives its own nearest ones: that is what their indexes can. */
+function nearest(scope: HistoryScope, query: HistoryQuery, part: Part, columns: SQL): SQL {
+  const ofBot = (bot: SQL) => sql`
+    select created_on, message_id, ${columns} from messages
+    where ${all([...commonConditions(scope, bot, query), ...narrowConditions(query), ...partConditions(part)])}
+    ${inOrder(part.way)} limit ${part.rows}`;
+  const [only, ...others] = scope.botIds;
+  if (only !== undefined && others.length === 0) return ofBot(sql`${only}`);
+  return sql`
+    select nearest.* from unnest(${sql.param(scope.botIds)}::text[]) as visible (id)
+    cross join lateral (${ofBot(sql`visible.id`)}) nearest
+    ${inOrder(part.way)} limit ${part.rows}`;
+}
+
+function inOrder(way: Direction): SQL {
+  return way === 'older'
+    ? sql`order by created_on desc, message_id desc`
+    : sql`order by created_on, message_id`;
+}
+
+/** What both the messages and their counts know. */
+function commonConditions(scope: HistoryScope, bot: SQL, query: HistoryQuery): SQL[] {
+  const { userId, channel, withTasks } = query;
+  return [
+    sql`account_id = ${scope.accountId}`,
+    sql`bot_id = ${bot}`,
+    ...(userId === undefined ? [] : [sql`user_id = ${userId}`]),
+    ...(channel === undefined ? [] : [sql`channel = ${channel}`]),
+    ...(withTasks ? [] : [sql`not is_task`]),
+  ];
+}
+
+function narrowConditions({ sessionIds, callId, from, before, tags }: HistoryQuery): SQL[] {
+  return [
+    ...(sessionIds === undefined ? [] : [sql`session_id = any(${sql.param(sessionIds)}::text[])`]),
+    ...(callId === undefined ? [] : [sql`call_id = ${callId}`]),
+    ...(from === undefined ? [] : [sql`created_on >= ${from.toISOString()}::timestamptz`]),
+    ...(before === undefined ? [] : [sql`created_on < ${before.toISOString()}::timestamptz`]),
+    ...(tags === undefined ? [] : [sql`tags @> ${JSON.stringify(tags)}::jsonb`]),
+  ];
+}
+
+function partConditions({ way, start, skipped = [] }: Part): SQL[] {
+  const comparison = sql.raw(
+    `${way === 'older' ? '<' : '>'}${start?.included === true ? '=' : ''}`,
+  );
+  return [
+    ...(start === undefined
+      ? []
+      : [
+          sql`(created_on, message_id) ${comparison} (${start.at}::timestamptz, ${start.message_id})`,
+        ]),
+    ...(skipped.length === 0 ? [] : [sql`session_id <> all(${sql.param(skipped)}::text[])`]),
+  ];
+}
+
+function all(conditions: readonly SQL[]): SQL {
+  return sql.join([...conditions], sql` and `);
+}

@@ -1,0 +1,177 @@
+// A message as the specification describes it, as it is published, and as it is answered.
+
+import { z } from 'zod';
+
+export const channelTypes = [
+  'msteams',
+  'twitter',
+  'spark',
+  'rtm',
+  'facebook',
+  'slack',
+  'kore',
+  'email',
+  'sms',
+  'wfacebook',
+  'ringcentral',
+  'jabber',
+  'yammer',
+  'alexa',
+  'twiliovoice',
+  'telegram',
+  'ivr',
+  'ivrVoice',
+  'contactcenter',
+  'line',
+  'liveperson',
+  'googleactions',
+  'hangoutchat',
+  'mattermost',
+  'rcs',
+] as const;
+export const defaultChannel = 'rtm';
+
+export const identifier = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine((text) => !text.includes('\u0000'), 'must not contain the character U+0000');
+
+export const messageId = z
+  .string()
+  .regex(/^ms-[0-9A-Za-z-]{1,64}$/, 'must be `ms-<uuid>`')
+  .describe('`ms-<uuid>`');
+
+const timestamp = z.iso.datetime({ precision: 3 }).describe('ISO 8601 UTC with milliseconds');
+/** Any zone and precision may be published. */
+const publishedTime = z.iso
+  .datetime({ offset: true })
+  .refine((text) => text >= '1970', 'must be in 1970 or later')
+  .transform((text) => new Date(text).toISOString());
+
+const members = {
+  _id: messageId,
+  type: z.enum(['incoming', 'outgoing']).describe('user input, or bot response'),
+  status: z.enum(['received', 'queued', 'in progress', 'delivered', 'pending']),
+  createdBy: identifier.describe('user identifier of the end user; what `userId` asks for'),
+  components: z
+    .array(
+      z.looseObject({
+        cT: z.string().max(64).describe('for example `text`'),
+        data: z.looseObject({}),
+      }),
+    )
+    .max(200),
+  lang: z.string().max(64).exactOptional().describe('conversation language'),
+  chnl: z.string().max(64).exactOptional().describe("end user's conversation channel"),
+  tags: z.looseObject({}).exactOptional().describe('meta tags'),
+  sessionId: identifier,
+};
+const channel = z.enum(channelTypes).describe('channel name');
+const channelUId = identifier.exactOptional().describe('end-user identity in the channel');
+
+const optionalMembers = {
+  traceId: identifier.exactOptional(),
+  agentInfo: z.looseObject({}).exactOptional(),
+  secureForm: z.looseObject({}).exactOptional(),
+};
+
+const example = {
+  _id: 'ms-5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42',
+  type: 'incoming',
+  status: 'received',
+  createdBy: 'jane.doe@example.com',
+  createdOn: '2026-11-20T09:30:00.120Z',
+  channels: [{ type: 'rtm', channelUId: 'jane.doe@example.com/web' }],
+  components: [{ cT: 'text', data: { text: 'What is my balance?' } }],
+  lang: 'en',
+  chnl: 'rtm',
+  tags: { campaign: 'spring' },
+  sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+};
+const botExample = { botId: 'st-1b2c3d' };
+
+export const message = z
+  .object({
+    ...members,
+    botId: z.string().describe("the bot's own id"),
+    createdOn: timestamp,
+    channels: z.array(z.object({ type: channel, channelUId })),
+    traceId: optionalMembers.traceId.describe(
+      'of an incoming message, where `includeTraceId` asks for it; kept for 30 days',
+    ),
+    agentInfo: optionalMembers.agentInfo.describe(
+      'as the contact center published it, where `getAgentsInfo` asks for it',
+    ),
+    secureForm: optionalMembers.secureForm.describe(
+      "the form's input, where `includeSecureForm` asks for it",
+    ),
+  })
+  .meta({ id: 'Message', examples: [{ ...botExample, ...example }] });
+
+export const messagePage = z
+  .object({
+    total: z
+      .int()
+      .min(0)
+      .describe('messages that match, whatever `skip`, `limit` and `msgId` leave out of this page'),
+    moreAvailable: z
+      .boolean()
+      .describe('there are more in this direction; with `direction` 0, in one'),
+    icon: z
+      .string()
+      .describe('URL of the bot’s logo; empty where it has none, and where no bot is named'),
+    messages: z.array(message),
+  })
+  .meta({
+    id: 'MessagePage',
+    examples: [
+      {
+        total: 1,
+        moreAvailable: false,
+        icon: 'https://bots.example.com/logo.png',
+        messages: [{ ...botExample, ...example }],
+      },
+    ],
+  });
+
+/** What producers publish on `<prefix>.ingest.messages.<botId>`: the whole message, each time that it changes. */
+export const publishedMessage = z
+  .object({
+    ...members,
+    components: members.components.default([]),
+    createdOn: publishedTime,
+    channels: z
+      .array(z.object({ type: channel.default(defaultChannel), channelUId }))
+      .max(20)
+      .default([])
+      .describe('`channelType` asks for the first; without one the message is on `rtm`'),
+    traceId: optionalMembers.traceId.describe('kept with incoming messages only'),
+    taskType: z
+      .string()
+      .max(64)
+      .exactOptional()
+      .describe(
+        'kind of the task that the message is of; version 2 leaves out `alert` and `action`',
+      ),
+    callId: identifier.exactOptional().describe('the call that it was said in, on voice channels'),
+    agentInfo: optionalMembers.agentInfo.describe('who wrote it in the contact center'),
+    secureForm: optionalMembers.secureForm.describe('what the user submitted in a secure form'),
+  })
+  .meta({
+    id: 'PublishedMessage',
+    'x-subject': '<prefix>.ingest.messages.<botId>',
+    description:
+      'Published whole, each time that it changes: a later version replaces an earlier one. The subject says which bot it is of.',
+    examples: [
+      {
+        ...example,
+        traceId: 'tc-9c1d0a6b',
+        taskType: 'dialog',
+        agentInfo: { agentId: 'a-4711', name: 'Ada' },
+        secureForm: { accountNumber: '00012345' },
+      },
+    ],
+  });
+
+export type PublishedMessage = z.infer<typeof publishedMessage>;

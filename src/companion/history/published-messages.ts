@@ -1,0 +1,98 @@
+// Messages on their way in: what producers publish becomes rows, the latest version of each.
+
+import type { BatchConsumer } from '../../events/batch-consumer.ts';
+import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
+import type { Database } from '../../store/database.ts';
+import { jsonRows, storableJson } from '../../store/json-rows.ts';
+import type { CompanionDependencies } from '../companion.ts';
+import { defaultChannel, type PublishedMessage, publishedMessage } from './message-schema.ts';
+
+/** A batch of the largest is 25 MiB. */
+const maxBatch = 100;
+/** Pages are read a thousand at a time; so many of the largest must fit into memory. */
+const longestMessage = 64 * 1_024;
+
+const taskTypesLeftOut = new Set(['alert', 'action']);
+
+const columns = [
+  ['account_id', 'text'],
+  ['bot_id', 'text'],
+  ['message_id', 'text'],
+  ['version', 'bigint'],
+  ['created_on', 'timestamptz'],
+  ['user_id', 'text'],
+  ['session_id', 'text'],
+  ['channel', 'text'],
+  ['call_id', 'text'],
+  ['is_task', 'boolean'],
+  ['tags', 'jsonb'],
+  ['document', 'text'],
+  ['trace_id', 'text'],
+  ['agent_info', 'text'],
+  ['secure_form', 'text'],
+] as const;
+type Row = Readonly<Record<(typeof columns)[number][0], unknown>>;
+
+const names = columns.map(([name]) => name);
+// Every node takes rows in one order, so that no two wait for each other.
+const upsert = `
+insert into messages (${names.join(', ')})
+select ${names.join(', ')}
+from json_to_recordset($1::json) as told (${columns.map((column) => column.join(' ')).join(', ')})
+order by account_id, bot_id, message_id
+on conflict (account_id, bot_id, message_id) do update
+  set (${names.join(', ')}) = (${names.map((name) => `excluded.${name}`).join(', ')})
+  where messages.version < excluded.version`;
+
+export function followMessages(
+  dependencies: Pick<CompanionDependencies, 'database' | 'bots' | 'events' | 'logger'>,
+): Promise<BatchConsumer> {
+  const { database, bots, events, logger } = dependencies;
+  return startIngestConsumer<PublishedMessage>(events, {
+    kind: 'messages',
+    schema: publishedMessage,
+    ownerOf: (name) => bots.ownerOf(name),
+    refuse: ({ body }) =>
+      JSON.stringify(body).length <= longestMessage
+        ? undefined
+        : `larger than ${longestMessage} characters`,
+    apply: (batch) => storeMessages(database, batch),
+    maxBatch,
+    logger,
+  });
+}
+
+/** Idempotent, in any order: the latest version of a message stays. */
+export async function storeMessages(
+  { pool }: Pick<Database, 'pool'>,
+  batch: readonly Ingested<PublishedMessage>[],
+): Promise<void> {
+  // A statement may touch a row once.
+  const latest = new Map<string, Row>();
+  for (const item of batch.toSorted((a, b) => a.version - b.version)) {
+    latest.set(JSON.stringify([item.bot, item.body._id]), rowOf(item));
+  }
+  await pool.query(upsert, [jsonRows([...latest.values()].map(storableJson))]);
+}
+
+function rowOf({ bot, body, version }: Ingested<PublishedMessage>): Row {
+  const { taskType, callId, traceId, agentInfo, secureForm, ...documented } = body;
+  const json = (value: unknown) => (value === undefined ? null : storableJson(value));
+  return {
+    account_id: bot.accountId,
+    bot_id: bot.botId,
+    message_id: body._id,
+    version,
+    created_on: body.createdOn,
+    user_id: body.createdBy,
+    session_id: body.sessionId,
+    channel: body.channels[0]?.type ?? defaultChannel,
+    call_id: callId ?? null,
+    is_task: taskTypesLeftOut.has(taskType?.toLowerCase() ?? ''),
+    tags: body.tags ?? null,
+    document: storableJson({ ...documented, botId: bot.botId }),
+    trace_id: body.type === 'incoming' ? json(traceId) : null,
+    agent_info: json(agentInfo),
+    secure_form: json(secureForm),
+  };
+}

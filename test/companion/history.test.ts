@@ -1,0 +1,489 @@
+// Conversation history: its five forms, who may read, what is answered.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  channelTypes,
+  message,
+  messagePage,
+  publishedMessage,
+} from '../../src/companion/history/message-schema.ts';
+import { databaseKinds } from '../support/databases.ts';
+import { type Message, type Page, tell } from './history-support.ts';
+import { proves } from './proves.ts';
+import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
+
+const user = 'jane.doe@example.com';
+const v1 = '/api/public/bot/st-1/getMessages';
+const v2 = '/api/public/bot/st-1/getMessagesV2';
+const console = '/api/public/getMessages';
+
+describe.each(databaseKinds)('conversation history on %s', (kind) => {
+  let rig: Rig;
+  beforeAll(async () => {
+    rig = await startRig(kind);
+    await rig.addBot({
+      botId: 'st-1',
+      streamId: 'stream-1',
+      accountId: 'acme',
+      iconUrl: 'https://bots.example.com/logo.png',
+    });
+    await rig.addBot({ botId: 'st-2', accountId: 'acme' });
+    await rig.addBot({ botId: 'st-rival', accountId: 'rival' });
+  });
+  afterEach(() => rig.clear());
+  afterAll(() => rig.close());
+
+  const get = (url: string, query: Record<string, string> = {}, ask: Ask = {}) =>
+    rig.ask('GET', url, undefined, { query: { userId: user, ...query }, ...ask });
+  const post = (url: string, body: unknown = {}, ask: Ask = {}) => rig.ask('POST', url, body, ask);
+  const pageOf = async (answer: ReturnType<typeof get>): Promise<Page> => {
+    const response = await answer;
+    expect(response.statusCode, response.body).toBe(200);
+    return messagePage.strict().parse(response.json());
+  };
+  const idsOf = async (answer: ReturnType<typeof get>) =>
+    (await pageOf(answer)).messages.map(({ _id }) => _id);
+  const first = async (answer: ReturnType<typeof get>): Promise<Message | undefined> =>
+    (await pageOf(answer)).messages[0];
+
+  test.each([
+    ['GET', v1, 'history.v1-get.rule.path'],
+    ['GET', v2, 'history.v2-get.rule.path'],
+    ['POST', v1, 'history.v1-post.rule.path'],
+    ['POST', v2, 'history.v2-post.rule.path'],
+    ['POST', console, 'history.admin-post.rule.path'],
+  ] as const)('%s %s answers the messages, most recent first', async (method, url, id) => {
+    proves(id, 'history.messages.rule.recent-first', 'history.messages.path.botId');
+    proves('history.messages.header.auth', 'history.messages.header.Content-Type');
+    const told = await tell(rig.database, [{}, {}, {}]);
+
+    const page = await pageOf(
+      method === 'GET' ? get(url, { includeSecureForm: 'false' }) : post(url, { userId: user }),
+    );
+
+    proves('history.messages.response.total', 'history.messages.response.moreAvailable');
+    proves('history.messages.response.messages');
+    expect(page).toMatchObject({ total: 3, moreAvailable: false });
+    expect(page.messages.map(({ _id }) => _id)).toEqual(told.toReversed());
+  });
+
+  test('a message is answered with every documented member, as it was published', async () => {
+    const [example] = (publishedMessage.meta() as { examples: [{ _id: string }] }).examples;
+    await tell(rig.database, [example]);
+
+    const answered = await first(get(v1));
+
+    expect(answered).toEqual(
+      (message.meta() as { examples: [object] }).examples.map((documented) => ({
+        ...documented,
+        botId: 'st-1',
+      }))[0],
+    );
+    proves('history.messages.response._id', 'history.messages.response.botId');
+    proves('history.messages.response.type', 'history.messages.response.status');
+    proves('history.messages.response.createdBy', 'history.messages.response.createdOn');
+    proves('history.messages.response.channels', 'history.messages.response.channels.type');
+    proves('history.messages.response.channels.channelUId', 'history.messages.response.lang');
+    proves('history.messages.response.components', 'history.messages.response.components.cT');
+    proves('history.messages.response.components.data', 'history.messages.response.chnl');
+    proves('history.messages.response.tags', 'history.messages.response.sessionId');
+  });
+
+  test('every type and status of a message comes through', async () => {
+    const types = ['incoming', 'outgoing'] as const;
+    const statuses = ['received', 'queued', 'in progress', 'delivered', 'pending'] as const;
+    proves('history.messages.response.type', 'history.messages.response.status');
+    const all = types.flatMap((type) => statuses.map((status) => ({ type, status })));
+    await tell(rig.database, all);
+
+    const page = await pageOf(get(v1));
+
+    expect(page.messages.map(({ type, status }) => ({ type, status }))).toEqual(all.toReversed());
+  });
+
+  test('timestamps are answered in UTC with milliseconds, whatever zone they were published in', async () => {
+    await tell(rig.database, [{ createdOn: '2026-11-20T11:30:00+02:00' }]);
+    proves('history.messages.rule.utc', 'history.messages.response.createdOn');
+
+    expect((await first(get(v1)))?.createdOn).toBe('2026-11-20T09:30:00.000Z');
+  });
+
+  test('the icon is the logo of the bot, and empty where there is none', async () => {
+    proves('history.messages.response.icon');
+    expect(await pageOf(get(v1))).toMatchObject({ icon: 'https://bots.example.com/logo.png' });
+    expect(await pageOf(get('/api/public/bot/st-2/getMessages'))).toMatchObject({ icon: '' });
+    expect(await pageOf(post(console))).toMatchObject({ icon: '' });
+  });
+
+  test('the alias of a bot reads what was published under its id', async () => {
+    await tell(rig.database, [{}]);
+
+    const page = await pageOf(get('/api/public/bot/stream-1/getMessages'));
+
+    expect(page.messages.map(({ botId }) => botId)).toEqual(['st-1']);
+  });
+
+  describe('who may read', () => {
+    test('an app with the scope Chat History, and no other', async () => {
+      proves('history.messages.rule.scope-app', 'history.messages.header.auth');
+      const as = await rig.addApp({ scopes: ['Bot Analytics > Chat History', 'Dialout'] });
+      const reader = await rig.addApp({ scopes: ['Chat History'] });
+
+      for (const url of [v1, v2]) {
+        const query = { userId: user, includeSecureForm: 'true' };
+        expect((await get(url, query, { as, query })).statusCode).toBe(403);
+        expect((await post(url, {}, { as })).statusCode).toBe(403);
+        expect((await post(url, {}, { as: undefined })).statusCode).toBe(401);
+        expect((await post(url, {}, { scheme: 'apiKey' })).statusCode).toBe(401);
+        expect((await post(url, {}, { as: reader })).statusCode).toBe(200);
+      }
+    });
+
+    test('on the path of the admin console, one with Bot Analytics > Chat History, and no other', async () => {
+      proves('history.messages.rule.scope-admin');
+      const as = await rig.addApp({ scopes: ['Chat History'] });
+      const reader = await rig.addApp({ scopes: ['Bot Analytics > Chat History'] });
+
+      expect((await post(console, {}, { as })).statusCode).toBe(403);
+      expect((await post(console, {}, { as: undefined })).statusCode).toBe(401);
+      expect((await post(console, {}, { as: reader })).statusCode).toBe(200);
+    });
+
+    test('the bot of somebody else is a 404, and so is one that the app was not granted', async () => {
+      const as = await rig.addApp({ bots: ['st-2'] });
+
+      expect((await get('/api/public/bot/st-rival/getMessages')).statusCode).toBe(404);
+      expect((await post(v1, {}, { as })).statusCode).toBe(404);
+    });
+
+    test('messages of one account are not read by another, even for a bot of the same id', async () => {
+      await tell(rig.database, [{}], { botId: 'st-shared', accountId: 'rival' });
+
+      const url = '/api/public/bot/st-shared/getMessages';
+      expect(await pageOf(post(url))).toMatchObject({ total: 0, messages: [] });
+      expect(await pageOf(post(url, {}, { as: rig.rival }))).toMatchObject({ total: 1 });
+    });
+
+    test('the admin console reads every bot of the account that the app may see', async () => {
+      proves('history.messages.path.botId', 'history.admin-post.rule.path');
+      await tell(rig.database, [{}, {}]);
+      await tell(rig.database, [{}], { botId: 'st-2', accountId: 'acme' });
+      await tell(rig.database, [{}], { botId: 'st-nobody', accountId: 'acme' });
+      await tell(rig.database, [{}], { botId: 'st-rival', accountId: 'rival' });
+      const botsOf = async (as: Rig['acme']) => {
+        const page = await pageOf(post(console, {}, { as }));
+        expect(page.total).toBe(page.messages.length);
+        return page.messages.map(({ botId }) => botId);
+      };
+
+      expect(await botsOf(rig.acme)).toEqual(['st-nobody', 'st-2', 'st-1', 'st-1']);
+      expect(await botsOf(await rig.addApp({ bots: ['stream-1'] }))).toEqual(['st-1', 'st-1']);
+      expect(await botsOf(await rig.addApp({ bots: ['st-2', 'st-rival'] }))).toEqual(['st-2']);
+      expect(await botsOf(await rig.addApp({ bots: ['st-rival'] }))).toEqual([]);
+    });
+  });
+
+  describe('filters', () => {
+    test('userId: messages of one user; required for GET only', async () => {
+      proves('history.get.query.userId', 'history.post.body.userId');
+      const [mine] = await tell(rig.database, [{}, { createdBy: 'u-other' }]);
+
+      expect(await idsOf(get(v1))).toEqual([mine]);
+      expect(await idsOf(post(v2, { userId: user }))).toEqual([mine]);
+      expect(await pageOf(post(v1))).toMatchObject({ total: 2 });
+      const without = await rig.ask('GET', v1);
+      expect(without.statusCode).toBe(400);
+      expect(errorsOf(without)).toEqual(['userId: is required']);
+    });
+
+    test('channelType: rtm where it is left out, and each of the 25', async () => {
+      proves('history.get.query.channelType', 'history.post.body.channelType');
+      proves('history.messages.response.channels.type');
+      const told = await tell(
+        rig.database,
+        channelTypes.map((type) => ({ channels: [{ type }] })),
+      );
+      const [unsaid] = await tell(rig.database, [{ channels: [{ channelUId: 'x' }] }]);
+
+      expect(channelTypes).toHaveLength(25);
+      for (const [index, channelType] of channelTypes.entries()) {
+        const expected = channelType === 'rtm' ? [unsaid, told[index]] : [told[index]];
+        expect(await idsOf(get(v1, { channelType }))).toEqual(expected);
+      }
+      expect(await idsOf(get(v1))).toEqual([unsaid, told[channelTypes.indexOf('rtm')]]);
+      expect(await idsOf(post(v1, { channelType: 'slack' }))).toHaveLength(1);
+      expect(await idsOf(post(v2))).toHaveLength(2);
+      expect(errorsOf(await get(v1, { channelType: 'pigeon' }))).toEqual([
+        `channelType: must be one of ${channelTypes.join(', ')}`,
+      ]);
+    });
+
+    test('sessionId: one in the query, several in the body', async () => {
+      proves('history.get.query.sessionId', 'history.post.body.sessionId');
+      const sessions = ['ss-1', 'ss-2', 'ss-3'];
+      const told = await tell(
+        rig.database,
+        sessions.map((sessionId) => ({ sessionId })),
+      );
+
+      expect(await idsOf(get(v1, { sessionId: 'ss-2' }))).toEqual([told[1]]);
+      expect(await idsOf(post(v1, { sessionId: ['ss-1', 'ss-3'] }))).toEqual([told[2], told[0]]);
+      expect(errorsOf(await post(v1, { sessionId: 'ss-1' }))).toEqual([
+        'sessionId: must be an array',
+      ]);
+    });
+
+    test('callId: what was said in one call, on whichever channel', async () => {
+      proves('history.get.query.callId');
+      const [spoken] = await tell(rig.database, [
+        { callId: 'call-1', channels: [{ type: 'ivrVoice' }] },
+        { callId: 'call-2', channels: [{ type: 'ivrVoice' }] },
+        {},
+      ]);
+
+      expect(await pageOf(get(v1, { callId: 'call-1' }))).toMatchObject({
+        total: 1,
+        messages: [{ _id: spoken }],
+      });
+      expect(await idsOf(get(v1, { callId: 'call-1', channelType: 'rtm' }))).toEqual([]);
+      expect(await idsOf(post(v1, { callId: 'call-1' }))).toEqual([spoken]);
+      // Of the query's parameters some are usable in the POST for voice calls.
+      expect(await idsOf(rig.ask('POST', v1, {}, { query: { callId: 'call-1' } }))).toEqual([
+        spoken,
+      ]);
+    });
+
+    test('tags: messages whose tags contain these', async () => {
+      proves('history.post.body.tags');
+      const [spring, both] = await tell(rig.database, [
+        { tags: { campaign: 'spring' } },
+        {
+          tags: { campaign: 'spring', sessionTags: [{ name: 'vip', value: true }, { name: 'x' }] },
+        },
+        { tags: { campaign: 'autumn' } },
+        { tags: {} },
+      ]);
+      const tagged = (tags: object) => idsOf(post(v1, { tags }));
+
+      expect(await tagged({ campaign: 'spring' })).toEqual([both, spring]);
+      expect(await tagged({ sessionTags: [{ name: 'vip' }] })).toEqual([both]);
+      expect(await tagged({ campaign: 'winter' })).toEqual([]);
+      expect(await tagged({})).toHaveLength(4);
+      expect(await tagged({ constructor: 'x' })).toEqual([]);
+    });
+
+    test('version 2 leaves out messages of alert and action tasks, version 1 has them', async () => {
+      proves('history.messages.rule.v1-tasks', 'history.messages.rule.v2-tasks');
+      const told = await tell(
+        rig.database,
+        ['alert', 'action', 'Alert', 'dialog', undefined].map((taskType) =>
+          taskType === undefined ? {} : { taskType },
+        ),
+      );
+
+      expect(await pageOf(get(v1))).toMatchObject({ total: 5 });
+      expect(await pageOf(get(v2, { includeSecureForm: 'false' }))).toMatchObject({
+        total: 2,
+        messages: [{ _id: told[4] }, { _id: told[3] }],
+      });
+      expect(await pageOf(post(v2))).toMatchObject({ total: 2 });
+      expect(await pageOf(post(console))).toMatchObject({ total: 5 });
+    });
+  });
+
+  describe('dates', () => {
+    const days = ['13', '14', '15', '20', '21'];
+    const at = (day: string, time = '12:00:00.000') => `2026-11-${day}T${time}Z`;
+    const daysOf = async (answer: ReturnType<typeof get>) =>
+      (await pageOf(answer)).messages.map(({ createdOn }) => createdOn.slice(8, 10)).toReversed();
+    const tellDays = () =>
+      tell(
+        rig.database,
+        days.map((day) => ({ createdOn: at(day) })),
+      );
+
+    test('a day is meant whole, an instant to its millisecond', async () => {
+      proves('history.get.query.dateFrom', 'history.get.query.dateTo');
+      proves('history.post.body.dateFrom', 'history.post.body.dateTo');
+      await tellDays();
+
+      for (const ask of [
+        (window: Record<string, string>) => get(v1, window),
+        (window: object) => post(v1, window),
+      ]) {
+        expect(await daysOf(ask({ dateFrom: '2026-11-14', dateTo: '2026-11-20' }))).toEqual([
+          '14',
+          '15',
+          '20',
+        ]);
+        expect(await daysOf(ask({ dateFrom: at('14'), dateTo: at('20') }))).toHaveLength(3);
+        expect(
+          await daysOf(
+            ask({ dateFrom: at('14', '12:00:00.001'), dateTo: at('20', '11:59:59.999') }),
+          ),
+        ).toEqual(['15']);
+        expect(await daysOf(ask({ dateFrom: '2026-11-14', dateTo: '2026-11-14' }))).toEqual(['14']);
+      }
+      expect(await pageOf(get(v1, { dateFrom: '2026-11-14', dateTo: '2026-11-20' }))).toMatchObject(
+        {
+          total: 3,
+        },
+      );
+    });
+
+    test('the span is less than 7 days; with one date it is the 7 days from it or up to it', async () => {
+      proves('history.messages.rule.span');
+      await tellDays();
+
+      expect(await daysOf(get(v1, { dateFrom: '2026-11-14' }))).toEqual(['14', '15', '20']);
+      expect(await daysOf(get(v1, { dateTo: '2026-11-20' }))).toEqual(['14', '15', '20']);
+      expect(await daysOf(get(v1))).toEqual(days);
+      const window = { dateFrom: '2026-11-13', dateTo: '2026-11-20' };
+      for (const response of [await get(v1, window), await post(v2, window)]) {
+        expect(errorsOf(response)).toEqual(['dateTo: must be less than 7 days after `dateFrom`']);
+      }
+      const instants = { dateFrom: at('13'), dateTo: at('20') };
+      expect((await post(v1, instants)).statusCode).toBe(400);
+      expect((await post(v1, { ...instants, dateTo: at('20', '11:59:59.999') })).statusCode).toBe(
+        200,
+      );
+      expect(errorsOf(await get(v1, { dateFrom: '2026-11-15', dateTo: '2026-11-14' }))).toEqual([
+        'dateTo: must not be before `dateFrom`',
+      ]);
+    });
+
+    test.each([
+      '2026-02-30',
+      '20.11.2026',
+      '2026-11-20T09:30',
+      'now',
+      '',
+      '2026-11-20T09:30:00+02:00',
+      '0000-01-01',
+    ])('%j is no date', async (dateFrom) => {
+      const response = await get(v1, { dateFrom });
+
+      expect(response.statusCode).toBe(400);
+      expect(problemOf(response).errors?.map(({ path }) => path)).toEqual(['dateFrom']);
+    });
+  });
+
+  describe('what is included when it is asked for', () => {
+    test('includeTraceId: on incoming messages, for 30 days', async () => {
+      proves('history.post.body.includeTraceId', 'history.messages.response.traceId');
+      proves('history.messages.rule.trace-retention');
+      const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+      const traceId = 'tc-"1"';
+      await tell(rig.database, [
+        { traceId, createdOn: daysAgo(30.01) },
+        { traceId, createdOn: daysAgo(29.99) },
+        { traceId, createdOn: daysAgo(1), type: 'outgoing' },
+        { createdOn: daysAgo(0.5) },
+      ]);
+      const traces = async (body: object) =>
+        (await pageOf(post(v1, body))).messages.map((found) => found.traceId);
+
+      expect(await traces({ includeTraceId: true })).toEqual([
+        undefined,
+        undefined,
+        traceId,
+        undefined,
+      ]);
+      expect(await traces({ includeTraceId: false })).toEqual(Array(4).fill(undefined));
+      expect(await traces({})).toEqual(Array(4).fill(undefined));
+    });
+
+    test('getAgentsInfo: who wrote it in the contact center', async () => {
+      proves('history.get.query.getAgentsInfo', 'history.post.body.getAgentsInfo');
+      const agentInfo = { agentId: 'a-1', name: 'Ada' };
+      await tell(rig.database, [{ agentInfo }]);
+
+      expect(await first(get(v1, { getAgentsInfo: 'true' }))).toMatchObject({ agentInfo });
+      expect(await first(post(v1, { getAgentsInfo: true }))).toMatchObject({ agentInfo });
+      expect(await first(get(v1, { getAgentsInfo: 'false' }))).not.toHaveProperty('agentInfo');
+      expect(await first(post(v1))).not.toHaveProperty('agentInfo');
+    });
+
+    test('includeSecureForm: what the user submitted; required for the GET of version 2', async () => {
+      proves('history.get.query.includeSecureForm');
+      const secureForm = { accountNumber: '00012345' };
+      await tell(rig.database, [{ secureForm }]);
+
+      expect(await first(get(v2, { includeSecureForm: 'true' }))).toMatchObject({ secureForm });
+      expect(await first(get(v2, { includeSecureForm: 'false' }))).not.toHaveProperty('secureForm');
+      expect(await first(get(v1))).not.toHaveProperty('secureForm');
+      expect(await first(post(v2, { includeSecureForm: true }))).toMatchObject({ secureForm });
+      expect(await first(post(v2))).not.toHaveProperty('secureForm');
+      expect(errorsOf(await get(v2))).toEqual(['includeSecureForm: is required']);
+      expect(errorsOf(await get(v2, { includeSecureForm: 'yes' }))).toEqual([
+        'includeSecureForm: must be one of true, false',
+      ]);
+    });
+  });
+
+  describe('what is refused', () => {
+    test.each([
+      ['skip and offset that differ', { skip: 1, offset: 2 }, ['skip', 'offset']],
+      [
+        'a message and dates',
+        { msgId: 'ms-1', dateFrom: '2026-11-20', dateTo: '2026-11-20' },
+        ['msgId', 'dateFrom', 'dateTo'],
+      ],
+      ['a message and a date', { msgId: 'ms-1', dateTo: '2026-11-20' }, ['msgId', 'dateTo']],
+      ['a direction from nowhere', { direction: 1 }, ['direction']],
+      ['a member that is not known', { channeltype: 'rtm' }, ['channeltype']],
+      ['a skip below 0', { skip: -1 }, ['skip']],
+      ['half a session', { offset: 0.5 }, ['offset']],
+      ['booleans as text', { forward: 'true', includeTraceId: 1 }, ['forward', 'includeTraceId']],
+      ['a message that is none', { msgId: 'x' }, ['msgId']],
+      [
+        'what no database holds',
+        { userId: '\u0000', sessionId: ['\u0000'], tags: { a: '\u0000' } },
+        ['userId', 'sessionId.0', 'tags'],
+      ],
+      ['no sessions', { sessionId: [] }, ['sessionId']],
+      ['too many sessions', { sessionId: Array(101).fill('ss-1') }, ['sessionId']],
+      ['nulls', { userId: null, tags: null }, ['userId', 'tags']],
+    ])('%s', async (_what, body, paths) => {
+      const response = await post(v1, body);
+
+      expect(response.statusCode).toBe(400);
+      expect(
+        problemOf(response)
+          .errors?.map(({ path }) => path)
+          .toSorted(),
+      ).toEqual(paths.toSorted());
+    });
+
+    test.each(['[]', '"x"', 'null', '{', ''])('%j as a body', async (body) => {
+      expect(
+        (await post(v1, body, { headers: { 'content-type': 'application/json' } })).statusCode,
+      ).toBe(400);
+    });
+
+    test('what is not known in a query, and what is given in two places', async () => {
+      expect(errorsOf(await get(v1, { forward: 'true' }))).toEqual(['forward: is not known']);
+      const twice = await rig.ask('POST', v1, { limit: 1 }, { query: { limit: '1' } });
+      expect(errorsOf(twice)).toEqual(['limit: is in the query, too']);
+    });
+
+    test('more than 100 messages in version 1, more than 10,000 in version 2', async () => {
+      proves('history.messages.rule.v1-limit', 'history.messages.rule.v2-limit');
+      proves('history.get.query.limit', 'history.post.body.limit');
+      const statuses = async (limit: number) => [
+        (await get(v1, { limit: String(limit) })).statusCode,
+        (await post(v1, { limit })).statusCode,
+        (await post(console, { limit })).statusCode,
+        (await get(v2, { limit: String(limit), includeSecureForm: 'true' })).statusCode,
+        (await post(v2, { limit })).statusCode,
+      ];
+
+      expect(await statuses(0)).toEqual([400, 400, 400, 400, 400]);
+      expect(await statuses(100)).toEqual([200, 200, 200, 200, 200]);
+      expect(await statuses(101)).toEqual([400, 400, 400, 200, 200]);
+      expect(await statuses(10_000)).toEqual([400, 400, 400, 200, 200]);
+      expect(await statuses(10_001)).toEqual([400, 400, 400, 400, 400]);
+      expect(errorsOf(await post(v1, { limit: 101 }))).toEqual(['limit: must be at most 100']);
+    });
+  });
+});
