@@ -25,6 +25,8 @@ export function makeSynthetic(voices: {
     ...loneBeeps(),
     ...endedBy(voices.machines),
     ...voices.people.flatMap(amongTones),
+    ...voices.people.map((person, index) => goingOn(person, voices.machines, index)),
+    ...voices.people.map(askingAgain),
   ];
 }
 
@@ -158,10 +160,9 @@ function endedBy(greetings: readonly Greeting[]): Made[] {
     // Shorter and longer than the silence that ends a greeting.
     const gapMs = [300, 700, 1_200, 2_600][index % 4] ?? 0;
     const startMs = Math.round(greeting.endMs) + gapMs;
-    const spoken = greeting.samples.subarray(0, Math.round(greeting.endMs) * 8);
     return {
       file: `synthetic/machine-${greeting.name}-beep-${nameOf(beep)}`,
-      samples: joined([spoken, silence(gapMs), sound(beep), silence(1_000)]),
+      samples: joined([spoken(greeting), silence(gapMs), sound(beep), silence(1_000)]),
       truth: {
         label: 'machine',
         expect: new Set(['machine', 'tone']),
@@ -171,6 +172,45 @@ function endedBy(greetings: readonly Greeting[]): Made[] {
       },
     };
   });
+}
+
+/** A greeting that waits after its hello for longer than a person's verdict takes, and beeps long after that. */
+function goingOn(hello: Greeting, greetings: readonly Greeting[], index: number): Made {
+  const greeting = greetings[index % greetings.length] ?? hello;
+  const beep = beeps[index % beeps.length] ?? { hz: [1_000], ms: 500, dbfs: -10 };
+  const pauseMs = [1_400, 1_700, 2_000][index % 3] ?? 0;
+  const gapMs = [2_200, 400, 1_000, 1_600][index % 4] ?? 0;
+  const parts = [
+    spoken(hello),
+    silence(pauseMs),
+    spoken(greeting).map((sample) => Math.round(sample / 2)),
+    silence(gapMs),
+  ];
+  const startMs = joined(parts).length / 8;
+  return {
+    file: `synthetic/machine-${hello.name}-goes-on-${greeting.name}-beep-${nameOf(beep)}`,
+    samples: joined([...parts, sound(beep), silence(1_000)]),
+    truth: {
+      label: 'machine',
+      expect: new Set(['machine', 'tone']),
+      segments: [],
+      greetingEndMs: startMs - gapMs,
+      beep: { startMs, endMs: startMs + beep.ms, hz: beep.hz.join('+') },
+    },
+  };
+}
+
+/** A person who hears nothing says it again. */
+function askingAgain(hello: Greeting): Made {
+  return {
+    file: `synthetic/human-asks-again-${hello.name}`,
+    samples: joined([spoken(hello), silence(1_800), spoken(hello), silence(4_000)]),
+    truth: { label: 'human', expect: new Set(['human', 'no tone']), segments: [] },
+  };
+}
+
+function spoken({ samples, endMs }: Greeting): Int16Array {
+  return samples.subarray(0, Math.round(endMs) * 8);
 }
 
 function nameOf({ hz, ms, dbfs }: Beep): string {
