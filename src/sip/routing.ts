@@ -6,7 +6,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { DialTarget } from '../calls/call-types.ts';
-import type { Gateway, Trunk, TrunkDirectory } from './trunks.ts';
+import type { Gateway, Trunk, TrunkDirectory, TrunkLimits } from './trunks.ts';
 
 type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
 
@@ -45,6 +45,8 @@ export type RoutePlan =
 export type Router = {
   plan(target: DialTarget, trunk: string | undefined): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
+  /** Of a trunk by name, as `plan` told it. Undefined: it sets none, or there is no such trunk (any more). */
+  limitsOf(trunk: string): TrunkLimits | undefined;
 };
 
 export function createRouter(options: {
@@ -93,7 +95,7 @@ export function createRouter(options: {
       : { ok: true, route: routeTo(target, address, caller) };
   };
 
-  return { plan, resolve };
+  return { plan, resolve, limitsOf: (name) => trunks.get(name)?.limits };
 }
 
 const notAllowed = 'the host is not in the allowed networks';

@@ -14,6 +14,14 @@ export type Gateway = {
   readonly transport: 'udp' | 'tcp' | 'tls';
 };
 
+/** Held across all nodes; a field that is absent sets no bound. */
+export type TrunkLimits = {
+  /** INVITEs with a new Call-ID in a second. May be a fraction: 0.5 is one call in two seconds. */
+  readonly callsPerSecond?: number;
+  /** Calls that hold a channel of the carrier, from their INVITE until nothing of them is on the wire. */
+  readonly maxConcurrentCalls?: number;
+};
+
 export type Trunk = {
   readonly name: string;
   readonly isDefault: boolean;
@@ -27,6 +35,8 @@ export type Trunk = {
   readonly fromDomain?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly codecs: readonly VoiceCodec[];
+  /** Absent: unlimited. */
+  readonly limits?: TrunkLimits;
 };
 
 export type TrunkDirectory = {
@@ -103,6 +113,8 @@ const trunkSchema = z.strictObject({
     .array(z.enum(['PCMU', 'PCMA']))
     .min(1)
     .default(['PCMU', 'PCMA']),
+  callsPerSecond: z.number().min(0.01).max(10_000).optional(),
+  maxConcurrentCalls: z.int().min(1).max(1_000_000).optional(),
 });
 
 const fileSchema = z.strictObject({ trunks: z.array(trunkSchema).min(1).max(1_000) });
@@ -226,6 +238,20 @@ function trunkOf(
     ...(entry.fromDomain !== undefined && { fromDomain: entry.fromDomain }),
     headers: entry.headers,
     codecs: entry.codecs,
+    ...limitsOf(entry),
+  };
+}
+
+function limitsOf({
+  callsPerSecond,
+  maxConcurrentCalls,
+}: TrunkEntry): { readonly limits: TrunkLimits } | undefined {
+  if (callsPerSecond === undefined && maxConcurrentCalls === undefined) return undefined;
+  return {
+    limits: {
+      ...(callsPerSecond !== undefined && { callsPerSecond }),
+      ...(maxConcurrentCalls !== undefined && { maxConcurrentCalls }),
+    },
   };
 }
 

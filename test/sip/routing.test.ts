@@ -48,6 +48,14 @@ describe('routing at the edge', () => {
     expect(router().plan(sipTo('10.0.0.1'), 'nobody')).toMatchObject({ ok: false, field: 'trunk' });
   });
 
+  test('the limits of a trunk are asked for by its name', () => {
+    const limits = { callsPerSecond: 0.5, maxConcurrentCalls: 2 };
+
+    expect(router({ trunk: { limits } }).limitsOf('carrier')).toEqual(limits);
+    expect(router().limitsOf('carrier')).toBeUndefined();
+    expect(router({ trunk: { limits } }).limitsOf('nobody')).toBeUndefined();
+  });
+
   test('tel: without any trunk is refused', () => {
     const bare = createRouter({ trunks: loadTrunks({ secrets: () => ({}) }), allowedNetworks: [] });
 

@@ -30,6 +30,7 @@ describe('trunks.yaml', () => {
       numberPrefix: '',
       headers: { 'X-Account': '42' },
       codecs: ['PCMU', 'PCMA'],
+      limits: { callsPerSecond: 20, maxConcurrentCalls: 40 },
     });
     expect(trunks.get('backup')).toMatchObject({
       isDefault: false,
@@ -100,6 +101,16 @@ describe('trunks.yaml', () => {
       'a host that is none',
       'trunks:\n  - name: acme\n    gateways:\n      - host: "a b"\n',
       /^trunks\.yaml:4: trunks\[0\]\.gateways\[0\]\.host: must be a host name/,
+    ],
+    [
+      'a rate that lets nothing through',
+      `${minimal}    callsPerSecond: 0\n`,
+      /^trunks\.yaml:5: trunks\[0\]\.callsPerSecond: /,
+    ],
+    [
+      'half a channel',
+      `${minimal}    maxConcurrentCalls: 1.5\n`,
+      /^trunks\.yaml:5: trunks\[0\]\.maxConcurrentCalls: /,
     ],
     [
       'two trunks of one name',
