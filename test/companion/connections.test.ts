@@ -1,10 +1,8 @@
 // Connections to model providers: list, read, create, replace the key.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { databaseKinds } from '../../support/databases.ts';
-import { proves } from '../proves.ts';
-import type { SpecId } from '../spec-ids.ts';
-import { type Ask, errorsOf, problemOf, type Rig, startRig } from '../support.ts';
+import { newConnectionExamples } from '../../src/companion/connections/connection-examples.ts';
+import { databaseKinds } from '../support/databases.ts';
 import {
   apiKey,
   changed,
@@ -16,7 +14,10 @@ import {
   secretTexts,
   vendorA,
   vendorB,
-} from './bodies.ts';
+} from './connection-bodies.ts';
+import { proves } from './proves.ts';
+import type { SpecId } from './spec-ids.ts';
+import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
 
 const url = '/api/public/connections';
 const connectionId = /^cn-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -115,6 +116,13 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
           LLM_API_KEY: settings.LLM_API_KEY,
           headers: settings.headers.map(({ value }) => value),
         });
+      },
+    );
+
+    test.each(newConnectionExamples)(
+      'takes the example of $provider, $connectionName',
+      async (body) => {
+        expect((await create(body)).statusCode).toBe(200);
       },
     );
 

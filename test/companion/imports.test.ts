@@ -1,10 +1,11 @@
 // Import of skill groups: looked at as a whole, stored as a whole.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { databaseKinds } from '../../support/databases.ts';
-import { proves } from '../proves.ts';
-import type { SpecId } from '../spec-ids.ts';
-import { type Ask, errorsOf, problemOf, type Rig, startRig } from '../support.ts';
+import { importExample } from '../../src/companion/imports/skill-group-schemas.ts';
+import { databaseKinds } from '../support/databases.ts';
+import { proves } from './proves.ts';
+import type { SpecId } from './spec-ids.ts';
+import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
 
 const url = '/contactcenter/api/v1/public/analytics/st-1/storeContactCenterFunctionalities';
 const query = { accountId: 'acme', orgId: 'o-1', type: 'skillGroups' };
@@ -122,6 +123,15 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
 
     expect(response.json()).toEqual({ msg: '1 skill group was imported.' });
     expect((await stored()).map(({ record }) => record)).toEqual([group, renamed, least]);
+  });
+
+  test('takes the documented example', async () => {
+    const { metaData: named } = importExample;
+    const agreeing = { accountId: named.accountId, orgId: named.orgId, type: named.type };
+
+    const response = await post(importExample, { query: agreeing });
+
+    expect(response.json()).toEqual({ msg: '1 skill group was imported.' });
   });
 
   test('keeps members that are not listed', async () => {

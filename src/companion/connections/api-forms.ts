@@ -14,15 +14,12 @@ const existingOnly = ['idp', 'bodyTab', 'mapProvider', 'llmFeatures', 'IOMapping
 const mapped = ['IOMapping', 'mapProvider'];
 
 type Members = Readonly<Record<string, unknown>>;
-type Problem = { readonly path: readonly string[]; readonly message: string };
+type Body = Members & { readonly fields: Members };
+type Problem = { readonly path: string[]; readonly message: string };
 
 /** What is wrong with the members taken together. */
-export function apiFormProblems(body: Members & { readonly fields: Members }): readonly Problem[] {
-  const marks = [
-    ...existingOnly.filter((name) => name in body),
-    ...mapped.filter((name) => name in body.fields).map((name) => `fields.${name}`),
-  ];
-  const [mark] = marks;
+export function apiFormProblems(body: Body): readonly Problem[] {
+  const mark = [...existingOnly, ...mapped].find((name) => name in body || name in body.fields);
   return [
     ...placeProblems(body, 'LLM_API_URL'),
     ...placeProblems(body, 'LLM_API_KEY'),
@@ -30,25 +27,25 @@ export function apiFormProblems(body: Members & { readonly fields: Members }): r
   ];
 }
 
-/** The specification's table has these beside `fields`, whose heading suggests in them. */
-function placeProblems(body: Members & { readonly fields: Members }, name: string): Problem[] {
+/** The specification's table has these beside `fields`, while its heading suggests in them. */
+function placeProblems(body: Body, name: string): readonly Problem[] {
   const [outer, inner] = [body[name], body.fields[name]];
   if (outer === undefined && inner === undefined) return [{ path: [name], message: 'is required' }];
   if (outer === undefined || inner === undefined || outer === inner) return [];
   return [{ path: ['fields', name], message: `differs from ${name} beside fields` }];
 }
 
-function existingProblems(body: Members & { readonly fields: Members }, mark: string): Problem[] {
-  const { fields, mapProvider, IOMappings } = body;
-  const problems = customOnly
-    .filter((name) => name in body)
-    .map((name) => ({
+function existingProblems({ fields, ...body }: Body, mark: string): readonly Problem[] {
+  const strangers = customOnly.filter((name) => name in body);
+  const missing = mapped.filter((name) => !(name in fields));
+  const { mapProvider, IOMappings } = body;
+  const problems = [
+    ...strangers.map((name) => ({
       path: [name],
       message: `belongs to the custom-provider form, ${mark} to the existing-provider form`,
-    }));
-  for (const name of mapped.filter((candidate) => !(candidate in fields))) {
-    problems.push({ path: ['fields', name], message: `is required with ${mark}` });
-  }
+    })),
+    ...missing.map((name) => ({ path: ['fields', name], message: `is required with ${mark}` })),
+  ];
   if (problems.length > 0) return problems;
   if (mapProvider !== undefined && mapProvider !== fields['mapProvider']) {
     problems.push({ path: ['mapProvider'], message: 'differs from fields.mapProvider' });

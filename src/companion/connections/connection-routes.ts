@@ -5,7 +5,6 @@ import { randomUUID } from 'node:crypto';
 import type { ApiInstance, Caller } from '../../api/http.ts';
 import { ProblemError } from '../../api/problem.ts';
 import { authenticatedByApiKey, responses } from '../../api/route-schema.ts';
-import type { App } from '../../store/app-directory.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import {
   connection,
@@ -72,14 +71,15 @@ function registerReads(
       response: responses('The connection', connection, [400, 401, 403, 404, 406]),
     },
     handler: async (request) => {
-      const connectionId = idOf(request.params);
-      return found(await findConnection(db, caller.of(request).accountId, connectionId));
+      const { accountId } = caller.of(request);
+      return found(await findConnection(db, accountId, idOf(request.params)));
     },
   });
 }
 
 function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDependencies): void {
   const onRequest = caller.require({ scope: 'Manage Connections', scheme: 'apiKey' });
+  const { db } = deps.database;
 
   server.route({
     method: 'POST',
@@ -92,14 +92,10 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
       description:
         'Secrets (keys, and the values of `headers`) are encrypted when they are stored, and no answer holds them. Names need not be unique.',
       body: newConnection,
-      response: responses(
-        'The connection is stored',
-        createdConnection,
-        [400, 401, 403, 406, 413, 415],
-      ),
+      response: responses('It is stored', createdConnection, [400, 401, 403, 406, 413, 415]),
     },
-    handler: (request) =>
-      insertConnection(deps.database.db, newRow(request.body, caller.of(request), deps)),
+    handler: async (request) =>
+      await insertConnection(db, newRow(request.body, caller.of(request).accountId, deps)),
   });
 
   server.route({
@@ -111,43 +107,33 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
       operationId: 'updateConnection',
       summary: 'Replace the key of a connection',
       description:
-        'Nothing but `fields.API_KEY` can be changed, and nothing of a connection of provider `API`, which is a 400.',
+        'Nothing but `fields.API_KEY` can be changed, and nothing of a connection of provider `API`: both are a 400.',
       params: connectionParams,
       body: connectionUpdate,
-      response: responses(
-        'The key is replaced',
-        updatedConnection,
-        [400, 401, 403, 404, 406, 413, 415],
-      ),
+      response: responses('It is stored', updatedConnection, [400, 401, 403, 404, 406, 413, 415]),
     },
     handler: async (request) => {
       const connectionId = idOf(request.params);
       const { accountId } = caller.of(request);
       const { settings, secrets } = splitSecrets(request.body);
-      const updated = await replaceKey(deps.database.db, accountId, connectionId, {
-        masked: settings.fields['API_KEY'] ?? '',
+      const updated = await replaceKey(db, accountId, connectionId, {
+        mask: settings.fields['API_KEY'] ?? '',
         sealed: deps.secrets.seal('connection', connectionId, secrets),
         modifiedOn: deps.clock.now(),
       });
       if (updated !== undefined) return updated;
-      found(await findConnection(deps.database.db, accountId, connectionId));
-      throw new ProblemError(
-        'invalid-request',
-        'A connection of provider `API` cannot be updated: create another.',
-      );
+      found(await findConnection(db, accountId, connectionId));
+      const detail = 'A connection of provider `API` cannot be updated: create another.';
+      throw new ProblemError('invalid-request', detail);
     },
   });
 }
 
-function newRow(
-  body: NewConnection,
-  { accountId }: App,
-  { secrets: box, clock }: CompanionDependencies,
-) {
+function newRow(body: NewConnection, accountId: string, deps: CompanionDependencies) {
   const { connectionName, provider, model, ...rest } = body;
   const connectionId = `cn-${randomUUID()}`;
   const { settings, secrets } = splitSecrets(rest);
-  const now = clock.now();
+  const now = deps.clock.now();
   return {
     connectionId,
     accountId,
@@ -157,22 +143,17 @@ function newRow(
     // `FINALIZED` is a word of create bodies alone.
     status: body.provider === 'API' && body.isEnable === false ? 'INACTIVE' : 'ACTIVE',
     settings,
-    secrets: box.seal('connection', connectionId, secrets),
+    secrets: deps.secrets.seal('connection', connectionId, secrets),
     createdOn: now,
     modifiedOn: now,
-  };
+  } as const;
 }
 
 function idOf({ connectionId }: { readonly connectionId: string }): string {
-  if (!connectionIdPattern.test(connectionId)) throw noSuchConnection();
-  return connectionId;
+  return found(connectionIdPattern.test(connectionId) ? connectionId : undefined);
 }
 
 function found<Value>(value: Value | undefined): Value {
-  if (value === undefined) throw noSuchConnection();
-  return value;
-}
-
-function noSuchConnection(): ProblemError {
-  return new ProblemError('not-found', 'There is no such connection.');
+  if (value !== undefined) return value;
+  throw new ProblemError('not-found', 'There is no such connection.');
 }

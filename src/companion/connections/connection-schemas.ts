@@ -3,11 +3,13 @@
 
 import { z } from 'zod';
 import { jsonProblem } from '../../api/stored-json.ts';
+import { timestamp } from '../../api/timestamp.ts';
 import { boundedArray } from '../../api/validation.ts';
+import { providers } from '../../store/companion/connections.ts';
 import { apiFormProblems } from './api-forms.ts';
+import { newConnectionExamples } from './connection-examples.ts';
 import { isMask } from './connection-secrets.ts';
 
-export const providers = ['API', 'VendorA AI', 'HostedVendorA AI', 'VendorB'] as const;
 export const statuses = ['ACTIVE', 'INACTIVE'] as const;
 
 // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -163,7 +165,7 @@ export const newConnection = z
     error: ({ code }) =>
       code === 'invalid_union' ? `must be one of ${providers.join(', ')}` : undefined,
   })
-  .meta({ id: 'NewConnection' });
+  .meta({ id: 'NewConnection', examples: newConnectionExamples });
 export type NewConnection = z.output<typeof newConnection>;
 
 export const connectionUpdate = z
@@ -178,8 +180,8 @@ export const connectionFilter = z.strictObject({
 });
 export type ConnectionFilter = z.output<typeof connectionFilter>;
 
-export const connectionParams = z.object({ connectionId: z.string().describe('`cn-<uuid>`') });
 export const connectionIdPattern = /^cn-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const connectionParams = z.object({ connectionId: z.string().describe('`cn-<uuid>`') });
 
 // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -189,52 +191,46 @@ const example = {
   provider: 'VendorA AI' as const,
   model: 'large-2',
   status: 'ACTIVE' as const,
+  fields: { API_KEY: 's************9' },
 };
-const exampleFields = { API_KEY: 's************9' };
-const exampleInstant = '2026-11-20T09:30:00.000Z';
+const examples = {
+  created: { ...example, createdOn: '2026-11-20T09:30:00.000Z' },
+  updated: { ...example, modifiedOn: '2026-11-20T09:30:00.000Z' },
+};
 
-const members = {
+const whole = z.object({
   connectionId: z.string().describe('`cn-<uuid>`'),
   connectionName: z.string(),
   provider: z.enum(providers),
   model: z.string(),
   status: z.enum(statuses),
-};
-const instant = z.string().describe('ISO 8601 UTC with milliseconds');
-const instants = { createdOn: instant, modifiedOn: instant };
-const fields = z
-  .record(z.string(), z.string())
-  .describe('as they were sent, of secrets only the first and last character; of short ones none');
+  fields: z
+    .record(z.string(), z.string())
+    .describe(
+      'as they were sent, but of a secret its first and last character; none if it is short',
+    ),
+  createdOn: timestamp,
+  modifiedOn: timestamp,
+});
 
-export const connectionList = z
-  .object({
-    connections: z.array(z.object({ ...members, ...instants })).describe('newest first'),
-    total: z.number().int().describe('how many match, whatever the limit'),
-  })
-  .meta({
-    id: 'ConnectionList',
-    examples: [
-      {
-        connections: [{ ...example, createdOn: exampleInstant, modifiedOn: exampleInstant }],
-        total: 1,
-      },
-    ],
-  });
-export type ConnectionList = z.output<typeof connectionList>;
-
-const whole = z.object({ ...members, fields, ...instants });
-const wholeExample = { ...example, fields: exampleFields, createdOn: exampleInstant };
 export const connection = whole.meta({
   id: 'Connection',
-  examples: [{ ...wholeExample, modifiedOn: exampleInstant }],
+  examples: [{ ...examples.created, ...examples.updated }],
 });
 export type Connection = z.output<typeof connection>;
 
 export const createdConnection = whole
   .omit({ modifiedOn: true })
-  .meta({ id: 'CreatedConnection', examples: [wholeExample] });
+  .meta({ id: 'CreatedConnection', examples: [examples.created] });
 
-export const updatedConnection = whole.omit({ createdOn: true }).meta({
-  id: 'UpdatedConnection',
-  examples: [{ ...example, fields: exampleFields, modifiedOn: exampleInstant }],
-});
+export const updatedConnection = whole
+  .omit({ createdOn: true })
+  .meta({ id: 'UpdatedConnection', examples: [examples.updated] });
+
+export const connectionList = z
+  .object({
+    connections: z.array(whole.omit({ fields: true })).describe('newest first'),
+    total: z.int().describe('how many match, whatever the limit'),
+  })
+  .meta({ id: 'ConnectionList' });
+export type ConnectionList = z.output<typeof connectionList>;

@@ -6,101 +6,87 @@ import { connections } from '../../store/schema.ts';
 import type { Connection, ConnectionFilter, ConnectionList } from './connection-schemas.ts';
 
 type Db = Database['db'];
-type Row = typeof connections.$inferSelect;
+
+const { accountId, connectionId, provider, model, status, createdOn, modifiedOn } = connections;
+const summary = {
+  connectionId,
+  connectionName: connections.name,
+  provider,
+  model,
+  status,
+  createdOn,
+  modifiedOn,
+};
+const whole = {
+  ...summary,
+  fields: sql<Record<string, string>>`${connections.settings}->'fields'`,
+};
 
 export async function listConnections(
   db: Db,
-  accountId: string,
-  { provider, status, limit }: ConnectionFilter,
+  account: string,
+  filter: ConnectionFilter,
 ): Promise<ConnectionList> {
   const rows = await db
-    .select({
-      connectionId: connections.connectionId,
-      name: connections.name,
-      provider: connections.provider,
-      model: connections.model,
-      status: connections.status,
-      createdOn: connections.createdOn,
-      modifiedOn: connections.modifiedOn,
-      // Counted before the limit, in the same instant; the limit is 1 at least, so that a row carries it where any match.
-      total: sql<number>`(count(*) over ())::integer`,
-    })
+    // Counted before the limit, in the same instant; the limit is 1 at least, so that a row carries it where any match.
+    .select({ ...summary, total: sql<number>`(count(*) over ())::integer` })
     .from(connections)
     .where(
       and(
-        eq(connections.accountId, accountId),
-        provider === undefined ? undefined : eq(connections.provider, provider),
-        status === undefined ? undefined : eq(connections.status, status),
+        eq(accountId, account),
+        filter.provider && eq(provider, filter.provider),
+        filter.status && eq(status, filter.status),
       ),
     )
-    .orderBy(desc(connections.createdOn), desc(connections.connectionId))
-    .limit(limit);
-  return {
-    connections: rows.map(({ total: _, ...row }) => ({ ...summaryOf(row), ...instantsOf(row) })),
-    total: rows[0]?.total ?? 0,
-  };
+    .orderBy(desc(createdOn), desc(connectionId))
+    .limit(filter.limit);
+  const total = rows[0]?.total ?? 0;
+  return { connections: rows.map(({ total: _, ...row }) => written(row)), total };
 }
 
 export async function findConnection(
   db: Db,
-  accountId: string,
-  connectionId: string,
+  account: string,
+  id: string,
 ): Promise<Connection | undefined> {
-  const [row] = await db
-    .select()
-    .from(connections)
-    .where(and(eq(connections.accountId, accountId), eq(connections.connectionId, connectionId)));
-  return row === undefined ? undefined : connectionOf(row);
+  const rows = await db.select(whole).from(connections).where(isOf(account, id));
+  return rows.map(written)[0];
 }
 
 export async function insertConnection(
   db: Db,
   row: typeof connections.$inferInsert,
-): Promise<Connection> {
-  const [stored] = await db.insert(connections).values(row).returning();
-  if (stored === undefined) throw new Error('an insert returned no row');
-  return connectionOf(stored);
+): Promise<Connection | undefined> {
+  const rows = await db.insert(connections).values(row).returning(whole);
+  return rows.map(written)[0];
 }
+
+export type NewKey = { readonly mask: string; readonly sealed: Buffer; readonly modifiedOn: Date };
 
 /** Undefined: no such connection, or one of provider `API`. */
 export async function replaceKey(
   db: Db,
-  accountId: string,
-  connectionId: string,
-  key: { readonly masked: string; readonly sealed: Buffer; readonly modifiedOn: Date },
+  account: string,
+  id: string,
+  key: NewKey,
 ): Promise<Connection | undefined> {
-  const [row] = await db
+  const settings = sql`jsonb_set(${connections.settings}, '{fields,API_KEY}', to_jsonb(${key.mask}::text))`;
+  const rows = await db
     .update(connections)
-    .set({
-      settings: sql`jsonb_set(${connections.settings}, '{fields,API_KEY}', to_jsonb(${key.masked}::text))`,
-      secrets: key.sealed,
-      modifiedOn: key.modifiedOn,
-    })
-    .where(
-      and(
-        eq(connections.accountId, accountId),
-        eq(connections.connectionId, connectionId),
-        ne(connections.provider, 'API'),
-      ),
-    )
-    .returning();
-  return row === undefined ? undefined : connectionOf(row);
+    .set({ settings, secrets: key.sealed, modifiedOn: key.modifiedOn })
+    .where(and(isOf(account, id), ne(provider, 'API')))
+    .returning(whole);
+  return rows.map(written)[0];
 }
 
-function connectionOf(row: Row): Connection {
-  return { ...summaryOf(row), fields: { ...row.settings.fields }, ...instantsOf(row) };
+function isOf(account: string, id: string) {
+  return and(eq(accountId, account), eq(connectionId, id));
 }
 
-function summaryOf(row: Omit<Row, 'accountId' | 'settings' | 'secrets'>) {
+function written<Row extends { readonly createdOn: Date; readonly modifiedOn: Date }>(row: Row) {
   return {
-    connectionId: row.connectionId,
-    connectionName: row.name,
-    provider: row.provider as Connection['provider'],
-    model: row.model,
-    status: row.status as Connection['status'],
+    ...row,
+    createdOn: row.createdOn.toISOString(),
+    modifiedOn: row.modifiedOn.toISOString(),
   };
-}
-
-function instantsOf(row: Pick<Row, 'createdOn' | 'modifiedOn'>) {
-  return { createdOn: row.createdOn.toISOString(), modifiedOn: row.modifiedOn.toISOString() };
 }
