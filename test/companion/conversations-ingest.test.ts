@@ -126,11 +126,14 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
     await publish({}, 'st-nobodys');
     await publish({ participants: [{ status: 'ASLEEP' }] });
     await publish({ participants: [{ status: 'ACTIVE', startTimeStamp: 'yesterday' }] });
+    await publish({
+      participants: [{ status: 'ACTIVE', endTimeStamp: '0000-01-01T00:00:00+01:00' }],
+    });
     await publish({ sessionId: 'a b' });
     await publish({ summary: ['\u0000'] });
     await publish({ notes: [{ text: '\ud800' }] });
     await publish({ sessionId: 'ss-good' });
-    await eventually(() => letters.length === 7, 'seven dead letters');
+    await eventually(() => letters.length === 8, 'eight dead letters');
     await eventually(async () => (await get('ss-good')).status === 200, 'the good one');
     subscription.unsubscribe();
 
@@ -141,6 +144,7 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
       expect.stringMatching(/^the database refuses it/),
       expect.stringMatching(/participants\[0\]\.startTimeStamp$/),
       expect.stringMatching(/sessionId$/),
+      expect.stringMatching(/four digits → at participants\[0\]\.endTimeStamp$/),
       expect.stringMatching(/participants\[0\]\.status$/),
     ]);
     expect((await get()).status).toBe(404);

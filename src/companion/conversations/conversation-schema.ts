@@ -14,68 +14,36 @@ export const sessionId = z
   .describe('the parent application session; `sessionId` of a `completed` notification is one')
   .meta({ examples: ['ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
 
-/** Any zone and precision may be published. */
-const publishedTime = z.iso
-  .datetime({ offset: true })
-  .transform((text) => new Date(text).toISOString());
+// A conversation waits, is served and ends: what is not known yet, or never will be, is left out.
 
-/** A conversation waits, is served and ends: what is not known yet, or never will be, is left out. */
-function session<Time extends z.ZodType<string, string>>(time: Time) {
-  const participant = z.object({
-    queueId: name.exactOptional(),
-    queueStartTime: time.exactOptional(),
-    queueName: name.exactOptional(),
-    agentId: name.exactOptional(),
-    name: name.exactOptional(),
-    status: z.enum(['ACTIVE', 'INACTIVE']),
-    assignedAt: time.exactOptional(),
-    startTimeStamp: time.exactOptional(),
-    endTimeStamp: time.exactOptional(),
-    conversationTransferred: z.boolean().exactOptional(),
-    reason: name.exactOptional().describe('for example `OVERDUE`'),
-    endedChat: z.boolean().exactOptional().describe('this one ended the conversation'),
-  });
-  const transfer = z.object({
-    fromQueue: name.exactOptional(),
-    transferredByAgentName: name.exactOptional(),
-    transferredType: name.exactOptional().describe('for example `QUEUE`'),
-    transferredTo: z
-      .array(z.object({ id: name, name: name.exactOptional(), type: name.exactOptional() }))
-      .max(100)
-      .exactOptional(),
-    priority: name.exactOptional().describe('for example `HIGHEST`'),
-    transferredAt: time.exactOptional(),
-    systemTransferReason: name.exactOptional().describe('for example `OVERDUE`'),
-    systemTransfer: z.boolean().exactOptional(),
-  });
-  return {
-    _id: name.min(1).describe('conversation identifier'),
-    conversationType: name.describe('for example `livechat`; `voice` for a call of this gateway'),
-    status: name.describe('`CLOSED` once it is over'),
-    participants: z.array(participant).max(200),
-    transferDetails: z.array(transfer).max(200),
-    summary: z.array(prose).max(100),
-    dispositions: z.object({
-      status: name.exactOptional(),
-      remarks: prose.exactOptional(),
-      dispositionSets: z
-        .array(z.object({ dispositionsSet: name, dispositionCodes: name }))
-        .max(100)
-        .exactOptional(),
-      metaStatus: name.exactOptional().describe('who ended it, for example `AGENT_CLOSED`'),
-    }),
-    userInfo: z
-      .object({
-        firstName: name.exactOptional(),
-        lastName: name.exactOptional(),
-        email: name.exactOptional(),
-        phoneNumber: name.exactOptional(),
-        activationStatus: name.exactOptional(),
-      })
-      .describe('personal data of the end user'),
-    notes: z.array(z.unknown()).max(1_000).describe('internal notes of agents, as they are'),
-  };
-}
+const participant = z.object({
+  queueId: name.exactOptional(),
+  queueStartTime: timestamp.exactOptional(),
+  queueName: name.exactOptional(),
+  agentId: name.exactOptional(),
+  name: name.exactOptional(),
+  status: z.enum(['ACTIVE', 'INACTIVE']),
+  assignedAt: timestamp.exactOptional(),
+  startTimeStamp: timestamp.exactOptional(),
+  endTimeStamp: timestamp.exactOptional(),
+  conversationTransferred: z.boolean().exactOptional(),
+  reason: name.exactOptional().describe('for example `OVERDUE`'),
+  endedChat: z.boolean().exactOptional().describe('this one ended the conversation'),
+});
+
+const transfer = z.object({
+  fromQueue: name.exactOptional(),
+  transferredByAgentName: name.exactOptional(),
+  transferredType: name.exactOptional().describe('for example `QUEUE`'),
+  transferredTo: z
+    .array(z.object({ id: name, name: name.exactOptional(), type: name.exactOptional() }))
+    .max(100)
+    .exactOptional(),
+  priority: name.exactOptional().describe('for example `HIGHEST`'),
+  transferredAt: timestamp.exactOptional(),
+  systemTransferReason: name.exactOptional().describe('for example `OVERDUE`'),
+  systemTransfer: z.boolean().exactOptional(),
+});
 
 const example = {
   _id: '5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42',
@@ -124,32 +92,59 @@ const example = {
   notes: [],
 };
 
-export const conversationSession = z.object(session(timestamp)).meta({
-  id: 'ConversationSession',
-  description: 'The conversation of one session. Members that are not known are left out.',
-  examples: [example],
-});
+export const conversationSession = z
+  .object({
+    _id: name.min(1).describe('conversation identifier'),
+    conversationType: name.describe('for example `livechat`; `voice` for a call of this gateway'),
+    status: name.describe('`CLOSED` once it is over'),
+    participants: z.array(participant).max(200),
+    transferDetails: z.array(transfer).max(200),
+    summary: z.array(prose).max(100),
+    dispositions: z.object({
+      status: name.exactOptional(),
+      remarks: prose.exactOptional(),
+      dispositionSets: z
+        .array(z.object({ dispositionsSet: name, dispositionCodes: name }))
+        .max(100)
+        .exactOptional(),
+      metaStatus: name.exactOptional().describe('who ended it, for example `AGENT_CLOSED`'),
+    }),
+    userInfo: z
+      .object({
+        firstName: name.exactOptional(),
+        lastName: name.exactOptional(),
+        email: name.exactOptional(),
+        phoneNumber: name.exactOptional(),
+        activationStatus: name.exactOptional(),
+      })
+      .describe('personal data of the end user'),
+    notes: z.array(z.unknown()).max(1_000).describe('internal notes of agents, as they are'),
+  })
+  .meta({
+    id: 'ConversationSession',
+    description: 'The conversation of one session. Members that are not known are left out.',
+    examples: [example],
+  });
 
 export type ConversationSession = z.infer<typeof conversationSession>;
 
-const published = session(publishedTime);
+const { shape } = conversationSession;
 
-export const publishedConversation = z
-  .object({
+export const publishedConversation = conversationSession
+  .extend({
     sessionId,
     accountId: name.describe('whose bot it is; another account is refused'),
-    ...published,
-    participants: published.participants.default([]),
-    transferDetails: published.transferDetails.default([]),
-    summary: published.summary.default([]),
-    dispositions: published.dispositions.default({}),
-    userInfo: published.userInfo.default({}),
-    notes: published.notes.default([]),
+    participants: shape.participants.default([]),
+    transferDetails: shape.transferDetails.default([]),
+    summary: shape.summary.default([]),
+    dispositions: shape.dispositions.default({}),
+    userInfo: shape.userInfo.default({}),
+    notes: shape.notes.default([]),
   })
   .meta({
     id: 'PublishedConversation',
     description:
-      'The whole session, each time that it changes: what is published later replaces what was before. Times may be of any zone and precision.',
+      'The whole session, each time that it changes: what is published later replaces what was before. Times of any zone and precision are taken.',
     examples: [
       { sessionId: 'ss-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10', accountId: 'acme', ...example },
     ],

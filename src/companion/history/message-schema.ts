@@ -1,6 +1,7 @@
 // A message as the specification describes it, as it is published, and as it is answered.
 
 import { z } from 'zod';
+import { timestamp } from '../../api/timestamp.ts';
 
 export const channelTypes = [
   'msteams',
@@ -42,12 +43,7 @@ export const messageId = z
   .regex(/^ms-[0-9A-Za-z-]{1,64}$/, 'must be `ms-<uuid>`')
   .describe('`ms-<uuid>`');
 
-const timestamp = z.iso.datetime({ precision: 3 }).describe('ISO 8601 UTC with milliseconds');
-/** Any zone and precision may be published. */
-const publishedTime = z.iso
-  .datetime({ offset: true })
-  .refine((text) => text >= '1970', 'must be in 1970 or later')
-  .transform((text) => new Date(text).toISOString());
+const publishedTime = timestamp.refine((text) => text >= '1970', 'must be in 1970 or later');
 
 const members = {
   _id: messageId,

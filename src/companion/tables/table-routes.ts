@@ -5,7 +5,8 @@ import { z } from 'zod';
 import type { ApiInstance, Caller } from '../../api/http.ts';
 import { invalidRequest, ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
-import { createDataTables, type DataTables, type DefinedTable } from '../../store/data-tables.ts';
+import { timestamp } from '../../api/timestamp.ts';
+import { createDataTables, type DefinedTable } from '../../store/data-tables.ts';
 import { ExpiringCache } from '../../store/expiring-cache.ts';
 import { isId } from '../../store/ids.ts';
 import type { CompanionDependencies } from '../companion.ts';
@@ -13,8 +14,6 @@ import { checkRow } from './row-check.ts';
 
 /** How long a replaced definition goes unnoticed. That there is no such table is not remembered. */
 const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
-
-const instant = z.iso.datetime({ precision: 3 });
 
 // Objects that stay open, not records: a row may have a column named `constructor`, which zod takes for a class.
 const insertBody = z
@@ -26,8 +25,8 @@ const insertBody = z
 
 const storedRow = z
   .looseObject({
-    Created_On: instant,
-    Updated_On: instant,
+    Created_On: timestamp,
+    Updated_On: timestamp,
     Created_By: z.string().describe('the app that wrote the row'),
     Updated_By: z.string(),
     sys_Id: z.string().describe('`sys-<uuid>`'),
@@ -57,12 +56,33 @@ export function registerTableRoutes(
   dependencies: CompanionDependencies,
 ): void {
   const tables = createDataTables(dependencies);
-  const authorize = createWriteAccess(caller, tables, dependencies.clock);
+  const defined = new ExpiringCache<DefinedTable>(
+    async (key) => {
+      const [accountId = '', name = ''] = key.split('/');
+      const definition = await tables.find(accountId, name);
+      if (definition === undefined) throw noSuchTable();
+      return { ...definition, accountId };
+    },
+    cacheOptions,
+    () => dependencies.clock.now().getTime(),
+  );
+  const writableTable = async (request: FastifyRequest): Promise<DefinedTable> => {
+    const { accountId, appId } = caller.of(request);
+    const { tableName } = request.params as { tableName: string };
+    if (!isId(tableName)) throw noSuchTable();
+    const table = await defined.get(`${accountId}/${tableName}`);
+    if (table.writers.some((writer) => writer === '*' || writer === appId)) return table;
+    throw new ProblemError('forbidden', `The table "${tableName}" grants no access to the app.`);
+  };
 
   server.route({
     method: 'POST',
     url: '/api/public/tables/:tableName',
-    onRequest: [caller.require({ scheme: 'jwt' }), authorize.hook],
+    onRequest: [
+      caller.require({ scheme: 'jwt' }),
+      // Before a byte of the body is read, as with scopes.
+      async (request) => void (await writableTable(request)),
+    ],
     schema: {
       operationId: 'insertRow',
       summary: 'Add a row to a data table',
@@ -75,11 +95,10 @@ export function registerTableRoutes(
       ...authenticated,
     },
     handler: async (request) => {
-      const { appId } = caller.of(request);
-      const table = authorize.tableOf(request);
+      const table = await writableTable(request);
       const checked = checkRow(table, request.body.data);
       if (!checked.ok) throw invalidRequest(checked.errors);
-      const stored = await tables.insert(table, checked.row, appId);
+      const stored = await tables.insert(table, checked.row, caller.of(request).appId);
       return {
         ...checked.row,
         Created_On: stored.createdOn.toISOString(),
@@ -91,45 +110,6 @@ export function registerTableRoutes(
       };
     },
   });
-}
-
-/** Before a byte of the body is read, as with scopes. */
-function createWriteAccess(
-  caller: Caller,
-  known: Pick<DataTables, 'find'>,
-  clock: CompanionDependencies['clock'],
-) {
-  const defined = new ExpiringCache<DefinedTable>(
-    async (key) => {
-      const [accountId = '', name = ''] = key.split('/');
-      const definition = await known.find(accountId, name);
-      if (definition === undefined) throw noSuchTable();
-      return { ...definition, accountId };
-    },
-    cacheOptions,
-    () => clock.now().getTime(),
-  );
-  const tables = new WeakMap<FastifyRequest, DefinedTable>();
-  return {
-    hook: async (request: FastifyRequest): Promise<void> => {
-      const { accountId, appId } = caller.of(request);
-      const { tableName } = request.params as { tableName: string };
-      if (!isId(tableName)) throw noSuchTable();
-      const table = await defined.get(`${accountId}/${tableName}`);
-      if (!table.writers.some((writer) => writer === '*' || writer === appId)) {
-        throw new ProblemError(
-          'forbidden',
-          `The table "${tableName}" grants no access to the app.`,
-        );
-      }
-      tables.set(request, table);
-    },
-    tableOf: (request: FastifyRequest): DefinedTable => {
-      const table = tables.get(request);
-      if (table === undefined) throw new Error('the route has no hook for its table');
-      return table;
-    },
-  };
 }
 
 function noSuchTable(): ProblemError {

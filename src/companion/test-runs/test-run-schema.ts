@@ -1,6 +1,7 @@
 // A batch test run as the specification describes it, and as the test runner publishes it.
 
 import { z } from 'zod';
+import { timestamp } from '../../api/timestamp.ts';
 import { isId } from '../../store/ids.ts';
 
 const plain = /^[^\p{C}]*$/u;
@@ -12,10 +13,6 @@ const decimal = z
   .string()
   .regex(/^-?\d{1,20}(\.\d{1,40})?$/, 'must be a decimal number as text')
   .meta({ examples: ['0.875'] });
-/** Any zone may be published; it is told in UTC. */
-const instant = z.iso
-  .datetime({ offset: true, abort: true })
-  .overwrite((told) => new Date(told).toISOString());
 
 export const languageCode = z
   .string()
@@ -48,34 +45,25 @@ const resultMembers = {
   triggeredBy: text.describe('user identifier'),
   botLanguage: languageCode,
   runType: text.describe('for example `inDevelopment`'),
-  startTime: instant,
+  startTime: timestamp,
   __v: z.number(),
 };
+
+const counters = [
+  ...['TP', 'TN', 'FP', 'FN', 'success', 'failure', 'traitSuccess', 'traitFailure'],
+  ...['totalEntitiesCount', 'matchedEntitiesCount', 'totalTraitsCount', 'matchedTraitsCount'],
+  ...['failedUtteranceCount', 'failedEntitiesCount'],
+];
 
 const completedMembers = {
   ...resultMembers,
   status: z.literal('completed'),
   isAvailable: z.boolean(),
-  endTime: instant,
+  endTime: timestamp,
   f1_score: decimal,
   precision: decimal,
   recall: decimal,
-  results: z.object({
-    TP: z.number(),
-    TN: z.number(),
-    FP: z.number(),
-    FN: z.number(),
-    success: z.number(),
-    failure: z.number(),
-    traitSuccess: z.number(),
-    traitFailure: z.number(),
-    totalEntitiesCount: z.number(),
-    matchedEntitiesCount: z.number(),
-    totalTraitsCount: z.number(),
-    matchedTraitsCount: z.number(),
-    failedUtteranceCount: z.number(),
-    failedEntitiesCount: z.number(),
-  }),
+  results: z.object(Object.fromEntries(counters.map((name) => [name, z.number()]))),
 };
 
 const fileId = z
@@ -135,22 +123,7 @@ const completedExample = {
     precision: '0.95',
     recall: '0.91',
     fileId: '5f8f9f1e7d5d4c0c',
-    results: {
-      TP: 35,
-      TN: 2,
-      FP: 2,
-      FN: 1,
-      success: 37,
-      failure: 3,
-      traitSuccess: 8,
-      traitFailure: 0,
-      totalEntitiesCount: 12,
-      matchedEntitiesCount: 11,
-      totalTraitsCount: 8,
-      matchedTraitsCount: 8,
-      failedUtteranceCount: 3,
-      failedEntitiesCount: 1,
-    },
+    results: Object.fromEntries(counters.map((name, index) => [name, 35 - 2 * index])),
   },
 };
 
