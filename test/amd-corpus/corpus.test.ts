@@ -93,7 +93,7 @@ type Floor = {
 
 const asRecorded: Floor = {
   humansCalledMachines: 3,
-  machinesKnown: 90,
+  machinesKnown: 93,
   overall: 95,
   // Of 20, one is 5 %: held to 95 % are they and the made-up ones together.
   beepsFound: 90,
@@ -103,8 +103,8 @@ const asRecorded: Floor = {
 /** As lines change them. */
 const changed: Floor = {
   humansCalledMachines: 6,
-  machinesKnown: 86,
-  overall: 92,
+  machinesKnown: 89,
+  overall: 94,
   beepsFound: 90,
   beepsMet: 90,
   falseBeeps: 1,

@@ -25,7 +25,7 @@ const settings = { timers: defaultAmdTimers };
 const runs = 5;
 const inTurn = 500;
 /** Frames of each of them. */
-const turns = 200;
+const turns = 100;
 const latestMs = 20;
 const settleMs = 1_500;
 const busyCore = 0.85;
