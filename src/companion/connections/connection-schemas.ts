@@ -181,7 +181,11 @@ export const connectionFilter = z.strictObject({
 export type ConnectionFilter = z.output<typeof connectionFilter>;
 
 export const connectionIdPattern = /^cn-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-export const connectionParams = z.object({ connectionId: z.string().describe('`cn-<uuid>`') });
+const connectionId = z
+  .string()
+  .describe('`cn-<uuid>`')
+  .meta({ examples: ['cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
+export const connectionParams = z.object({ connectionId });
 
 // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -199,7 +203,7 @@ const examples = {
 };
 
 const whole = z.object({
-  connectionId: z.string().describe('`cn-<uuid>`'),
+  connectionId,
   connectionName: z.string(),
   provider: z.enum(providers),
   model: z.string(),

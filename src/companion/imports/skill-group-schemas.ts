@@ -41,7 +41,7 @@ export const skillGroup = z
     ...members,
     color: z
       .string()
-      .regex(/^#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/i, 'must be a hex color code')
+      .regex(/^#([0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'must be a hex color code')
       .exactOptional(),
     agentGroups: identifiers.exactOptional(),
     skills: boundedArray(skill, 1_000).exactOptional(),
