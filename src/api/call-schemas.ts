@@ -38,6 +38,27 @@ export const listQuery = z.strictObject({
   to: filterInstant.optional().describe('accepted before this instant'),
 });
 
+const summaryExample = {
+  callId: 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+  sid: 'sid-6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
+  conversationId: '5a8f9f1e-7d5d-4c0c-9a50-2f6a7c1f3b42',
+  botId: 'st-1b2c3d',
+  state: 'ended',
+  status: 'completed',
+  target: 'tel:+15551230001',
+  caller: '+15559876543',
+  trunk: 'carrier',
+  machineDetection: 'detect',
+  outcome: 'completed',
+  sipStatus: 200,
+  reason: '200 OK',
+  reasonCode: 'Caller-disconnected',
+  acceptedAt: '2026-11-20T09:00:00.000Z',
+  ringingAt: '2026-11-20T09:00:01.040Z',
+  answeredAt: '2026-11-20T09:00:04.120Z',
+  endedAt: '2026-11-20T09:00:31.500Z',
+};
+
 export const callSummarySchema = z
   .object({
     callId: z.string(),
@@ -61,14 +82,17 @@ export const callSummarySchema = z
     answeredAt: timestamp.optional(),
     endedAt: timestamp.optional(),
   })
-  .meta({ id: 'CallSummary' });
+  .meta({ id: 'CallSummary', examples: [summaryExample] });
 
 export const callPageSchema = z
   .object({
     calls: z.array(callSummarySchema).readonly().describe('newest first'),
     nextCursor: z.string().optional().describe('absent on the last page'),
   })
-  .meta({ id: 'CallPage' });
+  .meta({
+    id: 'CallPage',
+    examples: [{ calls: [summaryExample], nextCursor: 'MTc2MzYyODQwMDAwMC5jYWxs' }],
+  });
 
 export const callDetailsSchema = callSummarySchema
   .extend({
@@ -88,7 +112,24 @@ export const callDetailsSchema = callSummarySchema
       .readonly()
       .describe('every fact of the call, in order; a fact may be a moment late'),
   })
-  .meta({ id: 'CallDetails' });
+  .meta({
+    id: 'CallDetails',
+    examples: [
+      {
+        ...summaryExample,
+        metadata: { customer: '4711' },
+        timeline: [
+          {
+            eventId: 'evt-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10-1',
+            eventSequence: 1,
+            type: 'queued',
+            time: '2026-11-20T09:00:00.000Z',
+            data: {},
+          },
+        ],
+      },
+    ],
+  });
 
 export const callEndSchema = z
   .object({
@@ -97,7 +138,7 @@ export const callEndSchema = z
       .enum(['ending', 'ended'])
       .describe('`ending`: being cancelled or hung up; its end is notified. `ended`: it was over'),
   })
-  .meta({ id: 'CallEnd' });
+  .meta({ id: 'CallEnd', examples: [{ callId: summaryExample.callId, state: 'ending' }] });
 
 const amdEvent = z
   .looseObject({
@@ -122,7 +163,34 @@ export const callContextSchema = z
     }),
     metadata: z.record(z.string(), z.unknown()).readonly(),
   })
-  .meta({ id: 'CallContext', description: 'What a bot flow reads as `context`.' });
+  .meta({
+    id: 'CallContext',
+    description: 'What a bot flow reads as `context`.',
+    examples: [
+      {
+        session: {
+          UserSession: {
+            amd: ['amd_human_detected', 'amd_stopped'],
+            amdInfo: {
+              amdEvents: [
+                {
+                  event: 'amd_human_detected',
+                  reason: 'short-greeting',
+                  elapsedMs: 1_260,
+                  words: 1,
+                  confidence: 0.93,
+                },
+                { event: 'amd_stopped', reason: 'human', elapsedMs: 4_260 },
+              ],
+              amdRingDurationInMs: 3_080,
+              amdConnectDurationInMs: 4_100,
+            },
+          },
+        },
+        metadata: { customer: '4711' },
+      },
+    ],
+  });
 
 export const notificationLogSchema = z
   .object({
@@ -152,4 +220,29 @@ export const notificationLogSchema = z
       )
       .readonly(),
   })
-  .meta({ id: 'NotificationLog' });
+  .meta({
+    id: 'NotificationLog',
+    examples: [
+      {
+        notifications: [
+          {
+            eventId: 'evt-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10-end',
+            sequence: 2,
+            state: 'delivered',
+            createdAt: '2026-11-20T09:00:31.510Z',
+            deliveredAt: '2026-11-20T09:00:31.580Z',
+            body: { status: 'completed', reasonCode: 'Caller-disconnected' },
+            attempts: [
+              {
+                attempt: 1,
+                startedAt: '2026-11-20T09:00:31.520Z',
+                durationMs: 58,
+                responseStatus: 204,
+                delivered: true,
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  });
