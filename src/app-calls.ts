@@ -9,7 +9,7 @@ import type { Storage } from './app-storage.ts';
 import { CallRegistry } from './calls/call-registry.ts';
 import { defaultCallLimits } from './calls/call-setup.ts';
 import type { CallId } from './calls/call-types.ts';
-import type { CallControl, Intake } from './calls/dialout-ports.ts';
+import type { CallControl, Intake, TrunkLimits } from './calls/dialout-ports.ts';
 import type { MediaPort, SipPort } from './calls/ports.ts';
 import { createCallControl, type NodeCallControl } from './dialout/call-control.ts';
 import { Dialer } from './dialout/dialer.ts';
@@ -22,6 +22,7 @@ import {
   recoverCalls,
   republishEnds,
 } from './dialout/recovery.ts';
+import { TrunkPacers } from './dialout/trunk-pacers.ts';
 import { factsOfCall } from './events/call-stream.ts';
 import { sendCommand, serveCommands } from './events/commands.ts';
 import { consumeDialout, publishDialout } from './events/dialout-queue.ts';
@@ -45,6 +46,7 @@ type Parts = {
   readonly facts: FactConsumers;
   readonly events: Events;
   readonly sip: SipPort;
+  readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly media: MediaPort;
   readonly metrics: Metrics;
 };
@@ -53,7 +55,8 @@ type Parts = {
 const maxQueued = 10_000;
 /** Calls being claimed at once; the claims share statements. */
 const claimsInFlight = 64;
-const sweepEveryMs = 5_000;
+/** Also how long room that another node made on a trunk may go unnoticed. */
+const sweepEveryMs = 1_000;
 const republishEveryMs = 30_000;
 /** The start does not wait longer for NATS to take what is owed; the rounds go on with it. */
 const startRepublishTimeoutMs = 5_000;
@@ -75,7 +78,8 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { lease } = parts.node;
   const sip = guardSip(parts.sip, {
     mayPlace: () => lease.isHeld,
-    onReleased: () => undefined,
+    onPlaced: (callId) => pacers.onPlaced(callId),
+    onReleased: (callId) => pacers.onReleased(callId),
     clock,
   });
   const registry = new CallRegistry(
@@ -83,9 +87,20 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     {
       limits: { ...defaultCallLimits, maxDurationMs: config.calls.maxDurationMs },
       maxConcurrent: config.calls.maxConcurrent,
-      onEnded: (outcome) => outcome !== undefined && metrics.callEnded(outcome),
+      onEnded: (callId, outcome) => {
+        pacers.onEnded(callId);
+        if (outcome !== undefined) metrics.callEnded(outcome);
+      },
     },
   );
+  const pacers: TrunkPacers = new TrunkPacers({
+    queue: storage.trunkQueue,
+    limitsOf: parts.limitsOf,
+    room: () => registry.freePlaces,
+    // Whoever accepted it may have died before it published that.
+    start: (call) => registry.start(call, { restatesQueued: true }),
+    logger,
+  });
   const ends = createEndRecorder({ ledger, publisher, logger });
   const control = createCallControl({
     ledger,
@@ -97,14 +112,26 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       (await sendCommand(connection, callId, { command: 'hangup' }))?.ok === true,
   });
   const dialer = new Dialer(
-    { ledger, registry, ends, clock, logger },
-    { ownerId: config.ownerId, queueTimeoutMs: config.calls.queueTimeoutMs },
+    { ledger, registry, pacers, ends, clock, logger },
+    { ownerId: config.ownerId },
   );
   const queue = {
-    publish: (callId: CallId) => publishDialout(connection, callId, config.ownerId),
+    publish: (callId: CallId, trunk: string | undefined) =>
+      publishDialout(connection, callId, { acceptedBy: config.ownerId, trunk }),
     connected: () => connection.connected(),
   };
-  const intake = createIntake({ ledger, publisher, queue, clock, logger }, { maxQueued });
+  const intake = createIntake(
+    {
+      ledger,
+      trunks: storage.trunkQueue,
+      limitsOf: parts.limitsOf,
+      publisher,
+      queue,
+      clock,
+      logger,
+    },
+    { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
+  );
 
   const recovery: RecoveryPorts = {
     ledger,
@@ -121,8 +148,8 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     closers.add('rounds', () => Promise.all(rounds.map((round) => round.stop())));
     const consumer = await consumeDialout(connection, {
       maxInFlight: claimsInFlight,
-      handle: (callId, acceptedBy) =>
-        dialer.dial(callId as CallId, { restatesQueued: acceptedBy !== config.ownerId }),
+      handle: (callId, { acceptedBy, trunk }) =>
+        dialer.dial(callId as CallId, { trunk, restatesQueued: acceptedBy !== config.ownerId }),
       logger,
     });
     const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
@@ -133,6 +160,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   };
   const stopTaking = async (): Promise<void> => {
     dialer.stop();
+    await pacers.stop();
     for (const stop of running.splice(0)) await stop();
   };
   const { drain, isDraining } = createDrain(registry, stopTaking);

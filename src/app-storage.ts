@@ -1,6 +1,7 @@
 // SQL: PostgreSQL or the embedded PGlite, the apps, and the ledger of calls.
 
 import type { Environment } from './app.ts';
+import type { TrunkQueue } from './calls/dialout-ports.ts';
 import { type AppStore, createAppStore } from './store/apps.ts';
 import { type BotStore, createBotDirectory } from './store/bot-directory.ts';
 import { createCallLedger, type StoredCallLedger } from './store/call-ledger.ts';
@@ -9,6 +10,7 @@ import { ensureDevApp } from './store/dev-app.ts';
 import { devAccountId } from './store/dev-app-file.ts';
 import { openSecretBox, type SecretBox } from './store/secrets.ts';
 
+import { createTrunkQueue } from './store/trunk-queue.ts';
 export type Storage = {
   readonly database: Database;
   readonly apps: AppStore;
@@ -17,6 +19,7 @@ export type Storage = {
   readonly ledger: StoredCallLedger;
 };
 
+  readonly trunkQueue: TrunkQueue;
 export async function openStorage({
   config,
   logger,
@@ -52,3 +55,4 @@ export async function openStorage({
     ledger: createCallLedger({ database, secrets, logger, clock }),
   };
 }
+    trunkQueue: createTrunkQueue(database.pool, config.ownerId),

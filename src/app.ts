@@ -10,6 +10,7 @@ import { type Calls, openCalls } from './app-calls.ts';
 import { type Events, openEvents } from './app-events.ts';
 import { openFactConsumers } from './app-facts.ts';
 import { type MediaParts, openMedia } from './app-media.ts';
+import { openNode } from './app-nodes.ts';
 import { openSip, type SipParts } from './app-sip.ts';
 import { openStorage, type Storage } from './app-storage.ts';
 import type { Clock } from './calls/ports.ts';
@@ -70,7 +71,8 @@ async function openApp(environment: Environment): Promise<App> {
   closers.add('data folder', () => lock.release());
 
   const storage = await openStorage(environment);
-  const events = await openEvents(environment);
+  const node = await openNode(environment, storage);
+  const events = await openEvents(environment, () => node.lease.untilHeld());
   const sip = await openSip(environment);
   const media = await openMedia(environment);
 
@@ -81,12 +83,16 @@ async function openApp(environment: Environment): Promise<App> {
   const facts = await openFactConsumers(environment, { storage, events, contexts, metrics });
   const calls = openCalls(environment, {
     storage,
+    node,
+    facts,
     events,
     sip: sip.port,
+    limitsOf: (trunk) => sip.router.limitsOf(trunk),
     media: media.port,
     metrics,
   });
   activeCalls = () => calls.registry.size;
+  node.report({ calls: activeCalls });
   const adminUrl = await openAdmin(environment, storage);
   const httpUrl = await openApi(environment, {
     storage,
@@ -117,6 +123,7 @@ async function openApp(environment: Environment): Promise<App> {
   return {
     runtime,
     async close({ drainMs = 0, force = AbortSignal.abort() } = {}) {
+      await node.drain();
       await calls.drain(drainMs, force);
       // What the last calls owe leaves before the process does, where the receiver takes it.
       await facts.settle(settleTimeoutMs).catch(() => undefined);

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import type { DialoutRequest } from '../calls/call-types.ts';
+import type { SubmittedRequest } from '../calls/dialout-ports.ts';
 import { describeIssues } from '../lib/issues.ts';
 import type { Bot } from '../store/bot-directory.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
@@ -15,7 +15,7 @@ import { canonicalJson } from './stored-json.ts';
 export type ParsedDialout =
   | {
       readonly ok: true;
-      readonly request: DialoutRequest;
+      readonly request: SubmittedRequest;
       readonly notifyHeaders?: Readonly<Record<string, string>>;
       /** SHA-256 of what was asked for, whatever the spelling: the same for a repeated request. */
       readonly requestHash: string;
@@ -88,13 +88,14 @@ function acrossMembers(
 
 type Wanted = Omit<z.output<typeof dialoutSchema>, 'notifyHeaders'>;
 
-function toRequest(wanted: Wanted, trunk: string | undefined): DialoutRequest {
+function toRequest(wanted: Wanted, trunk: string | undefined): SubmittedRequest {
   const { thresholdWordCount, amdEventsSubscription, callControlParameter } = wanted;
   return {
     target: wanted.target,
     caller: wanted.caller,
     ...(wanted.notifyurl === undefined ? {} : { notifyUrl: wanted.notifyurl }),
     ringTimeoutMs: wanted.timeoutInMs,
+    ...(wanted.queueTimeoutMs === undefined ? {} : { queueTimeoutMs: wanted.queueTimeoutMs }),
     ...(trunk === undefined ? {} : { trunk }),
     metadata: wanted.metadata,
     machineDetection: wanted.machineDetection,

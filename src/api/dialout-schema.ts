@@ -135,6 +135,11 @@ export const dialoutSchema = z
     timeoutInMs: milliseconds(1_000, 180_000)
       .default(60_000)
       .describe('how long to wait for an answer'),
+    queueTimeoutMs: milliseconds(1_000, 3_600_000)
+      .optional()
+      .describe(
+        'how long the call may wait for room on its trunk; then it ends as `Failed` and is not dialled late. Left out: 5 minutes, or what the gateway is configured to',
+      ),
     trunk: z
       .string()
       .min(1)

@@ -12,8 +12,8 @@ import type { AcceptedCall, CallId, CallOutcome } from './call-types.ts';
 export type CallRegistryOptions = {
   readonly limits: CallLimits;
   readonly maxConcurrent: number;
-  /** A call ended here, for the metrics. */
-  readonly onEnded: (outcome: CallOutcome | undefined) => void;
+  /** A call ended here. */
+  readonly onEnded: (callId: CallId, outcome: CallOutcome | undefined) => void;
 };
 
 export class CallRegistry {
@@ -67,7 +67,11 @@ export class CallRegistry {
   }
 
   get hasRoom(): boolean {
-    return this.#calls.size < this.#options.maxConcurrent;
+    return this.freePlaces > 0;
+  }
+
+  get freePlaces(): number {
+    return this.#options.maxConcurrent - this.#calls.size;
   }
 
   /** Waits until one more call may be started. Waiters are bounded by the queue's consumer, which is the only caller. */
@@ -106,7 +110,7 @@ export class CallRegistry {
 
   #remove(callId: CallId, outcome: CallOutcome | undefined): void {
     if (!this.#calls.delete(callId)) return;
-    this.#options.onEnded(outcome);
+    this.#options.onEnded(callId, outcome);
     for (const waiter of this.#waiters.splice(0)) waiter();
   }
 }

@@ -97,6 +97,8 @@ export type DialoutRequest = {
   readonly caller: string;
   readonly notifyUrl?: string;
   readonly ringTimeoutMs: number;
+  /** Not dialled any more when it has waited for so long. */
+  readonly queueTimeoutMs: number;
   /** Name of a trunk; left out for a `sip:` target that is dialled directly. Filled in with the default for `tel:`. */
   readonly trunk?: string;
   readonly metadata: Readonly<Record<string, unknown>>;

@@ -1,12 +1,17 @@
 // Between the HTTP edge and the dial-out work: how a request is handed in, how its route is checked, how a call is ended.
 
-import type { CallId, DialoutRequest, DialTarget } from './call-types.ts';
+import type { AcceptedCall, CallId, DialoutRequest, DialTarget } from './call-types.ts';
+
+/** The intake fills in what the caller left to it. */
+export type SubmittedRequest = Omit<DialoutRequest, 'queueTimeoutMs'> & {
+  readonly queueTimeoutMs?: number;
+};
 
 export type Submission = {
   readonly appId: string;
   readonly accountId: string;
   readonly botId: string;
-  readonly request: DialoutRequest;
+  readonly request: SubmittedRequest;
   /** The caller's headers for notifications; encrypted before they are stored. */
   readonly notifyHeaders?: Readonly<Record<string, string>>;
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
@@ -47,4 +52,41 @@ export type RoutePlanner = {
 export type CallControl = {
   /** Cancels or hangs up wherever the call is in its life. `ended`: it had ended before. */
   end(callId: CallId): Promise<'ending' | 'ended' | 'unknown'>;
+};
+
+// ── Trunks with limits ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Held across all nodes; left out: as many as come. */
+export type TrunkLimits = {
+  readonly callsPerSecond?: number;
+  readonly maxConcurrentCalls?: number;
+};
+
+export type GrantRequest = {
+  readonly trunk: string;
+  readonly limits: TrunkLimits;
+  /** At most so many, e.g. what this process has room for. */
+  readonly wanted: number;
+  /** How far ahead starts are given out. */
+  readonly horizonMs: number;
+};
+
+/** A call that is this process's now, and when its INVITE may leave. */
+export type Grant = { readonly call: AcceptedCall; readonly inMs: number };
+
+export type TrunkQueue = {
+  /**
+   * Takes the calls that have waited longest, each with a slot of the trunk. `retryInMs`: when more could be had;
+   * left out: nothing waits, or the trunk is full until a slot is released.
+   */
+  take(
+    request: GrantRequest,
+  ): Promise<{ readonly grants: readonly Grant[]; readonly retryInMs?: number }>;
+  /** Another start for a call that missed its own: in how many milliseconds. */
+  nextStart(trunk: string, intervalMs: number): Promise<number>;
+  release(callIds: readonly CallId[]): Promise<void>;
+  /** Slots of calls that ended while nobody could release them. `held`: those of this process that are in use. */
+  releaseLost(held: readonly CallId[]): Promise<void>;
+  /** Calls that nobody has taken; undefined: those that need no trunk. */
+  waitingByTrunk(): Promise<ReadonlyMap<string | undefined, number>>;
 };

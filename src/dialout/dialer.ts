@@ -9,22 +9,31 @@ import type { CallId } from '../calls/call-types.ts';
 import type { CallLedger, Clock } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EndRecorder } from './end-recorder.ts';
+import type { TrunkPacers } from './trunk-pacers.ts';
 
 export type DialerPorts = {
   readonly ledger: CallLedger & {
-    /** Accepted, not claimed, not ended, accepted before the given instant; oldest first. */
-    waiting(acceptedBefore: Date, limit: number): Promise<readonly CallId[]>;
+    /** Accepted, not claimed, not ended, accepted before the given instant, of other trunks; oldest first. */
+    waiting(
+      acceptedBefore: Date,
+      limit: number,
+      exceptTrunks: readonly string[],
+    ): Promise<readonly CallId[]>;
+    /** Accepted, not claimed, not ended, and not to be dialled any more. */
+    expired(limit: number): Promise<readonly CallId[]>;
   };
   readonly registry: CallRegistry;
+  /** Trunks with limits: their calls wait in SQL. */
+  readonly pacers: Pick<TrunkPacers, 'isPaced' | 'wake' | 'look'>;
   readonly ends: EndRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
 };
 
-export type DialerOptions = {
-  readonly ownerId: string;
-  readonly queueTimeoutMs: number;
-};
+export type DialerOptions = { readonly ownerId: string };
+
+/** A call as the queue names it. `restatesQueued`: another process accepted it, which may have died before it published that. */
+export type Delivery = { readonly trunk?: string | undefined; readonly restatesQueued: boolean };
 
 export class Dialer {
   readonly #ports: DialerPorts;
@@ -38,15 +47,14 @@ export class Dialer {
     setMaxListeners(0, this.#stopped.signal);
   }
 
-  /**
-   * Resolves when the call is under way or needs nothing more; throws when it should be delivered again.
-   * `restatesQueued`: it was accepted by another process, which may have died before it published that.
-   */
-  async dial(callId: CallId, how: { readonly restatesQueued: boolean }): Promise<void> {
+  /** Resolves when the call is under way, waits for its trunk, or needs nothing more; throws when it should be delivered again. */
+  async dial(callId: CallId, { trunk, restatesQueued }: Delivery): Promise<void> {
+    const { pacers, registry } = this.#ports;
+    if (pacers.isPaced(trunk)) return pacers.wake(trunk);
     const signal = this.#stopped.signal;
-    await this.#ports.registry.room(signal);
+    await registry.room(signal);
     signal.throwIfAborted();
-    await this.#take(callId, how);
+    await this.#take(callId, restatesQueued);
   }
 
   /**
@@ -54,12 +62,13 @@ export class Dialer {
    * have been lost. Bounded a round; the next round takes the rest.
    */
   async sweep(): Promise<void> {
-    const { ledger, registry } = this.#ports;
-    const expired = await ledger.waiting(this.#ago(this.#options.queueTimeoutMs), expiryBatch);
-    await Promise.all(expired.map((callId) => this.#take(callId, { restatesQueued: true })));
-    for (const callId of await ledger.waiting(this.#ago(sweepAgeMs), sweepBatch)) {
+    const { ledger, registry, pacers } = this.#ports;
+    const expired = await ledger.expired(expiryBatch);
+    await Promise.all(expired.map((callId) => this.#take(callId, true)));
+    const paced = await pacers.look();
+    for (const callId of await ledger.waiting(this.#ago(sweepAgeMs), sweepBatch, paced)) {
       if (this.#stopped.signal.aborted || !registry.hasRoom) return;
-      await this.#take(callId, { restatesQueued: true });
+      await this.#take(callId, true);
     }
   }
 
@@ -68,15 +77,15 @@ export class Dialer {
     this.#stopped.abort(new Error('the dialer is stopping'));
   }
 
-  async #take(callId: CallId, how: { readonly restatesQueued: boolean }): Promise<void> {
+  async #take(callId: CallId, restatesQueued: boolean): Promise<void> {
     const { ledger, registry, ends, clock } = this.#ports;
     const call = await ledger.claimForDialing(callId, this.#options.ownerId);
     if (call === undefined) return;
-    if (call.acceptedAt < this.#ago(this.#options.queueTimeoutMs)) {
+    if (call.acceptedAt <= this.#ago(call.request.queueTimeoutMs)) {
       // Whoever accepted it may have died before `queued` was published.
       const missing = [queuedFact(call)];
       await ends.record(progressOfAccepted(call), endOfExpiry(clock.now()), missing);
-    } else registry.start(call, how);
+    } else registry.start(call, { restatesQueued });
   }
 
   #ago(ms: number): Date {

@@ -13,6 +13,7 @@ export function guardSip(
   sip: SipPort,
   options: {
     readonly mayPlace: () => boolean;
+    readonly onPlaced: (callId: CallId) => void;
     readonly onReleased: (callId: CallId) => void;
     readonly clock: Clock;
   },
@@ -24,6 +25,7 @@ export function guardSip(
       options.onReleased(request.callId);
       return refused(observer, options.clock);
     }
+    options.onPlaced(request.callId);
     const leg = sip.place(request, observer);
     onTheWire.add(leg.released);
     void leg.released.then(() => {

@@ -4,7 +4,14 @@
 import { randomUUID } from 'node:crypto';
 import { queuedFact } from '../calls/call-facts.ts';
 import type { AcceptedCall, CallId } from '../calls/call-types.ts';
-import type { DialoutAnswer, Intake, Submission, SubmitResult } from '../calls/dialout-ports.ts';
+import type {
+  DialoutAnswer,
+  Intake,
+  Submission,
+  SubmitResult,
+  TrunkLimits,
+  TrunkQueue,
+} from '../calls/dialout-ports.ts';
 import type { Clock, EventPublisher } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 
@@ -20,13 +27,17 @@ export type IntakeLedger = {
     | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
     | { readonly kind: 'conflict' }
   >;
-  queuedCount(): Promise<number>;
 };
 
 export type IntakePorts = {
   readonly ledger: IntakeLedger;
+  readonly trunks: Pick<TrunkQueue, 'waitingByTrunk'>;
+  readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly publisher: EventPublisher;
-  readonly queue: { publish(callId: CallId): Promise<void>; connected(): boolean };
+  readonly queue: {
+    publish(callId: CallId, trunk: string | undefined): Promise<void>;
+    connected(): boolean;
+  };
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -34,6 +45,8 @@ export type IntakePorts = {
 export type IntakeLimits = {
   /** Calls waiting to be dialled; one more is a 429. At the default rate of a trunk this is minutes, not hours. */
   readonly maxQueued: number;
+  /** Of requests that do not say for themselves. */
+  readonly queueTimeoutMs: number;
 };
 
 /** How old the count of waiting calls may be: it guards memory and patience, not a contract. */
@@ -41,13 +54,13 @@ const queuedCountAgeMs = 1_000;
 const retryAfterS = 5;
 
 export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
-  const queued = cachedCount(() => ports.ledger.queuedCount(), ports.clock);
+  const waiting = remembered(() => ports.trunks.waitingByTrunk(), ports.clock);
   return {
     async submit(submission) {
       if (!ports.queue.connected()) return { kind: 'unavailable', what: 'NATS', retryAfterS };
-      const call = acceptedCall(submission, ports.clock.now());
+      const call = acceptedCall(submission, ports.clock.now(), limits);
       try {
-        if ((await queued()) >= limits.maxQueued) return { kind: 'full', retryAfterS };
+        if (isFull(await waiting(), call, ports, limits)) return { kind: 'full', retryAfterS };
         return await accept(ports, call, submission);
       } catch (error) {
         ports.logger.error({ err: error }, 'dial-out request could not be stored');
@@ -55,6 +68,21 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
       }
     },
   };
+}
+
+/** All in all; and for a trunk with a rate, what it could not dial in time any more. */
+function isFull(
+  waiting: ReadonlyMap<string | undefined, number>,
+  { request }: AcceptedCall,
+  { limitsOf }: IntakePorts,
+  { maxQueued }: IntakeLimits,
+): boolean {
+  const all = [...waiting.values()].reduce((sum, count) => sum + count, 0);
+  if (all >= maxQueued) return true;
+  const rate = request.trunk === undefined ? undefined : limitsOf(request.trunk)?.callsPerSecond;
+  if (rate === undefined) return false;
+  const dialledInTime = Math.max(1, Math.floor((rate * request.queueTimeoutMs) / 1_000));
+  return (waiting.get(request.trunk) ?? 0) >= dialledInTime;
 }
 
 async function accept(
@@ -73,11 +101,15 @@ async function accept(
   const logged = (what: string) => (error: unknown) =>
     ports.logger.warn({ err: error, callId, what }, 'publish failed');
   ports.publisher.publish(queuedFact(call)).catch(logged('queued'));
-  ports.queue.publish(callId).catch(logged('queue'));
+  ports.queue.publish(callId, call.request.trunk).catch(logged('queue'));
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
 }
 
-function acceptedCall(submission: Submission, acceptedAt: Date): AcceptedCall {
+function acceptedCall(
+  submission: Submission,
+  acceptedAt: Date,
+  { queueTimeoutMs }: IntakeLimits,
+): AcceptedCall {
   const { appId, accountId, botId, request } = submission;
   return {
     callId: `call-${randomUUID()}` as CallId,
@@ -86,19 +118,24 @@ function acceptedCall(submission: Submission, acceptedAt: Date): AcceptedCall {
     appId,
     accountId,
     botId,
-    request,
+    request: { ...request, queueTimeoutMs: request.queueTimeoutMs ?? queueTimeoutMs },
     acceptedAt,
   };
 }
 
-function cachedCount(count: () => Promise<number>, clock: Clock): () => Promise<number> {
-  let known = 0;
+function remembered<Value>(ask: () => Promise<Value>, clock: Clock): () => Promise<Value> {
+  let known: Promise<Value> | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
-  return async () => {
+  return () => {
     const now = clock.now().getTime();
-    if (now - askedAt > queuedCountAgeMs) {
+    if (known === undefined || now - askedAt > queuedCountAgeMs) {
       askedAt = now;
-      known = await count();
+      const asked = ask();
+      known = asked;
+      // A failure is told to those who asked with it, and not remembered.
+      asked.catch(() => {
+        if (known === asked) known = undefined;
+      });
     }
     return known;
   };

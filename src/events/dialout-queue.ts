@@ -3,6 +3,7 @@
 
 import { AckPolicy, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
+import { z } from 'zod';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { endConsumption, ensureConsumer } from './consumers.ts';
@@ -13,24 +14,42 @@ const defaultAcknowledgeWaitMs = 10_000;
 /** After these the message is dropped: the sweep over SQL finds the call. */
 const redeliveryDelaysMs = [200, 1_000, 5_000, 10_000, 30_000] as const;
 
+export type DialoutMessage = {
+  /** The process that will publish the call's first fact, if it lives. */
+  readonly acceptedBy: string;
+  /** Left out: the call needs none. */
+  readonly trunk?: string | undefined;
+};
+
 /**
- * `acceptedBy`: the process that will publish the call's first fact, if it lives. Resolves when the queue has stored it.
+ * Resolves when the queue has stored it.
  * @throws when NATS is away: the caller's SQL row is what counts.
  */
 export async function publishDialout(
   connection: EventConnection,
   callId: string,
-  acceptedBy: string,
+  message: DialoutMessage,
 ): Promise<void> {
   const subject = dialoutSubject(connection.prefix, callId);
-  await connection.jetstream.publish(subject, acceptedBy, { msgID: callId });
+  await connection.jetstream.publish(subject, JSON.stringify(message), { msgID: callId });
+}
+
+const messageSchema = z.object({ acceptedBy: z.string(), trunk: z.string().optional() });
+
+/** What is not ours to read wakes all the same: SQL knows the call, or does not. */
+function readMessage(message: JsMsg): DialoutMessage {
+  try {
+    return messageSchema.parse(message.json());
+  } catch {
+    return { acceptedBy: '' };
+  }
 }
 
 export type DialoutConsumerOptions = {
   /** Handles under way at once. */
   readonly maxInFlight: number;
   /** Returns quickly: it takes the call over, and does not wait for its end. */
-  readonly handle: (callId: string, acceptedBy: string) => Promise<void>;
+  readonly handle: (callId: string, message: DialoutMessage) => Promise<void>;
   readonly logger: Logger;
   readonly acknowledgeWaitMs?: number;
 };
@@ -110,7 +129,7 @@ class DialoutWorkers {
   /** What it failed with; never rejects. */
   async #handle(message: JsMsg): Promise<{ readonly error: unknown } | undefined> {
     try {
-      await this.#options.handle(callIdOf(message), message.string());
+      await this.#options.handle(callIdOf(message), readMessage(message));
       return undefined;
     } catch (error) {
       return { error };

@@ -37,7 +37,7 @@ const acceptStatement = `
 with input as (
   select * from json_to_recordset($1::json) as i(
     call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
-    notify_url text, notify_headers bytea, accepted_at timestamptz, key text, request_hash text)
+    notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text)
 ), taken as (
   insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
   select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
@@ -52,9 +52,9 @@ with input as (
   returning call_id
 )
 insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-  state, status, accepted_at, idempotency_key)
+  state, status, accepted_at, trunk, dial_before, idempotency_key)
 select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-  'queued', 'queued', accepted_at, key
+  'queued', 'queued', accepted_at, trunk, dial_before, key
 from input where key is null or call_id in (select call_id from taken)
 returning call_id`;
 
@@ -106,6 +106,8 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     notify_url: call.request.notifyUrl,
     notify_headers: headers === undefined ? undefined : `\\x${headers.toString('hex')}`,
     accepted_at: call.acceptedAt,
+    trunk: call.request.trunk,
+    dial_before: new Date(call.acceptedAt.getTime() + call.request.queueTimeoutMs),
     key: extra.idempotency?.key,
     request_hash: extra.idempotency?.requestHash,
   });

@@ -11,11 +11,17 @@ import { purgeExpired } from './retention.ts';
 import type { SecretBox } from './secrets.ts';
 
 export type StoredCallLedger = CallLedger &
-  Omit<CallReads, 'waiting'> & {
+  Omit<CallReads, 'waiting' | 'expired'> & {
     /** Durable when it resolves, exactly once for each idempotency key (kept for 24 h). */
     accept(call: AcceptedCall, extra: AcceptExtra): Promise<AcceptResult>;
-    /** Accepted before that instant, and nobody has taken them; oldest first. */
-    waiting(acceptedBefore: Date, limit: number): Promise<readonly CallId[]>;
+    /** Accepted before that instant, and nobody has taken them, but for those of some trunks; oldest first. */
+    waiting(
+      acceptedBefore: Date,
+      limit: number,
+      exceptTrunks: readonly string[],
+    ): Promise<readonly CallId[]>;
+    /** Nobody has taken them, and they are not to be dialled any more; oldest first. */
+    expired(limit: number): Promise<readonly CallId[]>;
     /** Deletes calls that ended before, with all that belongs to them, and expired keys and attempts. Calls deleted. */
     purge(before: Date): Promise<number>;
   };
@@ -35,7 +41,9 @@ export function createCallLedger(dependencies: CallLedgerDependencies): StoredCa
     ...updates,
     ...reads,
     accept: createCallIntake(database.pool, secrets, database.kind === 'pglite' ? 1 : 2),
-    waiting: (acceptedBefore, limit) => reads.waiting(acceptedBefore, limit, doubtfulClaims()),
+    waiting: (acceptedBefore, limit, exceptTrunks) =>
+      reads.waiting(acceptedBefore, limit, exceptTrunks, doubtfulClaims()),
+    expired: (limit) => reads.expired(clock.now(), limit, doubtfulClaims()),
     purge: (before) => purgeExpired(database, before, clock.now()),
   };
 }

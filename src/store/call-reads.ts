@@ -22,15 +22,17 @@ export type CallWhereabouts =
 
 export type CallReads = {
   /**
-   * Accepted before that instant, and nobody has taken them; oldest first. `doubtful`: claims that may or may not stand,
-   * which wait as well.
+   * Accepted before that instant, and nobody has taken them, but for those of some trunks; oldest first. `doubtful`:
+   * claims that may or may not stand, which wait as well.
    */
   waiting(
     acceptedBefore: Date,
     limit: number,
+    exceptTrunks: readonly string[],
     doubtful: readonly CallId[],
   ): Promise<readonly CallId[]>;
-  queuedCount(): Promise<number>;
+  /** Nobody has taken them, and they are not to be dialled any more. */
+  expired(now: Date, limit: number, doubtful: readonly CallId[]): Promise<readonly CallId[]>;
   /** Taken by one of these owners and not ended, oldest first. */
   unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
   /** The end of a call, and facts before it, that may not be on the stream yet; oldest call first. */
@@ -70,20 +72,24 @@ type NotifyingColumns = {
 
 export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger): CallReads {
   return {
-    async waiting(acceptedBefore, limit, doubtful) {
+    async waiting(acceptedBefore, limit, exceptTrunks, doubtful) {
       const { rows } = await pool.query<{ call_id: CallId }>(
         `select call_id from calls
          where ${openCondition} and (dial_started_at is null or call_id = any($3::text[])) and accepted_at < $1
+           and (trunk is null or trunk <> all($4::text[]))
          order by accepted_at limit $2`,
-        [acceptedBefore, limit, doubtful],
+        [acceptedBefore, limit, doubtful, exceptTrunks],
       );
       return rows.map((row) => row.call_id);
     },
-    async queuedCount() {
-      const { rows } = await pool.query<{ count: number }>(
-        `select count(*)::integer as count from calls where ${openCondition} and dial_started_at is null`,
+    async expired(now, limit, doubtful) {
+      const { rows } = await pool.query<{ call_id: CallId }>(
+        `select call_id from calls
+         where ${openCondition} and (dial_started_at is null or call_id = any($3::text[])) and dial_before <= $1
+         order by accepted_at limit $2`,
+        [now, limit, doubtful],
       );
-      return rows[0]?.count ?? 0;
+      return rows.map((row) => row.call_id);
     },
     async unfinished(owners, limit) {
       const [condition, values] =

@@ -12,6 +12,7 @@ import {
   pgTable,
   primaryKey,
   text,
+  timestamp,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
@@ -90,6 +91,10 @@ export const calls = pgTable(
     /** Status column of the interactions view. */
     status: text('status').notNull(),
     acceptedAt: instant('accepted_at').notNull(),
+    /** The trunk that carries it; null: none, it is dialled directly. */
+    trunk: text('trunk'),
+    /** Not dialled any more after this. */
+    dialBefore: instant('dial_before').notNull(),
     /** "An INVITE may have left": set before, and never dialled again. */
     dialStartedAt: instant('dial_started_at'),
     /** The process that dials it: `NODE_ID` and a random part of this start. */
@@ -222,3 +227,21 @@ export const nodes = pgTable('nodes', {
   calls: integer('calls').notNull(),
   draining: boolean('draining').notNull(),
 });
+
+/** The clock of a trunk with `callsPerSecond`. Microseconds, unlike the rest: a hundred calls a second are 10 ms apart. */
+export const trunkPacing = pgTable('trunk_pacing', {
+  trunk: text('trunk').primaryKey(),
+  nextStartAt: timestamp('next_start_at', { withTimezone: true, mode: 'date' }).notNull(),
+});
+
+/** Calls that may be on the wire of a trunk with limits. */
+export const trunkSlots = pgTable(
+  'trunk_slots',
+  {
+    callId: text('call_id').primaryKey(),
+    trunk: text('trunk').notNull(),
+    ownerId: text('owner_id').notNull(),
+    takenAt: instant('taken_at').notNull(),
+  },
+  (table) => [index('trunk_slots_by_trunk').on(table.trunk)],
+);

@@ -10,6 +10,7 @@ const call: AcceptedCall = {
     target: { kind: 'tel', number: '15551230001' },
     caller: '15559876543',
     ringTimeoutMs: 60_000,
+    queueTimeoutMs: 300_000,
     metadata: {},
     machineDetection: 'detect',
     amd: { timers: defaultAmdTimers },

@@ -27,9 +27,13 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
   afterAll(() => rig.close());
 
   const store = async (changes: Partial<typeof calls.$inferInsert> = {}) => {
-    await rig.database.db
-      .insert(calls)
-      .values({ ...call, state: 'of no concern', status: 'here', ...changes });
+    await rig.database.db.insert(calls).values({
+      ...call,
+      dialBefore: call.acceptedAt,
+      state: 'of no concern',
+      status: 'here',
+      ...changes,
+    });
   };
   const get = (ask: Ask = {}, session = sessionId) =>
     rig.ask(

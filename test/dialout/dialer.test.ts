@@ -5,8 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
 import type { AcceptedCall, CallId } from '../../src/calls/call-types.ts';
-import type { CallLedger } from '../../src/calls/ports.ts';
-import { Dialer } from '../../src/dialout/dialer.ts';
+import { Dialer, type DialerPorts } from '../../src/dialout/dialer.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { acceptedCall } from '../support/call-records.ts';
@@ -14,6 +13,7 @@ import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
 const own = { restatesQueued: false } as const;
+const queueTimeoutMs = 60_000;
 const ago = (ms: number) => new Date(noon.getTime() - ms);
 
 function rig(options: { readonly maxConcurrent?: number } = {}) {
@@ -24,9 +24,7 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
   const { publisher } = world;
   const clock = { now: () => noon };
   const logger = silentLogger;
-  const ledger: CallLedger & {
-    waiting(before: Date, limit: number): Promise<readonly CallId[]>;
-  } = {
+  const ledger: DialerPorts['ledger'] = {
     ...world.ledger,
     recordInvite: async () => undefined,
     recordRinging: async () => undefined,
@@ -39,6 +37,16 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
       [...world.queued]
         .filter((callId) => (calls.get(callId)?.acceptedAt ?? before) < before)
         .slice(0, limit),
+    expired: async (limit) =>
+      [...world.queued]
+        .filter((callId) => (calls.get(callId)?.acceptedAt ?? noon) <= ago(queueTimeoutMs))
+        .slice(0, limit),
+  };
+  const woken: string[] = [];
+  const pacers = {
+    isPaced: (trunk: string | undefined): trunk is string => trunk === 'paced',
+    wake: (trunk: string) => void woken.push(trunk),
+    look: async () => ['paced'],
   };
   const registry = new CallRegistry(
     {
@@ -68,11 +76,12 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
   );
   const ends = createEndRecorder({ ledger, publisher, logger });
   const dialer = new Dialer(
-    { ledger, registry, ends, clock, logger },
-    { ownerId: 'node-1/new', queueTimeoutMs: 60_000 },
+    { ledger, registry, pacers, ends, clock, logger },
+    { ownerId: 'node-1/new' },
   );
   const accept = (acceptedAt: Date): CallId => {
-    const call = acceptedCall({ acceptedAt });
+    const base = acceptedCall({ acceptedAt });
+    const call = { ...base, request: { ...base.request, queueTimeoutMs } };
     calls.set(call.callId, call);
     world.queued.add(call.callId);
     return call.callId;
@@ -81,6 +90,8 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
     world,
     registry,
     dialer,
+    pacers,
+    woken,
     claims,
     placed,
     accept,
@@ -111,6 +122,14 @@ describe('the dialer', () => {
     expect(r.world.published.map(({ type, callId }) => [type, callId])).toEqual([
       ['queued', theirs],
     ]);
+  });
+
+  test('leaves a call to the clock of its trunk, where that has limits', async () => {
+    await using r = rig();
+    await r.dialer.dial(r.accept(ago(0)), { trunk: 'paced', restatesQueued: false });
+
+    expect(r.woken).toEqual(['paced']);
+    expect(r.claims).toEqual([]);
   });
 
   test('waits for room, and claims nothing before there is some', async () => {
@@ -179,11 +198,12 @@ describe('the dialer', () => {
           claimForDialing: () => Promise.reject(new Error('SQL is away')),
         } as never,
         registry: r.registry,
+        pacers: r.pacers,
         ends: { record: async () => true, recordQueued: async () => true },
         clock: { now: () => noon },
         logger: silentLogger,
       },
-      { ownerId: 'node-1/new', queueTimeoutMs: 60_000 },
+      { ownerId: 'node-1/new' },
     );
 
     await expect(dialer.dial(callId, own)).rejects.toThrow('SQL is away');

@@ -7,6 +7,7 @@ const request = { callId: 'call-1' as CallId } as PlaceRequest;
 
 function rig() {
   const placed: CallId[] = [];
+  const placedCalls: CallId[] = [];
   const releasedCalls: CallId[] = [];
   const failures: LegFailure[] = [];
   const line = { mayPlace: true, release: (): void => undefined };
@@ -21,6 +22,7 @@ function rig() {
   } as unknown as SipPort;
   const guarded = guardSip(sip, {
     mayPlace: () => line.mayPlace,
+    onPlaced: (callId) => placedCalls.push(callId),
     onReleased: (callId) => releasedCalls.push(callId),
     clock: { now: () => new Date(0) },
   });

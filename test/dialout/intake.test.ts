@@ -29,18 +29,21 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
           accepted.push(call);
           return { kind: 'accepted' };
         },
-        queuedCount: async () => {
+      },
+      trunks: {
+        waitingByTrunk: async () => {
           counted += 1;
-          return waiting;
+          return new Map([[submission.request.trunk, waiting]]);
         },
       },
+      limitsOf: () => undefined,
       publisher: { publish: async (event) => void published.push(event) },
       queue: { publish: async (callId) => void woken.push(callId), connected: () => true },
       clock: { now: () => now },
       logger: silentLogger,
       ...changes,
     },
-    { maxQueued: 3 },
+    { maxQueued: 3, queueTimeoutMs: 300_000 },
   );
   return {
     intake,
@@ -109,12 +112,30 @@ describe('the intake', () => {
     { kind: 'replayed', answer: { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' } },
   ] as const)('an idempotency key that is known ($kind) starts nothing', async (earlier) => {
     const { intake, published, woken } = rig({
-      ledger: { accept: async () => earlier, queuedCount: async () => 0 },
+      ledger: { accept: async () => earlier },
     });
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 
     expect(await intake.submit({ ...submission, idempotency })).toEqual(earlier);
     expect([published, woken]).toEqual([[], []]);
+  });
+
+  test('refuses what a trunk could not dial in time any more', async () => {
+    const limited = rig({ limitsOf: () => ({ callsPerSecond: 0.01 }) });
+    // Three in five minutes.
+    limited.setWaiting(2);
+    expect(await limited.intake.submit(submission)).toMatchObject({ kind: 'accepted' });
+    const hasty = { ...submission, request: { ...submission.request, queueTimeoutMs: 60_000 } };
+    expect(await limited.intake.submit(hasty)).toMatchObject({ kind: 'full' });
+  });
+
+  test('fills in how long a request waits, where it does not say so', async () => {
+    const { intake, accepted } = rig();
+    const { queueTimeoutMs: _, ...request } = submission.request;
+    await intake.submit({ ...submission, request });
+    await intake.submit({ ...submission, request: { ...request, queueTimeoutMs: 1_000 } });
+
+    expect(accepted.map((call) => call.request.queueTimeoutMs)).toEqual([300_000, 1_000]);
   });
 
   test('refuses what a full queue cannot take, and looks again after a second', async () => {

@@ -36,8 +36,9 @@ describe('the dial-out queue', () => {
     });
 
     const callIds = Array.from({ length: 50 }, (_, index) => `call-${index}`);
-    for (const callId of callIds) await publishDialout(connection, callId, 'node-1/a');
-    await publishDialout(connection, 'call-7', 'node-1/a');
+    for (const callId of callIds)
+      await publishDialout(connection, callId, { acceptedBy: 'node-1/a' });
+    await publishDialout(connection, 'call-7', { acceptedBy: 'node-1/a' });
     await eventually(async () => (await messages(connection)) === 0, 'the queue is empty');
 
     expect(seen).toEqual(callIds);
@@ -47,7 +48,7 @@ describe('the dial-out queue', () => {
   test('says which process accepted a call', async () => {
     const connection = await newStreams();
     const seen: unknown[] = [];
-    await publishDialout(connection, 'call-1', 'node-1/a');
+    await publishDialout(connection, 'call-1', { acceptedBy: 'node-1/a' });
     const queue = await consumeDialout(connection, {
       maxInFlight: 1,
       logger,
@@ -55,14 +56,14 @@ describe('the dial-out queue', () => {
     });
     await eventually(() => seen.length === 1, 'it arrives');
 
-    expect(seen).toEqual([['call-1', 'node-1/a']]);
+    expect(seen).toEqual([['call-1', { acceptedBy: 'node-1/a' }]]);
     await queue.stop();
   });
 
   test('keeps what was queued while nobody listened', async () => {
     const connection = await newStreams();
     const seen: string[] = [];
-    await publishDialout(connection, 'call-1', 'node-1/a');
+    await publishDialout(connection, 'call-1', { acceptedBy: 'node-1/a' });
 
     const queue = await consumeDialout(connection, {
       maxInFlight: 1,
@@ -94,7 +95,7 @@ describe('the dial-out queue', () => {
 
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        publishDialout(connection, `call-${index}`, 'node-1/a'),
+        publishDialout(connection, `call-${index}`, { acceptedBy: 'node-1/a' }),
       ),
     );
     await eventually(() => done.length === 40, 'all are done');
@@ -116,8 +117,8 @@ describe('the dial-out queue', () => {
       },
     });
 
-    await publishDialout(connection, 'call-bad', 'node-1/a');
-    await publishDialout(connection, 'call-good', 'node-1/a');
+    await publishDialout(connection, 'call-bad', { acceptedBy: 'node-1/a' });
+    await publishDialout(connection, 'call-good', { acceptedBy: 'node-1/a' });
     await eventually(() => done.length === 2, 'both are done');
 
     expect(done).toEqual(['call-good', 'call-bad']);
@@ -143,7 +144,8 @@ describe('a dial-out queue whose calls wait for room', () => {
       },
     });
     const callIds = ['call-1', 'call-2', 'call-3', 'call-4'];
-    for (const callId of callIds) await publishDialout(connection, callId, 'node-1/a');
+    for (const callId of callIds)
+      await publishDialout(connection, callId, { acceptedBy: 'node-1/a' });
     const deliveries = async () => {
       const consumers = await connection.manager.consumers
         .list(streamNames(connection.prefix).dialout)

@@ -41,6 +41,7 @@ function row(changes: Partial<Row> = {}): Row {
     state: 'queued',
     status: 'queued',
     acceptedAt: new Date('2026-11-20T08:00:00.000Z'),
+    dialBefore: new Date('2026-11-20T08:05:00.000Z'),
     ...changes,
   };
 }

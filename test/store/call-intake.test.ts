@@ -3,6 +3,9 @@ import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eachWithLedger, type LedgerRig, noon, tomorrow } from './ledger-rig.ts';
 
+const queuedCount = async (ledger: LedgerRig['ledger']) =>
+  (await ledger.waiting(tomorrow, 1_000, [])).length;
+
 describe.each(databaseKinds)('accepting calls on %s', (kind) => {
   let ledger: LedgerRig['ledger'];
   let openLedger: LedgerRig['openLedger'];
@@ -50,7 +53,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     });
 
     expect(result).toEqual({ kind: 'conflict' });
-    expect(await ledger.queuedCount()).toBe(1);
+    expect(await queuedCount(ledger)).toBe(1);
   });
 
   test('keeps keys apart by app and bot', async () => {
@@ -95,7 +98,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
       result.kind === 'replayed' ? [result.answer.callId] : [],
     );
     expect(new Set(answers).size).toBe(1);
-    expect(await ledger.queuedCount()).toBe(1);
+    expect(await queuedCount(ledger)).toBe(1);
   });
 
   test('takes many keys in any order from two nodes without a deadlock', async () => {
@@ -128,7 +131,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
       'rejected',
       ...Array(10).fill('fulfilled'),
     ]);
-    expect(await ledger.queuedCount()).toBe(21);
+    expect(await queuedCount(ledger)).toBe(21);
   });
 
   test('stores text that JSON allows and the database does not', async () => {

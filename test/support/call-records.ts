@@ -12,6 +12,7 @@ export function acceptedCall(changes: Partial<AcceptedCall> = {}): AcceptedCall 
     caller: '14155550199',
     notifyUrl: 'http://127.0.0.1:9/notify',
     ringTimeoutMs: 60_000,
+    queueTimeoutMs: 300_000,
     trunk: 'sandbox',
     metadata: { campaign: 'spring' },
     machineDetection: 'detect',

@@ -48,6 +48,7 @@ export function acceptedCall(request: Partial<DialoutRequest> = {}): AcceptedCal
       caller: '15550199',
       notifyUrl: 'http://127.0.0.1:1/notify',
       ringTimeoutMs: 60_000,
+      queueTimeoutMs: 300_000,
       trunk: 'sandbox',
       metadata: { campaign: 'spring' },
       machineDetection: 'detect',

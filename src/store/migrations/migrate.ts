@@ -12,6 +12,7 @@ import { dataTables } from './0007-data-tables.ts';
 import { importedRecords } from './0008-imported-records.ts';
 import { nodes } from './0009-nodes.ts';
 import { appCredentials } from './0010-app-credentials.ts';
+import { trunkQueue } from './0011-trunk-queue.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -25,6 +26,7 @@ export const migrations: readonly Migration[] = [
   importedRecords,
   nodes,
   appCredentials,
+  trunkQueue,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

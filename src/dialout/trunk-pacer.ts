@@ -1,0 +1,124 @@
+// Dials what waits for one trunk with limits: takes calls when the trunk has room, and starts each at the instant that
+// the trunk's clock gave it. Every node has one for each such trunk; the clock and the slots in SQL are theirs together.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { Grant, TrunkLimits, TrunkQueue } from '../calls/dialout-ports.ts';
+import type { Logger } from '../lib/logger.ts';
+
+export type PacerPorts = {
+  readonly queue: TrunkQueue;
+  /** Read anew each time: trunks can be reloaded. Undefined: no limits any more. */
+  readonly limits: () => TrunkLimits | undefined;
+  /** How many more calls this process can have. */
+  readonly room: () => number;
+  readonly start: (call: AcceptedCall) => void;
+  readonly nowMs: () => number;
+  readonly logger: Logger;
+};
+
+/**
+ * Starts are taken so far ahead: long enough to be worth a transaction, short enough that a node that dies takes few
+ * calls with it, and that nodes take turns.
+ */
+const horizonMs = 200;
+/** A start that is later than this would crowd the ones after it, on this node or another: it takes its turn again. */
+const lateMs = 60;
+const mostAtOnce = 50;
+const failurePauseMs = 1_000;
+
+export class TrunkPacer {
+  readonly #trunk: string;
+  readonly #ports: PacerPorts;
+  readonly #stopped = new AbortController();
+  /** Calls that are taken and not started. */
+  readonly #starting = new Set<Promise<void>>();
+  #running: Promise<void> | undefined;
+  #isWoken = false;
+
+  constructor(trunk: string, ports: PacerPorts) {
+    this.#trunk = trunk;
+    this.#ports = ports;
+  }
+
+  /** A call may wait, or a slot may be free. */
+  wake(): void {
+    this.#isWoken = true;
+    if (this.#stopped.signal.aborted) return;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      if (this.#isWoken) this.wake();
+    });
+  }
+
+  /** Takes no more calls; resolves when those that are taken have started. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#isWoken = false;
+    await this.#running;
+    await Promise.all(this.#starting);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (this.#isWoken && !signal.aborted) {
+      this.#isWoken = false;
+      const retryInMs = await this.#round();
+      if (retryInMs === undefined) continue;
+      this.#isWoken = true;
+      // Aborted: the loop ends by itself.
+      await pause(Math.ceil(retryInMs), undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** When to try again without being woken; undefined: not before. */
+  async #round(): Promise<number | undefined> {
+    const { queue, limits, room, logger } = this.#ports;
+    const wanted = Math.min(mostAtOnce, room() - this.#starting.size);
+    // Calls that end here make room, and wake.
+    if (wanted < 1) return undefined;
+    const trunk = this.#trunk;
+    try {
+      const askedAtMs = this.#ports.nowMs();
+      const { grants, retryInMs } = await queue.take({
+        trunk,
+        limits: limits() ?? {},
+        wanted,
+        horizonMs,
+      });
+      const gotAtMs = this.#ports.nowMs();
+      // The database's clock was read somewhere in between; the middle is off by half a round trip at most.
+      const readAtMs = (askedAtMs + gotAtMs) / 2;
+      for (const grant of grants) this.#startLater(grant, readAtMs + grant.inMs);
+      return retryInMs;
+    } catch (error) {
+      logger.warn({ err: error, trunk }, 'calls of a trunk could not be taken');
+      return failurePauseMs;
+    }
+  }
+
+  #startLater({ call }: Grant, atMs: number): void {
+    const starting = this.#startAt(call, atMs).finally(() => this.#starting.delete(starting));
+    this.#starting.add(starting);
+  }
+
+  async #startAt(call: AcceptedCall, atMs: number): Promise<void> {
+    const { nowMs, start, queue, logger } = this.#ports;
+    let dueMs = atMs;
+    for (let turn = 1; turn <= mostTurns; turn += 1) {
+      if (dueMs > nowMs()) await pause(dueMs - nowMs());
+      const rate = this.#ports.limits()?.callsPerSecond;
+      if (rate === undefined || nowMs() - dueMs <= lateMs) break;
+      try {
+        dueMs = (await queue.nextStart(this.#trunk, 1_000 / rate)) + nowMs();
+      } catch (error) {
+        logger.warn({ err: error, callId: call.callId }, 'no later start for a call');
+        break;
+      }
+    }
+    start(call);
+  }
+}
+
+/** A machine that is late so often in a row is overloaded, and its calls would never leave. */
+const mostTurns = 5;
