@@ -1,0 +1,260 @@
+// offhook apps and bots: on PostgreSQL, on the embedded database while nothing runs, and through a gateway that has it open.
+
+import { generateKeyPairSync } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeJwt, SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  addBot,
+  createApp,
+  listApps,
+  listBots,
+  printToken,
+  revokeApp,
+  rotateApp,
+} from '../../src/cli/apps-commands.ts';
+import type { CliContext } from '../../src/cli/cli-context.ts';
+import { loadConfig } from '../../src/config.ts';
+import { readRuntime } from '../../src/runtime-file.ts';
+import type { AppCredentials } from '../../src/store/apps.ts';
+import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { makeDataDir, startGateway } from '../support/gateway-process.ts';
+
+type Command = (context: CliContext) => Promise<void>;
+
+/** What a command printed, as one text. */
+async function outputOf(
+  env: Readonly<Record<string, string>>,
+  command: Command,
+): Promise<{ out: string; notes: string }> {
+  const config = loadConfig(env);
+  const lines: string[] = [];
+  const notes: string[] = [];
+  await command({
+    config,
+    gateway: () => readRuntime(config),
+    print: (line) => void lines.push(line),
+    note: (line) => void notes.push(line),
+    interrupted: new AbortController().signal,
+  });
+  return { out: lines.join('\n'), notes: notes.join('\n') };
+}
+
+const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+const acme = { name: 'crm', account: 'acme', bots: '*' } as const;
+
+type Place = {
+  readonly env: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+};
+
+async function onDatabase(kind: 'postgres' | 'pglite'): Promise<Place> {
+  const database: TestDatabase = await openTestDatabase(kind);
+  const { databaseUrl, dataDir } = database.location;
+  // The command opens it itself.
+  await database.close();
+  return {
+    env:
+      databaseUrl === undefined
+        ? { DATA_DIR: dataDir }
+        : { DATABASE_URL: databaseUrl, SECRETS_KEY: 'ab'.repeat(32), DATA_DIR: dataDir },
+    close: () => database.remove(),
+  };
+}
+
+type RunningPlace = Place & { readonly httpUrl: string };
+
+async function onGateway(): Promise<RunningPlace> {
+  const dataDir = await makeDataDir();
+  const gateway = await startGateway(dataDir.path, {});
+  return {
+    env: { DATA_DIR: dataDir.path },
+    httpUrl: gateway.runtime.httpUrl,
+    close: async () => {
+      await gateway.terminate();
+      await dataDir.remove();
+    },
+  };
+}
+
+let running: RunningPlace;
+beforeAll(async () => {
+  running = await onGateway();
+});
+afterAll(() => running.close());
+
+const places: readonly [string, () => Promise<Place>][] = [
+  ['PostgreSQL', () => onDatabase('postgres')],
+  ['the embedded database while nothing runs', () => onDatabase('pglite')],
+  ['a gateway with the embedded database', async () => ({ ...running, close: async () => {} })],
+];
+
+describe.each(places)('commands on %s', (_name, open) => {
+  let place: Place;
+  beforeAll(async () => {
+    place = await open();
+  });
+  afterAll(() => place.close());
+
+  const run = async (command: Command) => await outputOf(place.env, command);
+  const made = async (command: Command) => JSON.parse((await run(command)).out) as AppCredentials;
+
+  test('an app is created, listed, rotated and revoked', async () => {
+    const created = await made((context) => createApp(context, { ...acme, jwtAlgorithm: 'HS512' }));
+    const { appId } = created;
+    const rotated = await run((context) => rotateApp(context, appId, 'jwt', { grace: '24h' }));
+    const token = await run((context) => printToken(context, { app: appId, ttl: '1m' }));
+
+    expect(Object.keys(created)).toContain('jwtSecret');
+    expect(rotated.notes).toMatch(/The former one is taken until 20\d\d-\d\d-\d\dT/);
+    expect(JSON.parse(rotated.out)).toMatchObject({ appId });
+    expect(rotated.out).not.toContain(created.jwtSecret);
+    expect(decodeJwt(token.out)['appId']).toBe(appId);
+    const listed = await run((context) => listApps(context, {}));
+    expect(listed.out).toMatch(`${appId}  crm  account acme  bots *  HS512  scopes Dialout`);
+
+    const revoked = await run((context) => revokeApp(context, appId));
+
+    expect(revoked.notes).toContain(appId);
+    expect((await run((context) => listApps(context, {}))).out).toMatch(
+      /scopes Dialout {2}revoked/,
+    );
+    await expect(run((context) => printToken(context, { app: appId, ttl: '1m' }))).rejects.toThrow(
+      '404: There is no such app',
+    );
+  });
+
+  test('an app brings its own public key, and another one later', async () => {
+    const keyFile = join(place.env['DATA_DIR'] ?? '', 'key.pem');
+    const setFile = join(place.env['DATA_DIR'] ?? '', 'jwks.json');
+    await writeFile(keyFile, pem);
+    const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: 'a' }];
+    await writeFile(setFile, JSON.stringify({ keys }));
+
+    const { appId, ...credentials } = await made((context) =>
+      createApp(context, { ...acme, jwtAlgorithm: 'EdDSA', publicKey: keyFile }),
+    );
+    expect(Object.keys(credentials)).not.toContain('jwtSecret');
+    const rotated = await run((context) =>
+      rotateApp(context, appId, 'jwt', { grace: '0s', jwks: setFile }),
+    );
+    expect(rotated.notes).toBe('The former one is taken no more.');
+  });
+
+  test.each<[string, Command, string | RegExp]>([
+    [
+      'a key that is missing',
+      (context) => createApp(context, { ...acme, jwtAlgorithm: 'RS256' }),
+      '400: One member is not valid; see errors.\n  publicKeys: RS256 needs a public key',
+    ],
+    [
+      'a file that is not there',
+      (context) => createApp(context, { ...acme, jwtAlgorithm: 'RS256', jwks: '/no/such/file' }),
+      '/no/such/file cannot be read',
+    ],
+    [
+      'an account that breaks a subject',
+      (context) => createApp(context, { ...acme, account: 'a.b', jwtAlgorithm: 'HS256' }),
+      /400: .*\n {2}accountId: must be up to 128/,
+    ],
+    [
+      'a grace time that is none',
+      (context) => rotateApp(context, 'app-x', 'jwt', { grace: 'soon' }),
+      '--grace must be e.g.',
+    ],
+    [
+      'an app that is none',
+      (context) => rotateApp(context, 'app-x', 'jwt', { grace: '1h' }),
+      '404: There is no such app',
+    ],
+    [
+      'a logo that is no URL',
+      (context) => addBot(context, 'b', { account: 'acme', icon: 'logo.png' }),
+      /400: .*\n {2}iconUrl: must be an http or https URL/,
+    ],
+  ])('%s is told in words', async (_what, command, words) => {
+    await expect(run(command)).rejects.toThrow(words);
+  });
+
+  test('bots are registered once for one account', async () => {
+    const add = (account: string) => (context: CliContext) =>
+      addBot(context, 'shop', { account, stream: 'st-shop', icon: 'https://x.example/i.png' });
+
+    await run(add('acme'));
+    await run(add('acme'));
+    await expect(run(add('rival'))).rejects.toThrow('the bot belongs to another account');
+
+    expect((await run(listBots)).out).toBe(
+      '{"botId":"shop","accountId":"acme","streamId":"st-shop","iconUrl":"https://x.example/i.png"}',
+    );
+  });
+});
+
+describe('a running gateway', () => {
+  const run = async (command: Command) => (await outputOf(running.env, command)).out;
+  const statusOf = async (path: string, headers: Record<string, string>) =>
+    (await fetch(`${running.httpUrl}${path}`, { headers })).status;
+  const calls = '/api/public/bot/b1/calls';
+  const connections = '/api/public/connections';
+  const devApp = async () =>
+    JSON.parse(
+      await readFile(join(running.env['DATA_DIR'] ?? '', 'dev-app.json'), 'utf8'),
+    ) as AppCredentials;
+
+  test('takes what an app was given, and nothing from the moment that it is revoked', async () => {
+    const keyFile = join(running.env['DATA_DIR'] ?? '', 'key.pem');
+    await writeFile(keyFile, pem);
+    const app = JSON.parse(
+      await run((context) =>
+        createApp(context, {
+          ...acme,
+          scopes: 'Dialout, View Connections',
+          jwtAlgorithm: 'EdDSA',
+          publicKey: keyFile,
+        }),
+      ),
+    ) as AppCredentials;
+    const auth = await new SignJWT({ appId: app.appId })
+      .setProtectedHeader({ alg: 'EdDSA' })
+      .setExpirationTime('1m')
+      .sign(privateKey);
+
+    expect(await statusOf(calls, { auth })).toBe(200);
+    expect(await statusOf(connections, { 'x-api-key': app.apiKey })).toBe(200);
+
+    await run((context) => revokeApp(context, app.appId));
+
+    expect(await statusOf(calls, { auth })).toBe(401);
+    expect(await statusOf(connections, { 'x-api-key': app.apiKey })).toBe(401);
+  });
+
+  test('takes both keys and secrets of the dev app, whose file has the new ones', async () => {
+    const before = await devApp();
+    const oldToken = await run((context) => printToken(context, { ttl: '1m' }));
+    for (const what of ['api-key', 'jwt', 'webhook-secret'] as const) {
+      await run((context) => rotateApp(context, before.appId, what, { grace: '1h' }));
+    }
+
+    const after = await devApp();
+    const newToken = await run((context) => printToken(context, { ttl: '1m' }));
+    expect(after).toMatchObject({ appId: before.appId, accountId: 'dev', bots: ['*'] });
+    for (const name of ['apiKey', 'jwtSecret', 'webhookSecret'] as const) {
+      expect(after[name]).not.toBe(before[name]);
+    }
+    for (const app of [before, after]) {
+      expect(await statusOf(connections, { 'x-api-key': app.apiKey })).toBe(200);
+    }
+    for (const auth of [oldToken, newToken]) expect(await statusOf(calls, { auth })).toBe(200);
+  });
+
+  test('knows a bot by its alias as soon as it is registered', async () => {
+    await run((context) => addBot(context, 'store', { account: 'dev', stream: 'st-store' }));
+    await run((context) => addBot(context, 'desk', { account: 'acme', stream: 'st-desk' }));
+    const auth = await run((context) => printToken(context, { ttl: '1m' }));
+
+    expect(await statusOf('/api/public/bot/st-store/calls', { auth })).toBe(200);
+    expect(await statusOf('/api/public/bot/st-desk/calls', { auth })).toBe(404);
+  });
+});

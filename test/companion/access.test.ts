@@ -1,0 +1,142 @@
+// Which credentials and which scope each endpoint asks for, as the specification says it: no other will do, and every
+// endpoint that the document has is in this table.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Scope, scopes } from '../../src/store/app-directory.ts';
+import { databaseKinds } from '../support/databases.ts';
+import { type Rig, startRig, type TestApp } from './support.ts';
+
+type Endpoint = readonly [
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  scheme: 'jwt' | 'apiKey',
+  /** Undefined: a grant of another kind. */
+  scope: Scope | undefined,
+];
+
+const connections = '/api/public/connections';
+const calls = '/api/public/bot/{botId}/calls';
+const status = 'testsuite/{testSuiteName}/{testRunId}/status';
+const sessions = '{botId}/conversations/sessions/{sessionId}';
+const center = '/contactcenter/api/v1/public';
+
+const endpoints: readonly Endpoint[] = [
+  ['GET', connections, 'apiKey', 'View Connections'],
+  ['GET', `${connections}/{connectionId}`, 'apiKey', 'View Connections'],
+  ['POST', connections, 'apiKey', 'Manage Connections'],
+  ['PATCH', `${connections}/{connectionId}`, 'apiKey', 'Manage Connections'],
+  ['POST', '/api/1.1/public/bot/{botId}/V2/contactcenter/dialout', 'jwt', 'Dialout'],
+  ['GET', calls, 'jwt', 'Dialout'],
+  ['GET', `${calls}/{callId}`, 'jwt', 'Dialout'],
+  ['DELETE', `${calls}/{callId}`, 'jwt', 'Dialout'],
+  ['GET', `${calls}/{callId}/context`, 'jwt', 'Dialout'],
+  ['GET', `${calls}/{callId}/notifications`, 'jwt', 'Dialout'],
+  [
+    'POST',
+    `${center}/analytics/{botId}/storeContactCenterFunctionalities`,
+    'jwt',
+    'Contact Center Import and Export Feature',
+  ],
+  ['GET', `/api/public/bot/{botId}/${status}`, 'jwt', 'Batch Tests Execution'],
+  ['GET', `/api/public/stream/{streamId}/${status}`, 'jwt', 'Batch Tests Execution'],
+  ['POST', '/api/public/tables/{tableName}', 'jwt', undefined],
+  ['GET', '/api/public/bot/{botId}/getMessages', 'jwt', 'Chat History'],
+  ['POST', '/api/public/bot/{botId}/getMessages', 'jwt', 'Chat History'],
+  ['GET', '/api/public/bot/{botId}/getMessagesV2', 'jwt', 'Chat History'],
+  ['POST', '/api/public/bot/{botId}/getMessagesV2', 'jwt', 'Chat History'],
+  ['POST', '/api/public/getMessages', 'jwt', 'Bot Analytics > Chat History'],
+  ['GET', `${center}/${sessions}`, 'jwt', 'Contact Center Analytics'],
+  ['GET', `/agentassist/api/v1/public/${sessions}`, 'jwt', 'Contact Center Analytics'],
+];
+
+describe.each(databaseKinds)('access on %s', (kind) => {
+  let rig: Rig;
+  /** By scope: an app that has it alone, and one that has every other. */
+  const only = new Map<Scope, TestApp>();
+  const allBut = new Map<Scope, TestApp>();
+  beforeAll(async () => {
+    rig = await startRig(kind);
+    for (const scope of scopes) {
+      only.set(scope, await rig.addApp({ scopes: [scope] }));
+      allBut.set(scope, await rig.addApp({ scopes: scopes.filter((other) => other !== scope) }));
+    }
+    await rig.addBot({ botId: 'bot-of-rival', streamId: 'st-of-rival', accountId: 'rival' });
+  });
+  afterAll(() => rig.close());
+
+  async function statusOf(
+    [method, path]: Endpoint,
+    app: TestApp | undefined,
+    scheme: 'jwt' | 'apiKey',
+    botId = 'bot-1',
+  ): Promise<number> {
+    const url = path
+      .replace(/\{(botId|streamId)\}/, botId)
+      .replace('{callId}', 'call-1')
+      .replace(/\{\w+\}/g, 'some-id');
+    const body = method === 'GET' || method === 'DELETE' ? undefined : {};
+    const as = { as: app, scheme };
+    const { statusCode } = await rig.ask(method as 'GET', url, body, as);
+    return statusCode;
+  }
+
+  test('every endpoint of the document is known here', async () => {
+    const { paths } = (await rig.ask('GET', '/openapi.json')).json<{
+      paths: Record<string, Record<string, { security?: readonly object[] }>>;
+    }>();
+    const documented = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        // A link that is good by itself.
+        .filter(([, { security }]) => security !== undefined && security.length > 0)
+        .map(([method, { security = [] }]) =>
+          [`${method.toUpperCase()} ${path}`, ...security.flatMap((way) => Object.keys(way))].join(
+            ' by ',
+          ),
+        ),
+    );
+
+    expect(documented.toSorted()).toEqual(
+      endpoints
+        .map(
+          ([method, path, scheme]) =>
+            `${method} ${path} by ${scheme === 'apiKey' ? 'apiKey' : 'auth'}`,
+        )
+        .toSorted(),
+    );
+  });
+
+  test.each(endpoints)(
+    '%s %s asks for its scheme (%s), and for nothing else',
+    async (...endpoint) => {
+      const [, , scheme] = endpoint;
+      const wrong = scheme === 'jwt' ? 'apiKey' : 'jwt';
+
+      expect(await statusOf(endpoint, undefined, scheme)).toBe(401);
+      expect(await statusOf(endpoint, rig.acme, wrong)).toBe(401);
+      expect([401, 403]).not.toContain(await statusOf(endpoint, rig.acme, scheme));
+    },
+  );
+
+  test.each(endpoints.filter(([, , , scope]) => scope !== undefined))(
+    '%s %s (%s) asks for the scope "%s", and for no other',
+    async (...endpoint) => {
+      const [, , scheme, scope = 'Dialout'] = endpoint;
+
+      expect(await statusOf(endpoint, allBut.get(scope), scheme)).toBe(403);
+      expect([401, 403]).not.toContain(await statusOf(endpoint, only.get(scope), scheme));
+    },
+  );
+
+  test.each(endpoints.filter(([, path]) => /\{(botId|streamId)\}/.test(path)))(
+    '%s %s knows no bot of another account, under either name',
+    async (...endpoint) => {
+      const few = await rig.addApp({ bots: ['bot-2', 'bot-of-rival'] });
+
+      for (const name of ['bot-of-rival', 'st-of-rival']) {
+        expect(await statusOf(endpoint, rig.acme, 'jwt', name)).toBe(404);
+        expect(await statusOf(endpoint, few, 'jwt', name)).toBe(404);
+      }
+      expect(await statusOf(endpoint, few, 'jwt', 'bot-1')).toBe(404);
+    },
+  );
+});
