@@ -5,21 +5,23 @@ import type { TrunkQueue } from './calls/dialout-ports.ts';
 import { type AppStore, createAppStore } from './store/apps.ts';
 import { type BotStore, createBotDirectory } from './store/bot-directory.ts';
 import { createCallLedger, type StoredCallLedger } from './store/call-ledger.ts';
+import { createDataTables, type DataTables } from './store/data-tables.ts';
 import { type Database, openDatabase } from './store/database.ts';
 import { ensureDevApp } from './store/dev-app.ts';
 import { devAccountId } from './store/dev-app-file.ts';
 import { openSecretBox, type SecretBox } from './store/secrets.ts';
-
 import { createTrunkQueue } from './store/trunk-queue.ts';
+
 export type Storage = {
   readonly database: Database;
   readonly apps: AppStore;
   readonly bots: BotStore;
+  readonly tables: DataTables;
   readonly secrets: SecretBox;
   readonly ledger: StoredCallLedger;
+  readonly trunkQueue: TrunkQueue;
 };
 
-  readonly trunkQueue: TrunkQueue;
 export async function openStorage({
   config,
   logger,
@@ -51,8 +53,9 @@ export async function openStorage({
     database,
     apps,
     bots,
+    tables: createDataTables({ database, clock }),
     secrets,
     ledger: createCallLedger({ database, secrets, logger, clock }),
+    trunkQueue: createTrunkQueue(database.pool, config.ownerId),
   };
 }
-    trunkQueue: createTrunkQueue(database.pool, config.ownerId),
