@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { taskProvesOnAny } from '../companion/proves.ts';
 import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
 import { glance, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type EngineSession, type ScriptedEngine, startEngine } from './support/scripted-engine.ts';
@@ -78,7 +79,8 @@ async function dial(target: string, sttProvider?: string) {
 }
 
 describe('a call with speech-to-text', { concurrent: true, timeout: 60_000 }, () => {
-  test('tells the greeting of a voicemail in the evidence and in the context', async () => {
+  test('tells the greeting of a voicemail in the evidence and in the context', async ({ task }) => {
+    taskProvesOnAny(task, 'dialout.context.rule.amdGreeting');
     const { callId, notified } = await dial(voicemail, 'speaking');
 
     expect(glance(notified)).toEqual([

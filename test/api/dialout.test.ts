@@ -1,6 +1,7 @@
 // The dial-out request: what is accepted as what, and what is refused with which path.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { provesOnAny } from '../companion/proves.ts';
 import {
   answer,
   dial,
@@ -35,6 +36,17 @@ async function refused(body: object, headers = {}): Promise<readonly string[]> {
 
 describe('a dial-out request', () => {
   test('is answered with the ids of request, call and conversation', async () => {
+    provesOnAny(
+      'dialout.start.header.auth',
+      'dialout.start.header.Content-Type',
+      'dialout.start.path.botId',
+      'dialout.start.body.botId',
+      'dialout.start.body.target',
+      'dialout.start.body.caller',
+      'dialout.start.response.sid',
+      'dialout.start.response.callId',
+      'service.data.rule.json',
+    );
     const response = await dial(harness, minimal);
 
     expect(response.statusCode).toBe(200);
@@ -43,6 +55,7 @@ describe('a dial-out request', () => {
   });
 
   test('gets the documented defaults', async () => {
+    provesOnAny('dialout.start.rule.timer-defaults', 'dialout.start.body.timers');
     const submission = await accepted({});
 
     expect(submission).toEqual({
@@ -69,6 +82,16 @@ describe('a dial-out request', () => {
   });
 
   test('carries everything that was asked for', async () => {
+    provesOnAny(
+      'dialout.start.body.notifyurl',
+      'dialout.start.body.notifyHeaders',
+      'dialout.start.body.timeoutInMs',
+      'dialout.start.body.trunk',
+      'dialout.start.body.metadata',
+      'dialout.start.body.machineDetection',
+      'dialout.start.body.thresholdWordCount',
+      'dialout.start.body.amdEventsSubscription',
+    );
     const submission = await accepted({
       notifyurl: 'https://dialer.example.com/calls?id=1#top',
       notifyHeaders: {
@@ -98,6 +121,16 @@ describe('a dial-out request', () => {
   });
 
   test('a configured speech-to-text provider and its settings go with the call', async () => {
+    provesOnAny(
+      'dialout.start.body.callControlParameter',
+      'dialout.start.body.callControlParameter.sttProvider',
+      'dialout.start.body.callControlParameter.sttLanguage',
+      'dialout.start.body.callControlParameter.interim',
+      'dialout.start.body.callControlParameter.sttLabel',
+      'dialout.start.body.callControlParameter.continuousASRTimeoutInMS',
+      'dialout.start.body.callControlParameter.sttVendorUtteranceEndMs',
+      'dialout.start.body.callControlParameter.sttVendorEndpointing',
+    );
     const speechToText = {
       sttProvider: 'our-engine',
       sttLanguage: 'de-DE',
@@ -132,6 +165,7 @@ describe('a dial-out request', () => {
 
 describe('spellings', () => {
   test('bot, notifyUrl and machinedetection mean botId, notifyurl and machineDetection', async () => {
+    provesOnAny('dialout.start.body.bot');
     const { botId, ...rest } = minimal;
     const response = await dial(harness, {
       ...rest,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { provesOnAny } from '../companion/proves.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ScriptOptions, scriptCall } from '../support/scripted-call.ts';
 
@@ -495,6 +496,7 @@ describe('answering machine detection', () => {
   test.each(['amd_machine_detected', 'amd_tone_detected'] as const)(
     'in disconnect mode %s hangs up and marks the interaction',
     async (event) => {
+      provesOnAny('dialout.interaction.rule.machineDetected-tone');
       const call = await answered({ request: { machineDetection: 'disconnect' } });
       call.amd(event);
       expect(call.log).toContain('bye');
@@ -511,6 +513,10 @@ describe('answering machine detection', () => {
   );
 
   test('in disconnect mode a failed detection hangs up as the gateway', async () => {
+    provesOnAny(
+      'notifications.amd.rule.amd_error',
+      'notifications.completed.rule.Gateway-disconnected',
+    );
     const call = await answered({ request: { machineDetection: 'disconnect' } });
     call.amd('amd_error', { reason: 'detector-failed' });
     call.amd('amd_stopped');

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { proves } from '../companion/proves.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
@@ -27,6 +28,16 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
   });
 
   test('a call’s notifications arrive in order, signed, and nothing is owed afterwards', async () => {
+    proves(
+      'notifications.post.rule.method',
+      'notifications.post.header.notifyHeaders',
+      'notifications.post.header.Accept',
+      'notifications.post.header.Content-Type',
+      'notifications.post.header.Content-Length',
+      'notifications.post.header.Host',
+      'notifications.post.header.User-Agent',
+      'notifications.post.header.Gateway-Signature',
+    );
     const notifier = await rig.start();
     const call = rig.call(receiver.url, { 'X-Tenant': 'acme', 'content-type': 'text/plain' });
 
@@ -41,6 +52,9 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
         'x-tenant': 'acme',
         'content-type': 'application/json',
         'user-agent': 'Offhook/0.0.0-test',
+        accept: '*/*',
+        host: new URL(receiver.url).host,
+        'content-length': String(Buffer.byteLength(received.rawBody)),
         'webhook-id': received.body.eventId,
       });
     }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/call-events.ts';
 import { notificationOf } from '../../src/notifier/notification.ts';
 import { mergeHeaders } from '../../src/notifier/notification-headers.ts';
+import { provesOnAny } from '../companion/proves.ts';
 import { factTeller } from '../support/call-facts.ts';
 
 describe('the body of a notification', () => {
@@ -20,6 +21,16 @@ describe('the body of a notification', () => {
   };
 
   test('of an answer', () => {
+    provesOnAny(
+      'notifications.answered.rule.trigger',
+      'notifications.post.body.conversationId',
+      'notifications.post.body.status',
+      'notifications.post.body.reason',
+      'notifications.post.body.reasonCode',
+      'notifications.post.body.callConnectTime',
+      'notifications.post.body.ringDurationInMS',
+      'notifications.post.body.connectDurationInMS',
+    );
     const fact = factTeller().answered();
 
     expect(notificationOf(fact)).toEqual({
@@ -33,6 +44,7 @@ describe('the body of a notification', () => {
   });
 
   test('of an AMD event, with its evidence', () => {
+    provesOnAny('notifications.amd.rule.trigger', 'notifications.amd.body.machineDetection');
     const fact = factTeller().amd('amd_machine_detected');
 
     expect(notificationOf(fact)).toEqual({
@@ -48,6 +60,15 @@ describe('the body of a notification', () => {
   });
 
   test('of a completed call', () => {
+    provesOnAny(
+      'notifications.completed.rule.trigger',
+      'notifications.completed.body.callDuration',
+      'notifications.completed.body.duration',
+      'notifications.completed.body.callDisconnectTime',
+      'notifications.completed.body.sessionId',
+      'notifications.completed.body.machineDetection',
+      'notifications.completed.body.reasonCode',
+    );
     const call = factTeller();
     call.answered();
     const fact = call.completed();
@@ -70,6 +91,11 @@ describe('the body of a notification', () => {
   });
 
   test('of a failed call, without what there was not', () => {
+    provesOnAny(
+      'notifications.failed.rule.trigger',
+      'notifications.failed.body.callDisconnectTime',
+      'notifications.failed.body.reason',
+    );
     const fact = factTeller().failed();
 
     expect(notificationOf(fact)).toEqual({

@@ -91,10 +91,14 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
   return {
     secret,
     start,
-    /** A call that is notified to this URL. */
-    call: (notifyUrl: string, notifyHeaders: Readonly<Record<string, string>> = {}) => {
+    /** A call that is notified to this URL; undefined: its dialer gave none. */
+    call: (notifyUrl: string | undefined, notifyHeaders: Readonly<Record<string, string>> = {}) => {
       const identity = someIdentity();
-      known.set(identity.callId, { appId: identity.appId, notifyUrl, notifyHeaders });
+      const { appId } = identity;
+      known.set(identity.callId, {
+        ...{ appId, notifyHeaders },
+        ...(notifyUrl === undefined ? {} : { notifyUrl }),
+      });
       return factTeller(identity);
     },
     stop: async () => {

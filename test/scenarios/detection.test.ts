@@ -2,6 +2,7 @@
 // at the receiver.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { taskProvesOnAny } from '../companion/proves.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
 import { glance } from '../support/receiver.ts';
 import { type ToldEvents, toldEvents, untilDetectionStopped } from '../support/told-events.ts';
@@ -51,7 +52,15 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, ()
     },
   );
 
-  test('evidence is on the event, and the reason in the context', async () => {
+  test('evidence is on the event, and the reason in the context', async ({ task }) => {
+    taskProvesOnAny(
+      task,
+      'dialout.context.rule.amd',
+      'dialout.context.rule.amdEvents',
+      'dialout.context.rule.amdReason',
+      'dialout.context.rule.amdRingDurationInMs',
+      'dialout.context.rule.amdConnectDurationInMs',
+    );
     const call = await detect(voicemail);
 
     expect(call.evidence('amd_machine_detected')).toMatchObject({
@@ -64,18 +73,29 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, ()
     expect(call.evidence('amd_tone_detected')).toMatchObject({
       tone: { hz: expect.closeTo(1_000, -2), ms: expect.any(Number) },
     });
+    expect((call.info['amdEvents'] as { event: string }[]).map(({ event }) => event)).toEqual(
+      call.onNats,
+    );
     expect(call.info).toMatchObject({
       amdReason: call.evidence('amd_machine_detected')?.['reason'],
+      amdRingDurationInMs: call.end['ringDurationInMS'],
+      amdConnectDurationInMs: call.end['connectDurationInMS'],
     });
   });
 
-  test('noSpeechTimeoutMs', async () => {
+  test('noSpeechTimeoutMs', async ({ task }) => {
+    taskProvesOnAny(task, 'dialout.start.body.timers.noSpeechTimeoutMs');
     const call = await detect(silence, { timers: { noSpeechTimeoutMs: 1_000 } });
 
     expect(call.evidence('amd_no_speech_detected')?.['elapsedMs']).toBe(1_000);
   });
 
-  test('decisionTimeoutMs', async () => {
+  test('decisionTimeoutMs', async ({ task }) => {
+    taskProvesOnAny(
+      task,
+      'dialout.start.body.timers.decisionTimeoutMs',
+      'notifications.amd.rule.amd_decision_timeout',
+    );
     const call = await detect(voicemailNoBeep, { timers: { decisionTimeoutMs: 1_000 } });
 
     expect(call.notified).toEqual(['amd_decision_timeout', 'amd_stopped']);
@@ -83,7 +103,10 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, ()
     expect(call.end.machineDetection).toBe('amd_decision_timeout');
   });
 
-  test('greetingCompletionTimeoutMs: the end of a greeting is told after that much silence', async () => {
+  test('greetingCompletionTimeoutMs: the end of a greeting is told after that much silence', async ({
+    task,
+  }) => {
+    taskProvesOnAny(task, 'dialout.start.body.timers.greetingCompletionTimeoutMs');
     const call = await detect(voicemailNoBeep, {
       timers: { greetingCompletionTimeoutMs: 1_200, toneTimeoutMs: 9_000 },
     });
@@ -97,7 +120,8 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, ()
     );
   });
 
-  test('toneTimeoutMs: the search for a beep ends, counted from the answer', async () => {
+  test('toneTimeoutMs: the search for a beep ends, counted from the answer', async ({ task }) => {
+    taskProvesOnAny(task, 'dialout.start.body.timers.toneTimeoutMs');
     const call = await detect(voicemailNoBeep, { timers: { toneTimeoutMs: 8_500 } });
 
     expect(call.notified.at(-1)).toBe('amd_stopped');

@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { provesOnAny } from '../companion/proves.ts';
 import type { Placed } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
@@ -73,6 +74,7 @@ afterAll(async () => {
 
 describe('a callee that answers', () => {
   test('and hangs up: Answered, completed, Caller-disconnected', async () => {
+    provesOnAny('notifications.completed.rule.Caller-disconnected');
     const far = await callee('answer-remote-bye');
     const placed = await dial(far);
 
@@ -86,6 +88,7 @@ describe('a callee that answers', () => {
   });
 
   test('and is hung up by the dialer: Bot-disconnected', async () => {
+    provesOnAny('notifications.completed.rule.Bot-disconnected');
     const far = await callee('answer-local-bye');
     const placed = await dial(far);
     await untilAnswered(placed);
@@ -195,6 +198,11 @@ describe('a callee that does not answer', () => {
     ['503 Service Unavailable', 'Service Unavailable', 'carrier-failure'],
     ['603 Decline', 'Temporarily Unavailable', 'declined'],
   ])('%s: Failed with %s', async (status, reasonCode, outcome) => {
+    provesOnAny(
+      'notifications.failed.rule.Busy-here',
+      'notifications.failed.rule.Service-Unavailable',
+      'notifications.failed.rule.Temporarily-Unavailable',
+    );
     const far = await callee('reject', { keys: { status } });
     const placed = await dial(far);
 

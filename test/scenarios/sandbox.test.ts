@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/notifier/webhooks.ts';
+import { taskProvesOnAny } from '../companion/proves.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeDataDir, startGateway } from '../support/gateway-process.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
@@ -42,7 +43,15 @@ async function story(target: string, more: Record<string, unknown> = {}) {
 }
 
 describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, () => {
-  test('a person', async () => {
+  test('a person', async ({ task }) => {
+    taskProvesOnAny(
+      task,
+      'notifications.amd.rule.all-by-default',
+      'notifications.amd.rule.amd_human_detected',
+      'notifications.amd.rule.amd_stopped',
+      'notifications.amd.rule.present-when-enabled',
+      'dialout.start.rule.detect',
+    );
     const { callId, sid, conversationId } = await dial(numbers.person, {
       metadata: { customer: '4711' },
       notifyHeaders: { 'X-Campaign': 'spring' },
@@ -116,7 +125,13 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     expect(all[0]?.['ringDurationInMS']).toBeGreaterThan(4_000);
   });
 
-  test('a voicemail with a beep', async () => {
+  test('a voicemail with a beep', async ({ task }) => {
+    taskProvesOnAny(
+      task,
+      'notifications.amd.rule.amd_machine_detected',
+      'notifications.amd.rule.amd_machine_stopped_speaking',
+      'notifications.amd.rule.amd_tone_detected',
+    );
     expect(glance(await story(numbers.voicemail))).toEqual([
       'Answered',
       'amd_machine_detected',
@@ -143,7 +158,8 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     );
   });
 
-  test('silence: no speech, and the call stays until the dialer ends it', async () => {
+  test('silence: no speech, and the call stays until the dialer ends it', async ({ task }) => {
+    taskProvesOnAny(task, 'notifications.amd.rule.amd_no_speech_detected');
     const { callId } = await dial(numbers.silence);
     await eventually(
       () => glance(receiver.of(callId)).includes('amd_stopped'),
@@ -179,7 +195,12 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     ]);
   });
 
-  test('disconnect mode hangs up on a voicemail and marks the interaction', async () => {
+  test('disconnect mode hangs up on a voicemail and marks the interaction', async ({ task }) => {
+    taskProvesOnAny(
+      task,
+      'dialout.start.rule.disconnect',
+      'dialout.interaction.rule.machineDetected-machine',
+    );
     const { callId } = await dial(numbers.voicemail, { machineDetection: 'disconnect' });
     const all = await receiver.untilEnded(callId);
 
@@ -195,7 +216,8 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     expect(view.calls.map((call) => call.callId)).toEqual([callId]);
   });
 
-  test('an empty subscription: no AMD notification, the same facts on NATS', async () => {
+  test('an empty subscription: no AMD notification, the same facts on NATS', async ({ task }) => {
+    taskProvesOnAny(task, 'notifications.amd.rule.opt-out');
     const { callId } = await dial(numbers.personHangsUp, { amdEventsSubscription: [] });
 
     expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
@@ -204,7 +226,8 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     );
   });
 
-  test('without detection: no AMD event at all', async () => {
+  test('without detection: no AMD event at all', async ({ task }) => {
+    taskProvesOnAny(task, 'dialout.start.rule.disabled');
     const { callId } = await dial(numbers.personHangsUp, { machineDetection: 'disabled' });
 
     expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
