@@ -21,6 +21,7 @@ import { CliError } from './cli/cli-error.ts';
 import { type ListenOptions, listen } from './cli/listen-command.ts';
 import { listNotifications } from './cli/notifications-command.ts';
 import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
+import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
 import { loadConfig } from './config.ts';
 import { readRuntime } from './runtime-file.ts';
 import { type RotatableCredential, rotatable } from './store/app-credentials.ts';
@@ -55,6 +56,7 @@ function createProgram(): Command {
 
   addAppCommands(program);
   addBotCommands(program);
+  addTableCommands(program);
   addCallCommands(program);
   addAmdCommand(program, createContext);
   addProcessCommands(program);
@@ -172,6 +174,26 @@ function addAppCommands(program: Command): void {
     .description('refuse an app from now on, for good')
     .action(async (appId: string) => {
       await revokeApp(createContext(), appId);
+    });
+}
+
+function addTableCommands(program: Command): void {
+  const tables = program.command('tables').description('data tables, that apps add rows to');
+  tables
+    .command('create <file>')
+    .description(
+      'define a table: {name, columns: [{name, type, required}], writers: [app id or *]}',
+    )
+    .option('--account <id>', 'account that it belongs to; left out: dev, on the embedded database')
+    .option('--replace', 'change the definition of a table that there is; its rows stay')
+    .action(async (file: string, options: CreateTableOptions) => {
+      await createTable(createContext(), file, options);
+    });
+  tables
+    .command('list')
+    .description('one JSON object a line, by account and name')
+    .action(async () => {
+      await listTables(createContext());
     });
 }
 

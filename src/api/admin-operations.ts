@@ -1,5 +1,5 @@
-// What the command line may do to apps and bots, each with the schema of its input. A command runs them itself on PostgreSQL;
-// with the embedded database the gateway that has it open does, behind the admin server.
+// What the command line may do to apps, bots and data tables, each with the schema of its input. A command runs them itself
+// on PostgreSQL; with the embedded database the gateway that has it open does, behind the admin server.
 
 import { z } from 'zod';
 import { describeIssues } from '../lib/issues.ts';
@@ -7,12 +7,18 @@ import { longestGraceS, rotatable } from '../store/app-credentials.ts';
 import { jwtAlgorithms, scopes } from '../store/app-directory.ts';
 import type { AppStore } from '../store/apps.ts';
 import type { BotStore } from '../store/bot-directory.ts';
+import type { DataTables } from '../store/data-tables.ts';
 import { isId } from '../store/ids.ts';
 import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
+import { tableDefinition } from '../store/table-definition.ts';
 import { issueToken, longestTokenTtlS, signerOf } from './issue-token.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
 
-export type AdminStores = { readonly apps: AppStore; readonly bots: BotStore };
+export type AdminStores = {
+  readonly apps: AppStore;
+  readonly bots: BotStore;
+  readonly tables: DataTables;
+};
 
 /** Account and bot ids are tokens of NATS subjects. */
 const id = z.string().refine(isId, 'must be up to 128 letters, digits, - and _');
@@ -64,6 +70,8 @@ const newBot = z
     ...(streamId === undefined ? {} : { streamId }),
     ...(iconUrl === undefined ? {} : { iconUrl }),
   }));
+
+const newTable = tableDefinition.extend({ accountId: id, replace: z.boolean() });
 
 const rotation = z.strictObject({
   appId,
@@ -117,6 +125,13 @@ export const adminOperations = {
     return added.bot;
   }),
   'bots.list': operation(nothing, async ({ bots }) => ({ bots: await bots.list() })),
+  'tables.create': operation(newTable, async ({ tables }, { replace, ...table }) => {
+    if (!(await tables.define(table, { replace }))) {
+      throw refused('name', 'is a table already; --replace changes its definition, never its rows');
+    }
+    return table;
+  }),
+  'tables.list': operation(nothing, async ({ tables }) => ({ tables: await tables.list() })),
 };
 
 type Operations = typeof adminOperations;

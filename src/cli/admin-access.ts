@@ -1,5 +1,5 @@
-// How commands reach apps and bots: PostgreSQL directly; the embedded database through the gateway that has it open, or
-// directly while nothing runs.
+// How commands reach apps, bots and data tables: PostgreSQL directly; the embedded database through the gateway that has it
+// open, or directly while nothing runs.
 
 import {
   type AdminAnswer,
@@ -12,6 +12,7 @@ import { lockDataDir } from '../embedded/data-dir-lock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { createAppStore } from '../store/apps.ts';
 import { createBotDirectory } from '../store/bot-directory.ts';
+import { createDataTables } from '../store/data-tables.ts';
 import { openDatabase } from '../store/database.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import type { CliContext } from './cli-context.ts';
@@ -52,6 +53,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
   const stores = {
     apps: createAppStore({ database, secrets, clock }),
     bots: createBotDirectory({ database, clock }),
+    tables: createDataTables({ database, clock }),
   };
   return {
     run: async (operation, input) => {

@@ -16,7 +16,7 @@ import { registerHistoryRoutes } from './history/history-routes.ts';
 import { followMessages } from './history/published-messages.ts';
 import { registerImports } from './imports/import-route.ts';
 import { registerTableRoutes } from './tables/table-routes.ts';
-import { followTestRuns } from './test-runs/published-test-runs.ts';
+import { followTestRuns } from './test-runs/stored-test-runs.ts';
 import { registerTestRunRoutes } from './test-runs/test-run-routes.ts';
 
 export type CompanionDependencies = {

@@ -8,6 +8,7 @@ import { createAdminServer } from '../../src/api/admin-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
 import { createBotDirectory } from '../../src/store/bot-directory.ts';
+import { createDataTables } from '../../src/store/data-tables.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
@@ -18,7 +19,9 @@ beforeAll(async () => {
   const clock = { now: () => new Date() };
   const apps = createAppStore({ database, secrets: createSecretBox(randomBytes(32)), clock });
   const bots = createBotDirectory({ database, clock });
-  server = createAdminServer({ stores: { apps, bots }, key: 'the-key', logger: silentLogger });
+  const tables = createDataTables({ database, clock });
+  const stores = { apps, bots, tables };
+  server = createAdminServer({ stores, key: 'the-key', logger: silentLogger });
 });
 afterAll(async () => {
   await server.close();

@@ -1,8 +1,8 @@
 // The `offhook` command as people run it, against a gateway with everything embedded.
 
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeJwt } from 'jose';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { type Running, removeFolder, run, temporaryFolder } from './support.ts';
@@ -124,9 +124,10 @@ describe('with a gateway', () => {
   });
 
   test('apps are made and listed through the gateway, and get tokens', async () => {
-    const created = await offhook(['apps', 'create', '--name', 'crm', '--account', 'acme'])
-      .finished;
+    const wanted = ['--name', 'crm', '--account', 'acme', '--jwt-algorithm', 'HS384'];
+    const created = await offhook(['apps', 'create', ...wanted]).finished;
     const { appId } = JSON.parse(created.out) as { appId: string };
+    const rotated = await offhook(['apps', 'rotate', appId, 'api-key', '--grace', '7d']).finished;
     const listed = await offhook(['apps', 'list', '--json']).finished;
     const token = await offhook(['token', '--app', appId]).finished;
 
@@ -136,6 +137,11 @@ describe('with a gateway', () => {
       .map((line) => (JSON.parse(line) as { appId: string }).appId);
     expect(ids).toEqual(['app-dev', appId]);
     expect(decodeJwt(token.out.trim())['appId']).toBe(appId);
+    expect(decodeProtectedHeader(token.out.trim()).alg).toBe('HS384');
+    expect(JSON.parse(rotated.out)).toMatchObject({
+      appId,
+      apiKey: expect.stringMatching(/^ofk_/) as string,
+    });
   });
 
   test('call and notifications act for the app that is named', async () => {
@@ -176,6 +182,30 @@ describe('with a gateway', () => {
     expect(code).toBe(0);
     expect(err).toContain('hanging up');
     expect(out).toMatch(/ended: completed \(200 OK, Bot-disconnected\)\n$/);
+  });
+
+  test('a table is created through the gateway, and takes a row of the dev app at once', async () => {
+    const file = join(folder, 'visits.json');
+    const columns = [{ name: 'name', type: 'string', required: true }];
+    await writeFile(file, JSON.stringify({ name: 'visits', columns, writers: ['*'] }));
+    const created = await offhook(['tables', 'create', file]).finished;
+    const listed = await offhook(['tables', 'list']).finished;
+    const again = await offhook(['tables', 'create', file]).finished;
+
+    const token = await offhook(['token']).finished;
+    const runtime = await readFile(join(folder, 'runtime.json'), 'utf8');
+    const { httpUrl } = JSON.parse(runtime) as { httpUrl: string };
+    const row = await fetch(`${httpUrl}/api/public/tables/visits`, {
+      method: 'POST',
+      headers: { auth: token.out.trim(), 'content-type': 'application/json' },
+      body: JSON.stringify({ data: { name: 'Jane' } }),
+    });
+
+    expect(created.err).toBe('Rows go to: POST /api/public/tables/visits\n');
+    expect(JSON.parse(listed.out)).toEqual(JSON.parse(created.out));
+    expect(again.err).toMatch(/^offhook: 400: .*name: is a table already; --replace/s);
+    expect(row.status).toBe(200);
+    expect(await row.json()).toMatchObject({ name: 'Jane', Created_By: 'app-dev' });
   });
 
   test('a refused request is told member by member', async () => {

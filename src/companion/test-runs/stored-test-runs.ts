@@ -1,11 +1,13 @@
-// Test runs in SQL: written as they are published, whatever the order and however often; read by whoever started them.
+// Test runs: followed as the test runner publishes them, whatever the order and however often; read by whoever started them.
 
 import { and, eq, sql } from 'drizzle-orm';
-import type { Ingested } from '../../events/ingest.ts';
+import type { BatchConsumer } from '../../events/batch-consumer.ts';
+import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
 import { testRuns } from '../../store/schema.ts';
-import type { ResultFiles } from '../result-files.ts';
-import type { PublishedTestRun, TestRun } from './test-run-schema.ts';
+import type { CompanionDependencies } from '../companion.ts';
+import { createResultFiles, ensureResultBucket, type ResultFiles } from '../result-files.ts';
+import { type PublishedTestRun, publishedTestRun, type TestRun } from './test-run-schema.ts';
 
 export type RunKey = {
   readonly accountId: string;
@@ -38,7 +40,23 @@ export async function findTestRun(
   return { suiteName, fileName: fileName ?? undefined, run: document as TestRun };
 }
 
-/** `apply` of the ingest consumer: one statement stores all of them or none. */
+/** A run tells its progress every second or so: few are ever waiting. */
+const maxBatch = 50;
+
+export async function followTestRuns(dependencies: CompanionDependencies): Promise<BatchConsumer> {
+  const { config, database, bots, events, clock, logger } = dependencies;
+  await ensureResultBucket(events, config.retention.eventDays);
+  return await startIngestConsumer(events, {
+    kind: 'testruns',
+    schema: publishedTestRun,
+    ownerOf: (name) => bots.ownerOf(name),
+    apply: applyTestRuns(database, createResultFiles(events), clock),
+    maxBatch,
+    logger,
+  });
+}
+
+/** One statement stores all of them or none. */
 export function applyTestRuns(
   { db }: Pick<Database, 'db'>,
   files: Pick<ResultFiles, 'put'>,
