@@ -6,7 +6,7 @@ import { nanos } from '@nats-io/transport-node';
 import { z } from 'zod';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
-import { endConsumption, ensureConsumer } from './consumers.ts';
+import { endConsumption, ensureConsumer, pullExpiresMs } from './consumers.ts';
 import { dialoutSubject, streamNames } from './subjects.ts';
 
 /** What a killed process had taken comes again after this. */
@@ -73,6 +73,7 @@ export async function consumeDialout(
   const workers = new DialoutWorkers(options);
   const messages = await consumer.consume({
     max_messages: options.maxInFlight,
+    expires: pullExpiresMs,
     callback: (message) => workers.take(message),
   });
   return {
