@@ -1,0 +1,200 @@
+// Several nodes on one database, one NATS and one SIP engine: a trunk's limits hold over all of them, and what one node
+// loses another one ends.
+
+import { describe, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { openTestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { numberFor } from '../support/far-end.ts';
+import type { GatewayProcess } from '../support/gateway-process.ts';
+import { isTerminal } from '../support/receiver.ts';
+
+const leaseMs = 3_000;
+
+async function build(trunk: readonly string[] = []) {
+  const database = await openTestDatabase('postgres');
+  const cluster = await startCluster({
+    databaseUrl: database.location.databaseUrl ?? '',
+    trunk,
+    variables: { NODE_LEASE_MS: String(leaseMs) },
+  });
+  return {
+    cluster,
+    database,
+    [Symbol.asyncDispose]: async () => {
+      await cluster[Symbol.asyncDispose]();
+      await database.remove();
+    },
+  };
+}
+
+type Dialled = { readonly callId: string; readonly number: string };
+
+async function dial(
+  cluster: Cluster,
+  nodes: readonly GatewayProcess[],
+  numbers: readonly string[],
+): Promise<readonly Dialled[]> {
+  return await Promise.all(
+    numbers.map(async (number, index) => {
+      const node = nodes[index % nodes.length];
+      if (node === undefined) throw new Error('no node');
+      const target = `tel:+${number}`;
+      const { callId } = await node.dialer.dial({ target, notifyurl: cluster.receiver.url });
+      return { callId, number };
+    }),
+  );
+}
+
+const many = (count: number, ...behaviour: readonly [Parameters<typeof numberFor>[0], number]) =>
+  Array.from({ length: count }, (_, index) => numberFor(...behaviour, index));
+
+/** Each call told from its first to its one end, in order, whoever told it. */
+function expectWhole(cluster: Cluster, calls: readonly Dialled[]): void {
+  for (const { callId } of calls) {
+    const told = cluster.receiver.of(callId);
+    const byId = new Map(told.map((body) => [body.eventId, body]));
+    const sequences = [...byId.values()].map((body) => body.sequence).sort((a, b) => a - b);
+    expect(sequences).toEqual(sequences.map((_, index) => index + 1));
+    expect([...byId.values()].filter(isTerminal)).toHaveLength(1);
+    for (const body of told) expect(body).toEqual(byId.get(body.eventId));
+  }
+}
+
+describe('a cluster', () => {
+  test('holds a trunk to its limits over all nodes, and uses what it allows', async () => {
+    await using world = await build(['callsPerSecond: 20', 'maxConcurrentCalls: 10']);
+    const { cluster } = world;
+    const nodes = await Promise.all(['a', 'b', 'c'].map((name) => cluster.startNode(name)));
+    const calls = await dial(cluster, nodes, many(60, 'talk', 3));
+    await eventually(
+      () => calls.every(({ callId }) => cluster.receiver.of(callId).some(isTerminal)),
+      'all calls are over',
+      25_000,
+    );
+
+    const { farEnd } = cluster;
+    expect(farEnd.calls).toHaveLength(60);
+    expect(new Set(farEnd.calls.map((call) => call.number)).size).toBe(60);
+    expect(farEnd.mostUp).toBeLessThanOrEqual(10);
+    expectWhole(cluster, calls);
+    expect((await world.database.pool.query('select * from trunk_slots')).rowCount).toBe(0);
+  }, 60_000);
+
+  test('ends the calls of a node that was killed, at both ends, and says so once', async () => {
+    await using world = await build();
+    const { cluster } = world;
+    const [dying, living] = [await cluster.startNode('a'), await cluster.startNode('b')];
+    const calls = await dial(cluster, [dying, living], many(60, 'stay', 0));
+    await eventually(
+      () => calls.every(({ callId }) => cluster.receiver.of(callId).length > 0),
+      'all are up and told',
+    );
+    const owners = await world.database.pool.query<{ call_id: string; owner_id: string }>(
+      'select call_id, owner_id from calls',
+    );
+    const isLost = new Set(
+      owners.rows.filter((row) => row.owner_id.startsWith('a/')).map((row) => row.call_id),
+    );
+    expect(isLost.size).toBeGreaterThan(0);
+
+    await dying.kill();
+    const lost = calls.filter(({ callId }) => isLost.has(callId));
+    await eventually(
+      () => lost.every(({ callId }) => cluster.receiver.of(callId).some(isTerminal)),
+      'the calls of the killed node are told to be over',
+      20_000,
+    );
+    const lostNumbers = new Set(lost.map(({ number }) => number));
+    await eventually(
+      () =>
+        cluster.farEnd.calls
+          .filter((call) => lostNumbers.has(call.number))
+          .every((call) => call.endedAt !== undefined),
+      'their phones are hung up',
+    );
+
+    for (const { callId } of lost) {
+      expect(cluster.receiver.of(callId).find(isTerminal)).toMatchObject({
+        status: 'completed',
+        reasonCode: 'Gateway-disconnected',
+      });
+    }
+    // The other node's calls are none of this.
+    expect(cluster.farEnd.up).toBe(calls.length - lost.length);
+    expect(cluster.farEnd.calls).toHaveLength(calls.length);
+    expectWhole(cluster, lost);
+  }, 60_000);
+
+  test('a node that was stopped for longer than its lease and wakes up does no harm, and ends itself', async () => {
+    await using world = await build();
+    const { cluster } = world;
+    const [sleeper, living] = [await cluster.startNode('a'), await cluster.startNode('b')];
+    const numbers = [...many(10, 'stay', 0), ...many(10, 'late', 60)];
+    const calls = await dial(cluster, [sleeper, living], numbers);
+    await eventually(() => cluster.farEnd.calls.length === 20, 'all ring or are up');
+    sleeper.child.kill('SIGSTOP');
+    await eventually(
+      async () =>
+        (await world.database.pool.query('select from nodes where lost_at is not null'))
+          .rowCount === 1,
+      'the node is lost',
+    );
+    const { rows } = await world.database.pool.query<{ call_id: string }>(
+      `select call_id from calls where owner_id like 'a/%'`,
+    );
+    const lost = rows.map((row) => row.call_id);
+    await eventually(
+      () => lost.every((callId) => cluster.receiver.of(callId).some(isTerminal)),
+      'its calls are told to be over',
+      20_000,
+    );
+    const told = cluster.receiver.received.length;
+    sleeper.child.kill('SIGCONT');
+    await eventually(() => sleeper.child.exitCode !== null, 'it ends itself');
+
+    expect(sleeper.child.exitCode).toBe(1);
+    expect(lost.length).toBeGreaterThan(0);
+    const later = cluster.receiver.received.slice(told).map(({ body }) => body.callId);
+    expect(later.filter((callId) => lost.includes(callId))).toEqual([]);
+    const lostNumbers = calls.filter(({ callId }) => lost.includes(callId)).map((c) => c.number);
+    await eventually(
+      () =>
+        cluster.farEnd.calls
+          .filter((call) => lostNumbers.includes(call.number))
+          .every((call) => call.endedAt !== undefined),
+      'nobody is left in a call',
+      15_000,
+    );
+    expect(cluster.farEnd.calls).toHaveLength(20);
+    expectWhole(
+      cluster,
+      calls.filter(({ callId }) => lost.includes(callId)),
+    );
+  }, 60_000);
+
+  test('a call is ended through whichever node is asked', async () => {
+    await using world = await build();
+    const { cluster } = world;
+    const nodes = [await cluster.startNode('a'), await cluster.startNode('b')] as const;
+    const calls = await dial(cluster, nodes, many(8, 'stay', 0));
+    await eventually(
+      () =>
+        cluster.farEnd.calls.every((c) => c.acknowledgedAt !== undefined) &&
+        cluster.farEnd.calls.length === 8,
+      'all are up',
+    );
+
+    const answers = await Promise.all(
+      calls.map(({ callId }) =>
+        nodes[0].dialer.request('DELETE', `/api/public/bot/bot-1/calls/${callId}`),
+      ),
+    );
+    expect(answers.map((answer) => answer.status)).toEqual(calls.map(() => 200));
+    await eventually(() => cluster.farEnd.up === 0, 'all are hung up');
+    for (const { callId } of calls) {
+      const bodies = await cluster.receiver.untilEnded(callId);
+      expect(bodies.find(isTerminal)).toMatchObject({ reasonCode: 'Bot-disconnected' });
+    }
+  }, 60_000);
+});

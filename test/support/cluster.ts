@@ -1,0 +1,157 @@
+// Several gateway processes as in production: one PostgreSQL, one NATS, one SIP engine in a process of its own, one trunk to
+// phones that remember everything. Each part can be killed, stopped and started again.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { startNatsServer } from '../../src/embedded/nats/nats-server.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createAppIn } from './apps.ts';
+import { FarEnd } from './far-end.ts';
+import { freeUdpPort } from './free-port.ts';
+import { type GatewayProcess, startGateway } from './gateway-process.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+
+const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+export type ClusterOptions = {
+  /** Of an empty database that nobody else uses. */
+  readonly databaseUrl: string;
+  /** Lines of the trunk beside its name and gateway, e.g. `callsPerSecond: 20`. */
+  readonly trunk?: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
+};
+
+export type Part = { kill(): Promise<void>; stop(): void; resume(): void; start(): Promise<void> };
+
+export type Cluster = AsyncDisposable & {
+  readonly farEnd: FarEnd;
+  readonly receiver: Receiver;
+  readonly natsUrl: string;
+  readonly engine: Part;
+  /** By name; the same name twice is a restart. */
+  startNode(name: string, variables?: Readonly<Record<string, string>>): Promise<GatewayProcess>;
+};
+
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-cluster-'));
+  const cleanups: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })];
+  const dispose = async (): Promise<void> => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+  try {
+    const farEnd = await FarEnd.start();
+    cleanups.push(() => farEnd[Symbol.asyncDispose]());
+    const receiver = await startReceiver();
+    cleanups.push(() => receiver.close());
+    const nats = await startNatsServer({
+      dataDir: join(folder, 'nats'),
+      searchPath: process.env['PATH'] ?? '',
+      logger: silentLogger,
+    });
+    cleanups.push(() => nats.stop());
+    const engine = await startEngine();
+    cleanups.push(() => engine.kill());
+    const trunksFile = join(folder, 'trunks.yaml');
+    await writeFile(trunksFile, trunkFile(farEnd.port, options.trunk ?? []));
+    const secretsKey = randomBytes(32).toString('hex');
+    const app = await createAppIn(options.databaseUrl, secretsKey);
+    const startNode = async (name: string, variables: Readonly<Record<string, string>> = {}) => {
+      const gateway = await startGateway(
+        join(folder, name),
+        {
+          NODE_ID: name,
+          DATABASE_URL: options.databaseUrl,
+          NATS_URL: nats.url,
+          DRACHTIO_URL: engine.url,
+          SECRETS_KEY: secretsKey,
+          TRUNKS_FILE: trunksFile,
+          NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
+          // The phones send no audio.
+          RTP_INACTIVITY_TIMEOUT_MS: '3600000',
+          ...(await mediaPorts()),
+          ...options.variables,
+          ...variables,
+        },
+        app,
+      );
+      cleanups.push(() => {
+        // One that is stopped cannot be terminated.
+        gateway.child.kill('SIGCONT');
+        return gateway.terminate();
+      });
+      return gateway;
+    };
+    return {
+      farEnd,
+      receiver,
+      natsUrl: nats.url,
+      engine,
+      startNode,
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function trunkFile(port: number, lines: readonly string[]): string {
+  return [
+    'trunks:',
+    '  - name: phones',
+    '    default: true',
+    '    numberFormat: digits',
+    `    gateways: [{ host: 127.0.0.1, port: ${port} }]`,
+    ...lines.map((line) => `    ${line}`),
+    '',
+  ].join('\n');
+}
+
+let ranges = 0;
+
+/** Nodes of one machine must not take each other's ports. */
+async function mediaPorts(): Promise<Record<string, string>> {
+  ranges += 1;
+  const first = 20_000 + ((process.pid + ranges) % 20) * 2_000;
+  return { MEDIA_PORT_MIN: String(first), MEDIA_PORT_MAX: String(first + 1_998) };
+}
+
+async function startEngine(): Promise<Part & { readonly url: string }> {
+  const [sipPort, controlPort] = [await freeUdpPort(), await freeUdpPort()];
+  const secret = 'cluster';
+  let child: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    const started = spawn(
+      process.execPath,
+      [
+        ...[cli, 'sip-engine', '--sip-port', String(sipPort)],
+        ...['--control-port', String(controlPort), '--secret', secret],
+      ],
+      {
+        env: { PATH: process.env['PATH'], LOG_LEVEL: 'error' },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
+    child = started;
+    await once(createInterface(started.stdout), 'line');
+  };
+  await start();
+  return {
+    url: `tcp://:${secret}@127.0.0.1:${controlPort}`,
+    start,
+    stop: () => void child?.kill('SIGSTOP'),
+    resume: () => void child?.kill('SIGCONT'),
+    kill: async () => {
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,300 @@
+// Phones behind one UDP socket: a number says how its phone behaves. Written against RFC 3261 and not against our engine;
+// it repeats what a callee must repeat, and remembers who called when, and what was still up.
+
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+
+/** Of one Call-ID. Instants by `Date.now()`. */
+export type FarCall = {
+  readonly sipCallId: string;
+  readonly number: string;
+  readonly invitedAt: number;
+  rangAt?: number;
+  answeredAt?: number;
+  acknowledgedAt?: number;
+  /** BYE, either way, or a final response that is no 200. */
+  endedAt?: number;
+};
+
+type Dialog = FarCall & {
+  readonly invite: Message;
+  readonly from: RemoteInfo;
+  readonly timers: Set<NodeJS.Timeout>;
+  lastResponse: string;
+};
+
+type Message = {
+  readonly startLine: string;
+  readonly method: string;
+  readonly isRequest: boolean;
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+};
+
+/** What a number does, by its fourth and fifth digit; the two after are its parameter, in tenths of a second. */
+const behaviours = {
+  /** Picks up, and hangs up after the parameter. */
+  '10': 'talk',
+  /** Picks up and stays until it is hung up. */
+  '11': 'stay',
+  '12': 'busy',
+  /** Rings until it is cancelled. */
+  '13': 'ring',
+  /** Rings for the parameter, then talks for a second. */
+  '14': 'late',
+} as const;
+type Behaviour = (typeof behaviours)[keyof typeof behaviours];
+
+/** A number that nobody else has: `+1555`, what it does, and a counter. */
+export function numberFor(behaviour: Behaviour, tenths: number, index: number): string {
+  const code = Object.entries(behaviours).find(([, name]) => name === behaviour)?.[0] ?? '';
+  return `155${code}${String(tenths).padStart(2, '0')}${String(index).padStart(7, '0')}`;
+}
+
+/** RFC 3261, section 13.3.1.4: a 200 is sent again until the ACK, for 64 * T1. */
+const t1Ms = 500;
+const ringAfterMs = 20;
+const answerAfterMs = 60;
+const oneSecondMs = 1_000;
+
+export class FarEnd implements AsyncDisposable {
+  readonly calls: FarCall[] = [];
+  readonly #dialogs = new Map<string, Dialog>();
+  readonly #socket: Socket;
+  #up = 0;
+  #mostUp = 0;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('message', (data, from) => this.#onMessage(data.toString(), from));
+  }
+
+  static async start(): Promise<FarEnd> {
+    const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
+    const farEnd = new FarEnd(socket);
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    return farEnd;
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  /** From the INVITE to its end. */
+  get up(): number {
+    return this.#up;
+  }
+
+  get mostUp(): number {
+    return this.#mostUp;
+  }
+
+  /** The most INVITEs with a new Call-ID in any second. */
+  mostInvitesInASecond(): number {
+    const times = this.calls.map((call) => call.invitedAt);
+    let most = 0;
+    let first = 0;
+    times.forEach((time, last) => {
+      while (time - (times[first] ?? time) >= oneSecondMs) first += 1;
+      most = Math.max(most, last - first + 1);
+    });
+    return most;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const dialog of this.#dialogs.values()) clearTimers(dialog);
+    this.#socket.close();
+    await once(this.#socket, 'close');
+  }
+
+  #onMessage(text: string, from: RemoteInfo): void {
+    const message = parse(text);
+    if (message === undefined || !message.isRequest) return;
+    const dialog = this.#dialogs.get(first(message, 'call-id'));
+    if (message.method === 'INVITE') this.#onInvite(message, from, dialog);
+    else if (message.method !== 'ACK') this.#onRequest(message, from, dialog);
+    else if (dialog !== undefined) {
+      dialog.acknowledgedAt ??= Date.now();
+      clearTimers(dialog, 'resend');
+    }
+  }
+
+  #onRequest(message: Message, from: RemoteInfo, dialog: Dialog | undefined): void {
+    const isKnown = dialog !== undefined || message.method !== 'BYE';
+    this.#write(
+      isKnown
+        ? response(message, 200, 'OK', this.port)
+        : response(message, 481, 'Call/Transaction Does Not Exist', this.port),
+      from,
+    );
+    if (dialog === undefined) return;
+    if (message.method === 'BYE') this.#over(dialog);
+    if (message.method === 'CANCEL' && dialog.answeredAt === undefined) {
+      this.#end(dialog, 487, 'Request Terminated');
+    }
+  }
+
+  #onInvite(invite: Message, from: RemoteInfo, known: Dialog | undefined): void {
+    if (known === undefined) this.#ring(invite, from);
+    else if (known.lastResponse !== '') this.#write(known.lastResponse, from);
+  }
+
+  #ring(invite: Message, from: RemoteInfo): void {
+    const sipCallId = first(invite, 'call-id');
+    const number = /sip:\+?(\d+)@/.exec(invite.startLine)?.[1] ?? '';
+    const dialog: Dialog = {
+      ...{ sipCallId, number, invitedAt: Date.now(), invite, from },
+      timers: new Set(),
+      lastResponse: '',
+    };
+    this.#dialogs.set(sipCallId, dialog);
+    this.calls.push(dialog);
+    this.#up += 1;
+    this.#mostUp = Math.max(this.#mostUp, this.#up);
+    const behaviour = behaviours[number.slice(3, 5) as keyof typeof behaviours];
+    const parameterMs = Number(number.slice(5, 7)) * 100;
+    if (behaviour === 'busy') {
+      this.#end(dialog, 486, 'Busy Here');
+      return;
+    }
+    later(dialog, ringAfterMs, () => {
+      dialog.rangAt = Date.now();
+      this.#respond(dialog, 180, 'Ringing');
+    });
+    if (behaviour === 'ring') return;
+    const pickUpAfterMs = behaviour === 'late' ? parameterMs + answerAfterMs : answerAfterMs;
+    const talkMs = { talk: parameterMs, late: oneSecondMs, stay: undefined }[behaviour];
+    later(dialog, pickUpAfterMs, () => this.#answer(dialog, talkMs));
+  }
+
+  #answer(dialog: Dialog, talkMs: number | undefined): void {
+    dialog.answeredAt = Date.now();
+    this.#respond(dialog, 200, 'OK', sdp);
+    const resend = (afterMs: number, leftMs: number): void => {
+      if (leftMs <= 0) {
+        this.#hangUp(dialog);
+        return;
+      }
+      later(
+        dialog,
+        afterMs,
+        () => {
+          this.#write(dialog.lastResponse, dialog.from);
+          resend(Math.min(afterMs * 2, 8 * t1Ms), leftMs - afterMs);
+        },
+        'resend',
+      );
+    };
+    resend(t1Ms, 64 * t1Ms);
+    if (talkMs !== undefined) later(dialog, talkMs, () => this.#hangUp(dialog));
+  }
+
+  #hangUp(dialog: Dialog): void {
+    const { invite } = dialog;
+    const contact = /<([^>]+)>/.exec(first(invite, 'contact'))?.[1] ?? '';
+    this.#write(
+      [
+        `BYE ${contact} SIP/2.0`,
+        `Via: SIP/2.0/UDP 127.0.0.1:${this.port};branch=z9hG4bK-bye-${dialog.sipCallId}`,
+        'Max-Forwards: 70',
+        `From: ${first(invite, 'to')};tag=far`,
+        `To: ${first(invite, 'from')}`,
+        `Call-ID: ${dialog.sipCallId}`,
+        'CSeq: 1 BYE',
+        'Content-Length: 0',
+        '',
+        '',
+      ].join('\r\n'),
+      dialog.from,
+    );
+    this.#over(dialog);
+  }
+
+  #end(dialog: Dialog, status: number, reason: string): void {
+    if (dialog.endedAt !== undefined) return;
+    this.#over(dialog);
+    this.#respond(dialog, status, reason);
+    later(dialog, t1Ms, () => this.#write(dialog.lastResponse, dialog.from), 'resend');
+  }
+
+  #over(dialog: Dialog): void {
+    clearTimers(dialog);
+    if (dialog.endedAt !== undefined) return;
+    dialog.endedAt = Date.now();
+    this.#up -= 1;
+  }
+
+  #respond(dialog: Dialog, status: number, reason: string, body = ''): void {
+    dialog.lastResponse = response(dialog.invite, status, reason, this.port, body);
+    this.#write(dialog.lastResponse, dialog.from);
+  }
+
+  #write(text: string, to: RemoteInfo): void {
+    this.#socket.send(text, to.port, to.address);
+  }
+}
+
+type Timed = Dialog & { readonly timers: Set<NodeJS.Timeout & { kind?: string }> };
+
+function later(dialog: Dialog, ms: number, work: () => void, kind = 'step'): void {
+  const timer: NodeJS.Timeout & { kind?: string } = setTimeout(() => {
+    dialog.timers.delete(timer);
+    work();
+  }, ms);
+  timer.kind = kind;
+  dialog.timers.add(timer);
+}
+
+function clearTimers(dialog: Dialog, kind?: string): void {
+  for (const timer of (dialog as Timed).timers) {
+    if (kind !== undefined && timer.kind !== kind) continue;
+    clearTimeout(timer);
+    dialog.timers.delete(timer);
+  }
+}
+
+const sdp = `v=0\r\no=far 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 9 RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\n`;
+
+function response(
+  request: Message,
+  status: number,
+  reason: string,
+  port: number,
+  body = '',
+): string {
+  const copied = ['via', 'record-route'].flatMap((name) =>
+    (request.headers.get(name) ?? []).map((value) => `${name}: ${value}`),
+  );
+  const to = first(request, 'to');
+  return [
+    `SIP/2.0 ${status} ${reason}`,
+    ...copied,
+    `From: ${first(request, 'from')}`,
+    `To: ${to.includes(';tag=') ? to : `${to};tag=far`}`,
+    `Call-ID: ${first(request, 'call-id')}`,
+    `CSeq: ${first(request, 'cseq')}`,
+    `Contact: <sip:far@127.0.0.1:${port}>`,
+    ...(body === '' ? [] : ['Content-Type: application/sdp']),
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n');
+}
+
+function parse(text: string): Message | undefined {
+  const [head = ''] = text.split('\r\n\r\n', 1);
+  const [startLine = '', ...lines] = head.split('\r\n');
+  const headers = new Map<string, string[]>();
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    if (colon < 1) return undefined;
+    const name = line.slice(0, colon).trim().toLowerCase();
+    headers.set(name, [...(headers.get(name) ?? []), line.slice(colon + 1).trim()]);
+  }
+  const isRequest = !startLine.startsWith('SIP/2.0');
+  return { startLine, method: startLine.split(' ')[0] ?? '', isRequest, headers };
+}
+
+function first(message: Message, name: string): string {
+  return message.headers.get(name)?.[0] ?? '';
+}
