@@ -149,7 +149,9 @@ const environment = z.object({
   NODE_LEASE_MS: timerMs
     .min(1_000)
     .default(8_000)
-    .describe('a node that does not renew its lease for this long is lost, and others end its calls'),
+    .describe(
+      'a node that does not renew its lease for this long is lost, and others end its calls',
+    ),
   EVENT_RETENTION_DAYS: z.coerce
     .number()
     .min(0.01)
@@ -160,6 +162,11 @@ const environment = z.object({
     .min(0.01)
     .default(24)
     .describe('how long a call context is kept after its last change'),
+  HISTORY_RETENTION_DAYS: z.coerce
+    .number()
+    .min(0.01)
+    .default(365)
+    .describe('how long messages of the conversation history are kept'),
   SHUTDOWN_TIMEOUT_MS: timerMs
     .min(0)
     .default(30_000)
@@ -253,7 +260,11 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     leaseMs: env.NODE_LEASE_MS,
     /** This start of this node: what a call's owner is, so that others know whose calls to end when it is lost. */
     ownerId: `${nodeId}/${randomUUID().slice(0, 8)}`,
-    retention: { eventDays: env.EVENT_RETENTION_DAYS, contextHours: env.CONTEXT_RETENTION_HOURS },
+    retention: {
+      eventDays: env.EVENT_RETENTION_DAYS,
+      contextHours: env.CONTEXT_RETENTION_HOURS,
+      historyDays: env.HISTORY_RETENTION_DAYS,
+    },
     shutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS,
     logLevel: env.LOG_LEVEL,
   };

@@ -13,7 +13,7 @@ import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';
 import { registerHistoryRoutes } from './history/history-routes.ts';
-import { followMessages } from './history/published-messages.ts';
+import { followMessages, forgetMessages } from './history/published-messages.ts';
 import { registerImports } from './imports/import-route.ts';
 import { registerTableRoutes } from './tables/table-routes.ts';
 import { followTestRuns } from './test-runs/stored-test-runs.ts';
@@ -47,6 +47,8 @@ export async function openIngest(
 ): Promise<void> {
   const messages = await followMessages(dependencies);
   closers.add('messages', () => messages.stop());
+  const forgetting = forgetMessages(dependencies);
+  closers.add('old messages', () => forgetting.stop());
   const conversations = await followConversations(dependencies);
   closers.add('conversations', () => conversations.stop());
   const testRuns = await followTestRuns(dependencies);

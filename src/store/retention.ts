@@ -35,28 +35,45 @@ delete from idempotency_keys where (app_id, bot_id, key) in (
   select app_id, bot_id, key from idempotency_keys where expires_at < $1
   order by expires_at limit ${batchRows})`;
 
+const messageStatement = `
+delete from messages where (account_id, bot_id, message_id) in (
+  select account_id, bot_id, message_id from messages
+  where created_on at time zone 'UTC' < $1::timestamptz at time zone 'UTC'
+  order by created_on at time zone 'UTC' limit ${batchRows})`;
+
 const tables = ['calls', 'call_events', 'notifications', 'delivery_attempts', 'idempotency_keys'];
 
+type Stored = Pick<Database, 'kind' | 'pool'>;
+
 /** Calls that ended before `before` with all that belongs to them; and what has its own, shorter time. Calls deleted. */
-export async function purgeExpired(
-  { kind, pool }: Pick<Database, 'kind' | 'pool'>,
-  before: Date,
-  now: Date,
-): Promise<number> {
-  const repeat = async (statement: string, limit: Date): Promise<number> => {
-    let total = 0;
-    for (;;) {
-      const deleted = (await pool.query(statement, [limit])).rowCount ?? 0;
-      total += deleted;
-      if (deleted < batchRows) return total;
-      await pause(pauseMs);
-    }
-  };
-  const calls = await repeat(callStatement, before);
-  const others = (await repeat(attemptStatement, now)) + (await repeat(keyStatement, now));
-  // PGlite has no autovacuum: without this its files would only ever grow.
-  if (kind === 'pglite' && calls + others > 0) {
-    for (const table of tables) await pool.query(`vacuum (analyze) ${table}`);
-  }
+export async function purgeExpired(database: Stored, before: Date, now: Date): Promise<number> {
+  const calls = await deleteAll(database, callStatement, before);
+  const others =
+    (await deleteAll(database, attemptStatement, now)) +
+    (await deleteAll(database, keyStatement, now));
+  if (calls + others > 0) await vacuum(database, tables);
   return calls;
+}
+
+/** Messages between bots and users that are older. How many. */
+export async function purgeMessages(database: Stored, before: Date): Promise<number> {
+  const deleted = await deleteAll(database, messageStatement, before);
+  if (deleted > 0) await vacuum(database, ['messages', 'message_counts']);
+  return deleted;
+}
+
+async function deleteAll({ pool }: Stored, statement: string, limit: Date): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const deleted = (await pool.query(statement, [limit])).rowCount ?? 0;
+    total += deleted;
+    if (deleted < batchRows) return total;
+    await pause(pauseMs);
+  }
+}
+
+/** PGlite has no autovacuum: without this its files would only ever grow. */
+async function vacuum({ kind, pool }: Stored, names: readonly string[]): Promise<void> {
+  if (kind !== 'pglite') return;
+  for (const name of names) await pool.query(`vacuum (analyze) ${name}`);
 }

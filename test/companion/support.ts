@@ -99,7 +99,7 @@ export async function startRig(
   const events = (await nats?.connect()) ?? withoutNats;
   const closers = new Closers(logger);
   const http = { host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' };
-  const config = { http, retention: { eventDays: 1, contextHours: 1 } };
+  const config = { http, retention: { eventDays: 1, contextHours: 1, historyDays: 1 } };
   const companion = { config, database, secrets, bots, events, clock, logger };
   if (nats !== undefined) {
     await ensureStreams(events, config.retention);

@@ -23,6 +23,7 @@ type Part = {
   readonly rows: number;
 };
 
+const dayMs = 86_400_000;
 const traceRetention = '30 days';
 
 export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Part): SQL {
@@ -56,12 +57,32 @@ export function sessionsStatement(
 }
 
 export function countStatement(scope: HistoryScope, query: HistoryQuery): SQL {
-  const common = commonConditions(scope, sql`any(${sql.param(scope.botIds)}::text[])`, query);
-  const narrow = narrowConditions(query);
-  // These have few messages each, or a week's.
-  return narrow.length === 0
-    ? sql`select coalesce(sum(total), 0) as total from message_counts where ${all(common)}`
-    : sql`select count(*) as total from messages where ${all([...common, ...narrow])}`;
+  const bots = sql`any(${sql.param(scope.botIds)}::text[])`;
+  const { userId = '', from, before, sessionIds, callId, tags } = query;
+  const days = wholeDays(from, before);
+  const isCounted = sessionIds === undefined && callId === undefined && tags === undefined;
+  const among = (part: HistoryQuery) =>
+    sql`(select count(*) from messages where ${all([...commonConditions(scope, bots, part), ...narrowConditions(part)])})`;
+  if (!isCounted || days === undefined) return sql`select ${among(query)} as total`;
+  const counted = all([
+    ...commonConditions(scope, bots, { ...query, userId }),
+    ...(days.first === undefined ? [] : [sql`day >= ${days.first.toISOString()}::date`]),
+    ...(days.end === undefined ? [] : [sql`day < ${days.end.toISOString()}::date`]),
+  ]);
+  const edges = [
+    { ...query, before: days.first },
+    { ...query, from: days.end },
+  ].filter((edge) => edge.from?.getTime() !== edge.before?.getTime());
+  return sql`
+    select ${sql.join([sql`(select coalesce(sum(total), 0) from message_counts where ${counted})`, ...edges.map(among)], sql` + `)} as total`;
+}
+
+/** The days of UTC that are in it from beginning to end; undefined: none. */
+function wholeDays(from?: Date, before?: Date): { first?: Date; end?: Date } | undefined {
+  if (from === undefined || before === undefined) return {};
+  const first = Math.ceil(from.getTime() / dayMs) * dayMs;
+  const end = Math.floor(before.getTime() / dayMs) * dayMs;
+  return first < end ? { first: new Date(first), end: new Date(end) } : undefined;
 }
 
 export function positionStatement({ accountId, botIds }: HistoryScope, messageId: string): SQL {

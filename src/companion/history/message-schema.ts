@@ -3,33 +3,10 @@
 import { z } from 'zod';
 import { timestamp } from '../../api/timestamp.ts';
 
-export const channelTypes = [
-  'msteams',
-  'twitter',
-  'spark',
-  'rtm',
-  'facebook',
-  'slack',
-  'kore',
-  'email',
-  'sms',
-  'wfacebook',
-  'ringcentral',
-  'jabber',
-  'yammer',
-  'alexa',
-  'twiliovoice',
-  'telegram',
-  'ivr',
-  'ivrVoice',
-  'contactcenter',
-  'line',
-  'liveperson',
-  'googleactions',
-  'hangoutchat',
-  'mattermost',
-  'rcs',
-] as const;
+export const channelTypes: readonly string[] = [
+  'msteams twitter spark rtm facebook slack kore email sms wfacebook ringcentral jabber yammer alexa twiliovoice telegram',
+  'ivr ivrVoice contactcenter line liveperson googleactions hangoutchat mattermost rcs',
+].flatMap((names) => names.split(' '));
 export const defaultChannel = 'rtm';
 
 export const identifier = z

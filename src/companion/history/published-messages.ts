@@ -1,9 +1,11 @@
-// Messages on their way in: what producers publish becomes rows, the latest version of each.
+// Messages on their way in, and out: what producers publish becomes rows, the latest version of each, for a time.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
+import { type Repetition, repeat } from '../../lib/repeat.ts';
 import type { Database } from '../../store/database.ts';
 import { jsonRows, storableJson } from '../../store/json-rows.ts';
+import { purgeMessages } from '../../store/retention.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { defaultChannel, type PublishedMessage, publishedMessage } from './message-schema.ts';
 
@@ -12,33 +14,20 @@ const maxBatch = 100;
 /** Pages are read a thousand at a time; so many of the largest must fit into memory. */
 const longestMessage = 64 * 1_024;
 
+const hourMs = 3_600_000;
+
 const taskTypesLeftOut = new Set(['alert', 'action']);
 
-const columns = [
-  ['account_id', 'text'],
-  ['bot_id', 'text'],
-  ['message_id', 'text'],
-  ['version', 'bigint'],
-  ['created_on', 'timestamptz'],
-  ['user_id', 'text'],
-  ['session_id', 'text'],
-  ['channel', 'text'],
-  ['call_id', 'text'],
-  ['is_task', 'boolean'],
-  ['tags', 'jsonb'],
-  ['document', 'text'],
-  ['trace_id', 'text'],
-  ['agent_info', 'text'],
-  ['secure_form', 'text'],
-] as const;
-type Row = Readonly<Record<(typeof columns)[number][0], unknown>>;
+const columns = `account_id text, bot_id text, message_id text, version bigint, created_on timestamptz, user_id text,
+  session_id text, channel text, call_id text, is_task boolean, tags jsonb, document text, trace_id text, agent_info text,
+  secure_form text`;
+const names = columns.split(',').map((column) => column.trim().replace(/ .*/, ''));
 
-const names = columns.map(([name]) => name);
 // Every node takes rows in one order, so that no two wait for each other.
 const upsert = `
 insert into messages (${names.join(', ')})
 select ${names.join(', ')}
-from json_to_recordset($1::json) as told (${columns.map((column) => column.join(' ')).join(', ')})
+from json_to_recordset($1::json) as told (${columns})
 order by account_id, bot_id, message_id
 on conflict (account_id, bot_id, message_id) do update
   set (${names.join(', ')}) = (${names.map((name) => `excluded.${name}`).join(', ')})
@@ -62,20 +51,30 @@ export function followMessages(
   });
 }
 
+export function forgetMessages(
+  dependencies: Pick<CompanionDependencies, 'config' | 'database' | 'clock' | 'logger'>,
+): Repetition {
+  const { config, database, clock, logger } = dependencies;
+  const keptMs = config.retention.historyDays * 24 * hourMs;
+  return repeat({ name: 'old messages', everyMs: hourMs, logger }, () =>
+    purgeMessages(database, new Date(clock.now().getTime() - keptMs)),
+  );
+}
+
 /** Idempotent, in any order: the latest version of a message stays. */
 export async function storeMessages(
   { pool }: Pick<Database, 'pool'>,
   batch: readonly Ingested<PublishedMessage>[],
 ): Promise<void> {
   // A statement may touch a row once.
-  const latest = new Map<string, Row>();
+  const latest = new Map<string, string>();
   for (const item of batch.toSorted((a, b) => a.version - b.version)) {
-    latest.set(JSON.stringify([item.bot, item.body._id]), rowOf(item));
+    latest.set(JSON.stringify([item.bot, item.body._id]), storableJson(rowOf(item)));
   }
-  await pool.query(upsert, [jsonRows([...latest.values()].map(storableJson))]);
+  await pool.query(upsert, [jsonRows([...latest.values()])]);
 }
 
-function rowOf({ bot, body, version }: Ingested<PublishedMessage>): Row {
+function rowOf({ bot, body, version }: Ingested<PublishedMessage>): object {
   const { taskType, callId, traceId, agentInfo, secureForm, ...documented } = body;
   const json = (value: unknown) => (value === undefined ? null : storableJson(value));
   return {

@@ -2,7 +2,16 @@
 // need no parsing; what filters ask for stands beside it. Triggers keep `message_counts` (the migration has them).
 
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  date,
+  index,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+} from 'drizzle-orm/pg-core';
 import { instant } from '../columns.ts';
 
 export const messages = pgTable(
@@ -41,12 +50,13 @@ export const messages = pgTable(
       index('messages_by_tags')
         .using('gin', table.tags.op('jsonb_path_ops'))
         .where(sql`tags is not null`),
-      index('messages_by_age').on(table.createdOn),
+      // Not on `created_on` itself, which orders pages: they must not be looked for among everybody's messages.
+      index('messages_by_age').on(sql`(created_on at time zone 'utc'::text)`),
     ];
   },
 );
 
-/** How many messages each user has: counting them by their millions would take longer than reading a page. */
+/** How many messages a user had a day, and the bot (user ''): counting millions would take longer than reading a page. */
 export const messageCounts = pgTable(
   'message_counts',
   {
@@ -55,11 +65,13 @@ export const messageCounts = pgTable(
     userId: text('user_id').notNull(),
     channel: text('channel').notNull(),
     isTask: boolean('is_task').notNull(),
+    /** Of UTC. */
+    day: date('day').notNull(),
     total: bigint('total', { mode: 'number' }).notNull(),
   },
   (table) => [
     primaryKey({
-      columns: [table.accountId, table.botId, table.userId, table.channel, table.isTask],
+      columns: [table.accountId, table.botId, table.userId, table.channel, table.isTask, table.day],
     }),
   ],
 );

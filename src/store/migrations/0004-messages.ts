@@ -30,7 +30,8 @@ create index messages_of_session on messages (account_id, bot_id, session_id, cr
 create index messages_of_call on messages (account_id, bot_id, call_id, created_on, message_id, is_task)
   where call_id is not null;
 create index messages_by_tags on messages using gin (tags jsonb_path_ops) where tags is not null;
-create index messages_by_age on messages (created_on);
+-- For retention. Not on created_on itself, which orders pages: they must not be looked for among everybody's messages.
+create index messages_by_age on messages ((created_on at time zone 'UTC'));
 
 create table message_counts (
   account_id text not null,
@@ -38,57 +39,58 @@ create table message_counts (
   user_id text not null,
   channel text not null,
   is_task boolean not null,
+  day date not null,
   total bigint not null,
-  primary key (account_id, bot_id, user_id, channel, is_task)
+  primary key (account_id, bot_id, user_id, channel, is_task, day)
 );
 
--- Rows are locked in the order of their keys, so that no two statements wait for each other.
-create function count_added_messages() returns trigger language plpgsql as $$
+create function count_message(of_account text, of_bot text, of_user text, of_channel text, of_task boolean,
+  on_day date, change bigint) returns void language plpgsql as $$
 begin
-  insert into message_counts as known (account_id, bot_id, user_id, channel, is_task, total)
-  select account_id, bot_id, user_id, channel, is_task, count(*) from added
-  group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
-  on conflict (account_id, bot_id, user_id, channel, is_task)
-    do update set total = known.total + excluded.total;
-  return null;
+  if change > 0 then
+    insert into message_counts as known values (of_account, of_bot, of_user, of_channel, of_task, on_day, change)
+    on conflict (account_id, bot_id, user_id, channel, is_task, day) do update set total = known.total + change;
+  else
+    update message_counts set total = total + change
+    where (account_id, bot_id, user_id, channel, is_task, day)
+      = (of_account, of_bot, of_user, of_channel, of_task, on_day);
+    delete from message_counts
+    where (account_id, bot_id, user_id, channel, is_task, day)
+      = (of_account, of_bot, of_user, of_channel, of_task, on_day) and total = 0;
+  end if;
 end $$;
 
-create function count_removed_messages() returns trigger language plpgsql as $$
+-- Beside each user's messages the bot's are counted: user ''. In the order of the keys, so that no two statements wait for
+-- each other.
+create function count_messages() returns trigger language plpgsql as $$
 begin
-  perform from message_counts
-  where (account_id, bot_id, user_id, channel, is_task) in (
-    select account_id, bot_id, user_id, channel, is_task from removed)
-  order by account_id, bot_id, user_id, channel, is_task for update;
-  update message_counts known set total = known.total - gone.total
+  perform count_message(account_id, bot_id, of_user, channel, is_task, day,
+    case tg_op when 'INSERT' then total else -total end)
   from (
-    select account_id, bot_id, user_id, channel, is_task, count(*) as total from removed
-    group by 1, 2, 3, 4, 5) gone
-  where (known.account_id, known.bot_id, known.user_id, known.channel, known.is_task)
-    = (gone.account_id, gone.bot_id, gone.user_id, gone.channel, gone.is_task);
-  delete from message_counts
-  where total = 0 and (account_id, bot_id, user_id, channel, is_task) in (
-    select account_id, bot_id, user_id, channel, is_task from removed);
+    select account_id, bot_id, coalesce(user_id, '') as of_user, channel, is_task, day, count(*) as total
+    from (select *, (created_on at time zone 'UTC')::date as day from changed) dated
+    group by account_id, bot_id, channel, is_task, day, grouping sets ((user_id), ())
+    order by 1, 2, 3, 4, 5, 6) counted;
   return null;
 end $$;
 
--- A later version that moves a message is rare; one that changes its status is not, and counts nothing.
 create function count_moved_message() returns trigger language plpgsql as $$
 begin
-  update message_counts set total = total - 1
-  where (account_id, bot_id, user_id, channel, is_task)
-    = (old.account_id, old.bot_id, old.user_id, old.channel, old.is_task);
-  insert into message_counts as known
-  values (new.account_id, new.bot_id, new.user_id, new.channel, new.is_task, 1)
-  on conflict (account_id, bot_id, user_id, channel, is_task) do update set total = known.total + 1;
+  perform count_message(old.account_id, old.bot_id, of_user, old.channel, old.is_task,
+    (old.created_on at time zone 'UTC')::date, -1) from unnest(array[old.user_id, '']) of_user;
+  perform count_message(new.account_id, new.bot_id, of_user, new.channel, new.is_task,
+    (new.created_on at time zone 'UTC')::date, 1) from unnest(array[new.user_id, '']) of_user;
   return null;
 end $$;
 
 create trigger count_added after insert on messages
-  referencing new table as added for each statement execute function count_added_messages();
+  referencing new table as changed for each statement execute function count_messages();
 create trigger count_removed after delete on messages
-  referencing old table as removed for each statement execute function count_removed_messages();
+  referencing old table as changed for each statement execute function count_messages();
+-- A later version that moves a message is rare; one that changes its status is not, and counts nothing.
 create trigger count_moved after update on messages for each row
-  when ((old.user_id, old.channel, old.is_task) is distinct from (new.user_id, new.channel, new.is_task))
+  when ((old.user_id, old.channel, old.is_task, old.created_on)
+    is distinct from (new.user_id, new.channel, new.is_task, new.created_on))
   execute function count_moved_message();
 `,
 };

@@ -1,0 +1,174 @@
+// Messages on their way from the bot runtime: published on NATS by any client, asked for over HTTP.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { publishedMessage } from '../../src/companion/history/message-schema.ts';
+import { storeMessages } from '../../src/companion/history/published-messages.ts';
+import { streamNames } from '../../src/events/subjects.ts';
+import { purgeMessages } from '../../src/store/retention.ts';
+import { databaseKinds } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Page, type Published, published, tell } from './history-support.ts';
+import { proves } from './proves.ts';
+import { type Rig, startRig } from './support.ts';
+
+describe.each(databaseKinds)('published messages on %s', (kind) => {
+  let rig: Rig;
+  beforeAll(async () => {
+    rig = await startRig(kind, { nats: true });
+    await rig.addBot({ botId: 'st-1', streamId: 'stream-1', accountId: 'acme' });
+  });
+  afterEach(() => rig.clear());
+  afterAll(() => rig.close());
+
+  const publish = (message: unknown, bot = 'st-1') =>
+    rig.events.nats.publish(
+      `${rig.events.prefix}.ingest.messages.${bot}`,
+      typeof message === 'string' ? message : JSON.stringify(message),
+    );
+  const history = async (body: object = {}): Promise<Page> =>
+    (await rig.ask('POST', '/api/public/bot/st-1/getMessages', body)).json<Page>();
+  const until = (total: number) =>
+    eventually(async () => (await history()).total === total, `${total} messages`);
+  const countsAreTrue = async () => {
+    const counted = `
+      select account_id, bot_id, coalesce(user_id, ''), channel, is_task, day, count(*)
+      from (select *, (created_on at time zone 'UTC')::date as day from messages) dated
+      group by account_id, bot_id, channel, is_task, day, grouping sets ((user_id), ())`;
+    const { rows } = await rig.database.pool.query(`
+      (${counted} except select * from message_counts)
+      union all (select * from message_counts except ${counted})`);
+    return rows.length === 0;
+  };
+
+  test('its example arrives, whichever name of the bot it was published under', async () => {
+    proves('history.messages.response.botId');
+    const [example] = (publishedMessage.meta() as { examples: [Published] }).examples;
+
+    publish(example, 'stream-1');
+    await until(1);
+
+    const { taskType, agentInfo, secureForm, traceId: _kept30Days, ...message } = example;
+    expect(taskType).toBe('dialog');
+    expect((await history({ getAgentsInfo: true, includeSecureForm: true })).messages).toEqual([
+      { ...message, botId: 'st-1', agentInfo, secureForm },
+    ]);
+  });
+
+  test('a later version replaces an earlier one, and the same again changes nothing', async () => {
+    proves('history.messages.response.status');
+    const message = published({ type: 'outgoing', status: 'queued' });
+
+    publish(message);
+    publish({ ...message, status: 'in progress' });
+    publish({ ...message, status: 'delivered', tags: { seen: true } });
+    publish({ ...message, status: 'delivered', tags: { seen: true } });
+    const status = async () => (await history()).messages.map((one) => one.status);
+    await eventually(async () => String(await status()) === 'delivered', 'it is delivered');
+
+    expect(await history()).toMatchObject({ total: 1, messages: [{ tags: { seen: true } }] });
+    expect(await countsAreTrue()).toBe(true);
+  });
+
+  test('what comes late or twice does not bring back an earlier version', async () => {
+    const body = (status: Published['status'], createdBy: string) =>
+      publishedMessage.parse(published({ _id: 'ms-1', status, createdBy }));
+    const bot = { botId: 'st-1', accountId: 'acme' };
+    const queued = { bot, version: 1, body: body('queued', 'u-1') };
+    const received = { bot, version: 2, body: body('received', 'u-2') };
+    const delivered = { bot, version: 3, body: body('delivered', 'u-3') };
+
+    for (const batch of [[delivered, queued], [received], [queued, received], [delivered]]) {
+      await storeMessages(rig.database, batch);
+    }
+
+    expect(await history()).toMatchObject({ total: 1, messages: [{ status: 'delivered' }] });
+    expect(await history({ userId: 'u-1' })).toMatchObject({ total: 0 });
+    expect(await history({ userId: 'u-3' })).toMatchObject({ total: 1 });
+    expect(await countsAreTrue()).toBe(true);
+  });
+
+  test('counts follow when a later version moves a message to another user, channel or task', async () => {
+    await tell(rig.database, [{ _id: 'ms-1', createdBy: 'u-1' }, { createdBy: 'u-1' }]);
+    await tell(rig.database, [
+      { _id: 'ms-1', createdBy: 'u-2', channels: [{ type: 'slack' }], taskType: 'alert' },
+    ]);
+
+    expect(await history({ userId: 'u-1' })).toMatchObject({ total: 1 });
+    expect(await history({ channelType: 'slack' })).toMatchObject({ total: 1 });
+    const v2 = '/api/public/bot/st-1/getMessagesV2';
+    expect((await rig.ask('POST', v2, { channelType: 'slack' })).json()).toMatchObject({
+      total: 0,
+    });
+    expect(await countsAreTrue()).toBe(true);
+  });
+
+  test('old messages are forgotten, and counted no more', async () => {
+    const day = (date: string) => ({ createdOn: `${date}T00:00:00.000Z`, createdBy: `u-${date}` });
+    await tell(rig.database, [
+      ...Array.from({ length: 1_100 }, () => day('2025-11-19')),
+      day('2025-11-20'),
+      day('2026-11-20'),
+    ]);
+
+    expect(await purgeMessages(rig.database, new Date('2025-11-20T00:00:00.000Z'))).toBe(1_100);
+
+    expect(await history()).toMatchObject({ total: 2 });
+    expect(await history({ userId: 'u-2025-11-19' })).toMatchObject({ total: 0, messages: [] });
+    expect(await countsAreTrue()).toBe(true);
+  });
+
+  test('several nodes may store at once, whatever they share', async () => {
+    const messages = Array.from({ length: 60 }, (_, index) => ({
+      _id: `ms-${index}`,
+      createdBy: `u-${index % 7}`,
+    }));
+    const shuffled = (by: number) =>
+      messages.toSorted((a, b) => ((a._id.length * by) % 5) - ((b._id.length * by) % 5));
+
+    await Promise.all([1, 2, 3, 4].map((by) => tell(rig.database, shuffled(by))));
+
+    expect(await history()).toMatchObject({ total: 60 });
+    expect(await countsAreTrue()).toBe(true);
+  });
+
+  test.each([
+    ['no id', { _id: undefined }, '_id'],
+    ['an id of another kind', { _id: 'x' }, '_id'],
+    ['a type that is none', { type: 'sideways' }, 'type'],
+    ['a status that is none', { status: 'lost' }, 'status'],
+    ['no user', { createdBy: '' }, 'createdBy'],
+    ['a user that no database holds', { createdBy: 'a\u0000' }, 'createdBy'],
+    ['no date', { createdOn: 'yesterday' }, 'createdOn'],
+    ['a channel that nobody could ask for', { channels: [{ type: 'pigeon' }] }, 'channels'],
+    ['text for tags', { tags: 'spring' }, 'tags'],
+    [
+      'more than a page can bear',
+      { components: [{ cT: 'text', data: { text: 'x'.repeat(65_536) } }] },
+      'larger',
+    ],
+  ])('%s makes a dead letter', async (_what, members, named) => {
+    const dead = streamNames(rig.events.prefix).dead;
+    const { last_seq } = (await rig.events.manager.streams.info(dead)).state;
+
+    publish({ ...published(), ...members });
+    publish(published());
+    await until(1);
+    const found = () => rig.events.manager.streams.getMessage(dead, { seq: last_seq + 1 });
+    await eventually(async () => (await found()) !== null, 'the dead letter');
+
+    const letter = await found();
+    expect(letter?.subject).toBe(`${rig.events.prefix}.dead.ingest-messages`);
+    expect(letter?.json<{ reason: string }>().reason).toContain(named);
+  });
+
+  test('a message of a bot that nobody registered makes a dead letter', async () => {
+    const dead = streamNames(rig.events.prefix).dead;
+    const { last_seq } = (await rig.events.manager.streams.info(dead)).state;
+
+    publish(published(), 'st-nobody');
+    const found = () => rig.events.manager.streams.getMessage(dead, { seq: last_seq + 1 });
+    await eventually(async () => (await found()) !== null, 'the dead letter');
+
+    expect((await found())?.json()).toMatchObject({ reason: 'the bot is not registered' });
+  });
+});

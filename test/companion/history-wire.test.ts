@@ -1,0 +1,141 @@
+// The largest page over real sockets: how it is compressed, and that what goes out as text is what is documented.
+
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { messagePage } from '../../src/companion/history/message-schema.ts';
+import { token } from '../api/support.ts';
+import { databaseKinds } from '../support/databases.ts';
+import { type Page, tell } from './history-support.ts';
+import { proves } from './proves.ts';
+import { type Rig, startRig } from './support.ts';
+
+const decoders: Readonly<Record<string, (body: Buffer) => Buffer>> = {
+  br: brotliDecompressSync,
+  gzip: gunzipSync,
+  deflate: inflateSync,
+  identity: (body) => body,
+};
+
+describe.each(databaseKinds)('ten thousand messages on %s', (kind) => {
+  let rig: Rig;
+  let url: string;
+  let auth: string;
+  beforeAll(async () => {
+    rig = await startRig(kind);
+    const told = Array.from({ length: 10_050 }, (_, index) => ({
+      sessionId: `ss-${Math.floor(index / 20)}`,
+      createdBy: `user-${index % 2}`,
+      secureForm: { pin: 'not to be shown' },
+      traceId: 'tc-1',
+      components: [{ cT: 'text', data: { text: `Zeile ${index} \u2028 "\\" 😀 \ud800 \u0000` } }],
+    }));
+    await tell(rig.database, told);
+    const origin = await rig.server.listen({ host: '127.0.0.1', port: 0 });
+    url = `${origin}/api/public/bot/st-1/getMessagesV2`;
+    auth = await token({ appId: rig.acme.appId }, { secret: rig.acme.jwtSecret });
+  });
+  afterAll(() => rig.close());
+
+  const ask = async (acceptEncoding: string | undefined, body: object = {}) => {
+    const response = await request(url, {
+      method: 'POST',
+      headers: {
+        auth,
+        'content-type': 'application/json',
+        ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
+      },
+      body: JSON.stringify(body),
+    });
+    const { 'content-encoding': encoding = 'identity', ...headers } = response.headers;
+    const sent = Buffer.from(await response.body.arrayBuffer());
+    const text = decoders[String(encoding)]?.(sent).toString() ?? '';
+    return { status: response.statusCode, encoding, headers, sent, page: JSON.parse(text) as Page };
+  };
+
+  test('are one page, and each is as it is documented', async () => {
+    proves('history.messages.rule.v2-limit', 'history.post.body.limit');
+    const { status, headers, page } = await ask(undefined);
+
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    const { messages, ...rest } = messagePage.strict().parse(page);
+    expect(rest).toEqual({ total: 10_050, moreAvailable: true, icon: '' });
+    expect(messages).toHaveLength(10_000);
+    expect(page.messages).toEqual(messages);
+    const numbers = messages.map(({ components: [component] }) =>
+      Number(/Zeile (\d+)/.exec(String(component?.data['text']))?.[1]),
+    );
+    expect(numbers).toEqual(Array.from({ length: 10_000 }, (_, index) => 10_049 - index));
+    expect(messages[0]?.components[0]?.data).toEqual({
+      text: 'Zeile 10049 \u2028 "\\" 😀 \ufffd \ufffd',
+    });
+  });
+
+  test.each([
+    ['gzip, deflate, br', 'br'],
+    ['gzip', 'gzip'],
+    ['deflate', 'deflate'],
+    ['gzip;q=0.9, deflate;q=1, br;q=0.1', 'deflate'],
+    ['br;q=0, gzip', 'gzip'],
+    ['identity', 'identity'],
+    ['zstd', 'identity'],
+    [undefined, 'identity'],
+  ])('accept-encoding %s is answered in %s', async (accepted, expected) => {
+    proves('history.messages.header.accept-encoding');
+    const { encoding, headers, sent, page } = await ask(accepted);
+
+    expect(encoding).toBe(expected);
+    expect(page.messages).toHaveLength(10_000);
+    if (expected === 'identity') return;
+    expect(headers['vary']).toBe('accept-encoding');
+    expect(sent.length).toBeLessThan(1_000_000);
+  });
+
+  test('what is too small to gain is sent as it is, and so it is read from a body that was compressed', async () => {
+    const { encoding, page } = await ask('gzip, deflate, br', { limit: 1 });
+
+    expect(encoding).toBe('identity');
+    expect(page.messages).toHaveLength(1);
+    const response = await request(url, {
+      method: 'POST',
+      headers: { auth, 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: '{}',
+    });
+    expect(response.statusCode).toBe(415);
+    await response.body.dump();
+  });
+
+  test('with skipped sessions, trace ids and form input', async () => {
+    const { page } = await ask('br', {
+      skip: 100,
+      userId: 'user-1',
+      includeTraceId: true,
+      includeSecureForm: true,
+    });
+
+    expect(page.total).toBe(5_025);
+    expect(page.messages).toHaveLength(4_030);
+    expect(messagePage.strict().parse(page).messages[4_029]).toMatchObject({
+      sessionId: 'ss-0',
+      secureForm: { pin: 'not to be shown' },
+    });
+  });
+
+  test('a page of the largest messages ends early, and says so', async () => {
+    const text = 'x'.repeat(60_000);
+    await tell(
+      rig.database,
+      Array.from({ length: 570 }, () => ({
+        sessionId: 'ss-large',
+        components: [{ cT: 'text', data: { text } }],
+      })),
+    );
+
+    const { page } = await ask(undefined, { sessionId: ['ss-large'] });
+
+    expect(page).toMatchObject({ total: 570, moreAvailable: true });
+    expect(page.messages.length).toBeGreaterThan(500);
+    expect(page.messages.length).toBeLessThan(570);
+  });
+});
