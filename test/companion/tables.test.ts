@@ -1,5 +1,6 @@
 // POST /api/public/tables/{tableName} through the real door, on both databases.
 
+import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import type { TableDefinition } from '../../src/store/table-definition.ts';
@@ -175,6 +176,38 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     expect(response.statusCode).toBe(status);
     expect(problemOf(response).status).toBe(status);
     expect(await storedRows()).toEqual([]);
+  });
+
+  test('whatever a row holds, it is stored as it is answered, or refused member by member', async () => {
+    const types = ['string', 'number', 'json'] as const;
+    const { name } = await define({ columns: types.map((type) => ({ name: type, type })) });
+    const text = fc.string({ unit: 'binary', maxLength: 20 });
+    const anything = fc.oneof(
+      fc.jsonValue({ stringUnit: 'binary', maxDepth: 4 }),
+      fc.double(),
+      text,
+    );
+    const row = fc.oneof(
+      fc.record({ string: text, number: fc.double(), json: anything }, { requiredKeys: [] }),
+      fc.dictionary(fc.oneof(fc.constantFrom(...types), text), anything, { maxKeys: 4 }),
+    );
+
+    await fc.assert(
+      fc.asyncProperty(row, async (data) => {
+        const response = await rig.ask('POST', `/api/public/tables/${name}`, { data });
+        if (response.statusCode !== 200) {
+          expect(response.statusCode).toBe(400);
+          return;
+        }
+        const { sys_Id, ...answer } = response.json<Record<string, unknown>>();
+        const { rows } = await rig.database.pool.query<{ row: object }>(
+          'select row from data_rows where sys_id = $1',
+          [sys_Id],
+        );
+        expect(answer).toMatchObject(rows[0]?.row ?? { not: 'stored' });
+      }),
+      { numRuns: 100 },
+    );
   });
 
   test('takes what is granted: to the app by its id, or to every app of the account, scopes or not', async () => {

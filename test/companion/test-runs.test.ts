@@ -24,6 +24,7 @@ import {
   suite,
 } from './test-runs-support.ts';
 
+const clock = { now: () => new Date() };
 const key: RunKey = { accountId: 'acme', botId: 'b-1', runId };
 
 describe.each(databaseKinds)('batch test runs on %s', (kind) => {
@@ -39,9 +40,11 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
 
   /** As the consumer does it, without the way there. */
   const apply = (...versions: readonly (readonly [PublishedTestRun, number])[]) =>
-    applyTestRuns(rig.database, createResultFiles(rig.events), { now: () => new Date() })(
-      versions.map(([body, version]) => ({ bot: key, body, version })),
-    );
+    applyTestRuns(
+      rig.database,
+      createResultFiles(rig.events),
+      clock,
+    )(versions.map(([body, version]) => ({ bot: key, body, version })));
 
   const stored = async (id = runId, accountId = 'acme', botId = 'b-1') =>
     await findTestRun(rig.database, { accountId, botId, runId: id });
@@ -303,7 +306,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(await status({ scheme: 'apiKey' })).toBe(401);
     expect(await status({ headers: { accept: 'text/csv' } })).toBe(406);
     expect((await rig.ask('GET', statusPath(suite, { id: 'tr-other' }))).statusCode).toBe(404);
-    expect((await rig.ask('GET', statusPath(suite, { id: 'a%00b' }))).statusCode).toBe(404);
+    expect((await rig.ask('GET', statusPath(suite, { id: 'a%00b' }))).statusCode).toBe(400);
     expect((await rig.ask('GET', statusPath('a\u0000b'))).statusCode).toBe(400);
   });
 
@@ -347,6 +350,19 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
       'The link has expired. Ask for the status of the test run again.',
     ]);
     expect(gone.statusCode).toBe(404);
+  });
+
+  test('while NATS is away the status is told all the same, and the file is a 503', async () => {
+    await using alone = await startRig(kind);
+    await alone.addBot({ botId: 'b-1', accountId: 'acme' });
+    const store = applyTestRuns(alone.database, { put: () => Promise.reject() }, clock);
+    await store([{ bot: key, body: completed({}, { fileId: 'f' }), version: 1 }]);
+
+    const response = await alone.ask('GET', statusPath(suite));
+    const { fileUrl } = response.json<{ result: { fileUrl: string } }>().result;
+    const file = await alone.ask('GET', fileUrl);
+
+    expect([file.statusCode, file.headers['retry-after']]).toEqual([503, '5']);
   });
 
   test('no signature and no content of a file is ever logged', async () => {

@@ -63,17 +63,13 @@ export function applyTestRuns(
   clock: { now(): Date },
 ): (batch: readonly Ingested<PublishedTestRun>[]) => Promise<void> {
   return async (batch) => {
-    const latest = new Map<string, Row>();
-    for (const told of batch) {
-      const row = await toRow(told, files, clock.now());
-      const key = `${row.accountId}/${row.botId}/${row.runId}`;
-      const known = latest.get(key);
-      // A statement changes a row once.
-      if (known === undefined || isLater(row, known)) latest.set(key, row);
-    }
+    const rows = await Promise.all(batch.map((told) => toRow(told, files, clock.now())));
+    // A statement changes a row once; and every node takes them in one order, so that no two wait for each other.
+    const latest = new Map(rows.toSorted(byAge).map((row) => [keyOf(row), row]));
+    const keys = [...latest.keys()].toSorted();
     await db
       .insert(testRuns)
-      .values([...latest.values()])
+      .values(keys.flatMap((key) => latest.get(key) ?? []))
       .onConflictDoUpdate({
         target: [testRuns.accountId, testRuns.botId, testRuns.runId],
         set: {
@@ -105,13 +101,17 @@ async function toRow(
     return { ...row, document, isCompleted: true, fileName: isAvailable ? fileId : null };
   }
   // A name that no producer may use, and another one for each version: who reads an earlier file reads it to its end.
-  const fileName = `${key.accountId}/${key.botId}/${key.runId}/${version}`;
+  const fileName = `${keyOf(key)}/${version}`;
   await files.put(fileName, resultCsv);
   const result = { ...run.result, fileId: run.result.fileId ?? key.runId };
   return { ...row, document: { ...document, result }, isCompleted: true, fileName };
 }
 
-function isLater(row: Row, known: Row): boolean {
-  if (row.isCompleted !== known.isCompleted) return row.isCompleted;
-  return row.version >= known.version;
+/** Completed is later than running, whenever it was told. */
+function byAge(a: Row, b: Row): number {
+  return Number(a.isCompleted) - Number(b.isCompleted) || a.version - b.version;
+}
+
+function keyOf({ accountId, botId, runId }: RunKey): string {
+  return [accountId, botId, runId].join('/');
 }

@@ -4,12 +4,11 @@ import { z } from 'zod';
 import type { ApiInstance, Caller } from '../../api/http.ts';
 import { ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
-import { isId } from '../../store/ids.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { createResultFiles, type ResultFile, type ResultFiles } from '../result-files.ts';
 import { createResultLinks, linkBase, type ResultLinks, resultPath } from './result-links.ts';
-import { findTestRun, type RunKey, type StoredTestRun } from './stored-test-runs.ts';
-import { languageCode, suiteName, type TestRun, testRun } from './test-run-schema.ts';
+import { findTestRun, type StoredTestRun } from './stored-test-runs.ts';
+import { id, languageCode, suiteName, type TestRun, testRun } from './test-run-schema.ts';
 
 /** The bot may be named by either of its identifiers, whichever form of the path it stands in. */
 const forms = [
@@ -52,9 +51,9 @@ function registerStatus(
           'A completed run that left a file has a `fileUrl`: a link to the CSV that needs no credentials, works for 15 minutes and is made anew for each answer.',
         tags: ['test-runs'],
         params: z.object({
-          [parameter]: z.string().describe('bot or stream identifier'),
+          [parameter]: id.describe('bot or stream identifier'),
           testSuiteName: suiteName.describe('name of the test suite, URL-encoded'),
-          testRunId: z.string().describe('`tr-<uuid>`'),
+          testRunId: id.describe('`tr-<uuid>`'),
         }),
         headers: z.looseObject({
           'bot-language': languageCode
@@ -68,7 +67,7 @@ function registerStatus(
         const { testSuiteName, testRunId: runId } = request.params as Record<string, string>;
         const { accountId, botId } = caller.botOf(request);
         const key = { accountId, botId, runId: runId ?? '' };
-        const found = await find(database, key);
+        const found = await findTestRun(database, key);
         const language = request.headers['bot-language'];
         if (
           found === undefined ||
@@ -100,7 +99,7 @@ function registerDownload(
       summary: 'The result of a batch test run as a CSV',
       description: 'Only by the `fileUrl` of the status, as it was given: it is signed.',
       tags: ['test-runs'],
-      params: z.object({ accountId: z.string(), botId: z.string(), testRunId: z.string() }),
+      params: z.object({ accountId: id, botId: id, testRunId: id }),
       querystring: z.object({
         expires: z.string().describe('unix time, seconds'),
         signature: z.string(),
@@ -125,7 +124,7 @@ function registerDownload(
           `The link has ${link === 'expired' ? 'expired' : 'been changed'}. Ask for the status of the test run again.`,
         );
       }
-      const file = await openFile(files, (await find(database, key))?.fileName);
+      const file = await openFile(files, (await findTestRun(database, key))?.fileName);
       return reply
         .headers({
           'content-type': 'text/csv; charset=utf-8',
@@ -137,14 +136,6 @@ function registerDownload(
         .send(file.content);
     },
   });
-}
-
-/** What is no id was never stored, and might not even be text that a database takes. */
-async function find(
-  database: CompanionDependencies['database'],
-  key: RunKey,
-): Promise<StoredTestRun | undefined> {
-  return isId(key.runId) && isId(key.botId) ? await findTestRun(database, key) : undefined;
 }
 
 function isOfLanguage({ run }: StoredTestRun, language: string | undefined): boolean {
