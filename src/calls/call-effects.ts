@@ -25,9 +25,15 @@ import type { AmdEvent } from './call-types.ts';
 export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.sent');
   const { event: fact, ...sequences } = dialingFact(context, event.at, event.gateway);
-  enqueue.assign({ sentAt: event.at, ...sequences });
+  // The time to connect runs from the first INVITE, whichever gateway takes the call in the end.
+  enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
   enqueue({ type: 'recordInvite', params: event.leg });
   enqueue({ type: 'publish', params: fact });
+});
+
+export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
+  assertEvent(event, 'line.attemptFailed');
+  return { failedAttempts: [...context.failedAttempts, event.attempt] };
 });
 
 export const stateRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {

@@ -30,7 +30,25 @@ export type CallEventType = (typeof callEventTypes)[number];
 export type NotificationSequence = { readonly notificationSequence?: number };
 
 export type QueuedData = { readonly trunk?: string };
-export type DialingData = { readonly trunk?: string; readonly gateway: string };
+/** What came of an INVITE over one gateway, after which another gateway was tried. */
+export type FailedAttempt = {
+  /** host:port, and the transport where it is not UDP */
+  readonly gateway: string;
+  readonly sipStatus?: number;
+  /** Phrase without the status, or what failed. */
+  readonly reason: string;
+  readonly durationMs: number;
+};
+
+/** What a call tried before in vain, in order; left out where the first gateway took it. */
+export type FailedAttempts = { readonly failedAttempts?: readonly FailedAttempt[] };
+
+/** An INVITE left. There is one for each gateway that was tried, `attempt` counts them from 1. */
+export type DialingData = FailedAttempts & {
+  readonly trunk?: string;
+  readonly gateway: string;
+  readonly attempt: number;
+};
 export type RingingData = {
   readonly sipStatus: number;
   readonly sipReason: string;
@@ -54,29 +72,30 @@ export type DtmfData = {
 };
 
 /** The one terminal fact of a call, `completed` or `failed`. Claimed in SQL, published from there. */
-export type EndData = NotificationSequence & {
-  readonly outcome: CallOutcome;
-  readonly reason: string;
-  readonly reasonCode: ReasonCode;
-  /** Absent where no SIP status led to the end. */
-  readonly sipStatus?: number;
-  /** Absent where the call was never answered. */
-  readonly callConnectTime?: string;
-  /** First 18x to the answer, or to the end; 0 without a ring. */
-  readonly ringDurationInMS: number;
-  /** INVITE to answer; 0 when never answered. */
-  readonly connectDurationInMS: number;
-  readonly callDisconnectTime: string;
-  /** Whole seconds from answer to end; only on `completed`. */
-  readonly callDurationS?: number;
-  /** Only on `completed`: `GET …/conversations/sessions/{sessionId}` is asked with it. */
-  readonly sessionId?: string;
-  /** The verdict where detection ran and has one, never `amd_stopped`. */
-  readonly machineDetection?: AmdEventName;
-  /** True when `machineDetection: disconnect` ended the call: the Status column says `machineDetected`. */
-  readonly machineDetected?: boolean;
-  readonly context: CallContext;
-};
+export type EndData = NotificationSequence &
+  FailedAttempts & {
+    readonly outcome: CallOutcome;
+    readonly reason: string;
+    readonly reasonCode: ReasonCode;
+    /** Absent where no SIP status led to the end. */
+    readonly sipStatus?: number;
+    /** Absent where the call was never answered. */
+    readonly callConnectTime?: string;
+    /** First 18x to the answer, or to the end; 0 without a ring. */
+    readonly ringDurationInMS: number;
+    /** INVITE to answer; 0 when never answered. */
+    readonly connectDurationInMS: number;
+    readonly callDisconnectTime: string;
+    /** Whole seconds from answer to end; only on `completed`. */
+    readonly callDurationS?: number;
+    /** Only on `completed`: `GET …/conversations/sessions/{sessionId}` is asked with it. */
+    readonly sessionId?: string;
+    /** The verdict where detection ran and has one, never `amd_stopped`. */
+    readonly machineDetection?: AmdEventName;
+    /** True when `machineDetection: disconnect` ended the call: the Status column says `machineDetected`. */
+    readonly machineDetected?: boolean;
+    readonly context: CallContext;
+  };
 
 type Envelope<Type extends CallEventType, Data> = CallIdentity & {
   readonly id: string;

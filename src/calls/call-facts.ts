@@ -5,6 +5,8 @@ import {
   type AnswerTimes,
   type CallEvent,
   callEventId,
+  type FailedAttempt,
+  type FailedAttempts,
   type TerminalEvent,
 } from './call-events.ts';
 import type { CallEnd } from './call-outcome.ts';
@@ -23,15 +25,18 @@ export type CallProgress = {
   readonly eventSequence: number;
   /** Of the last fact stated that is notified. */
   readonly notificationSequence: number;
+  /** The first INVITE left. */
   readonly sentAt?: Date | undefined;
   readonly ringingAt?: Date | undefined;
   readonly answeredAt?: Date | undefined;
   readonly amdEvents: readonly AmdEvent[];
+  /** Over gateways that were given up for the next one. */
+  readonly failedAttempts: readonly FailedAttempt[];
 };
 
 /** An accepted call has stated one fact, `queued`, which is not notified. */
 export function progressOfAccepted(call: AcceptedCall): CallProgress {
-  return { call, eventSequence: 1, notificationSequence: 0, amdEvents: [] };
+  return { call, eventSequence: 1, notificationSequence: 0, amdEvents: [], failedAttempts: [] };
 }
 
 type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
@@ -51,7 +56,12 @@ export function dialingFact(progress: CallProgress, at: Date, gateway: string): 
   const event: CallEvent = {
     ...header(progress, 'dialing', at),
     type: 'dialing',
-    data: { gateway, ...(trunk === undefined ? {} : { trunk }) },
+    data: {
+      gateway,
+      attempt: progress.failedAttempts.length + 1,
+      ...(trunk === undefined ? {} : { trunk }),
+      ...failedAttemptsOf(progress),
+    },
   };
   return stated(progress, event, false);
 }
@@ -147,6 +157,7 @@ export function endFact(progress: CallProgress, end: CallEnd): Stated<TerminalEv
             ...(verdict === undefined ? {} : { machineDetection: verdict }),
           }),
       ...(end.outcome === 'machine' ? { machineDetected: true } : {}),
+      ...failedAttemptsOf(progress),
       ...nextNotification(progress, notified),
       context: callContext(progress),
     },
@@ -247,6 +258,10 @@ function stated<Event extends CallEvent>(
     eventSequence: event.eventSequence,
     notificationSequence: progress.notificationSequence + (notified ? 1 : 0),
   };
+}
+
+function failedAttemptsOf({ failedAttempts }: CallProgress): FailedAttempts {
+  return failedAttempts.length === 0 ? {} : { failedAttempts };
 }
 
 function nextNotification(

@@ -129,6 +129,7 @@ class Line {
     return {
       onSent: ({ gateway, leg, at }) => this.#send({ type: 'line.sent', at, gateway, leg }),
       onResent: (leg) => this.#send({ type: 'line.resent', leg }),
+      onAttemptFailed: (attempt) => this.#send({ type: 'line.attemptFailed', attempt }),
       onProvisional: ({ status, reason, sdp, at }) => {
         if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
         // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.

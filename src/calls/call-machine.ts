@@ -1,8 +1,8 @@
 // The life of one call, and nothing else: no I/O here. `call-actors.ts` provides what the stubs below stand for.
 //
-// calling     The line takes a media port and sends the INVITE. `dialing` until the first 18x, then `ringing`. Left when the
-//             far end answers or refuses, when the ring time-out is over, or when somebody cancels. One timer covers both,
-//             because the caller's patience starts with the INVITE.
+// calling     The line takes a media port and sends the INVITE, to one gateway after the other where they fail. `dialing` until
+//             the first 18x, then `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or
+//             when somebody cancels. One timer covers all, because the caller's patience starts with the first INVITE.
 // answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
 //             person in a call that nobody can end. Left when it is stored; a store that fails or stalls leads through
 //             `refusing` (hang up, and say that the call failed) to the end.
@@ -27,6 +27,7 @@ import {
   hangUpOnMachine,
   hangUpOnMaxDuration,
   noteAnswer,
+  noteFailedAttempt,
   stateAmd,
   stateAmdStopped,
   stateAnswered,
@@ -68,6 +69,7 @@ export const callMachine = callSetup.createMachine({
         'line.resent': {
           actions: { type: 'recordInvite', params: ({ event }) => event.leg },
         },
+        'line.attemptFailed': { actions: noteFailedAttempt },
         'line.answered': { target: 'answering', actions: noteAnswer },
         'line.failed': { target: 'recording', actions: endByFailure },
         'line.mediaLost': { target: 'recording', actions: hangUpOnFailure },

@@ -2,7 +2,7 @@
 // that touches the world. `call-machine.ts` is the statechart, `call-effects.ts` what its transitions do.
 
 import { fromCallback, fromPromise, sendTo, setup } from 'xstate';
-import type { CallEvent, TerminalEvent } from './call-events.ts';
+import type { CallEvent, FailedAttempt, TerminalEvent } from './call-events.ts';
 import type { CallProgress } from './call-facts.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { AcceptedCall, AmdEvent, CallOutcome } from './call-types.ts';
@@ -18,6 +18,8 @@ export type LineEvent =
     }
   /** Sent again with credentials: only this transaction can be CANCELled from here on. */
   | { readonly type: 'line.resent'; readonly leg: StoredLeg }
+  /** Another gateway is being tried. */
+  | { readonly type: 'line.attemptFailed'; readonly attempt: FailedAttempt }
   | {
       readonly type: 'line.ringing';
       readonly at: Date;

@@ -1,7 +1,7 @@
 // What a call needs from the world, in the call's own words. Each port has a real implementation and an embedded or
 // scripted one; third-party types never cross it.
 
-import type { CallEvent, TerminalEvent } from './call-events.ts';
+import type { CallEvent, FailedAttempt, TerminalEvent } from './call-events.ts';
 import type { AcceptedCall, AmdEvent, AmdSettings, CallId, DialTarget } from './call-types.ts';
 
 export type Clock = { now(): Date };
@@ -14,7 +14,8 @@ export type SipPort = {
   /**
    * Places a call: route, INVITE, digest, provisional and final responses. Returns at once; everything that happens is
    * told to `observer`, in order, ending with exactly one `onFailed` or (after `onAnswered`) one `onEnded`. Never throws
-   * for a reason of the network: an unreachable engine is an `onFailed`.
+   * for a reason of the network: an unreachable engine is an `onFailed`. Where a gateway fails before anybody can have been
+   * reached, the next one of the trunk is tried: the same leg, another INVITE with a Call-ID of its own.
    */
   place(request: PlaceRequest, observer: LegObserver): CallLeg;
   /**
@@ -34,10 +35,15 @@ export type PlaceRequest = {
 };
 
 export type LegObserver = {
-  /** The INVITE left (the engine confirmed it). Stored, so that another process can CANCEL it. */
+  /**
+   * The INVITE left (the engine confirmed it). Stored, so that another process can CANCEL it. Again for each gateway that is
+   * tried; never after a provisional response but 100.
+   */
   onSent(sent: { readonly gateway: string; readonly leg: StoredLeg; readonly at: Date }): void;
   /** The INVITE was challenged and sent again with credentials: only the new transaction can be CANCELled from here on. */
   onResent?(leg: StoredLeg): void;
+  /** This gateway is given up for the next one. The last one's failure is `onFailed`. */
+  onAttemptFailed?(attempt: FailedAttempt): void;
   onProvisional(response: {
     readonly status: number;
     readonly reason: string;

@@ -64,7 +64,14 @@ function progressOf(
     ...(firstRingAt === undefined ? {} : { ringingAt: firstRingAt }),
     ...(answeredAt === undefined ? {} : { answeredAt }),
     amdEvents: facts.flatMap((fact) => (fact.type === 'amd' ? [fact.data.amd] : [])),
+    failedAttempts: failedAttemptsIn(facts),
   };
+}
+
+/** Each `dialing` has all that failed before it. One that was stated by an older version has none. */
+function failedAttemptsIn(facts: readonly CallEvent[]): CallProgress['failedAttempts'] {
+  const last = facts.findLast((fact) => fact.type === 'dialing');
+  return last?.data.failedAttempts ?? [];
 }
 
 function timeOf(facts: readonly CallEvent[], type: CallEvent['type']): Date | undefined {

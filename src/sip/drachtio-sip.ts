@@ -15,8 +15,12 @@ import type { Logger } from '../lib/logger.ts';
 import { AbandonedLegs } from './abandoned-legs.ts';
 import { EngineConnection } from './engine-connection.ts';
 import type { EngineLink } from './engine-link.ts';
+import { isSilence } from './failover.ts';
+import { FailoverLeg } from './failover-leg.ts';
+import { GatewayHealth, type GatewayState } from './gateway-health.ts';
+import type { Dice } from './gateway-order.ts';
+import { probeGateway } from './gateway-probe.ts';
 import { endOrphanOn, type OrphanResult } from './orphans.ts';
-import { OutboundLeg } from './outbound-leg.ts';
 import { createRouter } from './routing.ts';
 import { safeObserver } from './safe-observer.ts';
 import { defaultSipLimits, type SipLimits } from './sip-limits.ts';
@@ -32,6 +36,8 @@ export type DrachtioSipOptions = {
   readonly limits?: Partial<SipLimits>;
   /** Answer INVITE (480) and OPTIONS (200) from outside; off where other applications share the drachtio servers. */
   readonly claimStrangers?: boolean;
+  /** Decides between gateways of the same priority. */
+  readonly dice?: Dice;
 };
 
 export type DrachtioSip = SipPort &
@@ -42,6 +48,10 @@ export type DrachtioSip = SipPort &
     connected(): readonly string[];
     /** Legs whose transactions are still followed, those that their calls are done with included. */
     liveLegs(): number;
+    /** Every gateway of every trunk, for metrics. */
+    gateways(): readonly GatewayState[];
+    /** Call it when `trunks` has been replaced: other gateways are to be asked how they are. */
+    watchGateways(): void;
   };
 
 export function createDrachtioSip(options: DrachtioSipOptions): DrachtioSip {
@@ -53,7 +63,8 @@ class DrachtioPool implements DrachtioSip {
   readonly #options: DrachtioSipOptions;
   readonly #router: ReturnType<typeof createRouter>;
   readonly #connections: readonly EngineConnection[];
-  readonly #legs = new Set<OutboundLeg>();
+  readonly #health: GatewayHealth;
+  readonly #legs = new Set<FailoverLeg>();
   readonly #waitingForLink = new Set<() => void>();
   readonly #abandoned: AbandonedLegs;
   #nextConnection = 0;
@@ -62,10 +73,19 @@ class DrachtioPool implements DrachtioSip {
   constructor(options: DrachtioSipOptions) {
     this.#options = options;
     this.#limits = { ...defaultSipLimits, ...options.limits };
+    this.#health = new GatewayHealth({
+      logger: options.logger,
+      probe: async (gateway, _trunk, timeoutMs) => {
+        const link = this.#pickLink();
+        return link === undefined ? 'unknown' : probeGateway(link, gateway, timeoutMs);
+      },
+    });
     this.#router = createRouter({
       trunks: options.trunks,
       allowedNetworks: options.allowedNetworks,
       resolveTimeoutMs: this.#limits.resolveTimeoutMs,
+      isUp: (trunk, gateway) => this.#health.isUp(trunk, gateway),
+      ...(options.dice !== undefined && { dice: options.dice }),
     });
     this.#abandoned = new AbandonedLegs({
       limits: this.#limits,
@@ -82,6 +102,7 @@ class DrachtioPool implements DrachtioSip {
           onUp: (link) => this.#onUp(link),
         }),
     );
+    this.watchGateways();
   }
 
   ready(): boolean {
@@ -96,6 +117,14 @@ class DrachtioPool implements DrachtioSip {
     return this.#legs.size;
   }
 
+  gateways(): readonly GatewayState[] {
+    return this.#health.states();
+  }
+
+  watchGateways(): void {
+    this.#health.watch(this.#options.trunks.all);
+  }
+
   codecsFor(trunk: string | undefined): readonly VoiceCodec[] {
     const { trunks } = this.#options;
     return (trunk === undefined ? undefined : trunks.get(trunk))?.codecs ?? ['PCMU', 'PCMA'];
@@ -103,10 +132,17 @@ class DrachtioPool implements DrachtioSip {
 
   place(request: PlaceRequest, observer: LegObserver): CallLeg {
     const { clock, logger } = this.#options;
-    const leg = new OutboundLeg(request, safeObserver(observer, logger), {
+    const leg = new FailoverLeg(request, safeObserver(observer, logger), {
       clock,
       logger,
       limits: this.#limits,
+      pickLink: () => (this.#isDisposed ? undefined : this.#pickLink()),
+      onAttemptFailed: ({ trunk, gateway }, failure) => {
+        if (trunk === undefined) return;
+        if (isSilence(failure)) this.#health.noteSilence(trunk, gateway);
+        if (failure.retryAfterS !== undefined)
+          this.#health.pause(trunk, gateway, failure.retryAfterS);
+      },
       onAbandoned: (stored) => {
         if (!this.#isDisposed) this.#abandoned.add(stored);
       },
@@ -128,6 +164,7 @@ class DrachtioPool implements DrachtioSip {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDisposed = true;
+    this.#health.close();
     const legs = [...this.#legs];
     for (const leg of legs) leg.hangUp('gateway stopped');
     if (legs.length > 0) {
@@ -143,13 +180,11 @@ class DrachtioPool implements DrachtioSip {
     for (const wake of [...this.#waitingForLink]) wake();
   }
 
-  async #dial(leg: OutboundLeg, request: PlaceRequest): Promise<void> {
+  async #dial(leg: FailoverLeg, request: PlaceRequest): Promise<void> {
     try {
       const result = await this.#router.resolve(request);
-      const link = this.#isDisposed ? undefined : this.#pickLink();
-      if (!result.ok) leg.fail(result.reason);
-      else if (link === undefined) leg.fail('no SIP engine is connected');
-      else leg.start(link, result.route);
+      if (result.ok) leg.start(result.routes);
+      else leg.fail(result.reason);
     } catch (error) {
       this.#options.logger.error(
         { err: error, callId: request.callId },

@@ -1,4 +1,4 @@
-// One outgoing call leg: the INVITE, its dialog, and their ends. Two things live side by side: what the observer was told
+// One outgoing INVITE, over one gateway: the INVITE, its dialog, and their ends. Two things live side by side: what the observer was told
 // (once told an end, it hears nothing more) and what is still on the wire (followed in the background until the far end is
 // certainly out of the call, or a bound is over). `released` settles with the second.
 
@@ -6,7 +6,6 @@ import type {
   CallLeg,
   Clock,
   LegEnd,
-  LegFailure,
   LegObserver,
   PlaceRequest,
   StoredLeg,
@@ -16,6 +15,7 @@ import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite } from './dialog-state.ts';
 import { endDialog } from './end-dialog.ts';
 import { type DialogOwner, type EngineLink, guarded, type LinkOwner } from './engine-link.ts';
+import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
 import { inviteOptions, requestFrameBytes } from './invite.ts';
 import type { Credentials, Route } from './routing.ts';
 import { reasonText, sdpOf } from './sip-headers.ts';
@@ -28,6 +28,11 @@ import type {
   SentRequest,
 } from './srf-types.ts';
 
+/** Hears more of a failure than the call does. */
+export type AttemptObserver = Omit<LegObserver, 'onFailed' | 'onAttemptFailed'> & {
+  onFailed(failure: AttemptFailure): void;
+};
+
 export type LegDependencies = {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -37,7 +42,7 @@ export type LegDependencies = {
 };
 
 type Wire =
-  | { readonly kind: 'preparing' }
+  | { readonly kind: 'idle' }
   /** Given to the engine, which has not said yet that it was sent. */
   | { readonly kind: 'inviting' }
   | { readonly kind: 'pending'; readonly invite: SentRequest }
@@ -49,12 +54,12 @@ type Wire =
 export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   readonly released: Promise<void>;
   readonly #request: PlaceRequest;
-  readonly #observer: LegObserver;
+  readonly #observer: AttemptObserver;
   readonly #dependencies: LegDependencies;
   readonly #peer: DialogPeer;
   #release: () => void = () => undefined;
   #told: 'nothing' | 'answered' | 'end' = 'nothing';
-  #wire: Wire = { kind: 'preparing' };
+  #wire: Wire = { kind: 'idle' };
   #link: EngineLink | undefined;
   #stored: StoredLeg | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -64,7 +69,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #challengeTooLarge = false;
   #credentials: Credentials | undefined;
 
-  constructor(request: PlaceRequest, observer: LegObserver, dependencies: LegDependencies) {
+  constructor(request: PlaceRequest, observer: AttemptObserver, dependencies: LegDependencies) {
     this.#request = request;
     this.#observer = observer;
     this.#dependencies = dependencies;
@@ -85,9 +90,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     };
   }
 
-  /** Sends the INVITE, unless the leg was given up before. */
+  /** Sends the INVITE. Called once. */
   start(link: EngineLink, route: Route): void {
-    if (this.#wire.kind !== 'preparing') return;
     const options = inviteOptions(route, this.#request.offerSdp, {
       isWanted: () => this.#told === 'nothing',
       onTooLarge: () => {
@@ -96,9 +100,11 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     });
     const bytes = requestFrameBytes(options);
     if (bytes > maxFrameBytes) {
-      this.fail(
-        `INVITE of ${bytes} bytes is over the ${maxFrameBytes} bytes that a control frame may have`,
-      );
+      this.#tellFailed({
+        reason: `INVITE of ${bytes} bytes is over the ${maxFrameBytes} bytes that a control frame may have`,
+        kind: 'transport',
+      });
+      this.#finish();
       return;
     }
     this.#link = link;
@@ -109,26 +115,17 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     link.request(options, (result) => {
       if (result.ok) this.#onSent(result.request, route.gateway);
       else if (this.#wire.kind === 'inviting') {
-        this.#tellFailed({ reason: result.reason, kind: 'transport' });
+        this.#tellFailed({ reason: result.reason, kind: 'transport', notSent: true });
         this.#finish();
       }
     });
-  }
-
-  /** No way to send it: no route, no engine. */
-  fail(reason: string): void {
-    if (this.#wire.kind !== 'preparing') return;
-    this.#tellFailed({ reason, kind: 'transport' });
-    this.#finish();
   }
 
   cancel(reason: string): void {
     if (this.#told === 'answered') this.hangUp(reason);
     if (this.#told !== 'nothing') return;
     this.#tellFailed({ sipStatus: 487, reason, kind: 'cancelled' });
-    const wire = this.#wire;
-    if (wire.kind === 'preparing') this.#finish();
-    else if (wire.kind === 'pending') this.#sendCancel(wire.invite);
+    if (this.#wire.kind === 'pending') this.#sendCancel(this.#wire.invite);
     // While the engine has not confirmed the INVITE there is no transaction to cancel: `#onSent` does it.
   }
 
@@ -265,6 +262,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
         sipStatus: response.status,
         reason: response.reason,
         kind: isMadeUp ? 'stack' : 'response',
+        ...retryAfterOf(response),
       });
     }
     this.#finish();
@@ -326,7 +324,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#finish();
   }
 
-  #tellFailed(failure: Omit<LegFailure, 'at'>): void {
+  #tellFailed(failure: Omit<AttemptFailure, 'at'>): void {
     if (this.#told !== 'nothing') return;
     this.#told = 'end';
     this.#observer.onFailed({ ...failure, at: this.#dependencies.clock.now() });
@@ -351,6 +349,13 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#link?.detach(this);
     this.#release();
   }
+}
+
+/** Only a 503 says by it that the gateway as a whole wants to be left alone (RFC 3261, section 21.5.4). */
+function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: number } {
+  const seconds =
+    response.status === 503 ? retryAfterSeconds(response.get('Retry-After')) : undefined;
+  return seconds === undefined ? {} : { retryAfterS: seconds };
 }
 
 function flawOf(response: ReceivedResponse, sdp: string | undefined): string | undefined {

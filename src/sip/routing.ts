@@ -6,7 +6,15 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { DialTarget } from '../calls/call-types.ts';
-import type { Gateway, Trunk, TrunkDirectory, TrunkLimits } from './trunks.ts';
+import { gatewayName } from './gateway-name.ts';
+import { type Dice, orderGateways } from './gateway-order.ts';
+import {
+  type Gateway,
+  isOpenTo,
+  type Trunk,
+  type TrunkDirectory,
+  type TrunkLimits,
+} from './trunks.ts';
 
 type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
 
@@ -21,12 +29,15 @@ export type Route = {
   readonly to: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly credentials?: Credentials;
-  /** For people and metrics: host:port. */
+  /** For people and metrics: host:port, and the transport where it is not UDP. */
   readonly gateway: string;
+  /** Absent: a direct call. */
+  readonly trunk?: string;
 };
 
 export type RouteResult =
-  | { readonly ok: true; readonly route: Route }
+  /** In the order in which they are to be tried. */
+  | { readonly ok: true; readonly routes: readonly [Route, ...Route[]] }
   | { readonly ok: false; readonly reason: string };
 
 export type RouteRequest = {
@@ -43,7 +54,8 @@ export type RoutePlan =
   | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
 
 export type Router = {
-  plan(target: DialTarget, trunk: string | undefined): RoutePlan;
+  /** Without an account every trunk may be used, and the default is the one that is everybody's. */
+  plan(target: DialTarget, trunk: string | undefined, accountId?: string): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
   /** Of a trunk by name, as `plan` told it. Undefined: it sets none, or there is no such trunk (any more). */
   limitsOf(trunk: string): TrunkLimits | undefined;
@@ -54,20 +66,29 @@ export function createRouter(options: {
   readonly allowedNetworks: readonly string[];
   readonly resolveTimeoutMs?: number;
   readonly resolveHost?: ResolveHost;
+  readonly isUp?: (trunk: string, gateway: string) => boolean;
+  readonly dice?: Dice;
 }): Router {
   const { trunks } = options;
   const networks = options.allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const lookUp = options.resolveHost ?? addressesOf;
   const resolveHost = (host: string) => within(lookUp(host), options.resolveTimeoutMs ?? 5_000);
 
-  const trunkFor = (name: string | undefined) =>
-    name === undefined ? trunks.default : trunks.get(name);
+  const defaultOf = (accountId: string | undefined) =>
+    accountId === undefined ? trunks.default : trunks.defaultOf(accountId);
 
-  const plan: Router['plan'] = (target, trunkName) => {
+  /** A trunk of others is not told apart from one that is not there. */
+  const named = (name: string, accountId: string | undefined) => {
+    const trunk = trunks.get(name);
+    const isOpen = trunk !== undefined && (accountId === undefined || isOpenTo(trunk, accountId));
+    return isOpen ? trunk : undefined;
+  };
+
+  const plan: Router['plan'] = (target, trunkName, accountId) => {
     if (trunkName === undefined && target.kind === 'sip') {
       return planDirect(withoutBrackets(target.host), networks);
     }
-    const trunk = trunkFor(trunkName);
+    const trunk = trunkName === undefined ? defaultOf(accountId) : named(trunkName, accountId);
     if (trunk !== undefined) return { ok: true, trunk: trunk.name };
     const message =
       trunkName === undefined ? 'no trunk is configured' : `there is no trunk named ${trunkName}`;
@@ -76,10 +97,15 @@ export function createRouter(options: {
 
   const resolve: Router['resolve'] = async ({ target, trunk: trunkName, caller }) => {
     if (trunkName === undefined && target.kind === 'sip') return resolveDirect(target, caller);
-    const trunk = trunkFor(trunkName);
-    return trunk === undefined
-      ? { ok: false, reason: 'no such trunk' }
-      : { ok: true, route: routeThrough(trunk, target, caller) };
+    const trunk = trunkName === undefined ? trunks.default : trunks.get(trunkName);
+    if (trunk === undefined) return { ok: false, reason: 'no such trunk' };
+    const isUp = (gateway: Gateway) => options.isUp?.(trunk.name, gatewayName(gateway)) ?? true;
+    const [first, ...others] = orderGateways(trunk.gateways, isUp, options.dice ?? Math.random).map(
+      (gateway) => routeThrough(trunk, gateway, target, caller),
+    );
+    return first === undefined
+      ? { ok: false, reason: 'the trunk has no gateway' }
+      : { ok: true, routes: [first, ...others] };
   };
 
   const resolveDirect = async (given: SipTarget, caller: string): Promise<RouteResult> => {
@@ -92,7 +118,7 @@ export function createRouter(options: {
     const address = addresses.find((candidate) => isAllowed(candidate, networks));
     return address === undefined
       ? { ok: false, reason: notAllowed }
-      : { ok: true, route: routeTo(target, address, caller) };
+      : { ok: true, routes: [routeTo(target, address, caller)] };
   };
 
   return { plan, resolve, limitsOf: (name) => trunks.get(name)?.limits };
@@ -108,22 +134,30 @@ function planDirect(host: string, networks: readonly Network[]): RoutePlan {
   return { ok: false, field: 'target', message };
 }
 
-function routeThrough(trunk: Trunk, target: DialTarget, caller: string): Route {
-  const [gateway] = trunk.gateways;
-  const gatewayUri = `sip:${authority(gateway)}${transportParameter(gateway)}`;
+function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, caller: string): Route {
   const shared = {
     from: `<sip:${userPart(caller)}@${trunk.fromDomain === undefined ? 'localhost' : bracketed(trunk.fromDomain)}>`,
-    headers: trunk.headers,
+    headers: headersOf(trunk, gateway, caller),
     ...(trunk.auth !== undefined && { credentials: trunk.auth }),
-    gateway: authority({ ...gateway, port: gateway.port ?? defaultPort(gateway) }),
+    gateway: gatewayName(gateway),
+    trunk: trunk.name,
   };
   if (target.kind === 'sip') {
     const uri = `sip:${userPart(target.user)}@${authority(target)}`;
-    return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop: gatewayUri };
+    return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop: gatewayUri(gateway) };
   }
   const user = trunk.numberPrefix + formatNumber(target.number, trunk.numberFormat);
   const uri = `sip:${userPart(user)}@${authority(gateway)}`;
   return { ...shared, requestUri: `${uri}${transportParameter(gateway)}`, to: `<${uri}>` };
+}
+
+/** Who the caller is, as we vouch for it to a carrier that trusts us (RFC 3325, section 9.1). */
+function headersOf(trunk: Trunk, gateway: Gateway, caller: string): Route['headers'] {
+  const { assertedIdentity, fromDomain, headers } = trunk;
+  if (assertedIdentity === undefined) return headers;
+  const ofCaller = `sip:${userPart(caller)}@${bracketed(fromDomain ?? gateway.host)}`;
+  const uri = assertedIdentity === 'caller' ? ofCaller : assertedIdentity;
+  return { ...headers, 'P-Asserted-Identity': `<${uri}>` };
 }
 
 function routeTo(target: SipTarget, address: string, caller: string): Route {
@@ -174,12 +208,16 @@ function bracketed(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host;
 }
 
-function transportParameter(gateway: Gateway): string {
-  return gateway.transport === 'udp' ? '' : `;transport=${gateway.transport}`;
+/**
+ * A TLS gateway is a `sip:` URI with its transport, not a `sips:` one, which would ask for TLS on every hop behind the gateway
+ * as well (RFC 5630, section 3.1.3); carriers do not offer that.
+ */
+export function gatewayUri(gateway: Gateway): string {
+  return `sip:${authority(gateway)}${transportParameter(gateway)}`;
 }
 
-function defaultPort(gateway: Gateway): number {
-  return gateway.transport === 'tls' ? 5061 : 5060;
+function transportParameter({ transport }: Gateway): string {
+  return transport === 'udp' ? '' : `;transport=${transport}`;
 }
 
 type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];

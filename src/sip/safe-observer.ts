@@ -16,6 +16,8 @@ export function safeObserver(observer: LegObserver, logger: Logger): LegObserver
   return {
     onSent: (sent) => safely('onSent', () => observer.onSent(sent)),
     onResent: (leg) => safely('onResent', () => observer.onResent?.(leg)),
+    onAttemptFailed: (attempt) =>
+      safely('onAttemptFailed', () => observer.onAttemptFailed?.(attempt)),
     onProvisional: (response) => safely('onProvisional', () => observer.onProvisional(response)),
     onAnswered: (answer) => safely('onAnswered', () => observer.onAnswered(answer)),
     onFailed: (failure) => safely('onFailed', () => observer.onFailed(failure)),

@@ -5,7 +5,12 @@ import type { EngineLink, LinkOwner } from './engine-link.ts';
 import type { RequestOptions } from './srf-types.ts';
 
 export type TransactionResult =
-  | { readonly kind: 'response'; readonly status: number }
+  | {
+      readonly kind: 'response';
+      readonly status: number;
+      /** Made up by the stack: the far end said nothing. */
+      readonly byStack?: true;
+    }
   /** The engine did not send it. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'timeout' }
@@ -31,7 +36,9 @@ export function transact(
       else if (wait.until === 'sent') settle({ kind: 'response', status: 0 });
       else {
         result.request.on('response', (response) => {
-          if (response.status >= 200) settle({ kind: 'response', status: response.status });
+          if (response.status < 200) return;
+          const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
+          settle({ kind: 'response', status: response.status, ...byStack });
         });
       }
     });

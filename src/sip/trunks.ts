@@ -1,31 +1,45 @@
 // Reads trunks.yaml. A mistake is told with the file's line and the field; a password is named by the environment
 // variable that holds it and never stands in the file.
 
-import { isIP } from 'node:net';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { VoiceCodec } from '../calls/ports.ts';
 import { describeIssues } from '../lib/issues.ts';
+import type { GatewayAddress } from './gateway-name.ts';
+import { problemsBetween, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
 
-export type Gateway = {
-  readonly host: string;
-  /** Absent: the transport's default, 5060 or 5061. */
-  readonly port?: number;
-  readonly transport: 'udp' | 'tcp' | 'tls';
+export type Gateway = GatewayAddress & {
+  /** Lower ones are tried first. */
+  readonly priority: number;
+  /** Share of the calls among those of the same priority (RFC 2782). */
+  readonly weight: number;
 };
 
 /** Held across all nodes; a field that is absent sets no bound. */
 export type TrunkLimits = {
-  /** INVITEs with a new Call-ID in a second. May be a fraction: 0.5 is one call in two seconds. */
+  /** Calls that start in a second; 0.5 is one in two seconds. What one call tries at further gateways is not counted. */
   readonly callsPerSecond?: number;
   /** Calls that hold a channel of the carrier, from their INVITE until nothing of them is on the wire. */
   readonly maxConcurrentCalls?: number;
 };
 
+/** OPTIONS to each gateway, and how many results in a row change what is thought of it. */
+export type HealthSettings = {
+  readonly intervalMs: number;
+  readonly failThreshold: number;
+  readonly recoverThreshold: number;
+};
+
 export type Trunk = {
   readonly name: string;
   readonly isDefault: boolean;
-  readonly gateways: readonly [Gateway, ...Gateway[]];
+  /** Accounts whose default it is, before the one that is everybody's. */
+  readonly defaultFor: readonly string[];
+  /** Absent: every account may use it. */
+  readonly accounts?: readonly string[];
+  readonly gateways: readonly Gateway[];
+  /** Absent: the gateways are not asked. */
+  readonly health?: HealthSettings;
   readonly auth?: { readonly username: string; readonly password: string };
   /** How a telephone number is written for the carrier: `+15551234567`, `15551234567` or `0015551234567`. */
   readonly numberFormat: 'e164' | 'digits' | 'double-zero';
@@ -33,6 +47,8 @@ export type Trunk = {
   readonly numberPrefix: string;
   /** Host of the From header; absent: the engine's own address. */
   readonly fromDomain?: string;
+  /** P-Asserted-Identity (RFC 3325): `caller`, or a URI that is the same for all calls. */
+  readonly assertedIdentity?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly codecs: readonly VoiceCodec[];
   /** Absent: unlimited. */
@@ -43,83 +59,12 @@ export type TrunkDirectory = {
   readonly all: readonly Trunk[];
   readonly default: Trunk | undefined;
   get(name: string): Trunk | undefined;
+  /** The trunk for calls that name none. */
+  defaultOf(accountId: string): Trunk | undefined;
 };
 
-/** What the engine or the dialog decides; a carrier's own headers go beside them. */
-const reservedHeaders = new Set([
-  'via',
-  'from',
-  'to',
-  'call-id',
-  'cseq',
-  'contact',
-  'max-forwards',
-  'route',
-  'record-route',
-  'content-type',
-  'content-length',
-  'authorization',
-  'proxy-authorization',
-  'require',
-  'supported',
-  'allow',
-]);
-
-const host = z
-  .string()
-  .refine(
-    (text) => isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(text),
-    'must be a host name or an IP address',
-  );
-
-const gatewaySchema = z.strictObject({
-  host,
-  port: z.int().min(1).max(65_535).optional(),
-  transport: z.enum(['udp', 'tcp', 'tls']).default('udp'),
-});
-
-const headersSchema = z.record(
-  z
-    .string()
-    .regex(/^[A-Za-z0-9!%*_+`'~.-]{1,64}$/, 'must be a header name')
-    .refine((name) => !reservedHeaders.has(name.toLowerCase()), 'is set by the gateway itself'),
-  z
-    .string()
-    .max(512)
-    .regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
-);
-
-const trunkSchema = z.strictObject({
-  name: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'up to 64 letters, digits, . _ -'),
-  default: z.boolean().default(false),
-  // A list, so that fail-over over several can come without a change of the file's shape.
-  gateways: z.tuple([gatewaySchema], 'must have exactly one gateway'),
-  auth: z
-    .strictObject({
-      username: z.string().min(1).max(128),
-      passwordEnv: z
-        .string()
-        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable'),
-    })
-    .optional(),
-  numberFormat: z.enum(['e164', 'digits', 'double-zero']).default('e164'),
-  numberPrefix: z
-    .string()
-    .regex(/^[0-9*#]{0,16}$/, 'digits, * and # only')
-    .default(''),
-  fromDomain: host.optional(),
-  headers: headersSchema.default({}),
-  codecs: z
-    .array(z.enum(['PCMU', 'PCMA']))
-    .min(1)
-    .default(['PCMU', 'PCMA']),
-  callsPerSecond: z.number().min(0.01).max(10_000).optional(),
-  maxConcurrentCalls: z.int().min(1).max(1_000_000).optional(),
-});
-
-const fileSchema = z.strictObject({ trunks: z.array(trunkSchema).min(1).max(1_000) });
-
-type TrunkEntry = z.infer<typeof trunkSchema>;
+/** A directory that another one can take the place of, all at once. Whoever reads it twice may see both. */
+export type LiveTrunks = TrunkDirectory & { replace(next: TrunkDirectory): void };
 
 export type TrunkFile = {
   /** For messages. */
@@ -127,38 +72,30 @@ export type TrunkFile = {
   readonly text: string;
 };
 
-/**
- * @param file absent: only the built-in trunks.
- * @param secrets reads the named environment variables; called once.
- * @throws Error that lists every mistake as `trunks.yaml:12: trunks[0].gateways[0].port: …`.
- */
-export function loadTrunks(options: {
+export type TrunkSources = {
+  /** Absent: only the built-in trunks. */
   readonly file?: TrunkFile;
+  /** Reads the named environment variables; called once. */
   readonly secrets: (names: readonly string[]) => Readonly<Record<string, string | undefined>>;
   readonly builtIn?: readonly Trunk[];
-}): TrunkDirectory {
-  const builtIn = options.builtIn ?? [];
-  if (options.file === undefined) return directoryOf(builtIn);
-  const { name, text } = options.file;
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const yamlProblems = document.errors.map(
-    (error) => `${name}:${lines.linePos(error.pos[0]).line}: ${error.message.split('\n', 1)[0]}`,
+  /** What the SIP engine can speak; absent: everything. */
+  readonly transports?: readonly Gateway['transport'][];
+};
+
+/** @throws Error that lists every mistake as `trunks.yaml:12: trunks[0].gateways[0].port: …`. */
+export function loadTrunks({
+  file,
+  secrets: readSecrets,
+  builtIn = [],
+  transports = ['udp', 'tcp', 'tls'],
+}: TrunkSources): TrunkDirectory {
+  if (file === undefined) return directoryOf(builtIn);
+  const { entries, problem } = parseFile(file);
+  const builtInNames = builtIn.map((trunk) => trunk.name);
+  const problems = problemsBetween(entries, { builtInNames, transports }).map(({ path, message }) =>
+    problem(path, message),
   );
-  if (yamlProblems.length > 0) throw new Error(yamlProblems.join('\n'));
-  const parsed = fileSchema.safeParse(document.toJS({ maxAliasCount: 100 }), {
-    error: describeIssues,
-  });
-  const problem = (path: readonly PropertyKey[], message: string) =>
-    `${name}:${lineOf(document, lines, path)}: ${fieldOf(path)}: ${message}`;
-  if (!parsed.success) {
-    throw new Error(
-      parsed.error.issues.map((issue) => problem(issue.path, messageOf(issue))).join('\n'),
-    );
-  }
-  const entries = parsed.data.trunks;
-  const problems = checkTogether(entries, builtIn, problem);
-  const secrets = options.secrets(entries.flatMap((entry) => entry.auth?.passwordEnv ?? []));
+  const secrets = readSecrets(entries.flatMap((entry) => entry.auth?.passwordEnv ?? []));
   entries.forEach((entry, index) => {
     const variable = entry.auth?.passwordEnv;
     if (variable !== undefined && !secrets[variable]) {
@@ -174,11 +111,12 @@ export function loadTrunks(options: {
 }
 
 /** A trunk without a file: the sandbox. It is the default where there is no other. */
-export function builtInTrunk(name: string, gateway: Gateway): Trunk {
+export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
   return {
     name,
     isDefault: true,
-    gateways: [gateway],
+    defaultFor: [],
+    gateways: [{ ...gateway, priority: 1, weight: 1 }],
     numberFormat: 'digits',
     numberPrefix: '',
     headers: {},
@@ -186,38 +124,66 @@ export function builtInTrunk(name: string, gateway: Gateway): Trunk {
   };
 }
 
+export function liveTrunks(first: TrunkDirectory): LiveTrunks {
+  let current = first;
+  return {
+    get all() {
+      return current.all;
+    },
+    get default() {
+      return current.default;
+    },
+    get: (name) => current.get(name),
+    defaultOf: (accountId) => current.defaultOf(accountId),
+    replace: (next) => {
+      current = next;
+    },
+  };
+}
+
+export function isOpenTo(trunk: Trunk, accountId: string): boolean {
+  return trunk.accounts?.includes(accountId) ?? true;
+}
+
 function directoryOf(trunks: readonly Trunk[]): TrunkDirectory {
   const byName = new Map(trunks.map((trunk) => [trunk.name, trunk]));
+  const byAccount = new Map(
+    trunks.flatMap((trunk) => trunk.defaultFor.map((account) => [account, trunk] as const)),
+  );
+  const everybodys = trunks.find((trunk) => trunk.isDefault);
   return Object.freeze({
     all: trunks,
-    default: trunks.find((trunk) => trunk.isDefault),
+    default: everybodys,
     get: (name: string) => byName.get(name),
+    defaultOf: (accountId: string) =>
+      byAccount.get(accountId) ??
+      (everybodys !== undefined && isOpenTo(everybodys, accountId) ? everybodys : undefined),
   });
 }
 
-function checkTogether(
-  entries: readonly TrunkEntry[],
-  builtIn: readonly Trunk[],
-  problem: (path: readonly PropertyKey[], message: string) => string,
-): string[] {
-  const problems: string[] = [];
-  const names = new Set(builtIn.map((trunk) => trunk.name));
-  entries.forEach((entry, index) => {
-    if (names.has(entry.name)) {
-      problems.push(
-        problem(['trunks', index, 'name'], `there is another trunk named ${entry.name}`),
-      );
-    }
-    names.add(entry.name);
+type ParsedFile = {
+  readonly entries: readonly TrunkEntry[];
+  readonly problem: (path: readonly PropertyKey[], message: string) => string;
+};
+
+function parseFile({ name, text }: TrunkFile): ParsedFile {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const yamlProblems = document.errors.map(
+    (error) => `${name}:${lines.linePos(error.pos[0]).line}: ${error.message.split('\n', 1)[0]}`,
+  );
+  if (yamlProblems.length > 0) throw new Error(yamlProblems.join('\n'));
+  const parsed = trunkFileSchema.safeParse(document.toJS({ maxAliasCount: 100 }), {
+    error: describeIssues,
   });
-  const defaults = entries.flatMap((entry, index) => (entry.default ? [index] : []));
-  if (entries.length > 1 && defaults.length === 0) {
-    problems.push(problem(['trunks'], 'one trunk must have default: true'));
+  const problem = (path: readonly PropertyKey[], message: string) =>
+    `${name}:${lineOf(document, lines, path)}: ${fieldOf(path)}: ${message}`;
+  if (!parsed.success) {
+    throw new Error(
+      parsed.error.issues.map((issue) => problem(issue.path, messageOf(issue))).join('\n'),
+    );
   }
-  for (const index of defaults.slice(1)) {
-    problems.push(problem(['trunks', index, 'default'], 'only one trunk may be the default'));
-  }
-  return problems;
+  return { entries: parsed.data.trunks, problem };
 }
 
 function trunkOf(
@@ -225,21 +191,32 @@ function trunkOf(
   secrets: Readonly<Record<string, string | undefined>>,
   isOnly: boolean,
 ): Trunk {
-  const { port, ...gateway } = entry.gateways[0];
-  const password = entry.auth && secrets[entry.auth.passwordEnv];
+  const { name, auth, accounts, health, fromDomain, assertedIdentity } = entry;
+  const password = auth && secrets[auth.passwordEnv];
   return {
-    name: entry.name,
+    name,
     isDefault: entry.default || isOnly,
-    gateways: [{ ...gateway, ...(port !== undefined && { port }) }],
-    ...(entry.auth !== undefined &&
-      password !== undefined && { auth: { username: entry.auth.username, password } }),
+    defaultFor: entry.defaultFor,
+    ...(accounts !== undefined && { accounts }),
+    gateways: entry.gateways.map(({ port, ...gateway }) => ({
+      ...gateway,
+      ...(port !== undefined && { port }),
+    })),
+    ...(health !== undefined && { health: healthOf(health) }),
+    ...(auth !== undefined &&
+      password !== undefined && { auth: { username: auth.username, password } }),
     numberFormat: entry.numberFormat,
     numberPrefix: entry.numberPrefix,
-    ...(entry.fromDomain !== undefined && { fromDomain: entry.fromDomain }),
+    ...(fromDomain !== undefined && { fromDomain }),
+    ...(assertedIdentity !== undefined && { assertedIdentity }),
     headers: entry.headers,
     codecs: entry.codecs,
     ...limitsOf(entry),
   };
+}
+
+function healthOf({ intervalS, ...thresholds }: NonNullable<TrunkEntry['health']>): HealthSettings {
+  return { intervalMs: intervalS * 1_000, ...thresholds };
 }
 
 function limitsOf({

@@ -28,6 +28,52 @@ describe('a call that is placed', () => {
     });
   });
 
+  test('states dialing for each gateway, and at the end what came of those that failed', async () => {
+    const call = scriptCall();
+    await call.sent();
+    call.advance(400);
+    const attempt = {
+      gateway: 'gw',
+      sipStatus: 503,
+      reason: 'Service Unavailable',
+      durationMs: 400,
+    };
+    call.leg().onAttemptFailed?.(attempt);
+    await call.sent();
+    call.advance(1_000);
+    await call.answer();
+    call.remoteBye();
+    call.advance(1_000);
+    await call.settle();
+
+    expect(call.types()).toEqual(['dialing', 'dialing', 'answered', 'amd', 'completed']);
+    expect(call.published.map(({ eventSequence }) => eventSequence)).toEqual([2, 3, 4, 5, 6]);
+    expect(call.published[0]?.data).toEqual({ trunk: 'sandbox', gateway: 'gw', attempt: 1 });
+    expect(call.published[1]?.data).toEqual({
+      trunk: 'sandbox',
+      gateway: 'gw',
+      attempt: 2,
+      failedAttempts: [attempt],
+    });
+    // From the first INVITE: that is when dialing began.
+    expect(call.published[2]?.data).toMatchObject({ connectDurationInMS: 1_400 });
+    expect(call.end().data.failedAttempts).toEqual([attempt]);
+    expect(call.log.filter((entry) => entry === 'recordInvite')).toHaveLength(2);
+  });
+
+  test('the ring time-out bounds all attempts together', async () => {
+    const call = scriptCall({ request: { ringTimeoutMs: 5_000 } });
+    await call.sent();
+    call.advance(4_000);
+    call.leg().onAttemptFailed?.({ gateway: 'gw', reason: 'Time-out', durationMs: 4_000 });
+    await call.sent();
+    call.advance(1_000);
+    await call.settle();
+
+    expect(call.log).toContain('cancel');
+    expect(call.end().data).toMatchObject({ outcome: 'no-answer', reason: 'Ring time-out' });
+  });
+
   test('states ringing once, however many 18x arrive', async () => {
     const call = scriptCall();
     await call.sent();

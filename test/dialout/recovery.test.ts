@@ -330,6 +330,22 @@ describe('the recovery', () => {
     expect([...world.ends.keys()]).toEqual([good.call.callId]);
   });
 
+  test('a call that died over its second gateway says what came of the first', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    const attempt = { gateway: 'gw', sipStatus: 503, reason: 'Overloaded', durationMs: 20 };
+    const progress = { ...progressOfAccepted(s.call), eventSequence: 2, failedAttempts: [attempt] };
+    const second = dialingFact(progress, at(2), 'other').event;
+    world.unfinished.set(s.call.callId, left(s, { leg: storedLeg }));
+    world.put(s.queued, s.dialing, second);
+
+    await recoverCalls(nextProcess(world).ports, owners);
+    await settled();
+
+    expect(told(world.published)).toEqual(['failed 4/1']);
+    expect(world.published[0]?.data).toMatchObject({ failedAttempts: [attempt] });
+  });
+
   test('a call that another process ended meanwhile is not told again', async () => {
     const world = new DialoutWorld();
     const s = story();

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createRouter, type RouteRequest } from '../../src/sip/routing.ts';
-import { builtInTrunk, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
+import { builtInTrunk, type Gateway, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
 
 function router(
   options: {
     trunk?: Partial<Trunk>;
     networks?: readonly string[];
+    down?: readonly string[];
     hosts?: Readonly<Record<string, readonly string[]>>;
   } = {},
 ) {
@@ -18,6 +19,8 @@ function router(
     trunks: loadTrunks({ secrets: () => ({}), builtIn: [carrier] }),
     allowedNetworks: options.networks ?? [],
     resolveTimeoutMs: 50,
+    isUp: (_trunk, gateway) => options.down?.includes(gateway) !== true,
+    dice: () => 0,
     resolveHost: async (host) => {
       if (host === 'slow.example') await new Promise(() => undefined);
       const addresses = options.hosts?.[host];
@@ -31,11 +34,24 @@ const tel = { kind: 'tel', number: '15551234567' } as const;
 const sipTo = (host: string, port?: number) =>
   ({ kind: 'sip', user: 'bob', host, ...(port !== undefined && { port }) }) as const;
 
-async function routeOf(request: Partial<RouteRequest>, options?: Parameters<typeof router>[0]) {
+async function routesOf(request: Partial<RouteRequest>, options?: Parameters<typeof router>[0]) {
   const result = await router(options).resolve({ target: tel, caller: '100', ...request });
   if (!result.ok) throw new Error(result.reason);
-  return result.route;
+  return result.routes;
 }
+
+async function routeOf(request: Partial<RouteRequest>, options?: Parameters<typeof router>[0]) {
+  return (await routesOf(request, options))[0];
+}
+
+/** As trunks.yaml has it where nothing else is said. */
+const gatewayAt = (host: string, more: Partial<Gateway> = {}): Gateway => ({
+  host,
+  transport: 'udp',
+  priority: 1,
+  weight: 1,
+  ...more,
+});
 
 describe('routing at the edge', () => {
   test('tel: goes to the default trunk, or to the one that is named', () => {
@@ -54,6 +70,31 @@ describe('routing at the edge', () => {
     expect(router({ trunk: { limits } }).limitsOf('carrier')).toEqual(limits);
     expect(router().limitsOf('carrier')).toBeUndefined();
     expect(router({ trunk: { limits } }).limitsOf('nobody')).toBeUndefined();
+  });
+
+  test("the default trunk of an account goes before the one that is everybody's", () => {
+    const host = { host: 'gw.example', transport: 'udp' } as const;
+    const routes = createRouter({
+      trunks: loadTrunks({
+        secrets: () => ({}),
+        builtIn: [
+          builtInTrunk('everybody', host),
+          { ...builtInTrunk('own', host), isDefault: false, defaultFor: ['acme'] },
+          { ...builtInTrunk('closed', host), isDefault: false, accounts: ['beta'] },
+        ],
+      }),
+      allowedNetworks: [],
+    });
+
+    expect(routes.plan(tel, undefined, 'acme')).toEqual({ ok: true, trunk: 'own' });
+    expect(routes.plan(tel, undefined, 'other')).toEqual({ ok: true, trunk: 'everybody' });
+    expect(routes.plan(tel, 'own', 'other')).toEqual({ ok: true, trunk: 'own' });
+    expect(routes.plan(tel, 'closed', 'beta')).toEqual({ ok: true, trunk: 'closed' });
+    expect(routes.plan(tel, 'closed', 'acme')).toEqual({
+      ok: false,
+      field: 'trunk',
+      message: 'there is no trunk named closed',
+    });
   });
 
   test('tel: without any trunk is refused', () => {
@@ -97,6 +138,7 @@ describe('the way of an INVITE', () => {
       headers: { 'X-Account': '42' },
       credentials: auth,
       gateway: 'gw.example:5080',
+      trunk: 'carrier',
     });
   });
 
@@ -115,20 +157,65 @@ describe('the way of an INVITE', () => {
   );
 
   test('over TCP and TLS, without a port', async () => {
-    const tcp = await routeOf(
-      {},
-      { trunk: { gateways: [{ host: 'gw.example', transport: 'tcp' }] } },
-    );
-    const tls = await routeOf(
-      {},
-      { trunk: { gateways: [{ host: '2001:db8::1', transport: 'tls' }] } },
-    );
+    const gateways = [
+      gatewayAt('gw.example', { transport: 'tcp' }),
+      gatewayAt('2001:db8::1', { transport: 'tls' }),
+    ];
+
+    const [tcp, tls] = await routesOf({}, { trunk: { gateways } });
 
     expect(tcp.requestUri).toBe('sip:+15551234567@gw.example;transport=tcp');
     expect(tcp.to).toBe('<sip:+15551234567@gw.example>');
-    expect(tcp.gateway).toBe('gw.example:5060');
-    expect(tls.requestUri).toBe('sip:+15551234567@[2001:db8::1];transport=tls');
-    expect(tls.gateway).toBe('[2001:db8::1]:5061');
+    expect(tcp.gateway).toBe('gw.example:5060;transport=tcp');
+    expect(tls?.requestUri).toBe('sip:+15551234567@[2001:db8::1];transport=tls');
+    expect(tls?.gateway).toBe('[2001:db8::1]:5061;transport=tls');
+  });
+
+  test('over every gateway of the trunk in turn, those that are down last', async () => {
+    const gateways = [
+      gatewayAt('backup.example', { priority: 2 }),
+      gatewayAt('down.example'),
+      gatewayAt('first.example'),
+    ];
+
+    const routes = await routesOf({}, { trunk: { gateways }, down: ['down.example:5060'] });
+
+    expect(routes.map(({ gateway }) => gateway)).toEqual([
+      'first.example:5060',
+      'backup.example:5060',
+      'down.example:5060',
+    ]);
+    expect(routes.map(({ requestUri }) => requestUri)).toEqual([
+      'sip:+15551234567@first.example',
+      'sip:+15551234567@backup.example',
+      'sip:+15551234567@down.example',
+    ]);
+  });
+
+  test('with all gateways down they are tried all the same', async () => {
+    const [route] = await routesOf({}, { down: ['gw.example:5080'] });
+
+    expect(route.gateway).toBe('gw.example:5080');
+  });
+
+  test.each([
+    ['the caller', 'caller', {}, '<sip:100@gw.example>'],
+    ['the caller in our domain', 'caller', { fromDomain: 'a.example' }, '<sip:100@a.example>'],
+    ['a number of ours', 'tel:+15550001', {}, '<tel:+15550001>'],
+  ])('asserts the identity of %s', async (_name, assertedIdentity, more, value) => {
+    const headers = { 'X-Account': '42' };
+
+    const route = await routeOf({}, { trunk: { assertedIdentity, headers, ...more } });
+
+    expect(route.headers).toEqual({ 'X-Account': '42', 'P-Asserted-Identity': value });
+  });
+
+  test('a caller cannot write a header of his own into the identity', async () => {
+    const caller = '1>\r\nVia: x';
+
+    const route = await routeOf({ caller }, { trunk: { assertedIdentity: 'caller' } });
+
+    expect(route.headers['P-Asserted-Identity']).toBe('<sip:1%3E%0D%0AVia%3A%20x@gw.example>');
   });
 
   test('with the domain that the carrier wants in From', async () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { readSecrets } from '../../src/config.ts';
-import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
+import { builtInTrunk, liveTrunks, loadTrunks } from '../../src/sip/trunks.ts';
 
 const secrets = (names: readonly string[]) =>
   readSecrets(names, { ACME_SIP_PASSWORD: 'hush', EMPTY: '' });
@@ -24,16 +24,24 @@ describe('trunks.yaml', () => {
     expect(trunks.default).toEqual({
       name: 'acme',
       isDefault: true,
-      gateways: [{ host: 'sip.acme.example', port: 5060, transport: 'udp' }],
+      defaultFor: [],
+      gateways: [
+        { host: 'sip1.acme.example', port: 5060, transport: 'udp', priority: 1, weight: 2 },
+        { host: 'sip2.acme.example', transport: 'udp', priority: 1, weight: 1 },
+        { host: 'backup.acme.example', transport: 'tcp', priority: 2, weight: 1 },
+      ],
+      health: { intervalMs: 30_000, failThreshold: 3, recoverThreshold: 2 },
       auth: { username: 'acme-account-42', password: 'hush' },
       numberFormat: 'e164',
       numberPrefix: '',
+      assertedIdentity: 'caller',
       headers: { 'X-Account': '42' },
       codecs: ['PCMU', 'PCMA'],
       limits: { callsPerSecond: 20, maxConcurrentCalls: 40 },
     });
-    expect(trunks.get('backup')).toMatchObject({
+    expect(trunks.get('beta')).toMatchObject({
       isDefault: false,
+      accounts: ['account-7'],
       gateways: [{ host: '192.0.2.10', transport: 'tcp' }],
       numberPrefix: '99',
       fromDomain: 'calls.example.com',
@@ -47,7 +55,7 @@ describe('trunks.yaml', () => {
 
     expect(trunks.default?.name).toBe('acme');
     expect(trunks.all.filter((trunk) => trunk.isDefault)).toHaveLength(1);
-    expect(trunks.get('sandbox')?.gateways[0].port).toBe(5070);
+    expect(trunks.get('sandbox')?.gateways[0]?.port).toBe(5070);
   });
 
   test('without a file the built-in trunk is the default', () => {
@@ -67,9 +75,44 @@ describe('trunks.yaml', () => {
       /^trunks\.yaml:5: trunks\[0\]\.gateways\[0\]\.port: /,
     ],
     [
-      'two gateways',
-      `${minimal}      - host: other.example\n`,
-      /^trunks\.yaml:4: trunks\[0\]\.gateways: must have exactly one gateway/,
+      'a gateway that is there twice',
+      `${minimal}      - host: sip.acme.example\n        port: 5060\n`,
+      /^trunks\.yaml:5: trunks\[0\]\.gateways\[1\]: the same gateway stands in the list before/,
+    ],
+    [
+      'no gateway',
+      'trunks:\n  - name: acme\n    gateways: []\n',
+      /^trunks\.yaml:3: trunks\[0\]\.gateways: /,
+    ],
+    [
+      'a weight below 0',
+      minimal.replace('example\n', 'example\n        weight: -1\n'),
+      /^trunks\.yaml:5: trunks\[0\]\.gateways\[0\]\.weight: /,
+    ],
+    [
+      'health that asks all the time',
+      `${minimal}    health:\n      intervalS: 0\n`,
+      /^trunks\.yaml:6: trunks\[0\]\.health\.intervalS: /,
+    ],
+    [
+      'an asserted identity that is no URI',
+      `${minimal}    assertedIdentity: "x\\r\\nVia: y"\n`,
+      /^trunks\.yaml:5: trunks\[0\]\.assertedIdentity: must be `caller`, or a sip: or tel: URI/,
+    ],
+    [
+      'an identity that is asserted twice',
+      `${minimal}    assertedIdentity: caller\n    headers:\n      p-asserted-identity: x\n`,
+      /^trunks\.yaml:7: trunks\[0\]\.headers\.p-asserted-identity: is written by assertedIdentity/,
+    ],
+    [
+      'an account with two default trunks',
+      `${minimal}    defaultFor: [a]\n${minimal.replace('trunks:\n', '').replace('acme', 'beta')}    defaultFor: [b, a]\n`,
+      /^trunks\.yaml:9: trunks\[1\]\.defaultFor\[1\]: the account a has a default trunk already/,
+    ],
+    [
+      'a default for an account that may not use it',
+      `${minimal}    accounts: [a]\n    defaultFor: [b]\n`,
+      /^trunks\.yaml:6: trunks\[0\]\.defaultFor\[0\]: the account b is not among its accounts/,
     ],
     ['an unknown field', `${minimal}    colour: red\n`, /^trunks\.yaml:\d: trunks\[0\]: .*colour/],
     [
@@ -129,6 +172,54 @@ describe('trunks.yaml', () => {
     ],
   ])('%s is refused with the line and the field', (_name, text, message) => {
     expect(() => load(text)).toThrow(message);
+  });
+
+  test('TLS is refused where the engine does not speak it, with the name of the trunk', () => {
+    const text = minimal.replace('example\n', 'example\n        transport: tls\n');
+    const file = { name: 'trunks.yaml', text };
+
+    expect(() => loadTrunks({ file, secrets, transports: ['udp', 'tcp'] })).toThrow(
+      'trunks.yaml:5: trunks[0].gateways[0].transport: trunk acme needs TLS, ' +
+        'which the embedded SIP engine does not speak: set DRACHTIO_URL',
+    );
+    expect(load(text).default?.gateways[0]?.transport).toBe('tls');
+  });
+
+  test('health without fields has the usual ones, and no health none', () => {
+    expect(load(`${minimal}    health: {}\n`).default?.health).toEqual({
+      intervalMs: 30_000,
+      failThreshold: 3,
+      recoverThreshold: 2,
+    });
+    expect(load(minimal).default).not.toHaveProperty('health');
+  });
+
+  test("no trunk need be everybody's where accounts have their own", () => {
+    const other = minimal.replace('trunks:\n', '').replace('acme', 'beta');
+
+    const trunks = load(`${minimal}    defaultFor: [a]\n${other}    defaultFor: [b]\n`);
+
+    expect(trunks.default).toBeUndefined();
+    expect(trunks.defaultOf('b')?.name).toBe('beta');
+    expect(trunks.defaultOf('c')).toBeUndefined();
+  });
+
+  test("the only trunk is nobody else's default where it has accounts", () => {
+    const trunks = load(`${minimal}    accounts: [a]\n`);
+
+    expect(trunks.defaultOf('a')?.name).toBe('acme');
+    expect(trunks.defaultOf('b')).toBeUndefined();
+  });
+
+  test('a directory that is replaced is another one at once', () => {
+    const trunks = liveTrunks(load(minimal));
+
+    trunks.replace(load(minimal.replace('acme\n', 'beta\n')));
+
+    expect(trunks.get('acme')).toBeUndefined();
+    expect(trunks.default?.name).toBe('beta');
+    expect(trunks.defaultOf('anybody')?.name).toBe('beta');
+    expect(trunks.all).toHaveLength(1);
   });
 
   test('every mistake is told at once', () => {

@@ -51,7 +51,7 @@ export function factTeller(identity: CallIdentity = someIdentity()) {
     dialing: (): CallEvent => ({
       ...envelope('dialing'),
       type: 'dialing',
-      data: { gateway: 'sandbox' },
+      data: { gateway: 'sandbox', attempt: 1 },
     }),
     ringing: (): CallEvent => ({
       ...envelope('ringing'),

@@ -1,11 +1,13 @@
 // A leg's observer that writes down what it was told, in order.
 
+import type { FailedAttempt } from '../../src/calls/call-events.ts';
 import type { LegEnd, LegFailure, LegObserver, StoredLeg } from '../../src/calls/ports.ts';
 import { eventually } from './eventually.ts';
 
 export type LegFact =
   | { readonly kind: 'sent'; readonly gateway: string; readonly leg: StoredLeg }
   | { readonly kind: 'resent'; readonly leg: StoredLeg }
+  | { readonly kind: 'attemptFailed'; readonly attempt: FailedAttempt }
   | { readonly kind: 'provisional'; readonly status: number; readonly sdp?: string }
   | { readonly kind: 'answered'; readonly sdp: string; readonly leg: StoredLeg }
   | { readonly kind: 'failed'; readonly failure: LegFailure }
@@ -23,6 +25,9 @@ export class RecordingLeg implements LegObserver {
   }
   onResent(leg: StoredLeg): void {
     this.facts.push({ kind: 'resent', leg });
+  }
+  onAttemptFailed(attempt: FailedAttempt): void {
+    this.facts.push({ kind: 'attemptFailed', attempt });
   }
   onProvisional(response: { status: number; sdp?: string }): void {
     const { status, sdp } = response;

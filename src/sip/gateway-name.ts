@@ -1,0 +1,20 @@
+// How a gateway is called in facts, logs and metrics: host and port, and the transport where it is not UDP.
+
+import { isIP } from 'node:net';
+
+export type GatewayAddress = {
+  readonly host: string;
+  /** Absent: the transport's default, 5060 or 5061. */
+  readonly port?: number;
+  readonly transport: 'udp' | 'tcp' | 'tls';
+};
+
+export function gatewayName({
+  host,
+  port,
+  transport,
+}: Omit<GatewayAddress, 'port'> & { readonly port?: number | undefined }): string {
+  const shownPort = port ?? (transport === 'tls' ? 5_061 : 5_060);
+  const suffix = transport === 'udp' ? '' : `;transport=${transport}`;
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${shownPort}${suffix}`;
+}

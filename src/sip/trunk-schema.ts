@@ -1,0 +1,202 @@
+// What may stand in trunks.yaml: the fields one by one, and what must hold between them.
+
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { gatewayName } from './gateway-name.ts';
+
+/** What the engine or the dialog decides; a carrier's own headers go beside them. */
+const reservedHeaders = new Set([
+  'via',
+  'from',
+  'to',
+  'call-id',
+  'cseq',
+  'contact',
+  'max-forwards',
+  'route',
+  'record-route',
+  'content-type',
+  'content-length',
+  'authorization',
+  'proxy-authorization',
+  'require',
+  'supported',
+  'allow',
+]);
+
+const host = z
+  .string()
+  .refine(
+    (text) => isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(text),
+    'must be a host name or an IP address',
+  );
+
+const accountId = z.string().min(1).max(128);
+
+const gatewaySchema = z.strictObject({
+  host,
+  port: z.int().min(1).max(65_535).optional(),
+  transport: z.enum(['udp', 'tcp', 'tls']).default('udp'),
+  priority: z.int().min(0).max(65_535).default(1),
+  weight: z.int().min(0).max(65_535).default(1),
+});
+
+const headersSchema = z.record(
+  z
+    .string()
+    .regex(/^[A-Za-z0-9!%*_+`'~.-]{1,64}$/, 'must be a header name')
+    .refine((name) => !reservedHeaders.has(name.toLowerCase()), 'is set by the gateway itself'),
+  z
+    .string()
+    .max(512)
+    .regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
+);
+
+const healthSchema = z.strictObject({
+  intervalS: z.int().min(1).max(3_600).default(30),
+  failThreshold: z.int().min(1).max(100).default(3),
+  recoverThreshold: z.int().min(1).max(100).default(2),
+});
+
+const trunkSchema = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'up to 64 letters, digits, . _ -'),
+  default: z.boolean().default(false),
+  defaultFor: z.array(accountId).max(10_000).default([]),
+  accounts: z.array(accountId).min(1).max(10_000).optional(),
+  // A call tries each once, within its ring time-out: more than a handful would never be reached.
+  gateways: z.array(gatewaySchema).min(1).max(16),
+  health: healthSchema.optional(),
+  auth: z
+    .strictObject({
+      username: z.string().min(1).max(128),
+      passwordEnv: z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable'),
+    })
+    .optional(),
+  numberFormat: z.enum(['e164', 'digits', 'double-zero']).default('e164'),
+  numberPrefix: z
+    .string()
+    .regex(/^[0-9*#]{0,16}$/, 'digits, * and # only')
+    .default(''),
+  fromDomain: host.optional(),
+  assertedIdentity: z
+    .string()
+    .max(256)
+    .regex(
+      /^(caller|tel:\+?[0-9]{1,20}|sip:[A-Za-z0-9\-_.!~*'()&=+$,;?/%]+@[A-Za-z0-9.:[\]-]+)$/,
+      'must be `caller`, or a sip: or tel: URI',
+    )
+    .optional(),
+  headers: headersSchema.default({}),
+  codecs: z
+    .array(z.enum(['PCMU', 'PCMA']))
+    .min(1)
+    .default(['PCMU', 'PCMA']),
+  callsPerSecond: z.number().min(0.01).max(10_000).optional(),
+  maxConcurrentCalls: z.int().min(1).max(1_000_000).optional(),
+});
+
+export const trunkFileSchema = z.strictObject({ trunks: z.array(trunkSchema).min(1).max(1_000) });
+
+export type TrunkEntry = z.output<typeof trunkSchema>;
+
+export type Problem = { readonly path: readonly PropertyKey[]; readonly message: string };
+
+export type Surroundings = {
+  /** Names that are taken. */
+  readonly builtInNames: readonly string[];
+  /** What the SIP engine can speak. */
+  readonly transports: readonly TrunkEntry['gateways'][number]['transport'][];
+};
+
+/** What no field can know by itself. */
+export function problemsBetween(
+  entries: readonly TrunkEntry[],
+  surroundings: Surroundings,
+): readonly Problem[] {
+  return [
+    ...repeatedNames(entries, surroundings.builtInNames),
+    ...problemsOfDefaults(entries),
+    ...entries.flatMap((entry, index) => [
+      ...problemsOfGateways(entry, index, surroundings.transports),
+      ...problemsOfIdentity(entry, index),
+    ]),
+  ];
+}
+
+function repeatedNames(
+  entries: readonly TrunkEntry[],
+  builtInNames: readonly string[],
+): readonly Problem[] {
+  const names = new Set(builtInNames);
+  return entries.flatMap(({ name }, index) => {
+    const isTaken = names.has(name);
+    names.add(name);
+    return isTaken
+      ? [{ path: ['trunks', index, 'name'], message: `there is another trunk named ${name}` }]
+      : [];
+  });
+}
+
+function problemsOfDefaults(entries: readonly TrunkEntry[]): readonly Problem[] {
+  const problems: Problem[] = [];
+  const defaults = entries.flatMap((entry, index) => (entry.default ? [index] : []));
+  const nobodysDefault = entries.every((entry) => !entry.default && entry.defaultFor.length === 0);
+  if (entries.length > 1 && nobodysDefault) {
+    problems.push({ path: ['trunks'], message: 'one trunk must have default: true' });
+  }
+  for (const index of defaults.slice(1)) {
+    const message = 'only one trunk may be the default';
+    problems.push({ path: ['trunks', index, 'default'], message });
+  }
+  const taken = new Set<string>();
+  entries.forEach((entry, index) => {
+    entry.defaultFor.forEach((account, at) => {
+      const path = ['trunks', index, 'defaultFor', at];
+      if (taken.has(account)) {
+        problems.push({ path, message: `the account ${account} has a default trunk already` });
+      }
+      taken.add(account);
+      if (entry.accounts?.includes(account) === false) {
+        problems.push({ path, message: `the account ${account} is not among its accounts` });
+      }
+    });
+  });
+  return problems;
+}
+
+function problemsOfGateways(
+  { name, gateways }: TrunkEntry,
+  index: number,
+  transports: Surroundings['transports'],
+): readonly Problem[] {
+  const seen = new Set<string>();
+  return gateways.flatMap((gateway, at) => {
+    const path = ['trunks', index, 'gateways', at];
+    const isRepeated = seen.has(gatewayName(gateway));
+    seen.add(gatewayName(gateway));
+    const { transport } = gateway;
+    return [
+      ...(isRepeated ? [{ path, message: 'the same gateway stands in the list before' }] : []),
+      ...(transports.includes(transport)
+        ? []
+        : [{ path: [...path, 'transport'], message: notSpoken(name, transport) }]),
+    ];
+  });
+}
+
+function notSpoken(trunk: string, transport: string): string {
+  return `trunk ${trunk} needs ${transport.toUpperCase()}, which the embedded SIP engine does not speak: set DRACHTIO_URL`;
+}
+
+function problemsOfIdentity(
+  { assertedIdentity, headers }: TrunkEntry,
+  index: number,
+): readonly Problem[] {
+  if (assertedIdentity === undefined) return [];
+  const name = Object.keys(headers).find((key) => key.toLowerCase() === 'p-asserted-identity');
+  return name === undefined
+    ? []
+    : [{ path: ['trunks', index, 'headers', name], message: 'is written by assertedIdentity' }];
+}

@@ -1,0 +1,290 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Trunk } from '../../src/sip/trunks.ts';
+import { one, RawCallee } from '../support/raw-callee.ts';
+import { answer, openTrunkWorld, type TrunkWorld } from './trunk-world.ts';
+
+let world: TrunkWorld | undefined;
+
+afterEach(async () => {
+  await world?.[Symbol.asyncDispose]();
+  world = undefined;
+});
+
+/** With two gateways, which most tests look at. */
+async function open(options: Parameters<typeof openTrunkWorld>[0] = {}) {
+  world = await openTrunkWorld(options);
+  const [first, second, third] = world.gateways;
+  if (first === undefined || second === undefined) throw new Error('two gateways');
+  return { ...world, first, second, third };
+}
+
+describe('fail-over over SIP', () => {
+  test('a 503 goes on to the next gateway, in a transaction and a call of its own', async () => {
+    const { place, first, second, nameOf } = await open();
+    const { leg, observer } = place();
+
+    const refused = await first.take('INVITE');
+    first.reply(refused, 503, 'Service Unavailable');
+    await first.take('ACK');
+    const taken = await second.take('INVITE');
+    second.reply(taken, 180, 'Ringing');
+    second.reply(taken, 200, 'OK', { body: answer });
+    const { leg: stored } = await observer.until('answered');
+    leg.acknowledge();
+    await second.take('ACK');
+    leg.hangUp('done');
+    second.reply(await second.take('BYE'), 200, 'OK');
+    await leg.released;
+
+    expect(observer.kinds()).toEqual(['sent', 'attemptFailed', 'sent', '180', 'answered', 'ended']);
+    expect((await observer.until('attemptFailed')).attempt).toEqual({
+      gateway: nameOf(first),
+      sipStatus: 503,
+      reason: 'Service Unavailable',
+      durationMs: expect.any(Number) as number,
+    });
+    expect(one(taken, 'call-id')).not.toBe(one(refused, 'call-id'));
+    expect(taken.startLine).toBe(`INVITE sip:15551230001@${nameOf(second)} SIP/2.0`);
+    const sent = observer.facts.filter((fact) => fact.kind === 'sent');
+    expect(sent.map(({ gateway }) => gateway)).toEqual([nameOf(first), nameOf(second)]);
+    expect(sent[1]?.leg.sipCallId).toBe(one(taken, 'call-id'));
+    expect(stored.sipCallId).toBe(one(taken, 'call-id'));
+  });
+
+  test.each([
+    [302, 'Moved Temporarily'],
+    [403, 'Forbidden'],
+    [404, 'Not Found'],
+    [408, 'Request Timeout'],
+    [480, 'Temporarily Unavailable'],
+    [486, 'Busy Here'],
+    [487, 'Request Terminated'],
+    [600, 'Busy Everywhere'],
+    [603, 'Decline'],
+    [607, 'Unwanted'],
+    [608, 'Rejected'],
+  ])('%i %s is the end', async (status, reason) => {
+    const { place, first, second } = await open();
+    const { leg, observer } = place();
+
+    first.reply(await first.take('INVITE'), status, reason);
+
+    expect((await observer.until('failed')).failure).toMatchObject({ sipStatus: status, reason });
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', 'failed']);
+    expect(second.inbox).toEqual([]);
+  });
+
+  test.each([180, 183])('a 503 after a %i is the end', async (status) => {
+    const { place, first, second } = await open();
+    const { leg, observer } = place();
+
+    const invite = await first.take('INVITE');
+    first.reply(invite, status, 'Somebody is there');
+    await observer.until('provisional');
+    first.reply(invite, 503, 'Service Unavailable');
+
+    await observer.until('failed');
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', String(status), 'failed']);
+    expect(second.inbox).toEqual([]);
+  });
+
+  test('a 500 after a 100 goes on to the next gateway', async () => {
+    const { place, first, second } = await open();
+    const { leg, observer } = place();
+
+    const invite = await first.take('INVITE');
+    first.reply(invite, 100, 'Trying');
+    first.reply(invite, 500, 'Server Internal Error');
+    second.reply(await second.take('INVITE'), 486, 'Busy Here');
+
+    expect((await observer.until('failed')).failure.sipStatus).toBe(486);
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', 'attemptFailed', 'sent', 'failed']);
+  });
+
+  test('silence goes on to the next gateway, and who answers late is hung up', async () => {
+    const { place, first, second } = await open({ timers: { t1Ms: 5 } });
+    const { leg, observer } = place();
+
+    const invite = await first.take('INVITE');
+    const taken = await second.take('INVITE');
+    second.reply(taken, 180, 'Ringing');
+    await observer.until('provisional');
+    expect((await observer.until('attemptFailed')).attempt.sipStatus).toBe(408);
+    first.reply(invite, 200, 'OK', { body: answer });
+    await first.take('ACK');
+    first.reply(await first.take('BYE'), 200, 'OK');
+
+    expect(observer.kinds()).toEqual(['sent', 'attemptFailed', 'sent', '180']);
+    leg.cancel('enough');
+    second.reply(await second.take('CANCEL'), 200, 'OK');
+    second.reply(taken, 487, 'Request Terminated');
+    await leg.released;
+  });
+
+  test('a closed port goes on to the next gateway', async () => {
+    const nobody = await RawCallee.start();
+    const closed = { host: '127.0.0.1', port: nobody.port, transport: 'udp' } as const;
+    await nobody[Symbol.asyncDispose]();
+    const { place, replace, second, nameOf } = await open();
+    const reachable = { host: '127.0.0.1', port: second.port, transport: 'udp' } as const;
+    replace({
+      gateways: [
+        { ...closed, priority: 1, weight: 1 },
+        { ...reachable, priority: 2, weight: 1 },
+      ],
+    });
+    const { leg, observer } = place();
+
+    second.reply(await second.take('INVITE'), 603, 'Decline');
+
+    expect((await observer.until('failed')).failure.sipStatus).toBe(603);
+    expect((await observer.until('attemptFailed')).attempt).toMatchObject({
+      gateway: `127.0.0.1:${closed.port}`,
+      sipStatus: 503,
+    });
+    expect(observer.facts.filter((fact) => fact.kind === 'sent').at(-1)?.gateway).toBe(
+      nameOf(second),
+    );
+    await leg.released;
+  });
+
+  test("each gateway is tried once, and the last one's failure is the call's", async () => {
+    const { place, first, second, third } = await open({ gateways: 3 });
+    const { leg, observer } = place();
+
+    first.reply(await first.take('INVITE'), 500, 'Server Internal Error');
+    second.reply(await second.take('INVITE'), 502, 'Bad Gateway');
+    third?.reply(await third.take('INVITE'), 504, 'Server Time-out');
+
+    expect((await observer.until('failed')).failure).toMatchObject({
+      sipStatus: 504,
+      reason: 'Server Time-out',
+      kind: 'response',
+    });
+    await leg.released;
+    expect(observer.kinds()).toEqual([
+      ...['sent', 'attemptFailed', 'sent', 'attemptFailed', 'sent', 'failed'],
+    ]);
+    expect(first.has('INVITE') || second.has('INVITE')).toBe(false);
+  });
+
+  test('a call that is given up meanwhile tries no other gateway', async () => {
+    const { place, first, second } = await open();
+    const { leg, observer } = place();
+
+    const invite = await first.take('INVITE');
+    await observer.until('sent');
+    leg.cancel('ring time-out');
+    first.reply(invite, 503, 'Service Unavailable');
+
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', 'failed']);
+    expect((await observer.until('failed')).failure.kind).toBe('cancelled');
+    expect(second.inbox).toEqual([]);
+  });
+
+  test('cancelling the second attempt ends the call, and the third gateway is left alone', async () => {
+    const { place, first, second, third } = await open({ gateways: 3 });
+    const { leg, observer } = place();
+    first.reply(await first.take('INVITE'), 503, 'Service Unavailable');
+    const invite = await second.take('INVITE');
+    second.reply(invite, 180, 'Ringing');
+    await observer.until('provisional');
+    let isReleased = false;
+    void leg.released.then(() => {
+      isReleased = true;
+    });
+
+    leg.cancel('changed my mind');
+    second.reply(await second.take('CANCEL'), 200, 'OK');
+    expect(isReleased).toBe(false);
+    second.reply(invite, 200, 'OK', { body: answer });
+
+    // The 200 crossed our CANCEL.
+    await second.take('ACK');
+    second.reply(await second.take('BYE'), 200, 'OK');
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', 'attemptFailed', 'sent', '180', 'failed']);
+    expect(third?.inbox).toEqual([]);
+  });
+
+  test('a call that is given up before its first INVITE sends none', async () => {
+    const { place, first, sip } = await open();
+    const { leg, observer } = place();
+
+    leg.cancel('changed my mind');
+
+    await leg.released;
+    expect(observer.kinds()).toEqual(['failed']);
+    expect(sip.liveLegs()).toBe(0);
+    expect(first.inbox).toEqual([]);
+  });
+
+  test('an engine that is lost with an INVITE under way is no reason to send another', async () => {
+    const { place, first, second, engine } = await open();
+    const { leg, observer } = place();
+    await first.take('INVITE');
+    await observer.until('sent');
+
+    await engine.close();
+
+    expect((await observer.until('failed')).failure.kind).toBe('transport');
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', 'failed']);
+    expect(second.inbox).toEqual([]);
+  });
+
+  test('each gateway may challenge anew', async () => {
+    const trunk: Partial<Trunk> = { auth: { username: 'alice', password: 'secret' } };
+    const { place, first, second } = await open({ trunk });
+    const { leg, observer } = place();
+    const headers = ['WWW-Authenticate: Digest realm="lab", nonce="abc", algorithm=MD5'];
+
+    for (const gateway of [first, second]) {
+      gateway.reply(await gateway.take('INVITE'), 401, 'Unauthorized', { headers });
+      await gateway.take('ACK');
+      const invite = await gateway.take('INVITE');
+      expect(one(invite, 'authorization')).toContain('username="alice"');
+      gateway.reply(invite, 503, 'Service Unavailable');
+    }
+
+    await leg.released;
+    expect(observer.kinds()).toEqual([
+      ...['sent', 'resent', 'attemptFailed', 'sent', 'resent', 'failed'],
+    ]);
+  });
+
+  test('a sip: target keeps its URI at each gateway', async () => {
+    const { place, first, second } = await open();
+    const { leg } = place({ kind: 'sip', user: 'bob', host: 'pbx.example' });
+
+    const refused = await first.take('INVITE');
+    first.reply(refused, 503, 'Service Unavailable');
+    const taken = await second.take('INVITE');
+    second.reply(taken, 404, 'Not Found');
+
+    await leg.released;
+    expect(refused.startLine).toBe('INVITE sip:bob@pbx.example SIP/2.0');
+    expect(taken.startLine).toBe(refused.startLine);
+  });
+
+  test('calls under way keep the gateways that they began with', async () => {
+    const { place, replace, first, second, third } = await open({ gateways: 3 });
+    const { leg } = place();
+    const invite = await first.take('INVITE');
+    const onlyThird = { host: '127.0.0.1', port: third?.port ?? 0, transport: 'udp' } as const;
+
+    replace({ gateways: [{ ...onlyThird, priority: 1, weight: 1 }] });
+    first.reply(invite, 503, 'Service Unavailable');
+    second.reply(await second.take('INVITE'), 404, 'Not Found');
+    await leg.released;
+    const later = place();
+    third?.reply(await third.take('INVITE'), 404, 'Not Found');
+
+    await later.leg.released;
+    expect(first.has('INVITE') || second.has('INVITE')).toBe(false);
+  });
+});

@@ -1,0 +1,105 @@
+// A trunk with several gateways, each a callee that does only what the test writes, behind the real port and engine.
+
+import type { CallId, DialTarget } from '../../src/calls/call-types.ts';
+import {
+  type SipEngine,
+  type SipTimers,
+  startSipEngine,
+} from '../../src/embedded/drachtio/engine.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
+import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
+import { eventually } from '../support/eventually.ts';
+import { RawCallee } from '../support/raw-callee.ts';
+import { RecordingLeg } from '../support/recording-leg.ts';
+
+const secret = 'cymru';
+
+export const offer = [
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 20000 RTP/AVP 0',
+  '',
+].join('\r\n');
+export const answer = offer.replace('20000', '30000');
+
+export type TrunkWorld = AsyncDisposable & {
+  readonly engine: SipEngine;
+  readonly sip: DrachtioSip;
+  /** In the order of their priority. */
+  readonly gateways: readonly RawCallee[];
+  /** `127.0.0.1:port` of a gateway. */
+  nameOf(gateway: RawCallee): string;
+  place(target?: DialTarget): {
+    readonly leg: ReturnType<DrachtioSip['place']>;
+    readonly observer: RecordingLeg;
+  };
+  /** Another set of trunks, as a reload brings it. */
+  replace(trunk: Partial<Trunk>): void;
+};
+
+export async function openTrunkWorld(
+  options: {
+    readonly gateways?: number;
+    readonly trunk?: Partial<Trunk>;
+    readonly timers?: Partial<SipTimers>;
+  } = {},
+): Promise<TrunkWorld> {
+  const engine = await startSipEngine({
+    sipHost: '127.0.0.1',
+    sipPort: 0,
+    controlHost: '127.0.0.1',
+    controlPort: 0,
+    secret,
+    timers: options.timers ?? {},
+    logger: silentLogger,
+  });
+  const gateways: RawCallee[] = [];
+  for (let count = 0; count < (options.gateways ?? 2); count += 1) {
+    gateways.push(await RawCallee.start());
+  }
+  const trunkOf = (more: Partial<Trunk>): Trunk => ({
+    ...builtInTrunk('carrier', { host: '127.0.0.1', transport: 'udp' }),
+    gateways: gateways.map(({ port }, index) => ({
+      ...{ host: '127.0.0.1', port, transport: 'udp' as const },
+      ...{ priority: index, weight: 1 },
+    })),
+    ...more,
+  });
+  const directoryOf = (more: Partial<Trunk>) =>
+    loadTrunks({ secrets: () => ({}), builtIn: [trunkOf(more)] });
+  const trunks = liveTrunks(directoryOf(options.trunk ?? {}));
+  const sip = createDrachtioSip({
+    servers: [{ host: engine.controlHost, port: engine.controlPort, secret }],
+    trunks,
+    allowedNetworks: [],
+    logger: silentLogger,
+    clock: { now: () => new Date() },
+    limits: { disposeTimeoutMs: 300 },
+  });
+  await eventually(() => sip.ready(), 'the engine is connected');
+  return {
+    engine,
+    sip,
+    gateways,
+    nameOf: (gateway) => `127.0.0.1:${gateway.port}`,
+    place(target = { kind: 'tel', number: '15551230001' }) {
+      const observer = new RecordingLeg();
+      const callId = 'call-1' as CallId;
+      const request = { callId, target, trunk: 'carrier', caller: '15550001111', offerSdp: offer };
+      return { observer, leg: sip.place(request, observer) };
+    },
+    replace(trunk) {
+      trunks.replace(directoryOf(trunk));
+      sip.watchGateways();
+    },
+    async [Symbol.asyncDispose]() {
+      await sip[Symbol.asyncDispose]();
+      await engine.close();
+      for (const gateway of gateways) await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
