@@ -1,10 +1,10 @@
-// offhook apps and bots: on PostgreSQL, on the embedded database while nothing runs, and through a gateway that has it open.
+// offhook apps and bots: on PostgreSQL, through a gateway with the embedded database, and on that while nothing runs.
 
 import { generateKeyPairSync } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt, SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   addBot,
   createApp,
@@ -19,7 +19,7 @@ import { loadConfig } from '../../src/config.ts';
 import { readRuntime } from '../../src/runtime-file.ts';
 import type { AppCredentials } from '../../src/store/apps.ts';
 import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
-import { makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { startGateway } from '../support/gateway-process.ts';
 
 type Command = (context: CliContext) => Promise<void>;
 
@@ -67,14 +67,14 @@ async function onDatabase(kind: 'postgres' | 'pglite'): Promise<Place> {
 type RunningPlace = Place & { readonly httpUrl: string };
 
 async function onGateway(): Promise<RunningPlace> {
-  const dataDir = await makeDataDir();
-  const gateway = await startGateway(dataDir.path, {});
+  const place = await onDatabase('pglite');
+  const gateway = await startGateway(place.env['DATA_DIR'] ?? '');
   return {
-    env: { DATA_DIR: dataDir.path },
+    ...place,
     httpUrl: gateway.runtime.httpUrl,
     close: async () => {
       await gateway.terminate();
-      await dataDir.remove();
+      await place.close();
     },
   };
 }
@@ -87,7 +87,6 @@ afterAll(() => running.close());
 
 const places: readonly [string, () => Promise<Place>][] = [
   ['PostgreSQL', () => onDatabase('postgres')],
-  ['the embedded database while nothing runs', () => onDatabase('pglite')],
   ['a gateway with the embedded database', async () => ({ ...running, close: async () => {} })],
 ];
 
@@ -192,6 +191,19 @@ describe.each(places)('commands on %s', (_name, open) => {
   });
 });
 
+test('commands open the embedded database themselves while nothing runs', async () => {
+  const place = await onDatabase('pglite');
+  onTestFinished(() => place.close());
+
+  const created = await outputOf(place.env, (context) =>
+    createApp(context, { ...acme, jwtAlgorithm: 'HS256' }),
+  );
+
+  const { appId } = JSON.parse(created.out) as AppCredentials;
+  const listed = await outputOf(place.env, (context) => listApps(context, { json: true }));
+  expect(JSON.parse(listed.out)).toMatchObject({ appId, accountId: 'acme' });
+});
+
 describe('a running gateway', () => {
   const run = async (command: Command) => (await outputOf(running.env, command)).out;
   const statusOf = async (path: string, headers: Record<string, string>) =>
@@ -256,5 +268,24 @@ describe('a running gateway', () => {
 
     expect(await statusOf('/api/public/bot/st-store/calls', { auth })).toBe(200);
     expect(await statusOf('/api/public/bot/st-desk/calls', { auth })).toBe(404);
+  });
+
+  test('keeps a call that was asked for by the alias under the id of the bot', async () => {
+    await run((context) => addBot(context, 'kiosk', { account: 'dev', stream: 'st-kiosk' }));
+    const headers = {
+      auth: await run((context) => printToken(context, { ttl: '1m' })),
+      'content-type': 'application/json',
+    };
+    const busy = { target: 'tel:+12025550130', caller: '+12025550199' };
+    const answer = await fetch(
+      `${running.httpUrl}/api/1.1/public/bot/st-kiosk/V2/contactcenter/dialout`,
+      { method: 'POST', headers, body: JSON.stringify({ bot: 'st-kiosk', ...busy }) },
+    );
+    const { callId } = (await answer.json()) as { callId: string };
+
+    for (const name of ['kiosk', 'st-kiosk']) {
+      const response = await fetch(`${running.httpUrl}/api/public/bot/${name}/calls`, { headers });
+      expect(await response.json()).toMatchObject({ calls: [{ callId, botId: 'kiosk' }] });
+    }
   });
 });
