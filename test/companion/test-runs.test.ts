@@ -327,6 +327,9 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
       url.replace(/&signature.*/, ''),
       url.replace(/\?.*/, ''),
       `${url}&expires=9999999999`,
+      `${url}0`,
+      `${url}zz`,
+      url.replace(signature, signature.toUpperCase()),
     ];
 
     for (const link of changed) {
