@@ -103,8 +103,10 @@ export function getQuery(version: Version) {
   });
 }
 
+/** Those of the GET that the body of the specification lacks; the body takes them, too. */
 export function postQuery(version: Version) {
-  return z.strictObject(queryMembers(version));
+  const { callId, includeSecureForm } = queryMembers(version);
+  return z.strictObject({ callId, includeSecureForm });
 }
 
 export function postBody(version: Version) {
@@ -152,7 +154,7 @@ export function postBody(version: Version) {
     });
 }
 
-type Query = z.infer<ReturnType<typeof postQuery>>;
+type Query = Partial<z.infer<ReturnType<typeof getQuery>>>;
 type Body = z.infer<ReturnType<typeof postBody>>;
 
 /** @throws ProblemError that names every member which does not go with the others. */

@@ -18,7 +18,6 @@ import {
   toHistoryQuery,
   type Version,
 } from './history-request.ts';
-import type { HistoryScope } from './history-statements.ts';
 import { messagePage } from './message-schema.ts';
 
 const compression: FastifyCompressOptions = {
@@ -73,6 +72,7 @@ export function registerHistoryRoutes(
 }
 
 type Answer = (
+  form: Form,
   request: FastifyRequest,
   reply: FastifyReply,
   query: HistoryQuery,
@@ -94,9 +94,13 @@ function registerGet(server: ApiInstance, caller: Caller, answer: Answer, form: 
       response: responses('A page of messages', messagePage, [400, 401, 403, 404, 406]),
       ...authenticated,
     },
-    handler: (request, reply) => answer(request, reply, toHistoryQuery(version, request.query)),
+    handler: (request, reply) =>
+      answer(form, request, reply, toHistoryQuery(version, request.query)),
   });
 }
+
+/** Made once: two schemas of one name would be two components of the document. */
+const postBodies = { 1: postBody(1), 2: postBody(2) };
 
 function registerPost(server: ApiInstance, caller: Caller, answer: Answer, form: Form): void {
   const { version, operationId, url, access } = form;
@@ -107,16 +111,16 @@ function registerPost(server: ApiInstance, caller: Caller, answer: Answer, form:
     schema: {
       operationId,
       summary: `Messages of ${access.botParameter === undefined ? "the account's bots" : 'a bot'} (version ${version})`,
-      description: `${describe(form)} What the query can say may stand there or in the body.`,
+      description: `${describe(form)} What the query can say may stand in the body instead.`,
       tags: ['history'],
       ...(access.botParameter === undefined ? {} : { params: z.object({ botId }) }),
       querystring: postQuery(version),
-      body: postBody(version),
+      body: postBodies[version],
       response: responses('A page of messages', messagePage, [400, 401, 403, 404, 406, 413, 415]),
       ...authenticated,
     },
     handler: (request, reply) =>
-      answer(request, reply, toHistoryQuery(version, request.query, request.body)),
+      answer(form, request, reply, toHistoryQuery(version, request.query, request.body)),
   });
 }
 
@@ -129,9 +133,9 @@ function describe({ version, access }: Form): string {
 }
 
 function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory): Answer {
-  const scopeOf = async (request: FastifyRequest): Promise<HistoryScope & { icon: string }> => {
+  const scopeOf = async ({ access }: Form, request: FastifyRequest) => {
     const { accountId, bots: granted } = caller.of(request);
-    if (request.routeOptions.url?.includes(':botId') === true) {
+    if (access.botParameter !== undefined) {
       const bot = caller.botOf(request);
       return { accountId, botIds: [bot.botId], icon: bot.iconUrl ?? '' };
     }
@@ -140,8 +144,8 @@ function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory)
       : await Promise.all(granted.map(async (name) => (await bots.find(name))?.botId ?? name));
     return { accountId, botIds, icon: '' };
   };
-  return async (request, reply, query) => {
-    const { icon, ...scope } = await scopeOf(request);
+  return async (form, request, reply, query) => {
+    const { icon, ...scope } = await scopeOf(form, request);
     const page = await reader.read(scope, query);
     if (page === undefined) throw new ProblemError('not-found', 'There is no message of this id.');
     const { total, moreAvailable, messages } = page;

@@ -69,7 +69,8 @@ export async function storeMessages(
   // A statement may touch a row once.
   const latest = new Map<string, string>();
   for (const item of batch.toSorted((a, b) => a.version - b.version)) {
-    latest.set(JSON.stringify([item.bot, item.body._id]), storableJson(rowOf(item)));
+    const { accountId, botId } = item.bot;
+    latest.set(JSON.stringify([accountId, botId, item.body._id]), storableJson(rowOf(item)));
   }
   await pool.query(upsert, [jsonRows([...latest.values()])]);
 }
