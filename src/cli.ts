@@ -8,6 +8,8 @@ import {
   addBot,
   type CreateAppOptions,
   createApp,
+  type LimitOptions,
+  limitApp,
   listApps,
   listBots,
   printToken,
@@ -171,6 +173,16 @@ function addAppCommands(program: Command): void {
     });
   apps
     .command('revoke <appId>')
+  apps
+    .command('limit <appId>')
+    .description('what an app may dial, and how much; an option that is left out changes nothing')
+    .option('--prefixes <list>', 'numbers it may dial, e.g. +1,+49; none: any')
+    .option('--deny-prefixes <list>', 'numbers it may not dial all the same, e.g. +1900; none')
+    .option('--calls-at-once <number>', 'accepted and not ended; none: no limit')
+    .option('--calls-a-day <number>', 'accepted between midnights in UTC; none: no limit')
+    .action(async (appId: string, options: LimitOptions) => {
+      await limitApp(createContext(), appId, options);
+    });
     .description('refuse an app from now on, for good')
     .action(async (appId: string) => {
       await revokeApp(createContext(), appId);

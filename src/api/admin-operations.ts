@@ -1,5 +1,5 @@
-// What the command line may do to apps, bots and data tables, each with the schema of its input. A command runs them itself
-// on PostgreSQL; with the embedded database the gateway that has it open does, behind the admin server.
+// What the command line may do to apps, bots and data tables, and ask of nodes, each with the schema of its input. A command
+// runs them itself on PostgreSQL; with the embedded database the gateway that has it open does, behind the admin server.
 
 import { z } from 'zod';
 import { describeIssues } from '../lib/issues.ts';
@@ -10,6 +10,7 @@ import type { BotStore } from '../store/bot-directory.ts';
 import type { DataTables } from '../store/data-tables.ts';
 import { isId } from '../store/ids.ts';
 import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
+import type { NodeDirectory } from '../store/nodes.ts';
 import { tableDefinition } from '../store/table-definition.ts';
 import { issueToken, longestTokenTtlS, signerOf } from './issue-token.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
@@ -18,6 +19,7 @@ export type AdminStores = {
   readonly apps: AppStore;
   readonly bots: BotStore;
   readonly tables: DataTables;
+  readonly nodes: NodeDirectory;
 };
 
 /** Account and bot ids are tokens of NATS subjects. */
@@ -80,6 +82,21 @@ const rotation = z.strictObject({
   publicKeys: publicKeys.optional(),
 });
 
+const prefixes = z
+  .array(z.string().regex(/^[1-9][0-9]{0,14}$/, 'must be digits, the country code first'))
+  .min(1)
+  .max(1_000);
+const count = z.number().int().min(0).max(1_000_000_000);
+
+/** Left out: as it is. Null: none. */
+const appLimits = z.strictObject({
+  appId,
+  allowedPrefixes: prefixes.nullish(),
+  deniedPrefixes: prefixes.nullish(),
+  callsAtOnce: count.nullish(),
+  callsPerDay: count.nullish(),
+});
+
 function operation<Input extends z.ZodType, Answer>(
   input: Input,
   run: (stores: AdminStores, input: z.output<Input>) => Promise<Answer>,
@@ -104,6 +121,15 @@ export const adminOperations = {
     if (result.kind === 'unknown') throw noSuchApp();
     if (result.kind === 'refused') throw refused('publicKeys', result.message);
     return result.rotated;
+  }),
+  'apps.limit': operation(appLimits, async ({ apps }, { appId: app, ...given }) => {
+    const change = Object.entries(given).filter(([, value]) => value !== undefined);
+    const limits = await apps.limit(
+      app,
+      Object.fromEntries(change.map(([name, value]) => [name, value ?? undefined])),
+    );
+    if (limits === undefined) throw noSuchApp();
+    return { appId: app, limits };
   }),
   'apps.revoke': operation(z.strictObject({ appId }), async ({ apps }, { appId: app }) => {
     if (!(await apps.revoke(app))) throw noSuchApp();
@@ -132,6 +158,7 @@ export const adminOperations = {
     return table;
   }),
   'tables.list': operation(nothing, async ({ tables }) => ({ tables: await tables.list() })),
+  'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
 };
 
 type Operations = typeof adminOperations;

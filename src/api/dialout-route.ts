@@ -27,7 +27,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       operationId: 'dialOut',
       summary: 'Place an outbound call',
       description:
-        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and nobody is called twice.',
+        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and nobody is called twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.',
       tags: ['calls'],
       params: botParams,
       body: dialoutSchema,
@@ -66,6 +66,7 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
     accountId: app.accountId,
     botId: bot.botId,
     request: parsed.request,
+    ...(app.limits === undefined ? {} : { limits: app.limits }),
     ...(parsed.notifyHeaders === undefined ? {} : { notifyHeaders: parsed.notifyHeaders }),
     ...(typeof key === 'string' ? { idempotency: { key, requestHash: parsed.requestHash } } : {}),
   };
@@ -77,6 +78,11 @@ function idempotencyKeyProblems(key: string | string[] | undefined): readonly Me
   const { error } = idempotencyKey.safeParse(key);
   return (error?.issues ?? []).map(({ message }) => ({ path: 'Idempotency-Key', message }));
 }
+
+const limitDetails = {
+  callsAtOnce: 'The app has as many calls at once as it may.',
+  callsPerDay: 'The app has placed as many calls today, in UTC, as it may.',
+} as const;
 
 function answerOf(result: SubmitResult): DialoutAnswer {
   switch (result.kind) {
@@ -90,6 +96,14 @@ function answerOf(result: SubmitResult): DialoutAnswer {
       );
     case 'full':
       throw new ProblemError('too-many-requests', 'Too many calls wait to be placed.', {
+        retryAfterS: result.retryAfterS,
+      });
+    case 'target-forbidden':
+      throw new ProblemError('forbidden', 'The app may not dial this number.', {
+        errors: [{ path: 'target', message: 'is not among the numbers that the app may dial' }],
+      });
+    case 'limit-reached':
+      throw new ProblemError('too-many-requests', limitDetails[result.limit], {
         retryAfterS: result.retryAfterS,
       });
     case 'unavailable':

@@ -6,13 +6,13 @@ import { problemSchema } from './problem.ts';
 const descriptions = {
   400: 'The request is not valid; `errors` lists every problem with its path',
   401: 'No credentials of the kind that this needs, or ones that are not valid',
-  403: 'The app lacks the scope or the access, or the link is not valid any more',
+  403: 'The app lacks the scope or the access, or may not dial the number; or the link is not valid any more',
   404: 'There is no such thing, or it belongs to somebody else',
   406: 'The answer is JSON, and `Accept` excludes it',
   409: 'The idempotency key was used with another request',
   413: 'The body is larger than the operation takes: 256 KiB, unless it says otherwise',
   415: 'The body is not `application/json`',
-  429: 'Too many calls wait; see `Retry-After`',
+  429: 'Too many calls wait, or the app has as many as it may; see `Retry-After`',
   500: 'Something went wrong on our side',
   503: 'A dependency is away; see `Retry-After`',
 } as const;

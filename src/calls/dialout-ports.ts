@@ -1,5 +1,6 @@
 // Between the HTTP edge and the dial-out work: how a request is handed in, how its route is checked, how a call is ended.
 
+import type { AppLimits } from './app-limits.ts';
 import type { AcceptedCall, CallId, DialoutRequest, DialTarget } from './call-types.ts';
 
 /** The intake fills in what the caller left to it. */
@@ -15,6 +16,8 @@ export type Submission = {
   /** The caller's headers for notifications; encrypted before they are stored. */
   readonly notifyHeaders?: Readonly<Record<string, string>>;
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
+  /** Of the app; left out: none. */
+  readonly limits?: AppLimits;
 };
 
 /** The answer to a dial-out request; stored with its idempotency key. */
@@ -31,6 +34,13 @@ export type SubmitResult =
   /** The same idempotency key with another request. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'full'; readonly retryAfterS: number }
+  /** Over a limit of the app. */
+  | { readonly kind: 'target-forbidden' }
+  | {
+      readonly kind: 'limit-reached';
+      readonly limit: 'callsAtOnce' | 'callsPerDay';
+      readonly retryAfterS: number;
+    }
   /** A dependency is down; nothing was accepted. */
   | { readonly kind: 'unavailable'; readonly what: string; readonly retryAfterS: number };
 
@@ -41,6 +51,8 @@ export type RoutePlanner = {
   plan(
     target: DialTarget,
     trunk: string | undefined,
+    /** Whose trunks they may be; the default is that account's own, if it has one. */
+    accountId: string,
   ):
     | {
         readonly ok: true /** The trunk that will carry it; absent for a direct `sip:` call. */;

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { longestTokenTtlS } from '../api/issue-token.ts';
+import type { AppLimits } from '../calls/app-limits.ts';
 import { longestGraceS, type RotatableCredential } from '../store/app-credentials.ts';
 import { type JwtAlgorithm, type Scope, scopes } from '../store/app-directory.ts';
 import { updateDevAppFile } from '../store/dev-app-file.ts';
@@ -64,12 +65,26 @@ export async function listApps(
   for (const app of (await access.run('apps.list', {})).apps) {
     const { appId, accountId, name, bots, scopes: granted, jwtAlgorithm, revokedAt } = app;
     const revoked = revokedAt === undefined ? '' : '  revoked';
+    const limited = app.limits === undefined ? '' : `  ${describeLimits(app.limits)}`;
     context.print(
       options.json === true
         ? JSON.stringify(app)
-        : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  ${jwtAlgorithm}  scopes ${granted.join(', ')}${revoked}`,
+        : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  ${jwtAlgorithm}  scopes ${granted.join(', ')}${limited}${revoked}`,
     );
   }
+}
+
+function describeLimits(limits: AppLimits): string {
+  const plus = (digits: readonly string[]) => digits.map((prefix) => `+${prefix}`).join(',');
+  const { allowedPrefixes, deniedPrefixes, callsAtOnce, callsPerDay } = limits;
+  return [
+    allowedPrefixes && `only ${plus(allowedPrefixes)}`,
+    deniedPrefixes && `not ${plus(deniedPrefixes)}`,
+    callsAtOnce === undefined ? undefined : `${callsAtOnce} calls at once`,
+    callsPerDay === undefined ? undefined : `${callsPerDay} calls a day`,
+  ]
+    .filter((part) => part !== undefined)
+    .join('  ');
 }
 
 export type RotateOptions = KeyOptions & { readonly grace: string };
@@ -95,6 +110,50 @@ export async function rotateApp(
       : `The former one is taken until ${rotated.previousUntil}, and one before it no more.`,
   );
   context.print(JSON.stringify(rotated, undefined, 2));
+}
+
+export type LimitOptions = {
+  readonly prefixes?: string;
+  readonly denyPrefixes?: string;
+  readonly callsAtOnce?: string;
+  readonly callsADay?: string;
+};
+
+/** What is left out stays as it is; `none` lifts it. */
+export async function limitApp(
+  context: CliContext,
+  appId: string,
+  { prefixes, denyPrefixes, callsAtOnce, callsADay }: LimitOptions,
+): Promise<void> {
+  const change = {
+    ...(prefixes === undefined ? {} : { allowedPrefixes: readPrefixes('--prefixes', prefixes) }),
+    ...(denyPrefixes === undefined
+      ? {}
+      : { deniedPrefixes: readPrefixes('--deny-prefixes', denyPrefixes) }),
+    ...(callsAtOnce === undefined
+      ? {}
+      : { callsAtOnce: readCount('--calls-at-once', callsAtOnce) }),
+    ...(callsADay === undefined ? {} : { callsPerDay: readCount('--calls-a-day', callsADay) }),
+  };
+  await using access = await openAdminAccess(context);
+  const { limits } = await access.run('apps.limit', { appId, ...change });
+  context.note('Every gateway knows within 5 seconds.');
+  context.print(JSON.stringify({ appId, limits }));
+}
+
+function readPrefixes(option: string, text: string): string[] | null {
+  if (text === 'none') return null;
+  const digits = splitList(text).map((prefix) => prefix.replace(/^\+/, ''));
+  if (digits.length === 0 || !digits.every((prefix) => /^[1-9][0-9]{0,14}$/.test(prefix))) {
+    throw new CliError(`${option} must be prefixes with their country code, e.g. +1,+49; or none`);
+  }
+  return digits;
+}
+
+function readCount(option: string, text: string): number | null {
+  if (text === 'none') return null;
+  if (!/^[0-9]{1,9}$/.test(text)) throw new CliError(`${option} must be a number, or none`);
+  return Number(text);
 }
 
 export async function revokeApp(context: CliContext, appId: string): Promise<void> {

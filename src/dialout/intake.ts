@@ -2,6 +2,7 @@
 // wakes one where that message was lost.
 
 import { randomUUID } from 'node:crypto';
+import { type AppLimits, mayDial } from '../calls/app-limits.ts';
 import { queuedFact } from '../calls/call-facts.ts';
 import type { AcceptedCall, CallId } from '../calls/call-types.ts';
 import type {
@@ -21,11 +22,13 @@ export type IntakeLedger = {
     extra: {
       readonly notifyHeaders?: Readonly<Record<string, string>>;
       readonly idempotency?: { readonly key: string; readonly requestHash: string };
+      readonly limits?: AppLimits;
     },
   ): Promise<
     | { readonly kind: 'accepted' }
     | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
     | { readonly kind: 'conflict' }
+    | { readonly kind: 'refused'; readonly limit: 'target' | 'callsAtOnce' | 'callsPerDay' }
   >;
 };
 
@@ -52,11 +55,16 @@ export type IntakeLimits = {
 /** How old the count of waiting calls may be: it guards memory and patience, not a contract. */
 const queuedCountAgeMs = 1_000;
 const retryAfterS = 5;
+const targetForbidden = { kind: 'target-forbidden' } as const;
+const dayMs = 86_400_000;
 
 export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
   const waiting = remembered(() => ports.trunks.waitingByTrunk(), ports.clock);
   return {
     async submit(submission) {
+      // A request with a key may be one that was accepted before; the ledger knows.
+      const { limits: allowed, idempotency, request } = submission;
+      if (idempotency === undefined && !mayDial(allowed, request.target)) return targetForbidden;
       if (!ports.queue.connected()) return { kind: 'unavailable', what: 'NATS', retryAfterS };
       const call = acceptedCall(submission, ports.clock.now(), limits);
       try {
@@ -90,11 +98,13 @@ async function accept(
   call: AcceptedCall,
   submission: Submission,
 ): Promise<SubmitResult> {
-  const { notifyHeaders, idempotency } = submission;
+  const { notifyHeaders, idempotency, limits } = submission;
   const result = await ports.ledger.accept(call, {
+    ...(limits === undefined ? {} : { limits }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
     ...(idempotency === undefined ? {} : { idempotency }),
   });
+  if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
   if (result.kind !== 'accepted') return result;
   const { sid, callId, conversationId } = call;
   // Not waited for: the request is safe in SQL, and the caller should not wait for the queue.
@@ -103,6 +113,14 @@ async function accept(
   ports.publisher.publish(queuedFact(call)).catch(logged('queued'));
   ports.queue.publish(callId, call.request.trunk).catch(logged('queue'));
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
+}
+
+/** A day is over at midnight in UTC; one of many calls ends any moment. */
+function refusalOf(limit: 'target' | 'callsAtOnce' | 'callsPerDay', at: Date): SubmitResult {
+  if (limit === 'target') return targetForbidden;
+  const untilMidnightS = Math.ceil((dayMs - (at.getTime() % dayMs)) / 1_000);
+  const isDaily = limit === 'callsPerDay';
+  return { kind: 'limit-reached', limit, retryAfterS: isDaily ? untilMidnightS : retryAfterS };
 }
 
 function acceptedCall(

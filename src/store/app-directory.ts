@@ -1,5 +1,7 @@
 // Apps: who may call the API, for which account and bots, and what signs their tokens and notifications.
 
+import type { AppLimits } from '../calls/app-limits.ts';
+
 export const scopes = [
   'Dialout',
   'View Connections',
@@ -27,6 +29,8 @@ export type App = {
   /** Those that are live, newest first: the shared secret, or a JWKS document where the algorithm has public keys. */
   readonly jwtKeys: readonly string[];
   readonly createdAt: Date;
+  /** Left out: none. */
+  readonly limits?: AppLimits;
 };
 
 export type AppDirectory = {

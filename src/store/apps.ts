@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm';
+import type { AppLimits } from '../calls/app-limits.ts';
 import type { Clock } from '../calls/ports.ts';
 import {
   type AppCredentials,
@@ -13,6 +14,7 @@ import {
   newWebhookSecret,
 } from './app-credentials.ts';
 import { type App, type AppDirectory, scopes as allScopes, type Scope } from './app-directory.ts';
+import { type LimitChange, limitApp } from './app-limiting.ts';
 import { type Rotation, type RotationResult, rotate } from './app-rotation.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
@@ -59,6 +61,8 @@ export type AppStore = AppDirectory & {
   /** Revoked ones too, oldest first. */
   list(): Promise<readonly AppSummary[]>;
   rotate(appId: string, rotation: Rotation): Promise<RotationResult>;
+  /** Changes what is given; undefined there lifts a limit. Undefined: unknown or revoked. Elsewhere within seconds. */
+  limit(appId: string, change: LimitChange): Promise<AppLimits | undefined>;
   /** False: unknown. Within seconds the app is refused everywhere; what its calls still owe is delivered. */
   revoke(appId: string): Promise<boolean>;
   /** All that are live, newest first: each notification is signed with every one of them. Cached for a few seconds. */
@@ -129,6 +133,7 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
     },
     list: () => listApps(dependencies),
     rotate: (appId, rotation) => changing(() => rotate(dependencies, appId, rotation)),
+    limit: (appId, change) => changing(() => limitApp(dependencies.database, appId, change)),
     revoke: (appId) => changing(() => revokeApp(dependencies, appId)),
     load: (appId) => loadApp(dependencies, appId),
     setApiKey: (appId, apiKey) =>
@@ -288,5 +293,6 @@ function summaryOf(row: typeof apps.$inferSelect): Omit<App, 'jwtKeys'> {
     scopes: allScopes.filter((scope) => row.scopes.includes(scope)),
     jwtAlgorithm: row.jwtAlgorithm as App['jwtAlgorithm'],
     createdAt: row.createdAt,
+    ...(row.limits === null ? {} : { limits: row.limits }),
   };
 }

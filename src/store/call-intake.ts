@@ -1,14 +1,18 @@
 // Accepting calls: a batch of them in one statement, each with its idempotency key or without.
 
 import type { Pool } from 'pg';
+import type { AppLimits } from '../calls/app-limits.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import { GroupWriter } from './group-writer.ts';
 import { jsonRows, storableJson } from './json-rows.ts';
+import { acceptWithin, type LimitedCall, type LimitName } from './limited-intake.ts';
 import type { SecretBox } from './secrets.ts';
 
 export type AcceptExtra = {
   readonly notifyHeaders?: Readonly<Record<string, string>>;
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
+  /** Of the app; left out: none. */
+  readonly limits?: AppLimits;
 };
 
 /** What the caller was, or is now, answered; kept with the idempotency key. */
@@ -21,7 +25,9 @@ export type AcceptedAnswer = {
 export type AcceptResult =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'replayed'; readonly answer: AcceptedAnswer }
-  | { readonly kind: 'conflict' };
+  | { readonly kind: 'conflict' }
+  /** Over a limit of the app; nothing was stored. */
+  | { readonly kind: 'refused'; readonly limit: LimitName };
 
 type Item = {
   /** The call id. */
@@ -30,6 +36,8 @@ type Item = {
   readonly row: string;
   readonly requestHash: string | undefined;
 };
+
+type LimitedItem = Item & { readonly call: LimitedCall };
 
 // A key is taken where it is free or has expired; what did not get its key is not inserted. Sorted by `distinct on`, so that
 // two batches with the same keys wait for each other in the same order.
@@ -69,18 +77,31 @@ export function createCallIntake(
   secrets: SecretBox,
   concurrency: number,
 ): (call: AcceptedCall, extra: AcceptExtra) => Promise<AcceptResult> {
-  const writer = new GroupWriter<Item, Verdict>((items) => acceptBatch(pool, items), {
+  const batches = {
     maxBatch: 200,
     // Ten seconds' worth of what a node can take; the intake refuses with 429 long before.
     maxWaiting: 5_000,
+  };
+  const writer = new GroupWriter<Item, Verdict>((items) => acceptBatch(pool, items), {
+    ...batches,
     concurrency,
   });
+  // A writer of its own: calls without limits wait for no lock.
+  const limitedWriter = new GroupWriter<LimitedItem, Verdict>(
+    (items) => acceptLimitedBatch(pool, items),
+    { ...batches, concurrency: 1 },
+  );
   return async (call, extra) => {
-    const verdict = await writer.add({
+    const item = {
       key: call.callId,
       row: intakeRow(call, extra, secrets),
       requestHash: extra.idempotency?.requestHash,
-    });
+    };
+    const limited = limitedCall(call, extra);
+    const verdict =
+      limited === undefined
+        ? await writer.add(item)
+        : await limitedWriter.add({ ...item, call: limited });
     if (verdict.kind === 'unanswered') {
       throw new Error('the earlier answer of an idempotency key could not be read', {
         cause: verdict.cause,
@@ -88,6 +109,15 @@ export function createCallIntake(
     }
     return verdict;
   };
+}
+
+function limitedCall(
+  { callId, appId, botId, acceptedAt, request: { target } }: AcceptedCall,
+  { limits, idempotency }: AcceptExtra,
+): LimitedCall | undefined {
+  if (limits === undefined) return undefined;
+  const key = idempotency === undefined ? {} : { idempotencyKey: idempotency.key };
+  return { callId, appId, botId, acceptedAt, target, limits, ...key };
 }
 
 function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): string {
@@ -116,13 +146,50 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
 type Verdict = AcceptResult | { readonly kind: 'unanswered'; readonly cause: unknown };
 
 async function acceptBatch(pool: Pool, items: readonly Item[]): Promise<readonly Verdict[]> {
-  const { rows } = await pool.query<{ call_id: string }>(acceptStatement, [
+  const accepted = await insertCalls(pool, items);
+  return await judgeAll(pool, items, accepted);
+}
+
+async function acceptLimitedBatch(
+  pool: Pool,
+  items: readonly LimitedItem[],
+): Promise<readonly Verdict[]> {
+  const { accepted, refused } = await acceptWithin(
+    pool,
+    items.map(({ call }) => call),
+    (client, admitted) =>
+      insertCalls(
+        client,
+        items.filter(({ key }) => admitted.has(key)),
+      ),
+  );
+  return await judgeAll(pool, items, accepted, refused);
+}
+
+async function insertCalls(
+  sql: Pick<Pool, 'query'>,
+  items: readonly Item[],
+): Promise<ReadonlySet<string>> {
+  if (items.length === 0) return new Set();
+  const { rows } = await sql.query<{ call_id: string }>(acceptStatement, [
     jsonRows(items.map((item) => item.row)),
   ]);
-  const accepted = new Set(rows.map((row) => row.call_id));
-  const late = items.filter((item) => !accepted.has(item.key));
+  return new Set(rows.map((row) => row.call_id));
+}
+
+async function judgeAll(
+  pool: Pool,
+  items: readonly Item[],
+  accepted: ReadonlySet<string>,
+  refused: ReadonlyMap<string, LimitName> = new Map(),
+): Promise<readonly Verdict[]> {
+  const late = items.filter((item) => !accepted.has(item.key) && !refused.has(item.key));
   const verdicts = late.length === 0 ? undefined : await judgeLate(pool, late);
-  return items.map((item) => verdicts?.get(item.key) ?? { kind: 'accepted' });
+  return items.map((item) => {
+    const limit = refused.get(item.key);
+    if (limit !== undefined) return { kind: 'refused', limit };
+    return verdicts?.get(item.key) ?? { kind: 'accepted' };
+  });
 }
 
 type Earlier = {

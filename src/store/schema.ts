@@ -4,7 +4,6 @@
 
 import { sql } from 'drizzle-orm';
 import {
-  bigint,
   boolean,
   index,
   integer,
@@ -15,6 +14,7 @@ import {
   timestamp,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
+import type { AppLimits } from '../calls/app-limits.ts';
 import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import type { DialoutRequest } from '../calls/call-types.ts';
 import type { StoredLeg } from '../calls/ports.ts';
@@ -27,6 +27,13 @@ export { dataRows, dataTables } from './companion/data-tables.ts';
 export { importedRecords } from './companion/imported-records.ts';
 export { messageCounts, messages } from './companion/messages.ts';
 export { testRuns } from './companion/test-runs.ts';
+export {
+  deliveryAttempts,
+  notificationEndpoints,
+  notificationLanes,
+  notificationReplays,
+  notifications,
+} from './notification-tables.ts';
 
 export const apps = pgTable(
   'apps',
@@ -53,12 +60,23 @@ export const apps = pgTable(
     previousJwtSecretUntil: instant('previous_jwt_secret_until'),
     previousApiKeyHash: text('previous_api_key_hash'),
     previousApiKeyUntil: instant('previous_api_key_until'),
+    /** Null: none. */
+    limits: jsonb('limits').$type<AppLimits>(),
   },
   (table) => [
     uniqueIndex('apps_api_key').on(table.apiKeyHash),
     uniqueIndex('apps_previous_api_key').on(table.previousApiKeyHash),
   ],
 );
+
+/** What apps with limits have used. Held by whoever accepts calls of the app, so that nodes count one after the other. */
+export const appUsage = pgTable('app_usage', {
+  appId: text('app_id').primaryKey(),
+  /** Since 1970, in UTC. */
+  day: integer('day').notNull(),
+  /** Accepted on that day. */
+  calls: integer('calls').notNull(),
+});
 
 export const webhookSecrets = pgTable(
   'webhook_secrets',
@@ -158,59 +176,6 @@ export const callEvents = pgTable(
     data: jsonb('data').notNull(),
   },
   (table) => [primaryKey({ columns: [table.callId, table.eventId] })],
-);
-
-export const notifications = pgTable(
-  'notifications',
-  {
-    eventId: text('event_id').primaryKey(),
-    callId: text('call_id').notNull(),
-    appId: text('app_id').notNull(),
-    sequence: integer('sequence').notNull(),
-    /** The raw body: signed afresh for each attempt, but never built again. */
-    body: text('body').notNull(),
-    /** pending, delivered, failed (24 h are over). */
-    state: text('state').notNull(),
-    attempts: integer('attempts').notNull(),
-    createdAt: instant('created_at').notNull(),
-    deliveredAt: instant('delivered_at'),
-    /** When a refusal (4xx) first held its successors up. */
-    refusedAt: instant('refused_at'),
-  },
-  (table) => [index('notifications_by_call').on(table.callId, table.sequence)],
-);
-
-/** One row for each call that owes notifications: what a dispatcher leases, so that a call leaves in order from one place. */
-export const notificationLanes = pgTable(
-  'notification_lanes',
-  {
-    callId: text('call_id').primaryKey(),
-    nextAttemptAt: instant('next_attempt_at').notNull(),
-    leasedBy: text('leased_by'),
-    leasedUntil: instant('leased_until'),
-  },
-  (table) => [index('notification_lanes_due').on(table.nextAttemptAt)],
-);
-
-/** The delivery log, kept for 7 days. */
-export const deliveryAttempts = pgTable(
-  'delivery_attempts',
-  {
-    attemptId: bigint('attempt_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    eventId: text('event_id').notNull(),
-    callId: text('call_id').notNull(),
-    attempt: integer('attempt').notNull(),
-    startedAt: instant('started_at').notNull(),
-    durationMs: integer('duration_ms').notNull(),
-    /** Absent where no response came. */
-    responseStatus: integer('response_status'),
-    error: text('error'),
-    delivered: boolean('delivered').notNull(),
-  },
-  (table) => [
-    index('delivery_attempts_by_call').on(table.callId),
-    index('delivery_attempts_by_time').on(table.startedAt),
-  ],
 );
 
 /** The processes that share this database. A row that is gone, or lost, is a process whose calls somebody else ends. */

@@ -5,6 +5,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { Grant, GrantRequest, TrunkQueue } from '../calls/dialout-ports.ts';
 import { acceptedCallOf, type CallColumns } from './call-rows.ts';
+import { inTransaction } from './transaction.ts';
 
 // `end_published_at is null` is what the index of open calls is known by.
 const waitingCondition = `end_published_at is null and ended_at is null and dial_started_at is null`;
@@ -118,26 +119,4 @@ async function takeCalls(
 ): Promise<readonly AcceptedCall[]> {
   const { rows } = await client.query<CallColumns>(takeStatement, [trunk, count, ownerId]);
   return rows.map(acceptedCallOf);
-}
-
-async function inTransaction<Result>(
-  pool: Pool,
-  work: (client: PoolClient) => Promise<Result>,
-): Promise<Result> {
-  const client = await pool.connect();
-  let failure: Error | undefined;
-  try {
-    await client.query('begin');
-    const result = await work(client);
-    await client.query('commit');
-    return result;
-  } catch (error) {
-    await client.query('rollback').catch((cause: unknown) => {
-      failure = new Error('a transaction could not be rolled back', { cause });
-    });
-    throw error;
-  } finally {
-    // A client that may be inside a transaction is not used again.
-    client.release(failure);
-  }
 }

@@ -13,6 +13,8 @@ import { importedRecords } from './0008-imported-records.ts';
 import { nodes } from './0009-nodes.ts';
 import { appCredentials } from './0010-app-credentials.ts';
 import { trunkQueue } from './0011-trunk-queue.ts';
+import { appLimits } from './0012-app-limits.ts';
+import { deliveries } from './0013-deliveries.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -27,6 +29,8 @@ export const migrations: readonly Migration[] = [
   nodes,
   appCredentials,
   trunkQueue,
+  appLimits,
+  deliveries,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

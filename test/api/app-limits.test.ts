@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { app, dial, type Harness, minimal, type ProblemDocument, startHarness } from './support.ts';
+
+const limits = { allowedPrefixes: ['49'], callsAtOnce: 3 };
+
+describe('a dial-out request of an app with limits', () => {
+  let harness: Harness;
+  beforeEach(async () => {
+    harness = await startHarness({
+      apps: { find: async () => app({ limits }), findByApiKey: async () => undefined },
+    });
+  });
+  afterEach(async () => {
+    await harness[Symbol.asyncDispose]();
+  });
+
+  test('is handed in with them', async () => {
+    await dial(harness, minimal);
+
+    expect(harness.submissions).toMatchObject([{ appId: 'app-1', limits }]);
+  });
+
+  test('to a number that it may not dial is a 403 that names the target', async () => {
+    harness.result = { kind: 'target-forbidden' };
+    const response = await dial(harness, minimal);
+
+    expect(response.statusCode).toBe(403);
+    const problem = response.json<ProblemDocument>();
+    expect(problem.type).toBe('urn:offhook:problem:forbidden');
+    expect(problem.errors?.map(({ path }) => path)).toEqual(['target']);
+  });
+
+  test.each(['callsAtOnce', 'callsPerDay'] as const)(
+    'over its %s is a 429 with the time to wait',
+    async (limit) => {
+      harness.result = { kind: 'limit-reached', limit, retryAfterS: 4_711 };
+      const response = await dial(harness, minimal);
+
+      expect(response.statusCode).toBe(429);
+      expect(response.headers['retry-after']).toBe('4711');
+    },
+  );
+});

@@ -1,0 +1,85 @@
+// Limits of an app, from the intake to SQL.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createIntake } from '../../src/dialout/intake.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createCallLedger } from '../../src/store/call-ledger.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const evening = new Date('2026-03-01T23:00:00.500Z');
+
+describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterEach(async () => {
+    await database.clear();
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  function openIntake() {
+    const clock = { now: () => evening };
+    const ledger = createCallLedger({
+      database,
+      secrets: createSecretBox(Buffer.alloc(32, 7)),
+      logger: silentLogger,
+      clock,
+    });
+    return createIntake(
+      {
+        ledger,
+        trunks: { waitingByTrunk: async () => new Map() },
+        limitsOf: () => undefined,
+        publisher: { publish: async () => undefined },
+        queue: { publish: async () => undefined, connected: () => true },
+        clock,
+        logger: silentLogger,
+      },
+      { maxQueued: 100, queueTimeoutMs: 300_000 },
+    );
+  }
+
+  const submission = {
+    appId: 'app-1',
+    accountId: 'account-1',
+    botId: 'bot-1',
+    request: acceptedCall().request,
+  };
+
+  test('a number that it may not dial is refused, with a key and without', async () => {
+    const intake = openIntake();
+    const limits = { deniedPrefixes: ['1', '2', '3', '4', '5', '6', '7', '8', '9'] };
+
+    expect([
+      await intake.submit({ ...submission, limits }),
+      await intake.submit({
+        ...submission,
+        limits,
+        idempotency: { key: 'key-1', requestHash: 'hash-1' },
+      }),
+    ]).toEqual([{ kind: 'target-forbidden' }, { kind: 'target-forbidden' }]);
+    expect((await database.pool.query('select from calls')).rowCount).toBe(0);
+  });
+
+  test('calls at once make it wait a moment, calls a day until midnight in UTC', async () => {
+    const intake = openIntake();
+    await intake.submit({ ...submission, limits: { callsPerDay: 1 } });
+
+    expect(await intake.submit({ ...submission, limits: { callsPerDay: 1 } })).toEqual({
+      kind: 'limit-reached',
+      limit: 'callsPerDay',
+      retryAfterS: 3_600,
+    });
+    expect(await intake.submit({ ...submission, limits: { callsAtOnce: 1 } })).toEqual({
+      kind: 'limit-reached',
+      limit: 'callsAtOnce',
+      retryAfterS: 5,
+    });
+    expect(await intake.submit(submission)).toMatchObject({ kind: 'accepted' });
+  });
+});
