@@ -1,4 +1,5 @@
-// The side door of the command line: `offhook apps`, `bots` and `tables` on the embedded database, which only this process can open.
+// The side door of the command line: `offhook apps`, `bots`, `tables` and `nodes` on the embedded database, which only this
+// process can open.
 
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';

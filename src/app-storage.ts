@@ -9,6 +9,7 @@ import { createDataTables, type DataTables } from './store/data-tables.ts';
 import { type Database, openDatabase } from './store/database.ts';
 import { ensureDevApp } from './store/dev-app.ts';
 import { devAccountId } from './store/dev-app-file.ts';
+import { createNodeDirectory, type NodeDirectory } from './store/nodes.ts';
 import { openSecretBox, type SecretBox } from './store/secrets.ts';
 import { createTrunkQueue } from './store/trunk-queue.ts';
 
@@ -17,6 +18,7 @@ export type Storage = {
   readonly apps: AppStore;
   readonly bots: BotStore;
   readonly tables: DataTables;
+  readonly nodes: NodeDirectory;
   readonly secrets: SecretBox;
   readonly ledger: StoredCallLedger;
   readonly trunkQueue: TrunkQueue;
@@ -54,6 +56,7 @@ export async function openStorage({
     apps,
     bots,
     tables: createDataTables({ database, clock }),
+    nodes: createNodeDirectory(database.pool),
     secrets,
     ledger: createCallLedger({ database, secrets, logger, clock }),
     trunkQueue: createTrunkQueue(database.pool, config.ownerId),

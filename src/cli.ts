@@ -21,6 +21,7 @@ import { type CallOptions, placeCall } from './cli/call-command.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
 import { type ListenOptions, listen } from './cli/listen-command.ts';
+import { listNodes } from './cli/nodes-command.ts';
 import { listNotifications } from './cli/notifications-command.ts';
 import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
 import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
@@ -59,6 +60,7 @@ function createProgram(): Command {
   addAppCommands(program);
   addBotCommands(program);
   addTableCommands(program);
+  addNodeCommand(program);
   addCallCommands(program);
   addAmdCommand(program, createContext);
   addProcessCommands(program);
@@ -206,6 +208,16 @@ function addTableCommands(program: Command): void {
     .description('one JSON object a line, by account and name')
     .action(async () => {
       await listTables(createContext());
+    });
+}
+
+function addNodeCommand(program: Command): void {
+  program
+    .command('nodes')
+    .description('gateway processes that share the database: state, calls, lease, version')
+    .option('--json', 'one JSON object a line')
+    .action(async (options: { json?: boolean }) => {
+      await listNodes(createContext(), options);
     });
 }
 

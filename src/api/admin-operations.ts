@@ -11,6 +11,7 @@ import type { DataTables } from '../store/data-tables.ts';
 import { isId } from '../store/ids.ts';
 import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
 import type { NodeDirectory } from '../store/nodes.ts';
+import type { NodeDirectory } from '../store/nodes.ts';
 import { tableDefinition } from '../store/table-definition.ts';
 import { issueToken, longestTokenTtlS, signerOf } from './issue-token.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
@@ -158,6 +159,7 @@ export const adminOperations = {
     return table;
   }),
   'tables.list': operation(nothing, async ({ tables }) => ({ tables: await tables.list() })),
+  'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
   'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
 };
 

@@ -1,4 +1,4 @@
-// How commands reach apps, bots and data tables: PostgreSQL directly; the embedded database through the gateway that has it
+// How commands reach apps, bots, data tables and nodes: PostgreSQL directly; the embedded database through the gateway that has it
 // open, or directly while nothing runs.
 
 import {
@@ -14,6 +14,7 @@ import { createAppStore } from '../store/apps.ts';
 import { createBotDirectory } from '../store/bot-directory.ts';
 import { createDataTables } from '../store/data-tables.ts';
 import { openDatabase } from '../store/database.ts';
+import { createNodeDirectory } from '../store/nodes.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
@@ -54,6 +55,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
     apps: createAppStore({ database, secrets, clock }),
     bots: createBotDirectory({ database, clock }),
     tables: createDataTables({ database, clock }),
+    nodes: createNodeDirectory(database.pool),
   };
   return {
     run: async (operation, input) => {

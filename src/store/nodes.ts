@@ -9,9 +9,14 @@ export type NodeRow = {
   readonly version: string;
   readonly startedAt: Date;
   readonly renewedAt: Date;
+  /** Late: its lease ran out, and nobody has taken over yet. */
   readonly state: 'up' | 'draining' | 'late' | 'lost';
   readonly calls: number;
+  /** Since the lease was renewed last, by the database's clock. */
+  readonly leaseAgeMs: number;
 };
+
+export type NodeDirectory = { list(): Promise<readonly NodeRow[]> };
 
 export type NodeState = { readonly calls: number; readonly draining: boolean };
 
@@ -66,10 +71,15 @@ export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): N
   };
 }
 
+export function createNodeDirectory(pool: Pool): NodeDirectory {
+  return { list: () => listNodes(pool) };
+}
+
 export async function listNodes(pool: Pool): Promise<readonly NodeRow[]> {
   const { rows } = await pool.query<NodeRow>(
     `select owner_id as "ownerId", node_id as "nodeId", version, started_at as "startedAt",
        renewed_at as "renewedAt", calls,
+       round(extract(epoch from greatest(now() - renewed_at, interval '0')) * 1000)::double precision as "leaseAgeMs",
        case when lost_at is not null then 'lost' when lease_until < now() then 'late'
          when draining then 'draining' else 'up' end as state
      from nodes order by started_at, owner_id`,

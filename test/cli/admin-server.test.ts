@@ -9,6 +9,7 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
 import { createBotDirectory } from '../../src/store/bot-directory.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
+import { createNodeDirectory } from '../../src/store/nodes.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
@@ -20,7 +21,7 @@ beforeAll(async () => {
   const apps = createAppStore({ database, secrets: createSecretBox(randomBytes(32)), clock });
   const bots = createBotDirectory({ database, clock });
   const tables = createDataTables({ database, clock });
-  const stores = { apps, bots, tables };
+  const stores = { apps, bots, tables, nodes: createNodeDirectory(database.pool) };
   server = createAdminServer({ stores, key: 'the-key', logger: silentLogger });
 });
 afterAll(async () => {

@@ -12,6 +12,7 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { createAppStore } from '../../src/store/apps.ts';
 import { createBotDirectory } from '../../src/store/bot-directory.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
+import { createNodeDirectory } from '../../src/store/nodes.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
@@ -34,6 +35,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
       apps: createAppStore({ database, secrets, clock }),
       bots: createBotDirectory({ database, clock }),
       tables: createDataTables({ database, clock }),
+      nodes: createNodeDirectory(database.pool),
     };
     admin = createAdminServer({ stores, key: 'key', logger: silentLogger });
     const url = await admin.listen({ host: '127.0.0.1', port: 0 });

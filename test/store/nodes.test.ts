@@ -58,6 +58,20 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await b.renew(idle)).toBe(true);
   });
 
+  test('the age of a lease is counted by the database from its last renewal', async () => {
+    const a = await node('a/1');
+    const agoS = (seconds: number) =>
+      database.pool.query(`update nodes set renewed_at = now() - interval '${seconds} seconds'`);
+
+    await agoS(90);
+    expect((await listNodes(database.pool))[0]?.leaseAgeMs).toBeGreaterThanOrEqual(90_000);
+    await agoS(-5);
+    expect((await listNodes(database.pool))[0]?.leaseAgeMs).toBe(0);
+    await agoS(90);
+    await a.renew(idle);
+    expect((await listNodes(database.pool))[0]?.leaseAgeMs).toBeLessThan(90_000);
+  });
+
   test('one that left is gone', async () => {
     const a = await node('a/1');
     await a.leave();
