@@ -202,6 +202,8 @@ const examples = {
   updated: { ...example, modifiedOn: '2026-11-20T09:30:00.000Z' },
 };
 
+const { fields: _, ...listed } = { ...examples.created, ...examples.updated };
+
 const whole = z.object({
   connectionId,
   connectionName: z.string(),
@@ -236,5 +238,5 @@ export const connectionList = z
     connections: z.array(whole.omit({ fields: true })).describe('newest first'),
     total: z.int().describe('how many match, whatever the limit'),
   })
-  .meta({ id: 'ConnectionList' });
+  .meta({ id: 'ConnectionList', examples: [{ connections: [listed], total: 1 }] });
 export type ConnectionList = z.output<typeof connectionList>;

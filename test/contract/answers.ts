@@ -1,0 +1,57 @@
+// Is an answer one that the document describes? Says what is wrong with it, or nothing.
+
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { type OpenApiDocument, type Operation, pointer } from './document.ts';
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Decoded. */
+  readonly text: string;
+};
+
+export type AnswerCheck = (
+  operation: Operation,
+  answer: Answer,
+  /** Statuses that are right though the operation does not name them: the path was not one of it. */
+  besides?: readonly number[],
+) => readonly string[];
+
+export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
+  const ajv = new Ajv2020({ strict: false, allErrors: false, logger: false });
+  addFormats.default(ajv);
+  ajv.addSchema(document as object, 'openapi');
+  const validators = new Map<string, ValidateFunction>();
+  const validatorAt = (path: string): ValidateFunction => {
+    const known = validators.get(path) ?? ajv.compile({ $ref: `openapi#${path}` });
+    validators.set(path, known);
+    return known;
+  };
+
+  const ofDescribed = (operation: Operation, { status, text }: Answer, type: string) => {
+    const described = operation.responses[status];
+    if (described === undefined) return [`status ${status} is not documented: ${text}`];
+    if (described.content?.[type] === undefined) return [`'${type}' of ${status} is undocumented`];
+    const place = ['paths', operation.path, operation.method, 'responses', String(status)];
+    const validate = validatorAt(pointer(...place, 'content', type, 'schema'));
+    if (validate(type.endsWith('json') ? JSON.parse(text) : text)) return [];
+    return [`${status} is not as documented: ${ajv.errorsText(validate.errors)}`];
+  };
+  return (operation, answer, besides = []) => {
+    const type = String(answer.headers['content-type'] ?? '').split(';')[0] ?? '';
+    if (answer.status >= 500) return [`${answer.status}: ${answer.text}`];
+    const wrong = problemsOfEvery(answer, type);
+    if (wrong.length > 0 || besides.includes(answer.status)) return wrong;
+    return ofDescribed(operation, answer, type);
+  };
+}
+
+function problemsOfEvery({ status, headers, text }: Answer, type: string): readonly string[] {
+  if (headers['x-request-id'] === undefined) return ['no x-request-id'];
+  if (status < 400) return [];
+  if (type !== 'application/problem+json') return [`an error as '${type}'`];
+  const problem = JSON.parse(text) as { readonly status: unknown; readonly requestId: unknown };
+  if (problem.status !== status) return ['the problem names another status'];
+  return problem.requestId === headers['x-request-id'] ? [] : ['the problem names another request'];
+}

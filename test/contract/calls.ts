@@ -1,0 +1,74 @@
+// The services of calls as the gateway has them, short of SIP: requests are stored and queued, and nobody takes them from
+// the queue.
+
+import type { ApiServices } from '../../src/api/services.ts';
+import { CallRegistry } from '../../src/calls/call-registry.ts';
+import { defaultCallLimits } from '../../src/calls/call-setup.ts';
+import type { CallId } from '../../src/calls/call-types.ts';
+import type { MediaPort, SipPort } from '../../src/calls/ports.ts';
+import type { CompanionDependencies } from '../../src/companion/companion.ts';
+import { createCallControl } from '../../src/dialout/call-control.ts';
+import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
+import { createIntake } from '../../src/dialout/intake.ts';
+import { publishDialout } from '../../src/events/dialout-queue.ts';
+import { createPublisher } from '../../src/events/publisher.ts';
+import { openContextStore } from '../../src/interactions/context-store.ts';
+import { createCallQueries } from '../../src/interactions/stored-calls.ts';
+import type { Closers } from '../../src/lib/closers.ts';
+import { createRouter } from '../../src/sip/routing.ts';
+import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
+import { createCallLedger } from '../../src/store/call-ledger.ts';
+import { createTrunkQueue } from '../../src/store/trunk-queue.ts';
+
+const ownerId = 'contract';
+/** More than any run of these tests places: the queue never drains. */
+const maxQueued = 1_000_000;
+
+export async function callServices(
+  dependencies: CompanionDependencies,
+  closers: Closers,
+): Promise<Pick<ApiServices, 'intake' | 'control' | 'calls' | 'routes' | 'speechToTextProviders'>> {
+  const { database, events, clock, logger } = dependencies;
+  const ledger = createCallLedger(dependencies);
+  const publisher = createPublisher(events, logger);
+  closers.add('publisher', () => publisher.stop(3_000));
+  const registry = new CallRegistry(
+    { ledger, publisher, clock, logger, sip: nobody as SipPort, media: nobody as MediaPort },
+    { limits: defaultCallLimits, maxConcurrent: 0, onEnded: () => undefined },
+  );
+  const ends = createEndRecorder({ ledger, publisher, logger });
+  const queue = {
+    publish: (callId: CallId) => publishDialout(events, callId, { acceptedBy: ownerId }),
+    connected: () => events.connected(),
+  };
+  const gateway = { host: '127.0.0.1', port: 5060, transport: 'udp' } as const;
+  return {
+    intake: createIntake(
+      {
+        ...{ ledger, publisher, queue, clock, logger },
+        trunks: createTrunkQueue(database.pool, ownerId),
+        limitsOf: () => undefined,
+      },
+      { maxQueued, queueTimeoutMs: 300_000 },
+    ),
+    control: createCallControl({
+      ...{ ledger, registry, ends, clock, ownerId },
+      askOwner: async () => false,
+    }),
+    calls: createCallQueries(database, await openContextStore(events)),
+    routes: createRouter({
+      trunks: loadTrunks({ secrets: () => ({}), builtIn: [builtInTrunk('carrier', gateway)] }),
+      allowedNetworks: ['127.0.0.0/8'],
+    }),
+    speechToTextProviders: new Set(['our-engine']),
+  };
+}
+
+const nobody: unknown = new Proxy(
+  {},
+  {
+    get: (_target, name) => {
+      throw new Error(`nobody dials here (${String(name)})`);
+    },
+  },
+);

@@ -1,0 +1,169 @@
+// The OpenAPI document of the whole service: well-formed, complete, and of the routes that there are.
+
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import packageFile from '../../package.json' with { type: 'json' };
+import { type Rig, startRig } from '../companion/support.ts';
+import {
+  bodySchemaOf,
+  examplesOf,
+  type OpenApiDocument,
+  type Operation,
+  operationsOf,
+  readDocument,
+  type Schema,
+} from './document.ts';
+import { openApiShape } from './openapi-shape.ts';
+
+let rig: Rig;
+let document: OpenApiDocument;
+let operations: readonly Operation[];
+beforeAll(async () => {
+  rig = await startRig('postgres');
+  document = await readDocument(rig.server);
+  operations = operationsOf(document);
+});
+afterAll(() => rig.close());
+
+/** For whoever looks after the service, not for its users. */
+const undocumented = ['/live', '/metrics', '/openapi.json', '/ready'];
+
+function everyNode(value: unknown, visit: (node: Record<string, unknown>) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  visit(value as Record<string, unknown>);
+  for (const child of Object.values(value)) everyNode(child, visit);
+}
+
+describe('the OpenAPI document', () => {
+  test('is OpenAPI 3.1', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    const isValid = ajv.validate(openApiShape, document);
+
+    expect(ajv.errors ?? []).toEqual([]);
+    expect(isValid).toBe(true);
+  });
+
+  test('has schemas that are JSON Schema 2020-12', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    addFormats.default(ajv);
+    const wrong: unknown[] = [];
+    everyNode({ paths: document.paths, components: document.components }, ({ schema }) => {
+      if (schema !== undefined && ajv.validateSchema(schema as object) !== true)
+        wrong.push(ajv.errors);
+    });
+    for (const schema of Object.values(document.components.schemas)) {
+      if (ajv.validateSchema(schema) !== true) wrong.push(ajv.errors);
+    }
+
+    expect(wrong).toEqual([]);
+  });
+
+  test('refers to nothing that is not there, and has nothing that is not referred to', () => {
+    const references = new Set<unknown>();
+    everyNode(document, ({ $ref }) => {
+      if (typeof $ref === 'string') references.add($ref);
+    });
+    const names = Object.keys(document.components.schemas);
+
+    expect([...references].sort()).toEqual(
+      names.map((name) => `#/components/schemas/${name}`).sort(),
+    );
+  });
+
+  test('names each operation once, with a tag that is described', () => {
+    const ids = [...operations, ...Object.values(document.webhooks).map(({ post }) => post)].map(
+      ({ operationId }) => operationId,
+    );
+    const tags = new Set(document.tags.map(({ name }) => name));
+
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(operations.filter(({ tags: [tag = ''] = [] }) => !tags.has(tag))).toEqual([]);
+    expect([...tags].filter((tag) => !operations.some((each) => each.tags?.[0] === tag))).toEqual(
+      [],
+    );
+  });
+
+  test('declares path parameters where they stand, each once', () => {
+    for (const { path, parameters } of operations) {
+      const placed = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      const declared = parameters.filter((each) => each.in === 'path').map(({ name }) => name);
+      expect(declared.sort()).toEqual(placed.sort());
+    }
+  });
+
+  test('says that errors are problems, and what each answer means', () => {
+    for (const { operationId, responses } of operations) {
+      for (const [status, { description, content = {} }] of Object.entries(responses)) {
+        expect([operationId, description]).not.toEqual([operationId, 'Default Response']);
+        if (Number(status) < 400) continue;
+        expect([operationId, status, Object.keys(content)]).toEqual([
+          operationId,
+          status,
+          ['application/problem+json'],
+        ]);
+      }
+    }
+  });
+
+  test('has the licence of the package', () => {
+    expect(document.info.license.identifier).toBe(packageFile.license);
+  });
+
+  test('shows an example of every body, and each is as its schema says', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    addFormats.default(ajv);
+    ajv.addSchema(document as object, 'openapi');
+    const wrong: unknown[] = [];
+    const names = Object.keys(document.components.schemas);
+    for (const name of names) {
+      const validate = ajv.compile({ $ref: `openapi#/components/schemas/${name}` });
+      for (const example of examplesOf(document, document.components.schemas[name])) {
+        if (!validate(example)) wrong.push([name, ajv.errorsText(validate.errors)]);
+      }
+    }
+    const without = operations.flatMap((operation) => {
+      const bodies: [string, Schema | undefined][] = [
+        ['request', bodySchemaOf(operation)],
+        ['answer', operation.responses['200']?.content?.['application/json']?.schema],
+      ];
+      return bodies
+        .filter(([, schema]) => schema !== undefined && examplesOf(document, schema).length === 0)
+        .map(([body]) => `${operation.operationId} ${body}`);
+    });
+
+    expect(wrong).toEqual([]);
+    expect(without).toEqual([]);
+  });
+});
+
+describe('the routes', () => {
+  test('are those of the document, and no others', () => {
+    const documented = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    const registered = routesOf(rig).filter(
+      (route) => !/^\S+ \/docs/.test(route) && !undocumented.includes(route.replace(/^\S+ /, '')),
+    );
+
+    expect(registered.sort()).toEqual(documented.sort());
+  });
+});
+
+/** Fastify prints what it has: a tree of path segments with their methods. */
+function routesOf({ server }: Rig): readonly string[] {
+  const parents: string[] = [];
+  return server
+    .printRoutes({ commonPrefix: false })
+    .split('\n')
+    .flatMap((line) => {
+      const [, indent = '', segment = '', methods = ''] =
+        /^([│ ]*)[├└]── (\S+)(?: \((.*)\))?/.exec(line) ?? [];
+      if (segment === '') return [];
+      const depth = indent.length / 4;
+      parents.splice(depth, Number.POSITIVE_INFINITY, segment);
+      const path = parents.join('').replaceAll(/:(\w+)/g, '{$1}');
+      return methods
+        .split(', ')
+        .filter((method) => method !== '' && method !== 'HEAD')
+        .map((method) => `${method} ${path}`);
+    });
+}

@@ -1,0 +1,245 @@
+// What the contract tests talk to: the whole API on a real database and a real nats-server, with two accounts that have one
+// of everything. All of it is made from the examples of the document itself: requests, and messages that are published.
+
+import type { AddressInfo } from 'node:net';
+import { streamNames } from '../../src/events/subjects.ts';
+import { createDataTables } from '../../src/store/data-tables.ts';
+import { type Rig, startRig, type TestApp } from '../companion/support.ts';
+import type { DatabaseKind } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import type { Answer } from './answers.ts';
+import { callServices } from './calls.ts';
+import { type Client, createClient, written } from './client.ts';
+import { type AuthState, type Callers, credentials } from './credentials.ts';
+import {
+  bodySchemaOf,
+  credentialsHeader,
+  examplesOf,
+  type OpenApiDocument,
+  type Operation,
+  operationsOf,
+  readDocument,
+  type Schema,
+} from './document.ts';
+import { type ApiRequest, type Pools, pooled } from './requests.ts';
+
+export type Gateway = AsyncDisposable & {
+  readonly rig: Rig;
+  readonly document: OpenApiDocument;
+  readonly operations: readonly Operation[];
+  /** Of the account `acme`. */
+  readonly callers: Callers;
+  /** What there is of each account, by the name of the parameter or member that takes it. */
+  readonly own: Pools;
+  readonly rivals: Pools;
+  send(request: ApiRequest): Promise<Answer>;
+};
+
+type Sender = (request: ApiRequest, callers?: Callers) => Promise<Answer>;
+
+export async function startGateway(kind: DatabaseKind): Promise<Gateway> {
+  const rig = await startRig(kind, { nats: true, services: callServices });
+  await rig.server.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = rig.server.server.address() as AddressInfo;
+  const client = createClient(`http://127.0.0.1:${port}`);
+  const document = await readDocument(rig.server);
+  const operations = operationsOf(document);
+  const { acme, rival, powerless } = rig;
+  const callers = { valid: acme, otherTenant: rival, withoutScope: powerless };
+  const send = sender(document, client, callers);
+  const seed = async (app: TestApp): Promise<Pools> => {
+    const asApp: Sender = (request) => send(request, { ...callers, valid: app });
+    return await settle(rig, { document, operations, app, send: asApp });
+  };
+  const own = await seed(acme);
+  const rivals = await seed(rival);
+  return {
+    ...{ rig, document, operations, callers, own, rivals, send },
+    [Symbol.asyncDispose]: async () => {
+      client.close();
+      await rig.close();
+    },
+  };
+}
+
+function sender(document: OpenApiDocument, client: Client, usual: Callers): Sender {
+  return async (request, callers = usual) => {
+    const header = credentialsHeader(document, request.operation);
+    const who = header === undefined ? {} : await credentials(request.auth, header, callers);
+    const sent = written(request);
+    return await client.send({ ...sent, headers: { ...who, ...sent.headers } });
+  };
+}
+
+/** A request as the document shows it. */
+export function plainRequest(
+  operation: Operation,
+  pools: Pools,
+  parts: { readonly body?: unknown; readonly auth?: AuthState } = {},
+): ApiRequest {
+  const texts = (where: string): Record<string, string> =>
+    Object.fromEntries(
+      operation.parameters
+        .filter(({ in: place, required }) => place === where && required === true)
+        .map(({ name, schema }) => [name, pools[name]?.[0] ?? firstOf(schema)]),
+    );
+  return {
+    ...{ operation, auth: parts.auth ?? 'valid', changes: [] },
+    path: Object.fromEntries(
+      Object.entries(texts('path')).map(([name, text]) => [name, encodeURIComponent(text)]),
+    ),
+    query: Object.entries(texts('query')),
+    headers: texts('header'),
+    body: parts.body === undefined ? undefined : { json: pooled(parts.body, pools, 0) },
+  };
+}
+
+function firstOf(schema: Schema): string {
+  const [first = ''] = (schema['enum'] ?? []) as readonly string[];
+  return first;
+}
+
+// ── One of everything ────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Settling = {
+  readonly document: OpenApiDocument;
+  readonly operations: readonly Operation[];
+  readonly app: TestApp;
+  readonly send: Sender;
+};
+
+async function settle(rig: Rig, settling: Settling): Promise<Pools> {
+  const { accountId, appId } = settling.app;
+  const names = {
+    botId: [`bot-${accountId}`],
+    bot: [`bot-${accountId}`],
+    streamId: [`st-${accountId}`],
+    accountId: [accountId],
+    accountid: [accountId],
+    orgId: ['org-1'],
+    tableName: [`visits_${accountId}`],
+    trunk: ['carrier'],
+    sttProvider: ['our-engine'],
+    accept: ['application/json'],
+    includeSecureForm: ['true'],
+  } satisfies Pools;
+  await rig.addBot({ botId: names.botId[0] ?? '', streamId: `st-${accountId}`, accountId });
+  await createDataTables({ ...rig, clock: { now: () => new Date() } }).define(
+    {
+      accountId,
+      name: names.tableName[0] ?? '',
+      columns: [
+        { name: 'name', type: 'string' },
+        { name: 'visits', type: 'integer' },
+        { name: 'firstVisit', type: 'date' },
+      ],
+      writers: [appId],
+    },
+    { replace: false },
+  );
+  const told = await publishExamples(rig, settling.document, names);
+  const pools = { ...names, ...told };
+  const answered = await sendExamples(settling, pools);
+  return { ...pools, ...answered, ...(await resultLink(settling, { ...pools, ...answered })) };
+}
+
+/** Every documented request that makes something; what their answers name. */
+async function sendExamples(
+  { operations, document, send }: Settling,
+  pools: Pools,
+): Promise<Pools> {
+  const ids: Ids = {};
+  const examples = operations
+    .filter(({ method }) => method === 'post')
+    .flatMap((operation) =>
+      examplesOf(document, bodySchemaOf(operation)).map((body) => ({ operation, body })),
+    );
+  for (const { operation, body } of examples) {
+    const answer = await send(plainRequest(operation, pools, { body }));
+    if (answer.status !== 200) {
+      throw new Error(`${operation.operationId} refused its example: ${answer.text}`);
+    }
+    const { connectionId, callId } = JSON.parse(answer.text) as Record<string, string>;
+    addIds(ids, { connectionId, callId });
+  }
+  return ids;
+}
+
+type Ids = Record<string, [string, ...string[]]>;
+
+function addIds(ids: Ids, found: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, id] of Object.entries(found)) {
+    if (id === undefined) continue;
+    const known = ids[name];
+    if (known === undefined) ids[name] = [id];
+    else known.push(id);
+  }
+}
+
+/** What producers would publish, on the subject that each schema names; and the ids in it. */
+async function publishExamples(rig: Rig, document: OpenApiDocument, names: Pools): Promise<Pools> {
+  const { prefix, jetstream } = rig.events;
+  const ids: Ids = {};
+  for (const schema of Object.values(document.components.schemas)) {
+    const subject = schema['x-subject'];
+    if (typeof subject !== 'string') continue;
+    const filled = subject
+      .replace('<prefix>', prefix)
+      .replace('<botId>', names['botId']?.[0] ?? '');
+    for (const example of examplesOf(document, schema)) {
+      const body = ofAccount(pooled(example, names, 0), names['accountId']?.[0]);
+      await jetstream.publish(filled, JSON.stringify(body));
+      addIds(ids, idsIn(body));
+    }
+  }
+  await ingested(rig);
+  return ids;
+}
+
+/** Two accounts publish the same examples: each has ids of its own in them. */
+function ofAccount(value: unknown, accountId = ''): unknown {
+  const mark = Buffer.from(accountId).toString('hex').slice(0, 4);
+  const text = JSON.stringify(value, (name, member: unknown) =>
+    typeof member === 'string' && ['_id', 'sessionId', 'fileId'].includes(name)
+      ? member.replace(/[0-9a-f]{0,4}$/, mark)
+      : member,
+  );
+  return JSON.parse(text);
+}
+
+function idsIn(published: unknown): Record<string, string | undefined> {
+  const body = published as Readonly<Record<string, string>>;
+  const id = body['_id'] ?? '';
+  return {
+    sessionId: body['sessionId'],
+    userId: body['createdBy'],
+    testSuiteName: body['testSuiteName'],
+    testRunId: id.startsWith('tr-') ? id : undefined,
+    msgId: id.startsWith('ms-') ? id : undefined,
+  };
+}
+
+async function ingested({ events: { prefix, manager } }: Rig): Promise<void> {
+  const { ingest, dead } = streamNames(prefix);
+  await eventually(async () => {
+    for await (const { num_pending, num_ack_pending } of manager.consumers.list(ingest)) {
+      if (num_pending + num_ack_pending > 0) return false;
+    }
+    return true;
+  }, 'what was published is stored');
+  const { state } = await manager.streams.info(dead);
+  if (state.messages > 0) throw new Error('an example of what is published was refused');
+}
+
+/** The parameters of a download are in the link to it. */
+async function resultLink({ operations, send }: Settling, pools: Pools): Promise<Pools> {
+  const operation = operations.find(({ operationId }) => operationId === 'getTestRunStatus');
+  if (operation === undefined) return {};
+  const answer = await send(plainRequest(operation, pools));
+  const run = JSON.parse(answer.text) as { result?: { fileUrl?: string } };
+  const { searchParams } = new URL(run.result?.fileUrl ?? 'http://none');
+  return {
+    expires: [searchParams.get('expires') ?? ''],
+    signature: [searchParams.get('signature') ?? ''],
+  };
+}
