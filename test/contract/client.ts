@@ -86,7 +86,7 @@ function mapValues(
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]));
 }
 
-function decoded(raw: Buffer, encoding: string | undefined): Buffer {
+function decoded(raw: Buffer, encoding = 'identity'): Buffer {
   switch (encoding) {
     case 'gzip':
       return gunzipSync(raw);

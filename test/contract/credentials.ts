@@ -47,7 +47,11 @@ export async function credentials(
       return { [header]: 'x.y.z' };
     case 'other scheme':
       return await proper(header === 'auth' ? 'x-api-key' : 'auth', valid);
-    default:
+    case 'expired':
+    case 'unsigned':
+    case 'alg none':
+    case 'other algorithm':
+    case 'other key':
       return { [header]: await badToken(state, valid) };
   }
 }

@@ -193,6 +193,9 @@ export const hostileValues: Json = fc.oneof(
       { $ref: '#' },
     ),
   },
-  { weight: 1, arbitrary: fc.constantFrom(101, 1_001).map((length) => Array(length).fill('x')) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(101, 1_001).map((length) => Array.from({ length }, () => 'x')),
+  },
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
 );
