@@ -174,8 +174,6 @@ function addAppCommands(program: Command): void {
       await rotateApp(createContext(), appId, what, options);
     });
   apps
-    .command('revoke <appId>')
-  apps
     .command('limit <appId>')
     .description('what an app may dial, and how much; an option that is left out changes nothing')
     .option('--prefixes <list>', 'numbers it may dial, e.g. +1,+49; none: any')
@@ -185,6 +183,8 @@ function addAppCommands(program: Command): void {
     .action(async (appId: string, options: LimitOptions) => {
       await limitApp(createContext(), appId, options);
     });
+  apps
+    .command('revoke <appId>')
     .description('refuse an app from now on, for good')
     .action(async (appId: string) => {
       await revokeApp(createContext(), appId);

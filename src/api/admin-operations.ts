@@ -11,7 +11,6 @@ import type { DataTables } from '../store/data-tables.ts';
 import { isId } from '../store/ids.ts';
 import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
 import type { NodeDirectory } from '../store/nodes.ts';
-import type { NodeDirectory } from '../store/nodes.ts';
 import { tableDefinition } from '../store/table-definition.ts';
 import { issueToken, longestTokenTtlS, signerOf } from './issue-token.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
@@ -159,7 +158,6 @@ export const adminOperations = {
     return table;
   }),
   'tables.list': operation(nothing, async ({ tables }) => ({ tables: await tables.list() })),
-  'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
   'nodes.list': operation(nothing, async ({ nodes }) => ({ nodes: await nodes.list() })),
 };
 
