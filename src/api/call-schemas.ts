@@ -59,6 +59,20 @@ const summaryExample = {
   endedAt: '2026-11-20T09:00:31.500Z',
 };
 
+const queuedExample = {
+  callId: summaryExample.callId,
+  sid: summaryExample.sid,
+  conversationId: summaryExample.conversationId,
+  botId: summaryExample.botId,
+  state: 'queued',
+  status: 'queued',
+  target: summaryExample.target,
+  caller: summaryExample.caller,
+  trunk: summaryExample.trunk,
+  machineDetection: summaryExample.machineDetection,
+  acceptedAt: summaryExample.acceptedAt,
+};
+
 export const callSummarySchema = z
   .object({
     callId: z.string(),
@@ -96,6 +110,14 @@ export const callPageSchema = z
 
 export const callDetailsSchema = callSummarySchema
   .extend({
+    queuePosition: z
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'while it is `queued`: its place among the calls that wait for its trunk; 1 is next',
+      ),
     metadata: z.record(z.string(), z.unknown()).readonly(),
     timeline: z
       .array(
@@ -127,6 +149,12 @@ export const callDetailsSchema = callSummarySchema
             data: {},
           },
         ],
+      },
+      {
+        ...queuedExample,
+        queuePosition: 3,
+        metadata: {},
+        timeline: [],
       },
     ],
   });

@@ -41,6 +41,8 @@ export type TimelineEntry = {
 };
 
 export type CallDetails = CallSummary & {
+  /** While it is queued: 1 is the next one of its trunk. */
+  readonly queuePosition?: number;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly timeline: readonly TimelineEntry[];
 };

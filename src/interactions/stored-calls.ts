@@ -14,6 +14,7 @@ import type {
 } from './call-queries.ts';
 import { type Db, inScope, listCalls, summaryColumns, toSummary } from './call-summaries.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
+import { queuePosition } from './queue-position.ts';
 
 export function createCallQueries(
   { db }: Pick<Database, 'db'>,
@@ -33,6 +34,7 @@ async function details(db: Db, scope: CallScope, callId: string): Promise<CallDe
   const [row] = await db
     .select({
       ...summaryColumns,
+      queuePosition,
       metadata: sql<Readonly<Record<string, unknown>>>`${calls.request}->'metadata'`,
       answeredEvent: calls.answeredEvent,
       endEvent: calls.endEvent,
@@ -48,6 +50,7 @@ async function details(db: Db, scope: CallScope, callId: string): Promise<CallDe
   const missing = known.filter((fact) => !stored.some((entry) => entry.eventId === fact.eventId));
   return {
     ...toSummary(row),
+    ...(row.queuePosition === null ? {} : { queuePosition: row.queuePosition }),
     metadata: row.metadata,
     timeline: [...stored, ...missing].sort((a, b) => a.eventSequence - b.eventSequence),
   };

@@ -108,6 +108,13 @@ describe('one call', () => {
     expect(response.json()).toEqual(details);
   });
 
+  test('has its place in the queue while it waits', async () => {
+    const queued = { state: 'queued', status: 'queued', timeline: [], queuePosition: 3 } as const;
+    harness.call = { ...details, ...queued };
+
+    expect((await ask(path)).json()).toEqual(harness.call);
+  });
+
   test.each(['', '/context', '/notifications'])('an unknown one is a 404: %j', async (rest) => {
     const response = await ask(`${path}${rest}`);
 

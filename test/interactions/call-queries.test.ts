@@ -203,6 +203,30 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await queries().details(scope, `call-${randomUUID()}`)).toBeUndefined();
   });
 
+  test('a queued call has its place among those that wait for its trunk, whoever they are of', async () => {
+    const dialBefore = new Date(Date.now() + 3_600_000);
+    const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
+    const waiting = (trunk: string | null, second: number, changes: Partial<Row> = {}) =>
+      row({ trunk, acceptedAt: at(second), dialBefore, ...changes });
+    const ids = ['a', 'b', 'c'].map((letter) => `call-${letter}`);
+    // Three of the same millisecond, so that only the id orders them.
+    const same = ids.map((callId) => waiting('one', 3, { callId }));
+    const taken = waiting('one', 1, { state: 'dialing', status: 'dialing', dialStartedAt: at(2) });
+    const ended = waiting('one', 1, { state: 'ended', status: 'failed', endedAt: at(2) });
+    const expired = waiting('one', 1, { dialBefore: at(2) });
+    const ofAnother = waiting('one', 2, { accountId: 'other', botId: 'st-other' });
+    const onAnother = [waiting('two', 1), waiting('two', 9)] as const;
+    const direct = [waiting(null, 1), waiting(null, 9)] as const;
+    await insert(...same, taken, ended, expired, ofAnother, ...onAnother, ...direct);
+    const placeOf = async ({ callId }: Row) =>
+      (await queries().details(scope, callId))?.queuePosition;
+
+    expect(await Promise.all(same.map(placeOf))).toEqual([2, 3, 4]);
+    expect(await Promise.all([...onAnother, ...direct].map(placeOf))).toEqual([1, 2, 1, 2]);
+    expect(await queries().details(scope, taken.callId)).not.toHaveProperty('queuePosition');
+    expect(await queries().details(scope, ended.callId)).not.toHaveProperty('queuePosition');
+  });
+
   test('the timeline is in order, each fact once, whatever came twice', async () => {
     const teller = factTeller();
     const facts = [teller.dialing(), teller.ringing(), teller.answered(), teller.completed()];
