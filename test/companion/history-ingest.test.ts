@@ -117,6 +117,18 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     expect(await countsAreTrue()).toBe(true);
   });
 
+  test('nothing is lost while the database takes nothing', async () => {
+    const failures = () => rig.logged().split('batch not handled').length;
+    await rig.database.pool.query('alter table messages rename to messages_away');
+    const before = failures();
+
+    for (let index = 0; index < 120; index += 1) publish(published());
+    await eventually(() => failures() > before + 2, 'storing fails');
+    await rig.database.pool.query('alter table messages_away rename to messages');
+
+    await eventually(async () => (await history()).total === 120, 'all are stored', 30_000);
+  });
+
   test('several nodes may store at once, whatever they share', async () => {
     const messages = Array.from({ length: 60 }, (_, index) => ({
       _id: `ms-${index}`,
@@ -139,6 +151,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     ['no user', { createdBy: '' }, 'createdBy'],
     ['a user that no database holds', { createdBy: 'a\u0000' }, 'createdBy'],
     ['no date', { createdOn: 'yesterday' }, 'createdOn'],
+    ['a date of no use', { createdOn: '9999-12-31T23:59:59-12:00' }, 'createdOn'],
     ['a channel that nobody could ask for', { channels: [{ type: 'pigeon' }] }, 'channels'],
     ['text for tags', { tags: 'spring' }, 'tags'],
     [

@@ -360,6 +360,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       '',
       '2026-11-20T09:30:00+02:00',
       '0000-01-01',
+      '9999-12-31',
     ])('%j is no date', async (dateFrom) => {
       const response = await get(v1, { dateFrom });
 

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { invalidRequest, type MemberError } from '../../api/problem.ts';
 import { jsonProblem } from '../../api/stored-json.ts';
-import { channelTypes, defaultChannel, identifier, messageId } from './message-schema.ts';
+import { channelTypes, defaultChannel, identifier, inRange, messageId } from './message-schema.ts';
 
 const dayMs = 86_400_000;
 const longestSpanMs = 7 * dayMs;
@@ -38,11 +38,11 @@ export type HistoryQuery = {
   };
 };
 
-const date = z
-  .union([z.iso.date(), z.iso.datetime()], {
+const date = inRange(
+  z.union([z.iso.date(), z.iso.datetime()], {
     error: 'must be yyyy-mm-dd or yyyy-mm-ddThh:mm:ss.msZ',
-  })
-  .refine((text) => text >= '1970', 'must be in 1970 or later');
+  }),
+);
 
 /** In both places alike, but for how numbers and booleans are written. */
 function members<Flag extends z.ZodType<boolean>>(

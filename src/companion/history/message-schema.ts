@@ -20,7 +20,12 @@ export const messageId = z
   .regex(/^ms-[0-9A-Za-z-]{1,64}$/, 'must be `ms-<uuid>`')
   .describe('`ms-<uuid>`');
 
-const publishedTime = timestamp.refine((text) => text >= '1970', 'must be in 1970 or later');
+/** What lies outside is a mistake, or has no four digits for its year in every zone. */
+export function inRange<Time extends z.ZodType<string>>(time: Time) {
+  return time.refine((text) => text >= '1970' && text < '9999', 'must be from 1970 to 9998');
+}
+
+const publishedTime = inRange(timestamp);
 
 const members = {
   _id: messageId,
