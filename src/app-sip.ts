@@ -11,7 +11,15 @@ import { startSipEngineThread } from './embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from './embedded/sandbox/sandbox-thread.ts';
 import { createDrachtioSip, type DrachtioSip } from './sip/drachtio-sip.ts';
 import { createRouter, type Router } from './sip/routing.ts';
-import { builtInTrunk, loadTrunks, type TrunkDirectory, type TrunkFile } from './sip/trunks.ts';
+import {
+  builtInTrunk,
+  type Gateway,
+  type LiveTrunks,
+  liveTrunks,
+  loadTrunks,
+  type TrunkDirectory,
+  type TrunkFile,
+} from './sip/trunks.ts';
 
 export type SipParts = {
   readonly port: DrachtioSip;
@@ -22,18 +30,31 @@ export type SipParts = {
   readonly address: string;
   /** Where the sandbox takes INVITEs. */
   readonly sandbox?: string;
+  /** For metrics. */
+  readonly gateways: () => ReturnType<DrachtioSip['gateways']>;
+  /** Reads the trunks again. What is wrong with them is logged, and they stay as they were. */
+  reloadTrunks(): Promise<void>;
 };
+
+type SipAddress = { readonly host: string; readonly port: number };
 
 /** Its ports may still be in use for a moment. */
 const engineRestartDelayMs = 500;
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
+const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
 
 export async function openSip(environment: Environment): Promise<SipParts> {
   const { config, logger, clock, closers } = environment;
   const servers = config.drachtioServers ?? [await openEngine(environment)];
   const file = await readTrunkFile(config);
   const sandbox = sandboxIsOn(config, file) ? await openSandbox(environment) : undefined;
-  const trunks = openTrunks(file, sandbox);
+  const read = (text: TrunkFile | undefined) =>
+    readTrunks(
+      text,
+      sandbox,
+      config.drachtioServers === undefined ? embeddedTransports : undefined,
+    );
+  const trunks = liveTrunks(read(file));
   const onlySandbox = file === undefined && sandbox !== undefined;
   const allowedNetworks = config.sip.allowedNetworks ?? (onlySandbox ? loopbackNetworks : []);
   const port = createDrachtioSip({ servers, trunks, allowedNetworks, logger, clock });
@@ -44,7 +65,28 @@ export async function openSip(environment: Environment): Promise<SipParts> {
     url: drachtioUrl(servers[0]),
     address: servers.map((server) => `${server.host}:${server.port}`).join(', '),
     ...(sandbox === undefined ? {} : { sandbox: `sip:${sandbox.host}:${sandbox.port}` }),
+    gateways: () => port.gateways(),
+    reloadTrunks: () => reload(environment, trunks, port, read),
   };
+}
+
+async function reload(
+  { config, logger }: Environment,
+  trunks: LiveTrunks,
+  port: DrachtioSip,
+  read: (file: TrunkFile) => TrunkDirectory,
+): Promise<void> {
+  try {
+    const file = await readTrunkFile(config);
+    // Nothing is better: without a file, calls would fall to the sandbox in silence.
+    if (file === undefined) throw new Error('there is no trunks file');
+    trunks.replace(read(file));
+    port.watchGateways();
+    logger.info({ trunks: trunks.all.map(({ name }) => name) }, 'trunks reloaded');
+  } catch (error) {
+    const problems = error instanceof Error ? error.message.split('\n') : [String(error)];
+    logger.error({ problems }, 'trunks not reloaded, the old ones stay');
+  }
 }
 
 /** A thread that dies is started again on the same ports; the SIP port settles its calls and connects again by itself. */
@@ -107,9 +149,10 @@ function sandboxIsOn(config: Config, file: TrunkFile | undefined): boolean {
   return config.sandbox === undefined ? file === undefined : config.sandbox === 'on';
 }
 
-function openTrunks(
+function readTrunks(
   file: TrunkFile | undefined,
-  sandbox: { readonly host: string; readonly port: number } | undefined,
+  sandbox: SipAddress | undefined,
+  transports: readonly Gateway['transport'][] | undefined,
 ): TrunkDirectory {
   return loadTrunks({
     secrets: (names) => readSecrets(names),
@@ -118,6 +161,7 @@ function openTrunks(
         ? []
         : [builtInTrunk('sandbox', { host: sandbox.host, port: sandbox.port, transport: 'udp' })],
     ...(file === undefined ? {} : { file }),
+    ...(transports === undefined ? {} : { transports }),
   });
 }
 

@@ -31,6 +31,8 @@ export type AppOptions = {
 
 export type App = {
   readonly runtime: Runtime;
+  /** Reads again what may change while calls are up: the trunks. Mistakes are logged and change nothing. */
+  reload(): Promise<void>;
   /** Takes no new calls, lets running ones finish for `drainMs` (cut short by `force`), ends the rest, closes everything. */
   close(options?: { readonly drainMs?: number; readonly force?: AbortSignal }): Promise<void>;
 };
@@ -79,7 +81,7 @@ async function openApp(environment: Environment): Promise<App> {
   const contexts = await openContextStore(events.connection);
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;
-  const metrics = createMetrics(() => activeCalls());
+  const metrics = createMetrics(() => activeCalls(), sip.gateways);
   const facts = await openFactConsumers(environment, { storage, events, contexts, metrics });
   const calls = openCalls(environment, {
     storage,
@@ -122,6 +124,7 @@ async function openApp(environment: Environment): Promise<App> {
   );
   return {
     runtime,
+    reload: () => sip.reloadTrunks(),
     async close({ drainMs = 0, force = AbortSignal.abort() } = {}) {
       await node.drain();
       await calls.drain(drainMs, force);

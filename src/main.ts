@@ -1,5 +1,5 @@
 // The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish up to a bound; a second
-// signal ends them at once.
+// signal ends them at once. SIGHUP reads the trunks again.
 
 import { startApp } from './app.ts';
 import { loadConfig } from './config.ts';
@@ -28,8 +28,18 @@ async function main(): Promise<void> {
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
 
+  // A terminal that is closed sends SIGHUP as well: there it ends the process, as it always did.
+  let reload = async (): Promise<void> => undefined;
+  let reloading = Promise.resolve();
+  if (!process.stdout.isTTY) {
+    process.on('SIGHUP', () => {
+      reloading = reloading.then(() => reload());
+    });
+  }
+
   const app = await startApp(config, { logger, onFatal: () => process.exit(1) });
   starting = false;
+  reload = () => app.reload();
   if (!stopping.signal.aborted) {
     await new Promise((resolve) =>
       stopping.signal.addEventListener('abort', resolve, { once: true }),

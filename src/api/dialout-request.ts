@@ -35,7 +35,7 @@ export type Known = Pick<ApiServices, 'routes' | 'speechToTextProviders'>;
 /** @param bot that of the path; the body may call it by either of its names. */
 export function parseDialout(
   body: unknown,
-  bot: Pick<Bot, 'botId' | 'streamId'>,
+  bot: Pick<Bot, 'botId' | 'streamId' | 'accountId'>,
   known: Known,
 ): ParsedDialout {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -52,13 +52,13 @@ export function parseDialout(
   }
   if (!parsed.success) return { ok: false, errors };
 
-  return acrossMembers(parsed.data, known, errors);
+  return acrossMembers(parsed.data, { ...known, accountId: bot.accountId }, errors);
 }
 
 /** What the members are to the rest of the world: headers, providers, routes. */
 function acrossMembers(
   { notifyHeaders, ...wanted }: z.output<typeof dialoutSchema>,
-  { routes, speechToTextProviders }: Known,
+  { routes, speechToTextProviders, accountId }: Known & { readonly accountId: string },
   found: readonly MemberError[],
 ): ParsedDialout {
   const errors = [...found];
@@ -71,7 +71,7 @@ function acrossMembers(
       message: 'no speech-to-text provider of this name is configured',
     });
   }
-  const route = routes.plan(wanted.target, wanted.trunk);
+  const route = routes.plan(wanted.target, wanted.trunk, accountId);
   if (!route.ok) errors.push({ path: route.field, message: route.message });
   if (errors.length > 0 || !headers.ok || !route.ok) return { ok: false, errors };
 

@@ -146,7 +146,7 @@ export const dialoutSchema = z
       .max(64)
       .optional()
       .describe(
-        'name of a configured trunk; left out: the default for `tel:`, no trunk at all for `sip:`',
+        "name of a trunk that the account may use; left out: the default of the account, or else everybody's, for `tel:`, no trunk at all for `sip:`",
       ),
     metadata: metadata
       .default({})

@@ -5,6 +5,12 @@ import type { CallOutcome } from '../calls/call-types.ts';
 
 export type NotificationResult = 'delivered' | 'retry' | 'failed';
 
+export type GatewayMetric = {
+  readonly trunk: string;
+  readonly gateway: string;
+  readonly isUp: boolean;
+};
+
 export type Metrics = {
   readonly contentType: string;
   /** The text that `/metrics` answers. */
@@ -15,8 +21,11 @@ export type Metrics = {
   notificationAttempt(result: NotificationResult, seconds: number): void;
 };
 
-/** @param activeCalls asked when metrics are read. */
-export function createMetrics(activeCalls: () => number = () => 0): Metrics {
+/** Both are asked when metrics are read. */
+export function createMetrics(
+  activeCalls: () => number = () => 0,
+  gateways: () => readonly GatewayMetric[] = () => [],
+): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -44,6 +53,17 @@ export function createMetrics(activeCalls: () => number = () => 0): Metrics {
     registers,
     collect() {
       this.set(activeCalls());
+    },
+  });
+  new Gauge({
+    name: 'offhook_gateway_up',
+    help: 'Gateways of the trunks: 1 where calls are tried first, 0 where they are tried last',
+    labelNames: ['trunk', 'gateway'],
+    registers,
+    collect() {
+      // A reload may have taken some away.
+      this.reset();
+      for (const { trunk, gateway, isUp } of gateways()) this.set({ trunk, gateway }, isUp ? 1 : 0);
     },
   });
   const attempts = new Histogram({

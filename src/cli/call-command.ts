@@ -1,5 +1,6 @@
 // offhook call: places a call and, with --follow, prints what happens until it ended.
 
+import type { DialingData } from '../calls/call-events.ts';
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import type { CallDetails } from '../interactions/call-queries.ts';
 import { createCallTimeline } from './call-timeline.ts';
@@ -115,7 +116,7 @@ function summaryOf({ type, data }: CallDetails['timeline'][number]): string {
   const shown = data as Readonly<Record<string, string | number | undefined>>;
   switch (type) {
     case 'dialing':
-      return `by ${shown['trunk'] ?? 'no trunk'} to ${shown['gateway']}`;
+      return `by ${shown['trunk'] ?? 'no trunk'} to ${shown['gateway']}${afterFailure(data)}`;
     case 'ringing':
       return `${shown['sipStatus']} ${shown['sipReason']}`;
     case 'amd':
@@ -128,6 +129,12 @@ function summaryOf({ type, data }: CallDetails['timeline'][number]): string {
     default:
       return '';
   }
+}
+
+function afterFailure(data: unknown): string {
+  const { failedAttempts } = data as DialingData;
+  const last = failedAttempts?.at(-1);
+  return last === undefined ? '' : `, after ${last.sipStatus ?? ''} ${last.reason}`;
 }
 
 async function until(condition: () => boolean, withinMs: number): Promise<void> {

@@ -44,7 +44,7 @@ function scripted(...results: ProbeResult[]) {
     isUp: () => health.isUp('carrier', gateway),
     /** A probe waits: all results before were counted. */
     counted: () => eventually(() => waiting !== undefined, 'all results are counted'),
-    add(first: ProbeResult, ...more: ProbeResult[]) {
+    add: (first: ProbeResult, ...more: ProbeResult[]) => {
       results.push(...more);
       waiting?.(first);
       waiting = undefined;

@@ -32,13 +32,13 @@ export type TrunkWorld = AsyncDisposable & {
   /** In the order of their priority. */
   readonly gateways: readonly RawCallee[];
   /** `127.0.0.1:port` of a gateway. */
-  nameOf(gateway: RawCallee): string;
-  place(target?: DialTarget): {
+  readonly nameOf: (gateway: RawCallee) => string;
+  readonly place: (target?: DialTarget) => {
     readonly leg: ReturnType<DrachtioSip['place']>;
     readonly observer: RecordingLeg;
   };
   /** Another set of trunks, as a reload brings it. */
-  replace(trunk: Partial<Trunk>): void;
+  readonly replace: (trunk: Partial<Trunk>) => void;
 };
 
 export async function openTrunkWorld(

@@ -1,0 +1,325 @@
+// A gateway with trunks.yaml, over gateways of carriers that fail in every way: which one gets the call in the end, what the
+// timeline says of the others, and a file that changes while calls are up.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { one, RawCallee } from '../support/raw-callee.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type Sipp, startSipp } from '../support/sipp.ts';
+
+type DataDir = Awaited<ReturnType<typeof makeDataDir>>;
+type Place = { readonly port: number; readonly transport?: string; readonly priority?: number };
+type Fact = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
+
+let dataDir: DataDir;
+let engine: SipEngine;
+let receiver: Receiver;
+let gateway: GatewayProcess;
+/** Of carriers; what they do is written in each test. */
+const carriers: RawCallee[] = [];
+const callees: Sipp[] = [];
+let trunksFile = '';
+/** A start that must fail, made beside the other one to save its time. */
+let tlsStart: Promise<string>;
+
+function trunk(name: string, places: readonly Place[], more = ''): string {
+  const gateways = places.map(
+    ({ port, transport = 'udp', priority = 1 }) =>
+      `      - { host: 127.0.0.1, port: ${port}, transport: ${transport}, priority: ${priority} }\n`,
+  );
+  return `  - name: ${name}\n${more}    gateways:\n${gateways.join('')}`;
+}
+
+async function writeTrunks(...trunks: readonly string[]): Promise<void> {
+  await writeFile(trunksFile, `trunks:\n${trunks.join('')}`);
+}
+
+async function reload(logged: string): Promise<void> {
+  const before = gateway.output().length;
+  gateway.child.kill('SIGHUP');
+  await eventually(() => gateway.output().slice(before).includes(logged), `the log says ${logged}`);
+}
+
+/** One of ours as the only trunks beside the default. */
+async function withTrunk(...trunks: readonly string[]): Promise<void> {
+  await writeTrunks(
+    trunk('standard', [{ port: carrier(2).port }], '    default: true\n'),
+    ...trunks,
+  );
+  await reload('trunks reloaded');
+}
+
+function carrier(index: number): RawCallee {
+  const callee = carriers[index];
+  if (callee === undefined) throw new Error(`no carrier ${index}`);
+  return callee;
+}
+
+function dial(more: Record<string, unknown>) {
+  return gateway.dialer.dial({ target: 'tel:+15551230001', notifyurl: receiver.url, ...more });
+}
+
+async function timelineOf(callId: string): Promise<readonly Fact[]> {
+  const facts = async () =>
+    ((await gateway.dialer.call(callId)).body as { timeline: readonly Fact[] }).timeline;
+  await eventually(
+    async () => (await facts()).some(({ type }) => type === 'completed' || type === 'failed'),
+    'the timeline is whole',
+  );
+  return facts();
+}
+
+async function endOf(callId: string) {
+  return (await receiver.untilEnded(callId)).at(-1);
+}
+
+async function startWithTls(): Promise<string> {
+  const other = await makeDataDir();
+  const file = join(other.path, 'trunks.yaml');
+  await writeFile(file, `trunks:\n${trunk('secret', [{ port: 5061, transport: 'tls' }])}`);
+  const told = await startGateway(other.path, { TRUNKS_FILE: file }).then(
+    async (started) => {
+      await started.terminate();
+      return 'it started';
+    },
+    (error: unknown) => String(error),
+  );
+  await other.remove();
+  return told;
+}
+
+beforeAll(async () => {
+  dataDir = await makeDataDir();
+  receiver = await startReceiver();
+  // With T1 of 50 ms its 408 for silence comes after 3.2 s instead of 32 s.
+  engine = await startSipEngine({
+    ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
+    ...{ secret: 'cymru', timers: { t1Ms: 50 }, logger: silentLogger },
+  });
+  for (let count = 0; count < 3; count += 1) carriers.push(await RawCallee.start());
+  tlsStart = startWithTls();
+  trunksFile = join(dataDir.path, 'trunks.yaml');
+  await writeTrunks(trunk('standard', [{ port: carrier(2).port }], '    default: true\n'));
+  gateway = await startGateway(dataDir.path, {
+    TRUNKS_FILE: trunksFile,
+    DRACHTIO_URL: `tcp://:cymru@127.0.0.1:${engine.controlPort}`,
+    RTP_INACTIVITY_TIMEOUT_MS: '60000',
+    LOG_LEVEL: 'info',
+  });
+});
+
+afterEach(async () => {
+  await Promise.all(callees.splice(0).map((sipp) => sipp.stop()));
+  for (const callee of carriers) callee.inbox.splice(0);
+});
+
+afterAll(async () => {
+  await gateway.terminate();
+  await engine.close();
+  await receiver.close();
+  for (const callee of carriers) await callee[Symbol.asyncDispose]();
+  await dataDir.remove();
+});
+
+describe('a call over a trunk with two gateways', () => {
+  async function answering(transport: 'udp' | 'tcp' = 'udp'): Promise<Sipp> {
+    const sipp = await startSipp({ scenario: 'answer-remote-bye', transport });
+    callees.push(sipp);
+    return sipp;
+  }
+
+  test.each(['udp', 'tcp'] as const)('503, then one that answers over %s', async (transport) => {
+    const far = await answering(transport);
+    const backup = { port: far.port, transport, priority: 2 };
+    await withTrunk(trunk('two', [{ port: carrier(0).port }, backup]));
+
+    const { callId } = await dial({ trunk: 'two' });
+    carrier(0).reply(await carrier(0).take('INVITE'), 503, 'Service Unavailable');
+
+    expect(await endOf(callId)).toMatchObject({ status: 'completed', outcome: 'completed' });
+    const timeline = await timelineOf(callId);
+    const failed = {
+      gateway: `127.0.0.1:${carrier(0).port}`,
+      sipStatus: 503,
+      reason: 'Service Unavailable',
+      durationMs: expect.any(Number) as number,
+    };
+    expect(timeline.map(({ type }) => type)).toEqual([
+      ...['queued', 'dialing', 'dialing', 'answered', 'completed'],
+    ]);
+    expect(timeline[1]?.data).toEqual({ trunk: 'two', gateway: failed.gateway, attempt: 1 });
+    expect(timeline[2]?.data).toEqual({
+      trunk: 'two',
+      gateway: `127.0.0.1:${far.port}${transport === 'udp' ? '' : ';transport=tcp'}`,
+      attempt: 2,
+      failedAttempts: [failed],
+    });
+    expect(timeline[4]?.data['failedAttempts']).toEqual([failed]);
+    expect(await far.exited).toEqual({ code: 0, errors: '' });
+  });
+
+  test('486 is what the person said, and no other gateway hears of it', async () => {
+    await withTrunk(
+      trunk('two', [{ port: carrier(0).port }, { port: carrier(1).port, priority: 2 }]),
+    );
+
+    const { callId } = await dial({ trunk: 'two' });
+    carrier(0).reply(await carrier(0).take('INVITE'), 486, 'Busy Here');
+
+    expect(await endOf(callId)).toMatchObject({
+      status: 'Failed',
+      outcome: 'busy',
+      sipStatus: 486,
+    });
+    expect((await timelineOf(callId)).map(({ type }) => type)).toEqual([
+      ...['queued', 'dialing', 'failed'],
+    ]);
+    expect(carrier(1).inbox).toEqual([]);
+  });
+
+  test('silence until the SIP stack gives up, then the next one', async () => {
+    await withTrunk(
+      trunk('two', [{ port: carrier(0).port }, { port: carrier(1).port, priority: 2 }]),
+    );
+
+    const { callId } = await dial({ trunk: 'two' });
+    const unheard = await carrier(0).take('INVITE');
+    const invite = await carrier(1).take('INVITE');
+    carrier(1).reply(invite, 603, 'Decline');
+
+    expect(await endOf(callId)).toMatchObject({ outcome: 'declined', sipStatus: 603 });
+    expect((await timelineOf(callId)).at(-1)?.data['failedAttempts']).toMatchObject([
+      { gateway: `127.0.0.1:${carrier(0).port}`, sipStatus: 408 },
+    ]);
+    expect(one(invite, 'call-id')).not.toBe(one(unheard, 'call-id'));
+  });
+
+  test('a port where nobody listens, then the next one', async () => {
+    const nobody = await RawCallee.start();
+    const { port } = nobody;
+    await nobody[Symbol.asyncDispose]();
+    await withTrunk(trunk('two', [{ port }, { port: carrier(1).port, priority: 2 }]));
+
+    const { callId } = await dial({ trunk: 'two' });
+    carrier(1).reply(await carrier(1).take('INVITE'), 404, 'Not Found');
+
+    expect(await endOf(callId)).toMatchObject({ outcome: 'invalid-number', sipStatus: 404 });
+    expect((await timelineOf(callId)).at(-1)?.data['failedAttempts']).toMatchObject([
+      { gateway: `127.0.0.1:${port}`, sipStatus: 503 },
+    ]);
+  });
+
+  test('all of them fail: the last one says why', async () => {
+    await withTrunk(
+      trunk('two', [{ port: carrier(0).port }, { port: carrier(1).port, priority: 2 }]),
+    );
+
+    const { callId } = await dial({ trunk: 'two' });
+    carrier(0).reply(await carrier(0).take('INVITE'), 503, 'Overloaded');
+    carrier(1).reply(await carrier(1).take('INVITE'), 500, 'Server Internal Error');
+
+    expect(await endOf(callId)).toMatchObject({
+      status: 'Failed',
+      outcome: 'carrier-failure',
+      reason: '500 Server Internal Error',
+      reasonCode: 'Service Unavailable',
+    });
+  });
+
+  test('a hang-up of the application stops the hunt', async () => {
+    await withTrunk(
+      trunk('two', [{ port: carrier(0).port }, { port: carrier(1).port, priority: 2 }]),
+    );
+
+    const { callId } = await dial({ trunk: 'two' });
+    const invite = await carrier(0).take('INVITE');
+    await gateway.dialer.end(callId);
+    expect(await endOf(callId)).toMatchObject({ status: 'Failed', outcome: 'cancelled' });
+    carrier(0).reply(invite, 503, 'Service Unavailable');
+    await carrier(0).take('ACK');
+
+    expect(carrier(1).inbox).toEqual([]);
+  });
+});
+
+describe('trunks.yaml while the gateway runs', () => {
+  test('the default of the account is taken, with the identity that the carrier wants', async () => {
+    const own = '    defaultFor: [dev]\n    assertedIdentity: caller\n    fromDomain: a.example\n';
+    await withTrunk(trunk('own', [{ port: carrier(0).port }], own));
+
+    const { callId } = await dial({ caller: '15550001' });
+    const invite = await carrier(0).take('INVITE');
+    carrier(0).reply(invite, 486, 'Busy Here');
+
+    expect(one(invite, 'p-asserted-identity')).toBe('<sip:15550001@a.example>');
+    await endOf(callId);
+    expect((await timelineOf(callId))[0]?.data).toEqual({ trunk: 'own' });
+  });
+
+  test('a trunk of another account is a 400, as if it were not there', async () => {
+    await withTrunk(trunk('closed', [{ port: carrier(0).port }], '    accounts: [somebody]\n'));
+
+    const answer = await gateway.dialer.post({ target: 'tel:+15551230001', trunk: 'closed' });
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({
+      errors: [{ path: 'trunk', message: 'there is no trunk named closed' }],
+    });
+  });
+
+  test('a new file holds for the calls that follow, and not for those that are up', async () => {
+    await withTrunk(trunk('moving', [{ port: carrier(0).port }]));
+    const ringing = await dial({ trunk: 'moving' });
+    const invite = await carrier(0).take('INVITE');
+    carrier(0).reply(invite, 180, 'Ringing');
+
+    await withTrunk(trunk('moving', [{ port: carrier(1).port }]));
+    const later = await dial({ trunk: 'moving' });
+    carrier(1).reply(await carrier(1).take('INVITE'), 486, 'Busy Here');
+    expect(await endOf(later.callId)).toMatchObject({ outcome: 'busy' });
+    carrier(0).reply(invite, 603, 'Decline');
+
+    expect(await endOf(ringing.callId)).toMatchObject({ outcome: 'declined' });
+  });
+
+  test('a file with a mistake is refused with the line and the field, and the old one stays', async () => {
+    await withTrunk(trunk('kept', [{ port: carrier(0).port }]));
+
+    await writeTrunks(trunk('kept', [{ port: carrier(1).port }], '    colour: red\n'));
+    await reload('trunks not reloaded');
+    const { callId } = await dial({ trunk: 'kept' });
+    carrier(0).reply(await carrier(0).take('INVITE'), 486, 'Busy Here');
+
+    expect(await endOf(callId)).toMatchObject({ outcome: 'busy' });
+    expect(gateway.output()).toMatch(/trunks\.yaml:2: trunks\[0\]: [^\n]*colour/);
+  });
+
+  test('a gateway that answers OPTIONS with 503 is down in the metrics', async () => {
+    const health = '    health: { intervalS: 1, failThreshold: 1, recoverThreshold: 1 }\n';
+    await withTrunk(trunk('asked', [{ port: carrier(0).port }], health));
+    const labels = `trunk="asked",gateway="127.0.0.1:${carrier(0).port}"`;
+    const metrics = async () => (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
+    expect(await metrics()).toContain(`offhook_gateway_up{${labels}} 1`);
+
+    carrier(0).reply(await carrier(0).take('OPTIONS'), 503, 'Service Unavailable');
+
+    await eventually(
+      async () => (await metrics()).includes(`offhook_gateway_up{${labels}} 0`),
+      'the gateway is down',
+    );
+    expect(gateway.output()).toContain('gateway is down');
+  });
+});
+
+describe('a start with a trunk that cannot be used', () => {
+  test('over TLS on the embedded engine says so, with the name of the trunk', async () => {
+    expect(await tlsStart).toMatch(
+      /trunks\.yaml:4: trunks\[0\]\.gateways\[0\]\.transport: trunk secret needs TLS/,
+    );
+  });
+});
