@@ -128,7 +128,11 @@ export const callDetailsSchema = callSummarySchema
             .string()
             .describe('queued, dialing, ringing, answered, amd, dtmf, completed, failed'),
           time: timestamp,
-          data: z.unknown(),
+          data: z
+            .unknown()
+            .describe(
+              'of the type. `dialing` is there for each gateway that was tried: `trunk`, `gateway`, `attempt`; there and at the end, `failedAttempts` says what came of those before: `gateway`, `sipStatus`, `reason`, `durationMs`',
+            ),
         }),
       )
       .readonly()
