@@ -12,6 +12,7 @@ export type Node = {
   /** What the others see of this one. */
   report(state: { readonly calls: () => number }): void;
   drain(): Promise<void>;
+  isDraining(): boolean;
   /** Called once, when another process has taken over. */
   onLost(handler: () => void): void;
 };
@@ -54,6 +55,7 @@ export async function openNode(
       draining = true;
       return lease.renewNow();
     },
+    isDraining: () => draining,
     onLost: (handler) => {
       onLost = handler;
     },

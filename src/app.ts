@@ -4,13 +4,13 @@
 import type { AddressInfo } from 'node:net';
 import { createMetrics, type Metrics } from './api/metrics.ts';
 import { createApiServer } from './api/server.ts';
-import type { HealthCheck } from './api/services.ts';
 import { openAdmin } from './app-admin.ts';
 import { type Calls, openCalls } from './app-calls.ts';
 import { type Events, openEvents } from './app-events.ts';
 import { openFactConsumers } from './app-facts.ts';
+import { healthChecks } from './app-health.ts';
 import { type MediaParts, openMedia } from './app-media.ts';
-import { openNode } from './app-nodes.ts';
+import { type Node, openNode } from './app-nodes.ts';
 import { openSip, type SipParts } from './app-sip.ts';
 import { openStorage, type Storage } from './app-storage.ts';
 import type { Clock } from './calls/ports.ts';
@@ -98,6 +98,7 @@ async function openApp(environment: Environment): Promise<App> {
   const adminUrl = await openAdmin(environment, storage);
   const httpUrl = await openApi(environment, {
     storage,
+    node,
     events,
     sip,
     media,
@@ -137,6 +138,7 @@ async function openApp(environment: Environment): Promise<App> {
 
 type ApiParts = {
   readonly storage: Storage;
+  readonly node: Node;
   readonly events: Events;
   readonly sip: SipParts;
   readonly media: MediaParts;
@@ -173,7 +175,12 @@ async function openApi(
       speechToTextProviders: media.speechToTextProviders,
       control: calls.control,
       calls: createCallQueries(storage.database, contexts),
-      health: healthChecks(parts),
+      health: healthChecks({
+        database: storage.database.pool,
+        nats: parts.events.connection,
+        sip: sip.port,
+        node: parts.node,
+      }),
     },
   });
   await server
@@ -188,18 +195,4 @@ async function openApi(
   const { port } = server.server.address() as AddressInfo;
   const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;
   return `http://${host}:${port}`;
-}
-
-function healthChecks({ storage, events, sip }: ApiParts): readonly HealthCheck[] {
-  return [
-    {
-      name: 'database',
-      check: async () => {
-        await storage.database.pool.query('select 1');
-        return { ok: true };
-      },
-    },
-    { name: 'nats', check: async () => ({ ok: events.connection.connected() }) },
-    { name: 'sip', check: async () => ({ ok: sip.port.ready() }) },
-  ];
 }

@@ -22,14 +22,16 @@ export function registerHealthRoutes(server: ApiInstance, deps: HealthDependenci
 
   server.get('/ready', { schema: { hide: true } }, async (_request, reply) => {
     const results = await Promise.all(
-      checks.map(async (check) => [check.name, await check.run()] as const),
+      checks.map(async (check) => ({ ...check, ok: await check.run() })),
     );
-    const ready = results.every(([, ok]) => ok);
+    const failures = results.filter(({ ok }) => !ok).map(({ failure }) => failure);
+    const ready = failures.length === 0;
     void reply.code(ready ? 200 : 503).header('cache-control', 'no-store');
     if (!ready) void reply.header('retry-after', '5');
     return {
       status: ready ? 'ready' : 'unready',
-      checks: Object.fromEntries(results.map(([name, ok]) => [name, ok ? 'ok' : 'failed'])),
+      ...(ready ? {} : { reasons: failures }),
+      checks: Object.fromEntries(results.map(({ name, ok }) => [name, ok ? 'ok' : 'failed'])),
     };
   });
 
@@ -40,7 +42,7 @@ export function registerHealthRoutes(server: ApiInstance, deps: HealthDependenci
   });
 }
 
-type BoundedCheck = { readonly name: string; run(): Promise<boolean> };
+type BoundedCheck = Pick<HealthCheck, 'name' | 'failure'> & { run(): Promise<boolean> };
 
 /** A check that hangs is asked again only when it has returned, so that probes do not pile up behind it. */
 function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
@@ -59,6 +61,7 @@ function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
   };
   return {
     name: check.name,
+    failure: check.failure,
     run: async () => {
       running ??= ask();
       let timer: NodeJS.Timeout | undefined;

@@ -16,6 +16,8 @@ export type {
 
 export type HealthCheck = {
   readonly name: string;
+  /** What it means when it does not pass. Anybody may read it: nothing of the inside. */
+  readonly failure: string;
   check(): Promise<{ readonly ok: boolean; readonly detail?: string }>;
 };
 
@@ -28,6 +30,6 @@ export type ApiServices = {
   readonly speechToTextProviders: ReadonlySet<string>;
   readonly control: CallControl;
   readonly calls: CallQueries;
-  /** For /ready: the database, NATS, the SIP engine. */
+  /** For /ready. */
   readonly health: readonly HealthCheck[];
 };

@@ -148,11 +148,16 @@ describe('for operators', () => {
     let asked = 0;
     await using broken = await startHarness({
       health: [
-        { name: 'database', check: async () => ({ ok: true }) },
-        { name: 'nats', check: async () => ({ ok: false, detail: 'nats://10.0.0.5' }) },
-        { name: 'sip', check: () => Promise.reject(new Error('no engine')) },
+        { name: 'database', failure: 'no database', check: async () => ({ ok: true }) },
+        {
+          name: 'nats',
+          failure: 'no NATS',
+          check: async () => ({ ok: false, detail: 'nats://10.0.0.5' }),
+        },
+        { name: 'sip', failure: 'no SIP', check: () => Promise.reject(new Error('no engine')) },
         {
           name: 'stuck',
+          failure: 'no answer',
           check: () => {
             asked += 1;
             return new Promise(() => undefined);
@@ -171,6 +176,7 @@ describe('for operators', () => {
       expect(response.headers['retry-after']).toBe('5');
       expect(response.json()).toEqual({
         status: 'unready',
+        reasons: ['no NATS', 'no SIP', 'no answer'],
         checks: { database: 'ok', nats: 'failed', sip: 'failed', stuck: 'failed' },
       });
     }
@@ -179,7 +185,7 @@ describe('for operators', () => {
 
   test('/ready answers 200 when every check passes', async () => {
     await using ready = await startHarness({
-      health: [{ name: 'database', check: async () => ({ ok: true }) }],
+      health: [{ name: 'database', failure: 'no database', check: async () => ({ ok: true }) }],
     });
 
     const response = await ready.server.inject('/ready');

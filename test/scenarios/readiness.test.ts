@@ -1,0 +1,144 @@
+// /ready of a gateway whose parts go away and come back, one at a time: a load balancer takes it out and in by this, and
+// whoever is on call reads what is missing.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startNatsServer } from '../../src/embedded/nats/nats-server.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { numberFor } from '../support/far-end.ts';
+import type { GatewayProcess } from '../support/gateway-process.ts';
+
+const well = { database: 'ok', nats: 'ok', sip: 'ok', lease: 'ok', accepting: 'ok' };
+
+describe('/ready of a gateway', () => {
+  let database: TestDatabase;
+  let cluster: Cluster;
+  let gateway: GatewayProcess;
+  let databaseUrl: string;
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  beforeAll(async () => {
+    database = await openTestDatabase('postgres');
+    databaseUrl = database.location.databaseUrl ?? '';
+    // The commands below must not be among the sessions that they end.
+    await database.close();
+    cluster = await startCluster({ databaseUrl });
+    nats = await startNats();
+    gateway = await cluster.startNode('a', {
+      NATS_URL: nats.url,
+      NODE_LEASE_MS: '2000',
+      SHUTDOWN_TIMEOUT_MS: '60000',
+    });
+  });
+  afterAll(async () => {
+    await cluster[Symbol.asyncDispose]();
+    await nats.remove();
+    await database.remove();
+  });
+
+  async function ready() {
+    const response = await fetch(`${gateway.runtime.httpUrl}/ready`);
+    return { code: response.status, ...((await response.json()) as Ready) };
+  }
+  type Ready = { status: string; reasons?: string[]; checks: Record<string, string> };
+
+  async function untilUnready(check: keyof typeof well, reason: string): Promise<void> {
+    await eventually(async () => (await ready()).checks[check] === 'failed', `${check} is away`);
+    const answer = await ready();
+    expect(answer).toMatchObject({ code: 503, status: 'unready', checks: { [check]: 'failed' } });
+    expect(answer.reasons).toContain(reason);
+  }
+
+  async function untilReady(): Promise<void> {
+    await eventually(async () => (await ready()).code === 200, 'it is ready', 20_000);
+    expect(await ready()).toEqual({ code: 200, status: 'ready', checks: well });
+  }
+
+  test('names the SIP engine while it is away', async () => {
+    await untilReady();
+    await cluster.engine.kill();
+    await untilUnready('sip', 'no SIP engine is connected');
+    await cluster.engine.start();
+    await untilReady();
+  });
+
+  test('names NATS while it is away', async () => {
+    await nats.stop();
+    await untilUnready('nats', 'NATS is not connected');
+    await nats.start();
+    await untilReady();
+  });
+
+  test('names the database while it is away', async () => {
+    const allow = (isAllowed: boolean) =>
+      asSuperuser(databaseUrl, (name) => [
+        `alter database ${name} allow_connections ${String(isAllowed)}`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+      ]);
+
+    await allow(false);
+    await untilUnready('database', 'the database does not answer');
+    await allow(true);
+    await untilReady();
+  });
+
+  test('names the lease while it cannot be renewed', async () => {
+    const client = new Client({ connectionString: databaseUrl });
+    await client.connect();
+    onTestFinished(() => client.end());
+
+    await client.query('begin; select * from nodes for update');
+    await untilUnready('lease', 'the lease of this node is not held');
+    await client.query('rollback');
+    await untilReady();
+  });
+
+  test('says that it is shutting down while its calls end', async () => {
+    await gateway.dialer.dial({ target: `tel:+${numberFor('stay', 0, 0)}` });
+    await eventually(() => cluster.farEnd.up === 1, 'a call is up');
+
+    gateway.child.kill('SIGTERM');
+    await untilUnready(
+      'accepting',
+      'this node is shutting down: it lets its calls end and takes no new ones',
+    );
+    expect(cluster.farEnd.up).toBe(1);
+    await gateway.terminate();
+    expect(cluster.farEnd.up).toBe(0);
+  });
+});
+
+/** One that is back where it was, with what it had. */
+async function startNats() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
+  const start = () =>
+    startNatsServer({ dataDir, searchPath: process.env['PATH'] ?? '', logger: silentLogger });
+  let server = await start();
+  return {
+    url: server.url,
+    stop: () => server.stop(),
+    start: async () => {
+      server = await start();
+    },
+    remove: async () => {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function asSuperuser(
+  databaseUrl: string,
+  statementsFor: (name: string) => readonly string[],
+): Promise<void> {
+  const [, name = ''] = /\/(test_\w+)\?/.exec(databaseUrl) ?? [];
+  const client = new Client({ connectionString: databaseUrl.replace(name, 'postgres') });
+  await client.connect();
+  for (const statement of statementsFor(name)) await client.query(statement);
+  await client.end();
+}
