@@ -1,9 +1,11 @@
 import { defineConfig } from 'vitest/config';
+import { SpecReport } from './companion/spec-report.ts';
 
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
+    reporters: ['default', new SpecReport()],
     globalSetup: ['test/support/global-setup.ts'],
     // Two cores in CI: more workers only make each test slower and its time-outs tighter.
     maxWorkers: 3,
