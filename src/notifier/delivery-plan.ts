@@ -36,9 +36,15 @@ export type AttemptResult =
   /** We may not, or cannot, send there at all; trying again would be the same. */
   | { readonly kind: 'forbidden'; readonly error: string };
 
+/**
+ * Why a notification became a dead letter. `expired`: its time is over. `gone`: the receiver said 410, to this one or to
+ * another of the same call. `forbidden`: it may not be sent there, or cannot be.
+ */
+export type Failure = 'expired' | 'gone' | 'forbidden';
+
 export type Verdict =
   | { readonly kind: 'delivered' }
-  | { readonly kind: 'failed' }
+  | { readonly kind: 'failed'; readonly failure: Failure }
   /** `receiver` holds the whole call back until then; `event` holds its successors for a while. */
   | { readonly kind: 'retry'; readonly at: number; readonly fault: 'receiver' | 'event' };
 
@@ -48,15 +54,18 @@ const maxRetryAfterMs = hourMs;
 
 export function judge(
   result: AttemptResult,
-  notification: { readonly attempts: number; readonly createdAt: number },
+  /** Since it was created, or replayed. */
+  notification: { readonly attempts: number; readonly owedSince: number },
   context: { readonly now: number; readonly schedule: RetrySchedule; readonly random: number },
 ): Verdict {
-  if (result.kind === 'forbidden') return { kind: 'failed' };
+  if (result.kind === 'forbidden') return { kind: 'failed', failure: 'forbidden' };
   if (result.kind === 'response' && result.status >= 200 && result.status < 300)
     return { kind: 'delivered' };
+  if (result.kind === 'response' && result.status === 410)
+    return { kind: 'failed', failure: 'gone' };
   const { now, schedule } = context;
-  const lastAttemptAt = notification.createdAt + schedule.giveUpAfterMs;
-  if (now >= lastAttemptAt) return { kind: 'failed' };
+  const lastAttemptAt = notification.owedSince + schedule.giveUpAfterMs;
+  if (now >= lastAttemptAt) return { kind: 'failed', failure: 'expired' };
   const delayMs = retryDelayMs(result, notification.attempts, schedule);
   const at = now + Math.round(delayMs * (1 + schedule.jitter * context.random));
   return {
@@ -104,7 +113,10 @@ export type PendingNotification = {
   readonly sequence: number;
   readonly body: string;
   readonly attempts: number;
-  readonly createdAt: number;
+  /** Those before it was replayed: the schedule begins anew. */
+  readonly attemptsBefore: number;
+  /** When it was created, or replayed. */
+  readonly owedSince: number;
   /** When a refusal (4xx) first held its successors up. */
   readonly refusedAt?: number;
   /** Of a refused one: not before. */

@@ -41,7 +41,7 @@ export async function attemptDelivery(
   const attempts = notification.attempts + 1;
   const verdict = judge(
     result,
-    { attempts, createdAt: notification.createdAt },
+    { attempts: attempts - notification.attemptsBefore, owedSince: notification.owedSince },
     { now: at.getTime(), schedule: deps.schedule, random: deps.random() },
   );
   const record: AttemptRecord = {
@@ -53,6 +53,7 @@ export async function attemptDelivery(
     ...(result.kind === 'response' ? { responseStatus: result.status } : { error: result.error }),
     state: verdict.kind === 'retry' ? 'pending' : verdict.kind,
     at,
+    ...(verdict.kind === 'failed' ? { failure: verdict.failure } : {}),
     refused: verdict.kind === 'retry' && verdict.fault === 'event',
   };
   return { result, verdict, record };

@@ -5,19 +5,21 @@
 // A restart loses nothing: a lease that is not renewed runs out, and those of this node's former process are given back
 // at the start.
 
+import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
 import { type LaneStep, nextStep, type PendingNotification } from './delivery-plan.ts';
 import type { IntakeTarget } from './intake.ts';
 import { type Lane, newLane, pendingOf, recordInLane, refreshLane, settlementOf } from './lane.ts';
+import { claimLanes, renewLanes, settleWithRetries } from './lane-claims.ts';
+import type { LeasedLane } from './lane-loading.ts';
 import type {
   AcceptedLane,
   AttemptRecord,
-  LeasedLane,
   NewNotification,
   NotificationStore,
 } from './notification-store.ts';
-import { defaultGateLimits, type GateLimits, OriginGates } from './origin-gates.ts';
+import { defaultGateLimits, type GateLimits, OriginGates, originOf } from './origin-gates.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
 /** Three renewals fit into it; longer would delay what a process that was killed owes. */
@@ -29,12 +31,10 @@ const defaultPollMs = 1_000;
 /** Calls in memory: bounds it, and the sockets, whatever number of receivers hangs. */
 const maxLanes = 2_000;
 const claimLimit = 200;
+/** Some polls' worth; more are found by the poll that looks for what is due. */
+const maxWanted = 2_000;
 /** A call that found no place at its receiver looks again after this. */
 const noRoomDelayMs = 2_000;
-/** The database did not take the outcome of an attempt: the lane is left to its lease. */
-const settleRetries = 3;
-const settleRetryMs = 500;
-
 export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;
@@ -60,6 +60,7 @@ export class NotificationDispatcher implements IntakeTarget {
   #renewTimer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
   #lookedForDueAt = Number.NEGATIVE_INFINITY;
+  #isPolledSoon = false;
   #isStopping = false;
 
   constructor(deps: DispatcherDeps, options: DispatcherOptions = {}) {
@@ -87,14 +88,9 @@ export class NotificationDispatcher implements IntakeTarget {
     this.#gates.close();
     clearTimeout(this.#pollTimer);
     clearInterval(this.#renewTimer);
-    let timer: NodeJS.Timeout | undefined;
-    const bound = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
     // The poll first: it may still take lanes.
     const ended = Promise.resolve(this.#polling).then(() => Promise.allSettled(this.#running));
-    await Promise.race([ended, bound]);
-    clearTimeout(timer);
+    await atMost(ended, timeoutMs);
     await this.#deps.store.releaseOwn();
   }
 
@@ -103,8 +99,8 @@ export class NotificationDispatcher implements IntakeTarget {
     return this.#lanes.size;
   }
 
-  canTake(url: string): boolean {
-    return !this.#isStopping && this.#lanes.size < maxLanes && this.#gates.hasRoom(url);
+  canTake(origin: string): boolean {
+    return !this.#isStopping && this.#lanes.size < maxLanes && this.#gates.hasRoom(origin);
   }
 
   leaseUntil(): Date {
@@ -117,11 +113,10 @@ export class NotificationDispatcher implements IntakeTarget {
     recipients: ReadonlyMap<string, Recipient>,
     leasedUntil: Date,
   ): void {
-    const byCall = new Map<string, NewNotification[]>();
-    for (const row of rows) byCall.set(row.callId, [...(byCall.get(row.callId) ?? []), row]);
-    for (const { callId, isNew, knownBefore } of lanes) {
-      const ofCall = byCall.get(callId) ?? [];
-      if (!isNew) this.#want(callId);
+    const byId = new Map(rows.map((row) => [row.eventId, row]));
+    for (const { callId, isNew, knownBefore, eventIds } of lanes) {
+      const ofCall = eventIds.flatMap((eventId) => byId.get(eventId) ?? []);
+      if (!isNew) this.#want(callId, ofCall[0]?.origin ?? '');
       // Without a lease there was no room: the poll takes it when there is.
       if (!isNew || !ofCall.every((row) => row.lease)) continue;
       const pending = pendingOf(ofCall, knownBefore, this.#deps.schedule.gapPatienceMs);
@@ -135,11 +130,12 @@ export class NotificationDispatcher implements IntakeTarget {
   }
 
   /** Looks for a call at once: something was added to a lane that was not made for it. */
-  #want(callId: string): void {
+  #want(callId: string, origin: string): void {
     const lane = this.#lanes.get(callId);
     if (lane !== undefined) {
       lane.isStale = true;
-    } else if (!this.#isStopping) {
+    } else if (this.#wanted.size < maxWanted && this.canTake(origin)) {
+      // Where there is no room, it is found by the poll when there is.
       this.#wanted.add(callId);
       this.#poll(false);
     }
@@ -151,7 +147,7 @@ export class NotificationDispatcher implements IntakeTarget {
       present.successor = leased;
       return;
     }
-    const lane = newLane(leased, recipient);
+    const lane = newLane(leased, recipient, originOf(recipient?.notifyUrl));
     this.#lanes.set(lane.callId, lane);
     const run = this.#run(lane)
       .catch((error: unknown) => {
@@ -162,7 +158,7 @@ export class NotificationDispatcher implements IntakeTarget {
         this.#running.delete(run);
         this.#lanes.delete(lane.callId);
         if (lane.successor !== undefined) this.#take(lane.successor, recipient);
-        else if (lane.isStale) this.#want(lane.callId);
+        else if (lane.isStale) this.#want(lane.callId, lane.origin);
       });
     this.#running.add(run);
   }
@@ -201,8 +197,7 @@ export class NotificationDispatcher implements IntakeTarget {
     lane: Lane,
     notification: PendingNotification,
   ): Promise<AttemptRecord | 'no-room' | 'lease-short'> {
-    const url = lane.recipient?.notifyUrl ?? '';
-    if (!(await this.#gates.enter(url, this.#now()))) {
+    if (!(await this.#gates.enter(lane.origin, this.#now()))) {
       if (!this.#isStopping) lane.heldUntil = this.#now() + noRoomDelayMs;
       return 'no-room';
     }
@@ -214,36 +209,27 @@ export class NotificationDispatcher implements IntakeTarget {
       const delivery = await attemptDelivery(this.#deps, notification, lane.callId, lane.recipient);
       this.#deps.onAttempt?.(delivery);
       failed = recordInLane(lane, notification.eventId, delivery);
-      if (delivery.verdict.kind === 'failed') this.#logGivenUp(delivery.record);
+      if (delivery.verdict.kind === 'failed')
+        this.#deps.logger.warn(delivery.record, 'notification given up');
       return delivery.record;
     } finally {
-      this.#gates.leave(url, this.#now(), failed);
+      const hasRoom = this.#gates.leave(lane.origin, this.#now(), failed);
+      if (hasRoom) this.#pollSoon();
     }
-  }
-
-  #logGivenUp({ callId, eventId, attempt, responseStatus, error }: AttemptRecord): void {
-    const fields = { callId, eventId, attempt, responseStatus, error };
-    this.#deps.logger.warn(fields, 'notification given up');
   }
 
   /** Records an attempt and what the lane does next. False: it was let go. */
   async #settle(lane: Lane, attempt: AttemptRecord | undefined, next: LaneStep): Promise<boolean> {
-    for (let failures = 1; ; failures += 1) {
-      try {
-        const letGo = await this.#deps.store.settle({
-          callId: lane.callId,
-          leasedUntil: lane.leasedUntil,
-          ...(attempt === undefined ? {} : { attempt }),
-          lane: settlementOf(next),
-        });
-        // Not let go although it was to be: something was added to it.
-        if (next.kind !== 'send' && !letGo) lane.isStale = true;
-        return !letGo;
-      } catch (error) {
-        if (failures > settleRetries) throw error;
-        await new Promise((resolve) => setTimeout(resolve, settleRetryMs));
-      }
-    }
+    const letGo = await settleWithRetries(this.#deps.store, {
+      callId: lane.callId,
+      leasedUntil: lane.leasedUntil,
+      ...(attempt === undefined ? {} : { attempt }),
+      ...(lane.goneAt === undefined ? {} : { goneAt: lane.goneAt }),
+      lane: settlementOf(next),
+    });
+    // Not let go although it was to be: something was added to it.
+    if (next.kind !== 'send' && !letGo) lane.isStale = true;
+    return !letGo;
   }
 
   /** False: the lane is no longer ours. */
@@ -259,14 +245,8 @@ export class NotificationDispatcher implements IntakeTarget {
 
   async #renew(): Promise<void> {
     const lanes = [...this.#lanes.values()];
-    if (lanes.length === 0) return;
-    const until = this.leaseUntil();
     try {
-      const renewed = await this.#deps.store.renew(lanes, until);
-      for (const lane of lanes) {
-        if (renewed.has(lane.callId)) lane.leasedUntil = until.getTime();
-        else lane.isStale = true;
-      }
+      await renewLanes(this.#deps.store, lanes, this.leaseUntil());
     } catch (error) {
       this.#deps.logger.warn({ err: error }, 'leases of notifications not renewed');
     }
@@ -286,27 +266,35 @@ export class NotificationDispatcher implements IntakeTarget {
       .then((more) => {
         this.#polling = undefined;
         if (this.#isStopping) return;
-        if (more || this.#wanted.size > 0) this.#poll(more);
+        const soon = this.#isPolledSoon;
+        this.#isPolledSoon = false;
+        if (more || soon || this.#wanted.size > 0) this.#poll(more || soon);
         else this.#pollTimer = setTimeout(() => this.#poll(true), this.#pollMs);
       });
   }
 
+  #pollSoon(): void {
+    if (this.#polling === undefined) this.#poll(true);
+    else this.#isPolledSoon = true;
+  }
+
   /** True: there may be more that is due. */
   async #claim(due: boolean): Promise<boolean> {
-    const { store, now, recipients } = this.#deps;
     this.#gates.forgetIdle(this.#now());
-    const wanted = [...this.#wanted].slice(0, claimLimit);
+    const places = Math.min(claimLimit, maxLanes - this.#lanes.size);
+    const wanted = [...this.#wanted].slice(0, Math.max(0, places));
+    // Those that find no place are due all the same.
+    if (places <= 0) this.#wanted.clear();
     for (const callId of wanted) this.#wanted.delete(callId);
     if (due) this.#lookedForDueAt = performance.now();
-    const limit = due ? Math.min(claimLimit, maxLanes - this.#lanes.size) : 0;
-    const until = this.leaseUntil();
-    const claimed = [
-      ...(wanted.length === 0 ? [] : await store.claimThese(now(), until, wanted)),
-      ...(limit <= 0 ? [] : await store.claimDue(now(), until, limit, this.#gates.fullOrigins())),
-    ];
-    if (claimed.length === 0) return false;
-    const [lanes, targets] = await Promise.all([store.load(claimed), recipients(claimed)]);
-    for (const leased of lanes.values()) this.#take(leased, targets.get(leased.callId));
-    return limit > 0 && claimed.length >= limit;
+    const limit = due ? places - wanted.length : 0;
+    const claimed = await claimLanes(this.#deps, {
+      wanted,
+      limit,
+      until: this.leaseUntil(),
+      rooms: this.#gates.rooms(),
+    });
+    for (const { leased, recipient } of claimed.lanes) this.#take(leased, recipient);
+    return claimed.more;
   }
 }

@@ -1,15 +1,16 @@
 // Turns facts into notifications that are owed: one row each, with the body as it will be signed and sent. A fact that
 // comes twice is one row; when the rows are stored the fact has done its work here.
 
-import type { CallEvent } from '../calls/call-events.ts';
+import { type CallEvent, callEventId } from '../calls/call-events.ts';
 import { notificationOf } from './notification.ts';
 import type { AcceptedLane, NewNotification, NotificationStore } from './notification-store.ts';
+import { originOf } from './origin-gates.ts';
 import { type Recipient, type RecipientLookup, rememberRecipients } from './recipients.ts';
 
 /** What the intake tells the dispatcher, so that nobody has to wait for its next look into the database. */
 export type IntakeTarget = {
-  /** Whether it would send to this URL at once; then the lane is made with its lease. */
-  canTake(url: string): boolean;
+  /** Whether it would send to this receiver at once; then the lane is made with its lease. */
+  canTake(origin: string): boolean;
   leaseUntil(): Date;
   onAccepted(
     lanes: readonly AcceptedLane[],
@@ -42,14 +43,19 @@ export function createNotificationIntake(deps: IntakeDeps) {
     for (const { fact, body } of bodies) {
       const recipient = recipients.get(fact.callId);
       if (recipient?.notifyUrl === undefined) continue;
+      const origin = originOf(recipient.notifyUrl);
       rows.push({
         eventId: fact.id,
+        endEventId: callEventId(fact.callId, 'completed', 0),
         callId: fact.callId,
+        accountId: fact.accountId,
+        botId: fact.botId,
+        origin,
         appId: recipient.appId,
         sequence: body.sequence,
         body: JSON.stringify(body),
         createdAt,
-        lease: deps.dispatcher.canTake(recipient.notifyUrl),
+        lease: deps.dispatcher.canTake(origin),
       });
     }
     if (rows.length === 0) return;

@@ -2,26 +2,35 @@
 
 import type { Delivery } from './delivery.ts';
 import type { LaneStep, PendingNotification } from './delivery-plan.ts';
-import type { LeasedLane, NewNotification, Settlement } from './notification-store.ts';
+import type { LeasedLane } from './lane-loading.ts';
+import type { NewNotification, Settlement } from './notification-store.ts';
 import type { Recipient } from './recipients.ts';
 
 export type Lane = {
   readonly callId: string;
   readonly recipient: Recipient | undefined;
+  readonly origin: string;
   leasedUntil: number;
   pending: readonly PendingNotification[];
   /** The receiver as a whole failed: nothing is sent before. */
   heldUntil?: number;
+  /** The receiver said 410: nothing of this call is sent any more. */
+  goneAt?: number;
   /** The lane may have changed in the database: read it again before the next step. */
   isStale: boolean;
   /** Made anew in the database while this one was being let go. */
   successor?: LeasedLane;
 };
 
-export function newLane(leased: LeasedLane, recipient: Recipient | undefined): Lane {
+export function newLane(
+  leased: LeasedLane,
+  recipient: Recipient | undefined,
+  origin: string,
+): Lane {
   return {
     callId: leased.callId,
     recipient,
+    origin,
     leasedUntil: leased.leasedUntil,
     pending: [...leased.pending].sort((a, b) => a.sequence - b.sequence),
     isStale: false,
@@ -37,12 +46,19 @@ export function refreshLane(lane: Lane, leased: LeasedLane): void {
     const dueAt = known.get(pending.eventId) ?? pending.dueAt;
     return dueAt === undefined ? pending : { ...pending, dueAt };
   });
+  // What came meanwhile is stopped with the rest.
+  if (lane.goneAt !== undefined) lane.pending = [];
   lane.isStale = false;
   delete lane.successor;
 }
 
 /** Takes the outcome of an attempt into the queue. True: the receiver as a whole failed. */
 export function recordInLane(lane: Lane, eventId: string, { verdict, record }: Delivery): boolean {
+  if (verdict.kind === 'failed' && verdict.failure === 'gone') {
+    lane.goneAt = record.at.getTime();
+    lane.pending = [];
+    return false;
+  }
   if (verdict.kind !== 'retry') {
     updatePending(lane, eventId, undefined);
     return false;
@@ -98,7 +114,8 @@ export function pendingOf(
       sequence: row.sequence,
       body: row.body,
       attempts: 0,
-      createdAt,
+      attemptsBefore: 0,
+      owedSince: createdAt,
       ...(hasGap ? { waitsUntil: createdAt + gapPatienceMs } : {}),
     };
   });

@@ -7,46 +7,77 @@
 // In the order of the event id, so that two nodes that store the same facts do not lock each other up. A lane that waits
 // for its receiver is left waiting; one that only waits for a refused event that others may pass, or for one that is
 // missing, is due at once.
+//
+// The end is the last that is told of a call. What a process that was paused states when another has ended its call comes too
+// late: it has the place of the end, or a later one. A place before it is that of a fact that was only slow on its way.
 export const acceptStatement = {
   name: 'notifier-accept',
   text: `
 with given as (
-  select * from jsonb_to_recordset($1::jsonb) as row(event_id text, call_id text, app_id text, sequence integer,
-    body text, created_at timestamptz, lease boolean)
+  select * from jsonb_to_recordset($1::jsonb) as row(event_id text, end_event_id text, call_id text, app_id text,
+    account_id text, bot_id text, origin text, sequence integer, body text, created_at timestamptz, lease boolean)
+), wanted as (
+  select given.*, exists (
+    select from notifications g where g.call_id = given.call_id and g.failure = 'gone') as gone
+  from given
+  where event_id = end_event_id or not exists (
+    select from notifications e where e.event_id = given.end_event_id and e.sequence <= given.sequence
+  ) and not exists (
+    select from given e where e.event_id = given.end_event_id and e.sequence <= given.sequence)
 ), inserted as (
-  insert into notifications (event_id, call_id, app_id, sequence, body, state, attempts, created_at)
-  select event_id, call_id, app_id, sequence, body, 'pending', 0, created_at from given order by event_id
+  insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at,
+    failed_at, failure)
+  select event_id, call_id, app_id, account_id, bot_id, sequence, body,
+    case when gone then 'failed' else 'pending' end, 0, created_at,
+    case when gone then created_at end, case when gone then 'gone' end
+  from wanted order by event_id
   on conflict (event_id) do nothing
-  returning event_id, call_id
+  returning event_id, call_id, state
 ), lanes as (
-  select inserted.call_id, bool_and(given.lease) as lease from inserted join given using (event_id)
+  select inserted.call_id, bool_and(given.lease) as lease, min(given.origin) as origin
+  from inserted join given using (event_id) where inserted.state = 'pending'
   group by inserted.call_id
 )
-insert into notification_lanes as lane (call_id, next_attempt_at, leased_by, leased_until)
-select call_id, $2::timestamptz, case when lease then $3::text end, case when lease then $4::timestamptz end
+insert into notification_lanes as lane (call_id, origin, next_attempt_at, leased_by, leased_until)
+select call_id, origin, $2::timestamptz, case when lease then $3::text end, case when lease then $4::timestamptz end
 from lanes order by call_id
 on conflict (call_id) do update set
   next_attempt_at = case when exists (
-    select from notifications n where n.call_id = lane.call_id and n.state = 'pending' and n.attempts > 0
-      and (n.refused_at is null or n.refused_at > $5::timestamptz)
+    select from notifications n where n.call_id = lane.call_id and n.state = 'pending'
+      and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $5::timestamptz)
   ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
   leased_until = lane.leased_until + interval '1 millisecond'
 returning call_id, (xmax = 0) as is_new,
-  (select count(*)::integer from notifications n where n.call_id = lane.call_id) as known_before`,
+  (select count(*)::integer from notifications n where n.call_id = lane.call_id) as known_before,
+  array(select event_id from inserted i where i.call_id = lane.call_id and i.state = 'pending') as event_ids`,
 } as const;
 
+// Receiver by receiver, each from the front of its own queue: what one of them is owed is not even looked at for another,
+// however much it is. Found by leaping through the index, one probe for each receiver.
 export const claimStatement = {
   name: 'notifier-claim',
   text: `
+with recursive origins as (
+  (select origin from notification_lanes order by origin limit 1)
+  union all
+  select (select l.origin from notification_lanes l where l.origin > o.origin order by l.origin limit 1)
+  from origins o where o.origin is not null
+), rooms as (
+  select o.origin, coalesce(r.room, $7::integer) as room
+  from origins o left join unnest($5::text[], $6::integer[]) as r(origin, room) on r.origin = o.origin
+  where o.origin is not null
+)
 update notification_lanes lane set leased_by = $1, leased_until = $2
 from (
-  select call_id from notification_lanes candidate
-  where next_attempt_at <= $3 and (leased_until is null or leased_until < $3)
-    and (cardinality($5::text[]) = 0 or not exists (
-      select from calls where calls.call_id = candidate.call_id
-        and substring(lower(calls.notify_url) from '^[a-z]+://[^/?#]*') = any($5::text[])))
-  order by next_attempt_at limit $4
-  for update skip locked
+  select candidate.call_id
+  from rooms cross join lateral (
+    select c.call_id, c.next_attempt_at from notification_lanes c
+    where c.origin = rooms.origin and c.next_attempt_at <= $3 and (c.leased_until is null or c.leased_until < $3)
+    order by c.next_attempt_at limit rooms.room
+    for update skip locked
+  ) candidate
+  where rooms.room > 0
+  order by candidate.next_attempt_at limit $4
 ) due
 where lane.call_id = due.call_id
 returning lane.call_id`,
@@ -68,7 +99,8 @@ returning lane.call_id`,
 export const loadStatement = {
   name: 'notifier-load',
   text: `
-select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.created_at, n.refused_at,
+select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.attempts_before,
+  n.created_at, n.owed_since, n.refused_at,
   n.sequence - 1 > (
     select count(*) from notifications p where p.call_id = n.call_id and p.sequence < n.sequence
   ) as has_gap,
@@ -78,7 +110,7 @@ select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body
 from notification_lanes lane
 left join notifications n on n.call_id = lane.call_id and n.state = 'pending'
 where lane.call_id = any($1::text[]) and lane.leased_by = $2
-order by lane.call_id, n.sequence`,
+order by lane.call_id, n.sequence, n.event_id`,
 } as const;
 
 export const settleStatement = {
@@ -86,18 +118,24 @@ export const settleStatement = {
   text: `
 with given as (
   select * from jsonb_to_recordset($1::jsonb) as row(event_id text, call_id text, attempt integer,
-    started_at timestamptz, duration_ms integer, response_status integer, error text, state text, at timestamptz,
-    refused boolean)
+    started_at timestamptz, duration_ms integer, response_status integer, error text, state text, failure text,
+    at timestamptz, refused boolean)
 ), lanes as (
-  select * from jsonb_to_recordset($2::jsonb) as row(call_id text, known timestamptz, next timestamptz)
+  select * from jsonb_to_recordset($2::jsonb) as row(call_id text, known timestamptz, next timestamptz,
+    gone_at timestamptz)
 ), logged as (
   insert into delivery_attempts (event_id, call_id, attempt, started_at, duration_ms, response_status, error, delivered)
   select event_id, call_id, attempt, started_at, duration_ms, response_status, error, state = 'delivered' from given
 ), updated as (
   update notifications n set state = given.state, attempts = given.attempt,
     delivered_at = case when given.state = 'delivered' then given.at end,
-    refused_at = coalesce(n.refused_at, case when given.refused then given.at end)
+    refused_at = coalesce(n.refused_at, case when given.refused then given.at end),
+    failed_at = case when given.state = 'failed' then given.at end, failure = given.failure
   from given where n.event_id = given.event_id and n.state = 'pending'
+), stopped as (
+  update notifications n set state = 'failed', failed_at = lanes.gone_at, failure = 'gone'
+  from lanes where n.call_id = lanes.call_id and lanes.gone_at is not null and n.state = 'pending'
+    and n.event_id not in (select event_id from given)
 ), released as (
   update notification_lanes lane set leased_by = null, leased_until = null, next_attempt_at = lanes.next
   from lanes where lane.call_id = lanes.call_id and lanes.next is not null

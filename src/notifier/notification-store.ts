@@ -2,32 +2,31 @@
 // lease sends its notifications, one after the other.
 
 import { Batcher } from '../lib/batcher.ts';
-import type { PendingNotification, RetrySchedule } from './delivery-plan.ts';
-import { refusedDueAt } from './delivery-plan.ts';
+import type { Failure, RetrySchedule } from './delivery-plan.ts';
+import { loadLanes } from './lane-loading.ts';
 import {
   acceptStatement,
   claimStatement,
   claimTheseStatement,
   holdsStatement,
-  loadStatement,
   releaseLostStatement,
   releaseOwnStatement,
   renewStatement,
   settleStatement,
 } from './notification-sql.ts';
-
-export type SqlClient = {
-  query<Row extends object>(statement: {
-    readonly name: string;
-    readonly text: string;
-    readonly values: unknown[];
-  }): Promise<{ readonly rows: Row[]; readonly rowCount: number | null }>;
-};
+import type { Rooms } from './origin-gates.ts';
+import type { SqlClient } from './sql-client.ts';
 
 export type NewNotification = {
   readonly eventId: string;
+  /** Of the end of its call: nothing follows that. */
+  readonly endEventId: string;
   readonly callId: string;
   readonly appId: string;
+  readonly accountId: string;
+  readonly botId: string;
+  /** Of its URL. */
+  readonly origin: string;
   readonly sequence: number;
   readonly body: string;
   readonly createdAt: Date;
@@ -41,12 +40,8 @@ export type AcceptedLane = {
   readonly isNew: boolean;
   /** Notifications of the call that were stored before. */
   readonly knownBefore: number;
-};
-
-export type LeasedLane = {
-  readonly callId: string;
-  readonly leasedUntil: number;
-  readonly pending: readonly PendingNotification[];
+  /** Those that are new, and owed: not what is known, came after the end, or goes to a receiver that is gone. */
+  readonly eventIds: readonly string[];
 };
 
 export type AttemptRecord = {
@@ -58,6 +53,7 @@ export type AttemptRecord = {
   readonly responseStatus?: number;
   readonly error?: string;
   readonly state: 'pending' | 'delivered' | 'failed';
+  readonly failure?: Failure;
   readonly at: Date;
   readonly refused: boolean;
 };
@@ -66,11 +62,20 @@ export type Settlement = {
   readonly callId: string;
   readonly leasedUntil: number;
   readonly attempt?: AttemptRecord;
+  /** The receiver said 410 then: everything that is pending becomes a dead letter. */
+  readonly goneAt?: number;
   /** Keep the lane, let it go until a time, or remove it because nothing is pending. */
   readonly lane: 'keep' | 'finish' | { readonly until: number };
 };
 
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
+
+type AcceptedRow = {
+  readonly call_id: string;
+  readonly is_new: boolean;
+  readonly known_before: number;
+  readonly event_ids: readonly string[];
+};
 
 /** One statement carries this many attempts; more wait for the next, and beyond the second bound are rejected. */
 const settleBatch = { maxBatch: 500, maxWaiting: 50_000, concurrency: 1 } as const;
@@ -82,31 +87,25 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
   );
   return {
     /** New rows and their lanes, in one statement; a notification that is known is passed over. */
-    accept: async (
-      rows: readonly NewNotification[],
-      now: Date,
-      leasedUntil: Date,
-    ): Promise<readonly AcceptedLane[]> => {
+    accept: (rows: readonly NewNotification[], now: Date, leasedUntil: Date) => {
       const passedBefore = new Date(now.getTime() - schedule.passRefusedAfterMs);
-      const values = [acceptParameter(rows), now, ownerId, leasedUntil, passedBefore];
-      const result = await retryConflicts(() =>
-        sql.query<{ call_id: string; is_new: boolean; known_before: number }>({
-          ...acceptStatement,
-          values,
-        }),
-      );
-      return result.rows.map((row) => ({
-        callId: row.call_id,
-        isNew: row.is_new,
-        knownBefore: row.known_before,
-      }));
+      return accept(sql, [acceptParameter(rows), now, ownerId, leasedUntil, passedBefore]);
     },
-    claimDue: (now: Date, leasedUntil: Date, limit: number, exceptOrigins: readonly string[]) =>
-      claim(sql, claimStatement, [ownerId, leasedUntil, now, limit, exceptOrigins]),
+    /** Of each receiver as many as it has room for. */
+    claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms) =>
+      claim(sql, claimStatement, [
+        ownerId,
+        leasedUntil,
+        now,
+        limit,
+        [...rooms.byOrigin.keys()],
+        [...rooms.byOrigin.values()],
+        rooms.ofOthers,
+      ]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
       claim(sql, claimTheseStatement, [ownerId, leasedUntil, now, callIds]),
     /** What is pending of lanes that are leased to us; a lane that is not is absent. */
-    load: (callIds: readonly string[]) => load(sql, ownerId, schedule, callIds),
+    load: (callIds: readonly string[]) => loadLanes(sql, ownerId, schedule, callIds),
     /** False: the lane was not let go, because it has changed or is no longer ours. */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
     /** Calls whose lease was prolonged. */
@@ -139,12 +138,26 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
   };
 }
 
+async function accept(sql: SqlClient, values: unknown[]): Promise<readonly AcceptedLane[]> {
+  const result = await retryConflicts(() => sql.query<AcceptedRow>({ ...acceptStatement, values }));
+  return result.rows.map((row) => ({
+    callId: row.call_id,
+    isNew: row.is_new,
+    knownBefore: row.known_before,
+    eventIds: row.event_ids,
+  }));
+}
+
 function acceptParameter(rows: readonly NewNotification[]): string {
   return JSON.stringify(
     rows.map((row) => ({
       event_id: row.eventId,
+      end_event_id: row.endEventId,
       call_id: row.callId,
       app_id: row.appId,
+      account_id: row.accountId,
+      bot_id: row.botId,
+      origin: row.origin,
       sequence: row.sequence,
       body: row.body,
       created_at: row.createdAt,
@@ -162,54 +175,6 @@ async function claim(
   return result.rows.map((row) => row.call_id);
 }
 
-type LoadedRow = { readonly call_id: string; readonly leased_until: Date } & (
-  | { readonly event_id: null }
-  | {
-      readonly event_id: string;
-      readonly app_id: string;
-      readonly sequence: number;
-      readonly body: string;
-      readonly attempts: number;
-      readonly created_at: Date;
-      readonly refused_at: Date | null;
-      readonly last_attempt_at: Date | null;
-      readonly has_gap: boolean;
-    }
-);
-
-async function load(
-  sql: SqlClient,
-  ownerId: string,
-  schedule: RetrySchedule,
-  callIds: readonly string[],
-): Promise<ReadonlyMap<string, LeasedLane>> {
-  const result = await sql.query<LoadedRow>({ ...loadStatement, values: [callIds, ownerId] });
-  const lanes = new Map<string, LeasedLane & { readonly pending: PendingNotification[] }>();
-  for (const row of result.rows) {
-    const lane = lanes.get(row.call_id) ?? {
-      callId: row.call_id,
-      leasedUntil: row.leased_until.getTime(),
-      pending: [],
-    };
-    lanes.set(row.call_id, lane);
-    if (row.event_id === null) continue;
-    lane.pending.push({
-      eventId: row.event_id,
-      appId: row.app_id,
-      sequence: row.sequence,
-      body: row.body,
-      attempts: row.attempts,
-      createdAt: row.created_at.getTime(),
-      ...(row.refused_at === null ? {} : { refusedAt: row.refused_at.getTime() }),
-      ...(row.last_attempt_at === null
-        ? {}
-        : { dueAt: refusedDueAt(row.last_attempt_at.getTime(), row.attempts, schedule) }),
-      ...(row.has_gap ? { waitsUntil: row.created_at.getTime() + schedule.gapPatienceMs } : {}),
-    });
-  }
-  return lanes;
-}
-
 async function settleAll(
   sql: SqlClient,
   ownerId: string,
@@ -222,6 +187,7 @@ async function settleAll(
       : {
           call_id: item.callId,
           known: iso(item.leasedUntil),
+          gone_at: item.goneAt === undefined ? undefined : iso(item.goneAt),
           next: item.lane === 'finish' ? undefined : iso(item.lane.until),
         },
   );
@@ -243,6 +209,7 @@ function attemptColumns(attempt: AttemptRecord) {
     response_status: attempt.responseStatus,
     error: attempt.error,
     state: attempt.state,
+    failure: attempt.failure,
     at: attempt.at,
     refused: attempt.refused,
   };

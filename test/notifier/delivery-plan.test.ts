@@ -20,7 +20,7 @@ function judged(
   const now = born + (options.ageMs ?? 0);
   const verdict = judge(
     result,
-    { attempts: options.attempts ?? 1, createdAt: born },
+    { attempts: options.attempts ?? 1, owedSince: born },
     { now, schedule, random: options.random ?? 0 },
   );
   return verdict.kind === 'retry'
@@ -50,7 +50,7 @@ describe('the verdict on an attempt', () => {
     expect(judged(result)).toEqual({ kind: 'retry', afterMs: 2 * second, fault: 'receiver' });
   });
 
-  test.each([400, 401, 403, 404, 409, 410, 413, 422])('%i refuses this event only', (status) => {
+  test.each([400, 401, 403, 404, 409, 413, 422])('%i refuses this event only', (status) => {
     expect(judged(response(status))).toEqual({
       kind: 'retry',
       afterMs: 2 * second,
@@ -58,8 +58,15 @@ describe('the verdict on an attempt', () => {
     });
   });
 
+  test('410 Gone ends what is owed of the call', () => {
+    expect(judged(response(410))).toEqual({ kind: 'failed', failure: 'gone' });
+  });
+
   test('a URL that may not be sent to fails at once', () => {
-    expect(judged({ kind: 'forbidden', error: 'private' })).toEqual({ kind: 'failed' });
+    expect(judged({ kind: 'forbidden', error: 'private' })).toEqual({
+      kind: 'failed',
+      failure: 'forbidden',
+    });
   });
 
   test.each([
@@ -87,7 +94,10 @@ describe('the verdict on an attempt', () => {
     expect(judged(response(500), { attempts, ageMs: 23.5 * hour })).toMatchObject({
       afterMs: 0.5 * hour,
     });
-    expect(judged(response(500), { attempts, ageMs: 24 * hour })).toEqual({ kind: 'failed' });
+    expect(judged(response(500), { attempts, ageMs: 24 * hour })).toEqual({
+      kind: 'failed',
+      failure: 'expired',
+    });
   });
 
   test('what the receiver asks for is honoured, within reason', () => {
@@ -127,7 +137,8 @@ describe('the next step of a call', () => {
     sequence,
     body: '{}',
     attempts: 0,
-    createdAt: born,
+    attemptsBefore: 0,
+    owedSince: born,
     ...more,
   });
   const step = (queue: readonly PendingNotification[], heldUntil?: number) => {

@@ -101,6 +101,12 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
       });
       return factTeller(identity);
     },
+    /** The end of a call as another node states it, which knew only of the notifications before this one. */
+    endAs: (call: ReturnType<typeof factTeller>, notificationSequence: number): CallEvent => {
+      const end = call.completed();
+      if (end.type !== 'completed') throw new Error('not an end');
+      return { ...end, data: { ...end.data, notificationSequence } };
+    },
     stop: async () => {
       for (const node of running.splice(0)) await node.stop();
     },

@@ -1,0 +1,238 @@
+// Notifications that were given up: listed, and owed again when somebody asks for it. A replay keeps the event id and the body;
+// the 24 hours and the schedule begin anew.
+
+import type { Failure } from './delivery-plan.ts';
+import type { SqlClient } from './sql-client.ts';
+
+/** Whose dead letters may be seen: an account and one of its bots. */
+export type DeadLetterScope = { readonly accountId: string; readonly botId: string };
+
+export type DeadLetterSelection = {
+  readonly callId?: string;
+  readonly failedFrom?: Date;
+  /** Not included. */
+  readonly failedTo?: Date;
+};
+
+export type DeadLetterFilter = DeadLetterSelection & {
+  readonly failure?: Failure;
+  /** Opaque, of the page before. */
+  readonly cursor?: string;
+  readonly limit: number;
+};
+
+export type DeadLetter = {
+  readonly eventId: string;
+  readonly callId: string;
+  readonly sequence: number;
+  readonly state: 'failed';
+  readonly failure: Failure;
+  readonly createdAt: string;
+  readonly failedAt: string;
+  readonly attempts: number;
+  /** Of the last attempt, while the log has it. */
+  readonly lastStatus?: number;
+  readonly lastError?: string;
+  readonly body: unknown;
+};
+
+export type ReplayedNotification = {
+  readonly eventId: string;
+  readonly callId: string;
+  readonly state: 'pending' | 'delivered' | 'failed';
+  /** False: it was no dead letter, and nothing was changed. */
+  readonly replayed: boolean;
+};
+
+export type DeadLetters = {
+  /** Newest first. */
+  list(
+    scope: DeadLetterScope,
+    filter: DeadLetterFilter,
+  ): Promise<
+    { readonly deadLetters: readonly DeadLetter[]; readonly nextCursor?: string } | 'bad-cursor'
+  >;
+  /** Undefined: there is no such notification. `by`: an app's id, for the log. */
+  replayOne(
+    scope: DeadLetterScope,
+    by: string,
+    eventId: string,
+  ): Promise<ReplayedNotification | undefined>;
+  /** Oldest first, a bounded number at once; `more`: ask again. */
+  replay(
+    scope: DeadLetterScope,
+    by: string,
+    selection: DeadLetterSelection,
+  ): Promise<{ readonly count: number; readonly more: boolean }>;
+};
+
+/** In one statement, and one answer: some 100 ms on a slow disk. */
+const replayBatch = 500;
+
+// Parameters: account, bot, call, from, to. `failed_at is not null` is what the index is known by.
+const selected = `n.account_id = $1 and n.bot_id = $2 and n.failed_at is not null and n.state = 'failed'
+  and ($3::text is null or n.call_id = $3) and ($4::timestamptz is null or n.failed_at >= $4)
+  and ($5::timestamptz is null or n.failed_at < $5)`;
+
+const listStatement = {
+  name: 'dead-letters-list',
+  text: `
+select n.event_id, n.call_id, n.sequence, n.failure, n.created_at, n.failed_at, n.attempts, n.body,
+  a.response_status, a.error
+from notifications n
+left join lateral (
+  select response_status, error from delivery_attempts a
+  where a.call_id = n.call_id and a.event_id = n.event_id order by a.attempt desc limit 1
+) a on true
+where ${selected} and ($6::text is null or n.failure = $6)
+  and ($7::timestamptz is null or (n.failed_at, n.event_id) < ($7, $8::text))
+order by n.failed_at desc, n.event_id desc limit $9`,
+} as const;
+
+// A lane that somebody holds is moved by a millisecond, so that the holder looks at it again before it lets it go.
+const replayStatement = (name: string, condition: string) =>
+  ({
+    name,
+    text: `
+with chosen as (
+  select n.event_id from notifications n where ${condition}
+  order by n.failed_at, n.call_id, n.sequence limit ${replayBatch}
+  for update
+), renewed as (
+  update notifications n set state = 'pending', failed_at = null, failure = null, refused_at = null,
+    owed_since = $6, attempts_before = n.attempts
+  from chosen where n.event_id = chosen.event_id
+  returning n.event_id, n.call_id
+), logged as (
+  insert into notification_replays (event_id, call_id, replayed_at, replayed_by)
+  select event_id, call_id, $6, $7 from renewed
+), lanes as (
+  insert into notification_lanes as lane (call_id, origin, next_attempt_at)
+  select distinct r.call_id, coalesce(substring(c.notify_url from '^[a-z]+://[^/?#]*'), ''), $6::timestamptz
+  from renewed r left join calls c using (call_id) order by r.call_id
+  on conflict (call_id) do update set next_attempt_at = least(lane.next_attempt_at, excluded.next_attempt_at),
+    leased_until = lane.leased_until + interval '1 millisecond'
+)
+select event_id from renewed`,
+  }) as const;
+
+const replayAllStatement = replayStatement('dead-letters-replay', selected);
+const replayOneStatement = replayStatement(
+  'dead-letters-replay-one',
+  `${selected} and n.event_id = $8`,
+);
+
+const findStatement = {
+  name: 'dead-letters-find',
+  text: `
+select n.event_id, n.call_id, n.state from notifications n join calls c using (call_id)
+where n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
+} as const;
+
+export function createDeadLetters(sql: SqlClient, clock: { now(): Date }): DeadLetters {
+  const values = ({ accountId, botId }: DeadLetterScope, selection: DeadLetterSelection) => [
+    accountId,
+    botId,
+    selection.callId ?? null,
+    selection.failedFrom ?? null,
+    selection.failedTo ?? null,
+  ];
+  return {
+    list: (scope, filter) => list(sql, values(scope, filter), filter),
+    async replayOne(scope, by, eventId) {
+      const { rowCount } = await sql.query({
+        ...replayOneStatement,
+        values: [...values(scope, {}), clock.now(), by, eventId],
+      });
+      const found = await sql.query<FoundRow>({
+        ...findStatement,
+        values: [scope.accountId, scope.botId, eventId],
+      });
+      const row = found.rows[0];
+      if (row === undefined) return undefined;
+      const { event_id, call_id, state } = row;
+      return { eventId: event_id, callId: call_id, state, replayed: rowCount === 1 };
+    },
+    async replay(scope, by, selection) {
+      const { rows } = await sql.query({
+        ...replayAllStatement,
+        values: [...values(scope, selection), clock.now(), by],
+      });
+      return { count: rows.length, more: rows.length === replayBatch };
+    },
+  };
+}
+
+type FoundRow = {
+  readonly event_id: string;
+  readonly call_id: string;
+  readonly state: ReplayedNotification['state'];
+};
+
+type ListedRow = {
+  readonly event_id: string;
+  readonly call_id: string;
+  readonly sequence: number;
+  readonly failure: Failure;
+  readonly created_at: Date;
+  readonly failed_at: Date;
+  readonly attempts: number;
+  readonly body: string;
+  readonly response_status: number | null;
+  readonly error: string | null;
+};
+
+async function list(
+  sql: SqlClient,
+  values: readonly unknown[],
+  { failure, cursor, limit }: DeadLetterFilter,
+) {
+  const position = cursor === undefined ? undefined : readCursor(cursor);
+  if (cursor !== undefined && position === undefined) return 'bad-cursor';
+  // One more than asked for tells whether there is another page.
+  const { rows } = await sql.query<ListedRow>({
+    ...listStatement,
+    values: [
+      ...values,
+      failure ?? null,
+      position?.failedAt ?? null,
+      position?.eventId ?? null,
+      limit + 1,
+    ],
+  });
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    deadLetters: page.map(toDeadLetter),
+    ...(rows.length > page.length && last !== undefined ? { nextCursor: writeCursor(last) } : {}),
+  };
+}
+
+function toDeadLetter(row: ListedRow): DeadLetter {
+  return {
+    eventId: row.event_id,
+    callId: row.call_id,
+    sequence: row.sequence,
+    state: 'failed',
+    failure: row.failure,
+    createdAt: row.created_at.toISOString(),
+    failedAt: row.failed_at.toISOString(),
+    attempts: row.attempts,
+    ...(row.response_status === null ? {} : { lastStatus: row.response_status }),
+    ...(row.error === null ? {} : { lastError: row.error }),
+    body: JSON.parse(row.body) as unknown,
+  };
+}
+
+function writeCursor({ failed_at: failedAt, event_id: eventId }: ListedRow): string {
+  return Buffer.from(`${failedAt.getTime()}.${eventId}`).toString('base64url');
+}
+
+function readCursor(text: string) {
+  const [, failedAt, eventId] =
+    /^(\d{1,14})\.(evt-[0-9A-Za-z-]{1,80})$/.exec(
+      Buffer.from(text, 'base64url').toString('latin1'),
+    ) ?? [];
+  if (failedAt === undefined || eventId === undefined) return undefined;
+  return { failedAt: new Date(Number(failedAt)), eventId };
+}

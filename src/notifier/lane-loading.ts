@@ -1,0 +1,72 @@
+// Reads what is pending of calls whose lease this process holds.
+
+import { type PendingNotification, type RetrySchedule, refusedDueAt } from './delivery-plan.ts';
+import { loadStatement } from './notification-sql.ts';
+import type { SqlClient } from './sql-client.ts';
+
+export type LeasedLane = {
+  readonly callId: string;
+  readonly leasedUntil: number;
+  readonly pending: readonly PendingNotification[];
+};
+
+type LoadedRow = { readonly call_id: string; readonly leased_until: Date } & (
+  | { readonly event_id: null }
+  | {
+      readonly event_id: string;
+      readonly app_id: string;
+      readonly sequence: number;
+      readonly body: string;
+      readonly attempts: number;
+      readonly attempts_before: number;
+      readonly created_at: Date;
+      readonly owed_since: Date | null;
+      readonly refused_at: Date | null;
+      readonly last_attempt_at: Date | null;
+      readonly has_gap: boolean;
+    }
+);
+
+/** What is pending of lanes that are leased to this owner. */
+export async function loadLanes(
+  sql: SqlClient,
+  ownerId: string,
+  schedule: RetrySchedule,
+  callIds: readonly string[],
+): Promise<ReadonlyMap<string, LeasedLane>> {
+  const result = await sql.query<LoadedRow>({ ...loadStatement, values: [callIds, ownerId] });
+  const lanes = new Map<string, LeasedLane & { readonly pending: PendingNotification[] }>();
+  for (const row of result.rows) {
+    const lane = lanes.get(row.call_id) ?? {
+      callId: row.call_id,
+      leasedUntil: row.leased_until.getTime(),
+      pending: [],
+    };
+    lanes.set(row.call_id, lane);
+    if (row.event_id === null) continue;
+    lane.pending.push(pendingOf(row, schedule));
+  }
+  return lanes;
+}
+
+function pendingOf(
+  row: Exclude<LoadedRow, { readonly event_id: null }>,
+  schedule: RetrySchedule,
+): PendingNotification {
+  const { refused_at: refusedAt, last_attempt_at: lastAttemptAt } = row;
+  const attempts = row.attempts - row.attempts_before;
+  return {
+    eventId: row.event_id,
+    appId: row.app_id,
+    sequence: row.sequence,
+    body: row.body,
+    attempts: row.attempts,
+    attemptsBefore: row.attempts_before,
+    owedSince: (row.owed_since ?? row.created_at).getTime(),
+    ...(refusedAt === null ? {} : { refusedAt: refusedAt.getTime() }),
+    ...(lastAttemptAt === null
+      ? {}
+      : { dueAt: refusedDueAt(lastAttemptAt.getTime(), attempts, schedule) }),
+    ...(row.has_gap ? { waitsUntil: row.created_at.getTime() + schedule.gapPatienceMs } : {}),
+  };
+}

@@ -1,0 +1,264 @@
+// What is given up: 410, time, and what comes too late. Listed, and replayed.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createDeadLetters, type DeadLetters } from '../../src/notifier/dead-letters.ts';
+import type { factTeller } from '../support/call-facts.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
+import { createNotifierRig, type NotifierRig, personCall, quickSchedule } from './notifier-rig.ts';
+
+const scope = { accountId: 'acme', botId: 'st-bot' };
+const stranger = { accountId: 'others', botId: 'st-bot' };
+
+describe.each(databaseKinds)('dead letters, on %s', (kind) => {
+  let database: TestDatabase;
+  let rig: NotifierRig;
+  let receiver: Receiver;
+  let deadLetters: DeadLetters;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+    deadLetters = createDeadLetters(database.pool, { now: () => new Date() });
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+  beforeEach(async () => {
+    rig = createNotifierRig(database);
+    receiver = await startReceiver();
+  });
+  afterEach(async () => {
+    await rig.stop();
+    await receiver.close();
+    await database.clear();
+  });
+
+  const nothingIsOwed = () =>
+    eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+  const failures = async () => {
+    const { rows } = await database.pool.query<{ sequence: number; failure: string | null }>(
+      'select sequence, failure from notifications order by call_id, sequence',
+    );
+    return rows.map(({ failure }) => failure);
+  };
+  const listed = async (filter: Partial<Parameters<DeadLetters['list']>[1]> = {}, of = scope) => {
+    const page = await deadLetters.list(of, { limit: 50, ...filter });
+    if (page === 'bad-cursor') throw new Error('bad cursor');
+    return page;
+  };
+  /** The stored call is what tells whose a notification is, and where it goes. */
+  async function storeCall({ identity }: ReturnType<typeof factTeller>, notifyUrl: string) {
+    await database.pool.query(
+      `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, state, status,
+         accepted_at, dial_before)
+       values ($1, $2, $3, $4, $5, $6, '{}', $7, 'ended', 'completed', now(), now())`,
+      [
+        identity.callId,
+        identity.sid,
+        identity.conversationId,
+        identity.accountId,
+        identity.appId,
+        identity.botId,
+        notifyUrl,
+      ],
+    );
+  }
+
+  test('410 stops the notifications of a call: those that wait, and those that are yet to come', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    const facts = personCall(call);
+    receiver.answerWith((body) => (body.sequence === 2 ? 410 : 200));
+
+    await notifier.handle(facts.slice(0, 5));
+    await nothingIsOwed();
+    await notifier.handle(facts.slice(5));
+    const other = rig.call(receiver.url);
+    receiver.answerWith(() => 200);
+    await notifier.handle([other.failed()]);
+    await receiver.untilEnded(other.identity.callId);
+
+    expect(receiver.received.map(({ body, status }) => [body.sequence, status])).toEqual([
+      [1, 200],
+      [2, 410],
+      [1, 200],
+    ]);
+    const page = await listed({ callId: call.identity.callId });
+    expect(page.deadLetters.map(({ sequence, failure }) => [sequence, failure])).toEqual([
+      [4, 'gone'],
+      [3, 'gone'],
+      [2, 'gone'],
+    ]);
+    expect(page.deadLetters.at(-1)).toMatchObject({ attempts: 1, lastStatus: 410 });
+  });
+
+  test('what its receiver did not take in time is listed, newest first, page by page, to its account only', async () => {
+    await rig.stop();
+    rig = createNotifierRig(database, { ...quickSchedule, giveUpAfterMs: 1 });
+    const notifier = await rig.start();
+    receiver.answerWith(() => 500);
+    const calls = [rig.call(receiver.url), rig.call(receiver.url), rig.call(receiver.url)];
+    for (const call of calls) {
+      await notifier.handle([call.answered(), call.completed()]);
+      await nothingIsOwed();
+    }
+
+    expect(await failures()).toEqual(Array(6).fill('expired'));
+    const first = await listed({ limit: 4 });
+    const second = await listed({ limit: 4, cursor: first.nextCursor ?? '' });
+    expect([first.deadLetters.length, second.deadLetters.length]).toEqual([4, 2]);
+    expect(second.nextCursor).toBeUndefined();
+    const all = [...first.deadLetters, ...second.deadLetters];
+    expect(new Set(all.map(({ eventId }) => eventId)).size).toBe(6);
+    expect(all.map(({ failedAt }) => failedAt)).toEqual(
+      all.map(({ failedAt }) => failedAt).toSorted((a, b) => b.localeCompare(a)),
+    );
+    expect((await listed({}, stranger)).deadLetters).toEqual([]);
+    expect((await listed({ failedTo: new Date(0) })).deadLetters).toEqual([]);
+    expect(await deadLetters.list(scope, { limit: 4, cursor: 'nonsense' })).toBe('bad-cursor');
+  });
+
+  test('a call is replayed in order, with the ids and bodies it had, signed afresh, and that is logged', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    await storeCall(call, receiver.url);
+    receiver.answerWith(() => 410);
+    await notifier.handle(personCall(call));
+    await nothingIsOwed();
+    const before = new Map(
+      (await listed()).deadLetters.map((letter) => [letter.eventId, JSON.stringify(letter.body)]),
+    );
+    receiver.received.length = 0;
+
+    receiver.answerWith((body) =>
+      receiver.received.length === 0 && body.sequence === 1 ? 503 : 200,
+    );
+    const { callId } = call.identity;
+    const replayed = await deadLetters.replay(scope, 'app-1', { callId });
+    const again = await deadLetters.replay(scope, 'app-1', { callId });
+    const bodies = await receiver.untilEnded(callId);
+    await nothingIsOwed();
+    const later = await deadLetters.replay(scope, 'app-1', { callId });
+
+    expect([replayed.count, again.count, later.count]).toEqual([4, 0, 0]);
+    expect(glance(bodies)).toEqual(['Answered', 'amd_human_detected', 'amd_stopped', 'completed']);
+    // The schedule begins anew: a failure is tried again.
+    expect(receiver.received.map(({ status }) => status)).toEqual([503, 200, 200, 200, 200]);
+    for (const received of receiver.received) {
+      expect(signatureIsRight(received, rig.secret)).toBe(true);
+      expect(before.get(received.body.eventId)).toBe(received.rawBody);
+    }
+    const log = await database.pool.query<{ event_id: string; replayed_by: string }>(
+      'select event_id, replayed_by from notification_replays',
+    );
+    expect(new Set(log.rows.map((row) => row.event_id))).toEqual(new Set(before.keys()));
+    expect(new Set(log.rows.map((row) => row.replayed_by))).toEqual(new Set(['app-1']));
+    expect((await listed()).deadLetters).toEqual([]);
+  });
+
+  test('one is replayed by its id, those of a time by the time, and a stranger replays nothing', async () => {
+    const notifier = await rig.start({ allowedNetworks: [] });
+    const calls = [rig.call(receiver.url), rig.call(receiver.url), rig.call(receiver.url)];
+    for (const call of calls) await storeCall(call, receiver.url);
+    await notifier.handle(calls.map((call) => call.failed()));
+    await nothingIsOwed();
+    expect(await failures()).toEqual(Array(3).fill('forbidden'));
+    await notifier.stop();
+    await rig.start();
+    const [first] = (await listed()).deadLetters;
+    const eventId = first?.eventId ?? '';
+
+    expect(await deadLetters.replayOne(stranger, 'app-2', eventId)).toBeUndefined();
+    expect(await deadLetters.replayOne(scope, 'app-1', 'evt-none')).toBeUndefined();
+    expect(await deadLetters.replayOne(scope, 'app-1', eventId)).toEqual({
+      eventId,
+      callId: first?.callId,
+      state: 'pending',
+      replayed: true,
+    });
+    await receiver.untilEnded(first?.callId ?? '');
+    await nothingIsOwed();
+    expect(await deadLetters.replayOne(scope, 'app-1', eventId)).toMatchObject({
+      state: 'delivered',
+      replayed: false,
+    });
+
+    const span = { failedFrom: new Date(Date.now() - 60_000) };
+    expect(await deadLetters.replay(stranger, 'app-2', span)).toEqual({ count: 0, more: false });
+    expect(await deadLetters.replay(scope, 'app-1', { failedTo: new Date(0) })).toMatchObject({
+      count: 0,
+    });
+    expect(await deadLetters.replay(scope, 'app-1', span)).toEqual({ count: 2, more: false });
+    for (const { identity } of calls) await receiver.untilEnded(identity.callId);
+    expect(receiver.received).toHaveLength(3);
+  });
+
+  test('a replay reaches a call whose notifications are under way, and keeps their order', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    await storeCall(call, receiver.url);
+    receiver.answerWith(() => 410);
+    await notifier.handle([call.answered(), call.amd('amd_human_detected')]);
+    await nothingIsOwed();
+
+    receiver.answerWith(() => 503);
+    const { callId } = call.identity;
+    await deadLetters.replay(scope, 'app-1', { callId });
+    await notifier.handle([call.completed()]);
+    await eventually(() => receiver.received.length > 3, 'attempts are made');
+    receiver.answerWith(() => 200);
+    const bodies = await receiver.untilEnded(callId);
+
+    expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3]);
+  });
+
+  test('a fact that comes after the end of its call, in the place of the end or later, is not told', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    const answered = call.answered();
+    const straggler = call.amd('amd_human_detected');
+    const later = call.amd('amd_stopped');
+    // Another node ended the call: it knew of the answer only.
+    const ended = rig.endAs(call, 2);
+
+    await notifier.handle([answered, ended]);
+    await receiver.untilEnded(call.identity.callId);
+    await notifier.handle([straggler]);
+    await notifier.handle([later, ended]);
+    await nothingIsOwed();
+
+    expect(glance(receiver.of(call.identity.callId))).toEqual(['Answered', 'completed']);
+    expect(Object.keys(await rig.states())).toHaveLength(2);
+  });
+
+  test('nor is one that comes in one batch with the end; one that is only late is', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    const answered = call.answered();
+    const straggler = call.amd('amd_human_detected');
+    const ended = rig.endAs(call, 2);
+
+    await notifier.handle([straggler, ended]);
+    await notifier.handle([answered]);
+    await receiver.untilEnded(call.identity.callId);
+    await nothingIsOwed();
+
+    expect(glance(receiver.received.map(({ body }) => body))).toEqual(['Answered', 'completed']);
+  });
+
+  test('the body of an event id stays what it was first', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    const fact = call.failed();
+    if (fact.type !== 'failed') throw new Error('not the end');
+    receiver.answerWith(() => (receiver.received.length < 2 ? 500 : 200));
+
+    await notifier.handle([fact]);
+    await notifier.handle([{ ...fact, data: { ...fact.data, reason: 'another' } }]);
+    await receiver.untilEnded(call.identity.callId);
+    await nothingIsOwed();
+
+    expect(new Set(receiver.received.map(({ rawBody }) => rawBody)).size).toBe(1);
+    expect(receiver.received[0]?.body.reason).toBe('486 Busy Here');
+  });
+});
