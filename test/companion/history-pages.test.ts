@@ -192,7 +192,7 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
           expect(await post(path, body)).toEqual(expectedPage(path, body));
         },
       ),
-      { numRuns: 120, seed: 20_261_120 },
+      { numRuns: 60, seed: 20_261_120 },
     );
   });
 
@@ -256,4 +256,20 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
     });
     expect((await post(path, { userId: 'user-long', skip: 2 })).ids).toEqual([]);
   });
+});
+
+test('a page of the largest messages ends early, and says so', async () => {
+  await using rig = await startRig('postgres');
+  const components = [{ cT: 'text', data: { text: 'x'.repeat(60_000) } }];
+  await tell(
+    rig.database,
+    Array.from({ length: 570 }, () => ({ components })),
+  );
+
+  const response = await rig.ask('POST', '/api/public/bot/st-1/getMessagesV2', {});
+
+  const page = response.json<Page>();
+  expect(page).toMatchObject({ total: 570, moreAvailable: true });
+  expect(page.messages.length).toBeGreaterThan(500);
+  expect(page.messages.length).toBeLessThan(570);
 });

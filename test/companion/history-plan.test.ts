@@ -48,7 +48,7 @@ describe.each(databaseKinds)('plans of the history on %s', (kind) => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await openTestDatabase(kind);
-    // Three bots in three accounts, so that each has a ninth; and nobody has analysed the table.
+    // Three bots in three accounts, so that each has a ninth.
     await database.pool.query(`
       insert into messages
       select case i % 3 when 0 then 'acme' else 'acct-' || i % 3 end, 'st-' || i / 3 % 3 + 1, 'ms-' || i, i,
@@ -60,14 +60,18 @@ describe.each(databaseKinds)('plans of the history on %s', (kind) => {
   });
   afterAll(() => database.remove());
 
-  test.each(statements)('%s is read by an index', async (_what, statement) => {
-    for (const analyse of [false, true]) {
-      if (analyse) await database.pool.query('analyze messages, message_counts');
+  // First as nobody has analysed the tables, which on PGlite nobody ever does.
+  describe.each(['as they are', 'analysed'])('tables %s', (state) => {
+    beforeAll(async () => {
+      if (state === 'analysed') await database.pool.query('analyze messages, message_counts');
+    });
+
+    test.each(statements)('%s is read by an index', async (_what, statement) => {
       const { rows } = await database.db.execute(sql`explain ${statement}`);
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
 
-      expect(plan).toMatch(/Index|Result/);
+      expect(plan).toMatch(/Index (Only )?Scan|Bitmap Index Scan/);
       expect(plan).not.toContain('Seq Scan on messages');
-    }
+    });
   });
 });
