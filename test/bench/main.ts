@@ -2,10 +2,12 @@
 
 import { benchAmd } from './amd.ts';
 import { benchCalls } from './calls.ts';
+import { benchCompanion } from './companion.ts';
 
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
   amd: benchAmd,
   calls: benchCalls,
+  companion: benchCompanion,
 };
 
 const [name = '', ...args] = process.argv.slice(2);
