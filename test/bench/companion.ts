@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import fastify from 'fastify';
 import { createApiServer } from '../../src/api/server.ts';
+import type { ApiServices } from '../../src/api/services.ts';
 import { companionRoutes } from '../../src/companion/companion.ts';
 import { publishedMessage } from '../../src/companion/history/message-schema.ts';
 import { storeMessages } from '../../src/companion/history/published-messages.ts';
@@ -94,18 +95,12 @@ async function startOurs(database: Database) {
   };
   const events = undefined as unknown as EventConnection;
   const dependencies = { config, database, secrets, bots, events, clock, logger: silentLogger };
-  const unused = () => Promise.reject(new Error('no calls here'));
   const server = await createApiServer({
     config,
     logger: silentLogger,
     areas: [companionRoutes(dependencies)],
-    services: {
-      ...{ apps, bots, speechToTextProviders: new Set(), health: [] },
-      intake: { submit: unused },
-      control: { end: unused },
-      routes: { plan: () => ({ ok: false, field: 'target', message: 'no calls here' }) },
-      calls: { list: unused, details: unused, context: unused, notifications: unused },
-    },
+    // No request here is about a call.
+    services: { apps, bots } as unknown as ApiServices,
   });
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   return { url, app, close: () => server.close() };
