@@ -1,7 +1,6 @@
 // The services of calls as the gateway has them, short of SIP: requests are stored and queued, and nobody takes them from
 // the queue.
 
-import type { ApiServices } from '../../src/api/services.ts';
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
 import type { CallId } from '../../src/calls/call-types.ts';
@@ -15,6 +14,7 @@ import { createPublisher } from '../../src/events/publisher.ts';
 import { openContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import type { Closers } from '../../src/lib/closers.ts';
+import { createDeadLetters } from '../../src/notifier/dead-letters.ts';
 import { createRouter } from '../../src/sip/routing.ts';
 import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
 import { createCallLedger } from '../../src/store/call-ledger.ts';
@@ -24,10 +24,7 @@ const ownerId = 'contract';
 /** More than any run of these tests places: the queue never drains. */
 const maxQueued = 1_000_000;
 
-export async function callServices(
-  dependencies: CompanionDependencies,
-  closers: Closers,
-): Promise<Pick<ApiServices, 'intake' | 'control' | 'calls' | 'routes' | 'speechToTextProviders'>> {
+export async function callServices(dependencies: CompanionDependencies, closers: Closers) {
   const { database, events, clock, logger } = dependencies;
   const ledger = createCallLedger(dependencies);
   const publisher = createPublisher(events, logger);
@@ -61,6 +58,8 @@ export async function callServices(
       allowedNetworks: ['127.0.0.0/8'],
     }),
     speechToTextProviders: new Set(['our-engine']),
+    deadLetters: createDeadLetters(database.pool, clock),
+    isNotifiable: () => true,
   };
 }
 

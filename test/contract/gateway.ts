@@ -4,6 +4,7 @@
 import type { AddressInfo } from 'node:net';
 import { streamNames } from '../../src/events/subjects.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
+import { notifications } from '../../src/store/schema.ts';
 import { type Rig, startRig, type TestApp } from '../companion/support.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -137,10 +138,26 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
     },
     { replace: false },
   );
+  const eventId = [`evt-${accountId}`] as const;
   const told = await publishExamples(rig, settling.document, names);
-  const pools = { ...names, ...told };
+  const pools = { ...names, ...told, eventId };
   const answered = await sendExamples(settling, pools);
+  await giveUpNotification(rig, settling.app, eventId[0], answered['callId']?.[0] ?? '');
   return { ...pools, ...answered, ...(await resultLink(settling, { ...pools, ...answered })) };
+}
+
+/** A dead letter, as the notifier leaves it after 24 hours. */
+async function giveUpNotification(
+  { database }: Rig,
+  { accountId, appId }: TestApp,
+  eventId: string,
+  callId: string,
+): Promise<void> {
+  await database.db.insert(notifications).values({
+    ...{ eventId, callId, appId, accountId, botId: `bot-${accountId}` },
+    ...{ sequence: 1, body: '{"status":"Failed"}', state: 'failed', attempts: 9 },
+    ...{ createdAt: new Date(), failedAt: new Date(), failure: 'expired' },
+  });
 }
 
 /** Every documented request that makes something; what their answers name. */

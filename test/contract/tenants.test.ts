@@ -119,7 +119,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
 function idsOf(operation: Operation): readonly string[] {
   const ids = [
     ...['botId', 'streamId', 'callId', 'connectionId', 'tableName', 'testRunId', 'sessionId'],
-    ...['accountId', 'accountid'],
+    ...['accountId', 'accountid', 'eventId'],
   ];
   return operation.parameters
     .filter(({ name, required }) => required === true && ids.includes(name))
