@@ -32,6 +32,8 @@ const settlePollMs = 25;
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
 export type FactConsumers = {
+  /** Whether notifications may go to the host of this URL, as far as the URL itself says. */
+  isNotifiable(url: URL): boolean;
   /** Waits until what was stated is stored and what is owed was sent or put off, at most this long. */
   settle(timeoutMs: number): Promise<void>;
   /** What lost processes were about to deliver. */
@@ -49,6 +51,7 @@ export async function openFactConsumers(
     (await notifier.consumer.isCaughtUp()) &&
     !(await notifier.store.holdsLeases());
   return {
+    isNotifiable: (url) => notifier.guard.isHostAllowed(url),
     takeOver: () => notifier.dispatcher.takeOver(),
     async settle(timeoutMs) {
       const deadline = performance.now() + timeoutMs;
@@ -111,5 +114,5 @@ async function openNotifier(environment: Environment, parts: Parts) {
     handle: createNotificationIntake({ store, recipients, dispatcher, now: () => clock.now() }),
   });
   closers.add('notifier', () => consumer.stop());
-  return { consumer, store, dispatcher };
+  return { consumer, store, dispatcher, guard };
 }

@@ -7,7 +7,7 @@ import { createApiServer } from './api/server.ts';
 import { openAdmin } from './app-admin.ts';
 import { type Calls, openCalls } from './app-calls.ts';
 import { type Events, openEvents } from './app-events.ts';
-import { openFactConsumers } from './app-facts.ts';
+import { type FactConsumers, openFactConsumers } from './app-facts.ts';
 import { healthChecks } from './app-health.ts';
 import { type MediaParts, openMedia } from './app-media.ts';
 import { type Node, openNode } from './app-nodes.ts';
@@ -21,6 +21,7 @@ import { type ContextStore, openContextStore } from './interactions/context-stor
 import { createCallQueries } from './interactions/stored-calls.ts';
 import { Closers } from './lib/closers.ts';
 import type { Logger } from './lib/logger.ts';
+import { createDeadLetters } from './notifier/dead-letters.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 
 export type AppOptions = {
@@ -83,29 +84,17 @@ async function openApp(environment: Environment): Promise<App> {
   let activeCalls = (): number => 0;
   const metrics = createMetrics(() => activeCalls(), sip.gateways);
   const facts = await openFactConsumers(environment, { storage, events, contexts, metrics });
+  const parts = { storage, node, facts, events, metrics };
   const calls = openCalls(environment, {
-    storage,
-    node,
-    facts,
-    events,
+    ...parts,
     sip: sip.port,
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
     media: media.port,
-    metrics,
   });
   activeCalls = () => calls.registry.size;
   node.report({ calls: activeCalls });
   const adminUrl = await openAdmin(environment, storage);
-  const httpUrl = await openApi(environment, {
-    storage,
-    node,
-    events,
-    sip,
-    media,
-    calls,
-    contexts,
-    metrics,
-  });
+  const httpUrl = await openApi(environment, { ...parts, sip, media, calls, contexts });
 
   await calls.startTaking();
 
@@ -140,6 +129,7 @@ type ApiParts = {
   readonly storage: Storage;
   readonly node: Node;
   readonly events: Events;
+  readonly facts: FactConsumers;
   readonly sip: SipParts;
   readonly media: MediaParts;
   readonly calls: Calls;
@@ -175,6 +165,8 @@ async function openApi(
       speechToTextProviders: media.speechToTextProviders,
       control: calls.control,
       calls: createCallQueries(storage.database, contexts),
+      deadLetters: createDeadLetters(storage.database.pool, clock),
+      isNotifiable: (url) => parts.facts.isNotifiable(url),
       health: healthChecks({
         database: storage.database.pool,
         nats: parts.events.connection,

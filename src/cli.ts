@@ -22,7 +22,12 @@ import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
 import { type ListenOptions, listen } from './cli/listen-command.ts';
 import { listNodes } from './cli/nodes-command.ts';
-import { listNotifications } from './cli/notifications-command.ts';
+import {
+  type ListOptions,
+  listNotifications,
+  type ReplayOptions,
+  replayNotifications,
+} from './cli/notifications-command.ts';
 import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
 import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
 import { loadConfig } from './config.ts';
@@ -90,16 +95,30 @@ function addCallCommands(program: Command): void {
       await placeCall(createContext(), target, options);
     });
 
-  program
-    .command('notifications')
-    .description('notifications of a call')
-    .command('list <callId>')
-    .description('what was sent, and how each attempt went')
-    .option('--bot <id>', 'bot of the call', defaultBot)
+  addNotificationCommands(program);
+}
+
+function addNotificationCommands(program: Command): void {
+  const notifications = program.command('notifications').description('what receivers were sent');
+  notifications
+    .command('list [callId]')
+    .description('of a call, with each attempt; without one: dead letters, newest first')
+    .option('--failed-since <duration>', 'dead letters of the last e.g. 2h')
+    .option('--bot <id>', 'bot of the calls', defaultBot)
     .option('--app <id>', 'app that asks; left out: the dev app')
     .option('--json', 'one JSON object a line')
-    .action(async (callId: string, options: { bot: string; app?: string; json?: boolean }) => {
+    .action(async (callId: string | undefined, options: ListOptions) => {
       await listNotifications(createContext(), callId, options);
+    });
+  notifications
+    .command('replay [eventId]')
+    .description('send dead letters again: one, those of a call, or those of a time')
+    .option('--call <callId>', 'of this call')
+    .option('--failed-since <duration>', 'given up in the last e.g. 2h')
+    .option('--bot <id>', 'bot of the calls', defaultBot)
+    .option('--app <id>', 'app that asks; left out: the dev app')
+    .action(async (eventId: string | undefined, options: ReplayOptions) => {
+      await replayNotifications(createContext(), eventId, options);
     });
 }
 

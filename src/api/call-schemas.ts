@@ -21,7 +21,7 @@ export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
 export const botParams = z.object({ botId });
 export const callParams = z.object({ botId, callId: z.string().describe('`call-<uuid>`') });
 
-const filterInstant = z.iso.datetime({
+export const filterInstant = z.iso.datetime({
   offset: true,
   error: 'must be an ISO 8601 time with its zone, e.g. 2026-11-20T09:30:00Z',
 });
@@ -234,6 +234,8 @@ export const notificationLogSchema = z
           state: z.enum(['pending', 'delivered', 'failed']),
           createdAt: timestamp,
           deliveredAt: timestamp.optional(),
+          failedAt: timestamp.optional().describe('of a dead letter'),
+          failure: z.enum(['expired', 'gone', 'forbidden']).optional(),
           body: z.unknown().describe('as it is signed and sent'),
           attempts: z
             .array(
@@ -248,6 +250,10 @@ export const notificationLogSchema = z
             )
             .readonly()
             .describe('kept for 7 days'),
+          replays: z
+            .array(z.object({ replayedAt: timestamp, by: z.string().describe('the app') }))
+            .readonly()
+            .describe('who had it sent again; kept for 7 days'),
         }),
       )
       .readonly(),
@@ -273,6 +279,7 @@ export const notificationLogSchema = z
                 delivered: true,
               },
             ],
+            replays: [],
           },
         ],
       },

@@ -30,7 +30,7 @@ const otherSpellings = [
 ] as const;
 
 /** What a request may name. */
-export type Known = Pick<ApiServices, 'routes' | 'speechToTextProviders'>;
+export type Known = Pick<ApiServices, 'routes' | 'speechToTextProviders' | 'isNotifiable'>;
 
 /** @param bot that of the path; the body may call it by either of its names. */
 export function parseDialout(
@@ -58,12 +58,24 @@ export function parseDialout(
 /** What the members are to the rest of the world: headers, providers, routes. */
 function acrossMembers(
   { notifyHeaders, ...wanted }: z.output<typeof dialoutSchema>,
-  { routes, speechToTextProviders, accountId }: Known & { readonly accountId: string },
+  {
+    routes,
+    speechToTextProviders,
+    isNotifiable,
+    accountId,
+  }: Known & { readonly accountId: string },
   found: readonly MemberError[],
 ): ParsedDialout {
   const errors = [...found];
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
+  if (wanted.notifyurl !== undefined && !isNotifiable(new URL(wanted.notifyurl))) {
+    errors.push({
+      path: 'notifyurl',
+      message:
+        'must not be a private, local or reserved address that NOTIFY_ALLOWED_NETWORKS lacks',
+    });
+  }
   const provider = wanted.callControlParameter?.sttProvider;
   if (provider !== undefined && !speechToTextProviders.has(provider)) {
     errors.push({

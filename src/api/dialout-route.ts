@@ -13,7 +13,10 @@ import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from './ser
 import { validatorCompiler } from './validation.ts';
 
 export type DialoutDependencies = {
-  readonly services: Pick<ApiServices, 'intake' | 'routes' | 'speechToTextProviders'>;
+  readonly services: Pick<
+    ApiServices,
+    'intake' | 'routes' | 'speechToTextProviders' | 'isNotifiable'
+  >;
   readonly caller: Caller;
   readonly metrics: Metrics | undefined;
 };

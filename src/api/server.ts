@@ -10,6 +10,7 @@ import type { Config } from '../config.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createAuthenticator } from './auth.ts';
 import { registerCallRoutes } from './call-routes.ts';
+import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout-route.ts';
 import { registerDocsPage } from './docs-page.ts';
 import { registerHealthRoutes } from './health-routes.ts';
@@ -105,6 +106,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerHealthRoutes(server, { health: services.health, logger, metrics });
   registerDialout(server, { services, caller, metrics });
   registerCallRoutes(server, { services, caller });
+  registerDeadLetters(server, { services, caller });
   for (const register of options.areas ?? []) register(server, caller);
   return server;
 }

@@ -2,6 +2,7 @@
 
 import type { CallControl, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
+import type { DeadLetters } from '../notifier/dead-letters.ts';
 import type { AppDirectory } from '../store/app-directory.ts';
 import type { BotDirectory } from '../store/bot-directory.ts';
 
@@ -30,6 +31,9 @@ export type ApiServices = {
   readonly speechToTextProviders: ReadonlySet<string>;
   readonly control: CallControl;
   readonly calls: CallQueries;
+  readonly deadLetters: DeadLetters;
+  /** Whether notifications may be sent to the host of this URL; of a name that is only known when it is resolved. */
+  readonly isNotifiable: (url: URL) => boolean;
   /** For /ready. */
   readonly health: readonly HealthCheck[];
 };

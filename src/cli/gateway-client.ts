@@ -3,6 +3,7 @@
 import { issueToken } from '../api/issue-token.ts';
 import type { DialoutAnswer } from '../calls/dialout-ports.ts';
 import type { CallDetails, NotificationView } from '../interactions/call-queries.ts';
+import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
 import { requestJson } from './http-json.ts';
 
 export type GatewayClient = {
@@ -10,6 +11,16 @@ export type GatewayClient = {
   call(callId: string): Promise<CallDetails>;
   end(callId: string): Promise<{ readonly state: string }>;
   notifications(callId: string): Promise<readonly NotificationView[]>;
+  /** Newest first; `from`: given up at this instant or later. */
+  deadLetters(page: {
+    readonly cursor?: string;
+    readonly from?: string;
+  }): Promise<{ readonly notifications: readonly DeadLetter[]; readonly nextCursor?: string }>;
+  replayOne(eventId: string): Promise<ReplayedNotification>;
+  replay(selection: {
+    readonly callId?: string;
+    readonly from?: string;
+  }): Promise<{ readonly replayed: number; readonly more: boolean }>;
 };
 
 /** A JWT that lives for so many seconds. */
@@ -27,7 +38,9 @@ export function createGatewayClient(
   tokens: TokenSource,
   botId: string,
 ): GatewayClient {
-  const calls = `${httpUrl}/api/public/bot/${encodeURIComponent(botId)}/calls`;
+  const ofBot = `${httpUrl}/api/public/bot/${encodeURIComponent(botId)}`;
+  const calls = `${ofBot}/calls`;
+  const letters = `${ofBot}/notifications`;
   const headers = async () => ({ auth: await tokens(tokenTtlS) });
   const pathOf = (callId: string): string => `${calls}/${encodeURIComponent(callId)}`;
   return {
@@ -50,5 +63,23 @@ export function createGatewayClient(
       );
       return answer.notifications;
     },
+    deadLetters: async (page) =>
+      await requestJson(
+        `${letters}?${new URLSearchParams({ state: 'failed', ...page }).toString()}`,
+        {
+          headers: await headers(),
+        },
+      ),
+    replayOne: async (eventId) =>
+      await requestJson(`${letters}/${encodeURIComponent(eventId)}/replay`, {
+        method: 'POST',
+        headers: await headers(),
+      }),
+    replay: async (selection) =>
+      await requestJson(`${letters}/replay`, {
+        method: 'POST',
+        headers: await headers(),
+        body: selection,
+      }),
   };
 }

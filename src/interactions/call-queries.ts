@@ -53,6 +53,9 @@ export type NotificationView = {
   readonly state: 'pending' | 'delivered' | 'failed';
   readonly createdAt: string;
   readonly deliveredAt?: string;
+  /** Of a dead letter. */
+  readonly failedAt?: string;
+  readonly failure?: 'expired' | 'gone' | 'forbidden';
   readonly body: unknown;
   readonly attempts: readonly {
     readonly attempt: number;
@@ -62,6 +65,8 @@ export type NotificationView = {
     readonly error?: string;
     readonly delivered: boolean;
   }[];
+  /** Who had it sent again. */
+  readonly replays: readonly { readonly replayedAt: string; readonly by: string }[];
 };
 
 export type CallFilter = {

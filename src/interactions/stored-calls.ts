@@ -4,7 +4,13 @@ import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm';
 import type { CallEvent } from '../calls/call-events.ts';
 import type { CallContext } from '../calls/call-types.ts';
 import type { Database } from '../store/database.ts';
-import { callEvents, calls, deliveryAttempts, notifications } from '../store/schema.ts';
+import {
+  callEvents,
+  calls,
+  deliveryAttempts,
+  notificationReplays,
+  notifications,
+} from '../store/schema.ts';
 import type {
   CallDetails,
   CallQueries,
@@ -139,19 +145,28 @@ async function notificationsOf(
     .from(deliveryAttempts)
     .where(eq(deliveryAttempts.callId, callId))
     .orderBy(asc(deliveryAttempts.attemptId));
-  return sent.map((notification) =>
-    toView(
+  const replays = await db
+    .select()
+    .from(notificationReplays)
+    .where(eq(notificationReplays.callId, callId))
+    .orderBy(asc(notificationReplays.replayId));
+  return sent.map((notification) => ({
+    ...toView(
       notification,
       attempts.filter((attempt) => attempt.eventId === notification.eventId),
     ),
-  );
+    replays: replays
+      .filter((replay) => replay.eventId === notification.eventId)
+      .map(({ replayedAt, replayedBy: by }) => ({ replayedAt: replayedAt.toISOString(), by })),
+  }));
 }
 
 function toView(
   notification: typeof notifications.$inferSelect,
   attempts: readonly (typeof deliveryAttempts.$inferSelect)[],
-): NotificationView {
-  const { eventId, sequence, state, createdAt, deliveredAt, body } = notification;
+): Omit<NotificationView, 'replays'> {
+  const { eventId, sequence, state, createdAt, deliveredAt, failedAt, failure, body } =
+    notification;
   return {
     eventId,
     sequence,
@@ -159,6 +174,8 @@ function toView(
     state: state as NotificationView['state'],
     createdAt: createdAt.toISOString(),
     ...(deliveredAt === null ? {} : { deliveredAt: deliveredAt.toISOString() }),
+    ...(failedAt === null ? {} : { failedAt: failedAt.toISOString() }),
+    ...(failure === null ? {} : { failure: failure as NonNullable<NotificationView['failure']> }),
     body: JSON.parse(body) as unknown,
     attempts: attempts.map(
       ({ attempt, startedAt, durationMs, responseStatus, error, delivered }) => ({

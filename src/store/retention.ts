@@ -22,6 +22,8 @@ with doomed as (
   delete from notifications where call_id in (select call_id from doomed)
 ), attempts as (
   delete from delivery_attempts where call_id in (select call_id from doomed)
+), replays as (
+  delete from notification_replays where call_id in (select call_id from doomed)
 )
 delete from calls where call_id in (select call_id from doomed)`;
 
@@ -29,6 +31,17 @@ const attemptStatement = `
 delete from delivery_attempts where attempt_id in (
   select attempt_id from delivery_attempts where started_at < $1::timestamptz - interval '${attemptRetention}'
   limit ${batchRows})`;
+
+const replayStatement = `
+delete from notification_replays where replay_id in (
+  select replay_id from notification_replays where replayed_at < $1::timestamptz - interval '${attemptRetention}'
+  limit ${batchRows})`;
+
+// A receiver that nothing is sent to any more, so that nobody will ever know whether it has recovered.
+const endpointStatement = `
+delete from notification_endpoints where (app_id, origin) in (
+  select app_id, origin from notification_endpoints
+  where last_failed_at < $1::timestamptz - interval '${attemptRetention}' limit ${batchRows})`;
 
 const keyStatement = `
 delete from idempotency_keys where (app_id, bot_id, key) in (
@@ -50,6 +63,8 @@ export async function purgeExpired(database: Stored, before: Date, now: Date): P
   const calls = await deleteAll(database, callStatement, before);
   const others =
     (await deleteAll(database, attemptStatement, now)) +
+    (await deleteAll(database, replayStatement, now)) +
+    (await deleteAll(database, endpointStatement, now)) +
     (await deleteAll(database, keyStatement, now));
   if (calls + others > 0) await vacuum(database, tables);
   return calls;

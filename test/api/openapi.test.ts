@@ -41,7 +41,10 @@ describe('/openapi.json', () => {
       '["get","/api/public/bot/{botId}/calls/{callId}","getCall"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/context","getCallContext"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/notifications","listNotifications"]',
+      '["get","/api/public/bot/{botId}/notifications","listDeadLetters"]',
       '["post","/api/1.1/public/bot/{botId}/V2/contactcenter/dialout","dialOut"]',
+      '["post","/api/public/bot/{botId}/notifications/replay","replayNotifications"]',
+      '["post","/api/public/bot/{botId}/notifications/{eventId}/replay","replayNotification"]',
     ]);
   });
 

@@ -111,6 +111,12 @@ export async function startHarness(
       context: async () => undefined,
       notifications: async () => undefined,
     },
+    deadLetters: {
+      list: async () => ({ deadLetters: [] }),
+      replayOne: async () => undefined,
+      replay: async () => ({ count: 0, more: false }),
+    },
+    isNotifiable: ({ hostname }) => hostname !== '10.0.0.1',
     health: [],
     ...overrides,
   };

@@ -125,6 +125,8 @@ export async function startRig(
       speechToTextProviders: new Set(),
       control: { end: unused },
       calls: { list: unused, details: unused, context: unused, notifications: unused },
+      deadLetters: { list: unused, replayOne: unused, replay: unused },
+      isNotifiable: () => false,
       health: [],
       ...(await options.services?.(companion, closers)),
     },

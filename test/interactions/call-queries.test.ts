@@ -367,6 +367,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
             delivered: true,
           },
         ],
+        replays: [],
       },
       {
         eventId: 'e2',
@@ -375,6 +376,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
         createdAt: at.toISOString(),
         body: { status: 'completed' },
         attempts: [],
+        replays: [],
       },
     ]);
   });

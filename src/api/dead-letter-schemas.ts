@@ -1,0 +1,107 @@
+// What the API says of notifications that were given up.
+
+import { z } from 'zod';
+import { filterInstant } from './call-schemas.ts';
+import { botId } from './dialout-schema.ts';
+import { timestamp } from './timestamp.ts';
+
+const failure = z
+  .enum(['expired', 'gone', 'forbidden'])
+  .describe(
+    '`expired`: not accepted within 24 hours; `gone`: the receiver said 410, to this one or another of the call; `forbidden`: it may not, or cannot, be sent there',
+  );
+
+/** Strict: a filter that is not known would silently list everything. */
+export const deadLetterQuery = z.strictObject({
+  state: z.enum(['failed']).default('failed').describe('dead letters; the only kind listed here'),
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe('in one page'),
+  cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the page before'),
+  callId: z.string().max(128).optional(),
+  failure: failure.optional(),
+  from: filterInstant.optional().describe('given up at this instant or later'),
+  to: filterInstant.optional().describe('given up before this instant'),
+});
+
+const example = {
+  eventId: 'evt-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10-end',
+  callId: 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+  sequence: 2,
+  state: 'failed',
+  failure: 'expired',
+  createdAt: '2026-11-20T09:00:31.510Z',
+  failedAt: '2026-11-21T09:00:31.612Z',
+  attempts: 29,
+  lastStatus: 503,
+  body: { status: 'completed', reasonCode: 'Caller-disconnected' },
+};
+
+export const deadLetterPageSchema = z
+  .object({
+    notifications: z
+      .array(
+        z.object({
+          eventId: z.string(),
+          callId: z.string(),
+          sequence: z.number().int(),
+          state: z.enum(['failed']),
+          failure,
+          createdAt: timestamp,
+          failedAt: timestamp,
+          attempts: z.number().int(),
+          lastStatus: z.number().int().optional().describe('answer to the last attempt'),
+          lastError: z.string().optional().describe('where none came'),
+          body: z.unknown().describe('as it is signed and sent'),
+        }),
+      )
+      .readonly()
+      .describe('given up last first'),
+    nextCursor: z.string().optional().describe('absent on the last page'),
+  })
+  .meta({
+    id: 'DeadLetterPage',
+    examples: [{ notifications: [example], nextCursor: 'MTc2MzYyODQwMDAwMC5ldnQ' }],
+  });
+
+export const notificationParams = z.object({
+  botId,
+  eventId: z.string().describe('`eventId` of the notification'),
+});
+
+export const replayedSchema = z
+  .object({
+    eventId: z.string(),
+    callId: z.string(),
+    state: z.enum(['pending', 'delivered', 'failed']).describe('as it is now'),
+    replayed: z
+      .boolean()
+      .describe('false: it is no dead letter, delivered or on its way, and nothing was changed'),
+  })
+  .meta({
+    id: 'ReplayedNotification',
+    examples: [
+      { eventId: example.eventId, callId: example.callId, state: 'pending', replayed: true },
+    ],
+  });
+
+export const replaySelectionSchema = z
+  .strictObject({
+    callId: z.string().max(128).optional().describe('dead letters of this call'),
+    from: filterInstant.optional().describe('given up at this instant or later'),
+    to: filterInstant.optional().describe('given up before this instant'),
+  })
+  .refine(
+    ({ callId, from, to }) => callId !== undefined || from !== undefined || to !== undefined,
+    {
+      message: 'must name a callId, from or to',
+    },
+  )
+  .meta({ id: 'ReplaySelection', examples: [{ from: '2026-11-20T09:00:00Z' }] });
+
+export const replayResultSchema = z
+  .object({
+    replayed: z.number().int().describe('dead letters that are owed again'),
+    more: z
+      .boolean()
+      .describe('there may be more: 500 are replayed at once; send the same request again'),
+  })
+  .meta({ id: 'ReplayResult', examples: [{ replayed: 12, more: false }] });
