@@ -137,9 +137,9 @@ class DrachtioPool implements DrachtioSip {
       logger,
       limits: this.#limits,
       pickLink: () => (this.#isDisposed ? undefined : this.#pickLink()),
-      onAttemptFailed: ({ trunk, gateway }, failure) => {
+      onAttemptFailed: ({ trunk, gateway }, failure, hasRung) => {
         if (trunk === undefined) return;
-        if (isSilence(failure)) this.#health.noteSilence(trunk, gateway);
+        if (isSilence(failure) && !hasRung) this.#health.noteSilence(trunk, gateway);
         if (failure.retryAfterS !== undefined)
           this.#health.pause(trunk, gateway, failure.retryAfterS);
       },

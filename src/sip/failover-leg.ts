@@ -11,8 +11,8 @@ import type { Route } from './routing.ts';
 export type FailoverDependencies = LegDependencies & {
   /** Undefined: no engine is connected, or we are going down. */
   readonly pickLink: () => EngineLink | undefined;
-  /** For what is thought of the gateway. */
-  readonly onAttemptFailed: (route: Route, failure: AttemptFailure) => void;
+  /** For what is thought of the gateway. `hasRung`: it brought somebody's phone to ring before. */
+  readonly onAttemptFailed: (route: Route, failure: AttemptFailure, hasRung: boolean) => void;
 };
 
 type Way = { readonly route: Route; readonly link: EngineLink };
@@ -113,7 +113,7 @@ export class FailoverLeg implements CallLeg {
 
   #onAttemptFailed(route: Route, startedAt: Date, failure: AttemptFailure): void {
     const { logger, onAttemptFailed } = this.#dependencies;
-    onAttemptFailed(route, failure);
+    onAttemptFailed(route, failure, this.#hasRung);
     const next = mayFailOver(failure, this.#hasRung) ? this.#nextWay() : undefined;
     if (next === undefined) {
       this.#end(failure);

@@ -27,7 +27,7 @@ export const offer = [
 export const answer = offer.replace('20000', '30000');
 
 export type TrunkWorld = AsyncDisposable & {
-  readonly engine: SipEngine;
+  readonly engines: readonly SipEngine[];
   readonly sip: DrachtioSip;
   /** In the order of their priority. */
   readonly gateways: readonly RawCallee[];
@@ -41,22 +41,25 @@ export type TrunkWorld = AsyncDisposable & {
   readonly replace: (trunk: Partial<Trunk>) => void;
 };
 
+function startEngine(timers: Partial<SipTimers>): Promise<SipEngine> {
+  return startSipEngine({
+    ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
+    ...{ secret, timers, logger: silentLogger },
+  });
+}
+
 export async function openTrunkWorld(
   options: {
     readonly gateways?: number;
+    readonly engines?: number;
     readonly trunk?: Partial<Trunk>;
     readonly timers?: Partial<SipTimers>;
   } = {},
 ): Promise<TrunkWorld> {
-  const engine = await startSipEngine({
-    sipHost: '127.0.0.1',
-    sipPort: 0,
-    controlHost: '127.0.0.1',
-    controlPort: 0,
-    secret,
-    timers: options.timers ?? {},
-    logger: silentLogger,
-  });
+  const engines: SipEngine[] = [];
+  for (let count = 0; count < (options.engines ?? 1); count += 1) {
+    engines.push(await startEngine(options.timers ?? {}));
+  }
   const gateways: RawCallee[] = [];
   for (let count = 0; count < (options.gateways ?? 2); count += 1) {
     gateways.push(await RawCallee.start());
@@ -73,16 +76,18 @@ export async function openTrunkWorld(
     loadTrunks({ secrets: () => ({}), builtIn: [trunkOf(more)] });
   const trunks = liveTrunks(directoryOf(options.trunk ?? {}));
   const sip = createDrachtioSip({
-    servers: [{ host: engine.controlHost, port: engine.controlPort, secret }],
+    servers: engines.map(({ controlHost, controlPort }) => {
+      return { host: controlHost, port: controlPort, secret };
+    }),
     trunks,
     allowedNetworks: [],
     logger: silentLogger,
     clock: { now: () => new Date() },
     limits: { disposeTimeoutMs: 300 },
   });
-  await eventually(() => sip.ready(), 'the engine is connected');
+  await eventually(() => sip.connected().length === engines.length, 'all engines are connected');
   return {
-    engine,
+    engines,
     sip,
     gateways,
     nameOf: (gateway) => `127.0.0.1:${gateway.port}`,
@@ -98,7 +103,7 @@ export async function openTrunkWorld(
     },
     async [Symbol.asyncDispose]() {
       await sip[Symbol.asyncDispose]();
-      await engine.close();
+      for (const engine of engines) await engine.close();
       for (const gateway of gateways) await gateway[Symbol.asyncDispose]();
     },
   };
