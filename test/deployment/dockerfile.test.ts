@@ -1,0 +1,122 @@
+// The image's Dockerfile, without an engine: what it copies is there, what it starts is what is built, and its health
+// checks say what they should.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { readCompose, repository, textOf } from './compose.ts';
+import { commandOf, copiesOf, readDockerfile } from './dockerfile.ts';
+
+const [build, image] = readDockerfile() as [
+  ReturnType<typeof readDockerfile>[number],
+  ReturnType<typeof readDockerfile>[number],
+];
+const manifest = JSON.parse(textOf('package.json')) as {
+  bin: { offhook: string };
+  files: string[];
+};
+
+describe('the Dockerfile', () => {
+  test('is where docker-compose.yml says, on Node 24', () => {
+    for (const { build: built } of Object.values(readCompose().services)) {
+      if (built !== undefined)
+        expect(built).toEqual({ context: '.', dockerfile: '.docker/Dockerfile' });
+    }
+    expect(build.base).toMatch(/^node:24-/);
+    expect(image.base).toBe(build.base);
+  });
+
+  test('copies what the repository has, and the build is not kept from', () => {
+    const ignored = textOf('.dockerignore').trim().split('\n');
+    const sources = [build, image]
+      .flatMap(copiesOf)
+      .filter(({ from }) => from === undefined)
+      .flatMap((copy) => copy.sources);
+
+    expect(sources).toContain('src');
+    for (const source of sources) {
+      expect(existsSync(`${repository}${source}`), source).toBe(true);
+      expect(ignored).not.toContain(source);
+    }
+  });
+
+  test('keeps secrets and what was made here from the build, as git does', () => {
+    for (const path of ['.env', '.env.*', 'node_modules', 'dist', '.offhook']) {
+      expect(textOf('.dockerignore').split('\n')).toContain(path);
+      expect(textOf('.gitignore').replaceAll('/\n', '\n').split('\n')).toContain(path);
+    }
+  });
+
+  test('has in the image what the package has, but for the documents and what is mounted', () => {
+    const copied = copiesOf(image).flatMap(({ sources }) =>
+      sources.map((source) => source.replace(/^\/app\//, '')),
+    );
+
+    expect(copied).toContain('node_modules');
+    for (const path of manifest.files.filter((each) => !/README|^sip-config$/.test(each))) {
+      expect(copied).toContain(path);
+    }
+  });
+
+  test('starts what is built, and has the command', () => {
+    const { outDir, rootDir } = (
+      JSON.parse(textOf('tsconfig.json')) as { compilerOptions: Record<string, string> }
+    ).compilerOptions;
+    const [program, script = ''] = commandOf(image, 'CMD');
+
+    expect(program).toBe('node');
+    const source = script.replace(`${outDir}/`, `${rootDir}/`).replace(/js$/, 'ts');
+    expect(source).toBe('src/main.ts');
+    expect(existsSync(`${repository}${source}`)).toBe(true);
+    const runs = image.instructions.filter(({ word }) => word === 'RUN').map(({ rest }) => rest);
+    expect(runs.join('\n')).toContain(`ln -s /app/${manifest.bin.offhook} /usr/local/bin/offhook`);
+  });
+
+  test('does not run as root', () => {
+    expect(image.instructions.findLast(({ word }) => word === 'USER')?.rest).toBe('node');
+  });
+
+  const checks = {
+    'of the image': { command: commandOf(image, 'HEALTHCHECK'), path: '/live' },
+    'of docker-compose.yml': {
+      command: readCompose().services['gateway-1']?.healthcheck.test.slice(1) ?? [],
+      path: '/ready',
+    },
+  };
+
+  test.each(Object.entries(checks))(
+    'the health check %s passes on 200 alone',
+    async (_name, check) => {
+      const asked: (string | undefined)[] = [];
+      let status = 200;
+      const server = createServer((request, response) => {
+        asked.push(request.url);
+        response.writeHead(status).end('{}');
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      onTestFinished(() => void server.close());
+      const { port } = server.address() as AddressInfo;
+
+      expect(await exitOf(check.command, port)).toBe(0);
+      status = 503;
+      expect(await exitOf(check.command, port)).toBe(1);
+      expect(asked).toEqual([check.path, check.path]);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      expect(await exitOf(check.command, port)).toBe(1);
+    },
+  );
+});
+
+async function exitOf([, ...args]: readonly string[], port: number): Promise<number | null> {
+  const child = spawn(process.execPath, args, {
+    env: { HTTP_PORT: String(port) },
+    stdio: 'ignore',
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}

@@ -1,0 +1,85 @@
+// The configurations that docker-compose.yml mounts.
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { findNatsServer } from '../../src/embedded/nats/nats-program.ts';
+import { readCompose, textOf } from './compose.ts';
+
+const compose = readCompose();
+const gateways = Object.entries(compose.services)
+  .filter(([, { build }]) => build !== undefined)
+  .map(([name, { environment }]) => `${name} 127.0.0.1:${environment?.['HTTP_PORT'] ?? ''} check`);
+
+describe('haproxy.cfg', () => {
+  const sections = textOf('.docker/haproxy.cfg').split(/^(?=\w)/m);
+  const section = (title: string): string =>
+    sections.find((part) => part.startsWith(`${title}\n`)) ?? '';
+
+  test.each([
+    ['ready', '/ready'],
+    ['alive', '/live'],
+  ])('the servers of %s are the gateways, asked for %s', (name, path) => {
+    const backend = section(`backend ${name}`);
+
+    expect([...backend.matchAll(/^\s+server (.*)$/gm)].map(([, server]) => server)).toEqual(
+      gateways,
+    );
+    expect(backend).toMatch(new RegExp(`^\\s+option httpchk GET ${path}$`, 'm'));
+  });
+
+  test('tries another gateway only where nothing was asked yet: a POST may have been accepted', () => {
+    expect(section('defaults')).toMatch(/^\s+retry-on conn-failure$/m);
+  });
+
+  test('answers the health check of its container', () => {
+    const [port] = /(?<=bind 127\.0\.0\.1:)\d+/.exec(section('frontend health')) ?? [];
+    expect(compose.services['proxy']?.healthcheck.test).toContain(`http://127.0.0.1:${port}/`);
+  });
+
+  test('reads only variables that it is given', () => {
+    const read = [...sections.join('').matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => name);
+    expect(read.sort()).toEqual(Object.keys(compose.services['proxy']?.environment ?? {}).sort());
+  });
+});
+
+describe('nats.conf', () => {
+  const { environment = {}, healthcheck } = compose.services['nats'] ?? {};
+
+  async function check(password: string): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const path = join(folder, 'nats.conf');
+    // Not known to the 2.9 that Debian has; the image has a later one.
+    await writeFile(path, textOf('.docker/nats.conf').replace(/^\s+sync_interval: .*$/m, ''));
+    const program = await findNatsServer(undefined, process.env['PATH'] ?? '');
+    const { stderr } = await promisify(execFile)(program, ['-t', '-c', path], {
+      env: { NATS_PASSWORD: password },
+    });
+    return stderr;
+  }
+
+  test('is taken by nats-server, whatever digits the password begins with', async () => {
+    expect(await check(environment['NATS_PASSWORD'] ?? '')).toContain('is valid');
+    // What the quotes are for.
+    await expect(check((environment['NATS_PASSWORD'] ?? '').replaceAll('"', ''))).rejects.toThrow(
+      /NATS_PASSWORD|password/,
+    );
+  });
+
+  test('listens where the gateways, and the health check, look for it', () => {
+    const text = textOf('.docker/nats.conf');
+    expect(text).toMatch(/^listen: 0\.0\.0\.0:4222$/m);
+    expect(text).toMatch(/^http: 127\.0\.0\.1:8222$/m);
+    expect(compose.services['nats']?.ports).toEqual(['127.0.0.1:4222:4222']);
+    expect(healthcheck?.test.at(-1)).toBe('http://127.0.0.1:8222/healthz');
+  });
+
+  test('stores where the volume is', () => {
+    const [, folder] = /store_dir: (\S+)/.exec(textOf('.docker/nats.conf')) ?? [];
+    expect(compose.services['nats']?.volumes).toEqual([`nats:${folder}`]);
+  });
+});
