@@ -21,6 +21,7 @@ import { GatewayHealth, type GatewayState } from './gateway-health.ts';
 import type { Dice } from './gateway-order.ts';
 import { probeGateway } from './gateway-probe.ts';
 import { endOrphanOn, type OrphanResult } from './orphans.ts';
+import { Registrations } from './registrations.ts';
 import { createRouter } from './routing.ts';
 import { safeObserver } from './safe-observer.ts';
 import { defaultSipLimits, type SipLimits } from './sip-limits.ts';
@@ -50,7 +51,7 @@ export type DrachtioSip = SipPort &
     liveLegs(): number;
     /** Every gateway of every trunk, for metrics. */
     gateways(): readonly GatewayState[];
-    /** Call it when `trunks` has been replaced: other gateways are to be asked how they are. */
+    /** Call it when `trunks` has been replaced: other gateways are to be asked how they are, and registered with. */
     watchGateways(): void;
   };
 
@@ -64,6 +65,7 @@ class DrachtioPool implements DrachtioSip {
   readonly #router: ReturnType<typeof createRouter>;
   readonly #connections: readonly EngineConnection[];
   readonly #health: GatewayHealth;
+  readonly #registrations: Registrations;
   readonly #legs = new Set<FailoverLeg>();
   readonly #waitingForLink = new Set<() => void>();
   readonly #abandoned: AbandonedLegs;
@@ -80,6 +82,7 @@ class DrachtioPool implements DrachtioSip {
         return link === undefined ? 'unknown' : probeGateway(link, gateway, timeoutMs);
       },
     });
+    this.#registrations = new Registrations({ limits: this.#limits, logger: options.logger });
     this.#router = createRouter({
       trunks: options.trunks,
       allowedNetworks: options.allowedNetworks,
@@ -122,7 +125,12 @@ class DrachtioPool implements DrachtioSip {
   }
 
   watchGateways(): void {
-    this.#health.watch(this.#options.trunks.all);
+    const { all } = this.#options.trunks;
+    this.#health.watch(all);
+    this.#registrations.watch(
+      all,
+      this.#connections.flatMap(({ link }) => link ?? []),
+    );
   }
 
   codecsFor(trunk: string | undefined): readonly VoiceCodec[] {
@@ -165,6 +173,7 @@ class DrachtioPool implements DrachtioSip {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDisposed = true;
     this.#health.close();
+    this.#registrations.close();
     const legs = [...this.#legs];
     for (const leg of legs) leg.hangUp('gateway stopped');
     if (legs.length > 0) {
@@ -235,5 +244,6 @@ class DrachtioPool implements DrachtioSip {
   #onUp(link: EngineLink): void {
     for (const wake of [...this.#waitingForLink]) wake();
     this.#abandoned.onUp(link);
+    this.#registrations.onUp(link);
   }
 }

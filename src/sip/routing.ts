@@ -186,7 +186,7 @@ function formatNumber(digits: string, format: Trunk['numberFormat']): string {
 }
 
 /** What may not stand in the user part of a SIP URI is escaped (RFC 3261, section 25.1), CR and LF above all. */
-function userPart(text: string): string {
+export function userPart(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-_.!~*'()&=+$,;?/%]/gu, (character) =>
     encodeURIComponent(character).replace(
       /^[^%]$/,
@@ -204,7 +204,7 @@ function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }
 
-function bracketed(host: string): string {
+export function bracketed(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host;
 }
 

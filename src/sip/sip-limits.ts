@@ -23,6 +23,12 @@ export type SipLimits = {
   readonly crossingMs: number;
   /** Resolving a host name that a `sip:` target names. */
   readonly resolveTimeoutMs: number;
+  /** Final response to a REGISTER; then it is sent again. */
+  readonly registerTimeoutMs: number;
+  /** After a REGISTER that failed. */
+  readonly registerRetryMs: number;
+  /** A registrar that grants less is asked no more often than this. */
+  readonly registerMinRefreshMs: number;
   /** How long disposal waits for BYEs and CANCELs to be answered. */
   readonly disposeTimeoutMs: number;
   /** Legs of a lost engine that are ended when it comes back; older ones the far end has given up by itself. */
@@ -45,6 +51,9 @@ export const defaultSipLimits: SipLimits = {
   orphanTimeoutMs: 5_000,
   crossingMs: 500,
   resolveTimeoutMs: 5_000,
+  registerTimeoutMs: 10_000,
+  registerRetryMs: 30_000,
+  registerMinRefreshMs: 5_000,
   disposeTimeoutMs: 2_000,
   abandonedLegs: 10_000,
   abandonedForMs: 600_000,

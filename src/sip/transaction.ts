@@ -2,7 +2,7 @@
 // `timeout` here.
 
 import type { EngineLink, LinkOwner } from './engine-link.ts';
-import type { RequestOptions } from './srf-types.ts';
+import type { RequestOptions, SipMessage } from './srf-types.ts';
 
 export type TransactionResult =
   | {
@@ -10,6 +10,8 @@ export type TransactionResult =
       readonly status: number;
       /** Made up by the stack: the far end said nothing. */
       readonly byStack?: true;
+      /** Absent where the engine's word was enough. */
+      readonly message?: SipMessage;
     }
   /** The engine did not send it. */
   | { readonly kind: 'refused'; readonly reason: string }
@@ -38,7 +40,7 @@ export function transact(
         result.request.on('response', (response) => {
           if (response.status < 200) return;
           const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
-          settle({ kind: 'response', status: response.status, ...byStack });
+          settle({ kind: 'response', status: response.status, message: response, ...byStack });
         });
       }
     });

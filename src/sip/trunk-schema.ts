@@ -74,6 +74,7 @@ const trunkSchema = z.strictObject({
         .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable'),
     })
     .optional(),
+  register: z.strictObject({ expiresS: z.int().min(60).max(86_400).default(3_600) }).optional(),
   numberFormat: z.enum(['e164', 'digits', 'double-zero']).default('e164'),
   numberPrefix: z
     .string()
@@ -121,6 +122,7 @@ export function problemsBetween(
     ...entries.flatMap((entry, index) => [
       ...problemsOfGateways(entry, index, surroundings.transports),
       ...problemsOfIdentity(entry, index),
+      ...problemsOfRegistration(entry, index),
     ]),
   ];
 }
@@ -188,6 +190,12 @@ function problemsOfGateways(
 
 function notSpoken(trunk: string, transport: string): string {
   return `trunk ${trunk} needs ${transport.toUpperCase()}, which the embedded SIP engine does not speak: set DRACHTIO_URL`;
+}
+
+function problemsOfRegistration({ register, auth }: TrunkEntry, index: number): readonly Problem[] {
+  return register !== undefined && auth === undefined
+    ? [{ path: ['trunks', index, 'register'], message: 'needs auth, whose username is registered' }]
+    : [];
 }
 
 function problemsOfIdentity(

@@ -40,6 +40,8 @@ export type Trunk = {
   readonly gateways: readonly Gateway[];
   /** Absent: the gateways are not asked. */
   readonly health?: HealthSettings;
+  /** REGISTER to each gateway, from each engine; absent: none. */
+  readonly register?: { readonly expiresS: number };
   readonly auth?: { readonly username: string; readonly password: string };
   /** How a telephone number is written for the carrier: `+15551234567`, `15551234567` or `0015551234567`. */
   readonly numberFormat: 'e164' | 'digits' | 'double-zero';
@@ -191,7 +193,7 @@ function trunkOf(
   secrets: Readonly<Record<string, string | undefined>>,
   isOnly: boolean,
 ): Trunk {
-  const { name, auth, accounts, health, fromDomain, assertedIdentity } = entry;
+  const { name, auth, register, accounts, health, fromDomain, assertedIdentity } = entry;
   const password = auth && secrets[auth.passwordEnv];
   return {
     name,
@@ -205,6 +207,7 @@ function trunkOf(
     ...(health !== undefined && { health: healthOf(health) }),
     ...(auth !== undefined &&
       password !== undefined && { auth: { username: auth.username, password } }),
+    ...(register !== undefined && { register }),
     numberFormat: entry.numberFormat,
     numberPrefix: entry.numberPrefix,
     ...(fromDomain !== undefined && { fromDomain }),

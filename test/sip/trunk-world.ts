@@ -8,6 +8,7 @@ import {
 } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
+import type { SipLimits } from '../../src/sip/sip-limits.ts';
 import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { RawCallee } from '../support/raw-callee.ts';
@@ -54,6 +55,7 @@ export async function openTrunkWorld(
     readonly engines?: number;
     readonly trunk?: Partial<Trunk>;
     readonly timers?: Partial<SipTimers>;
+    readonly limits?: Partial<SipLimits>;
   } = {},
 ): Promise<TrunkWorld> {
   const engines: SipEngine[] = [];
@@ -83,7 +85,7 @@ export async function openTrunkWorld(
     allowedNetworks: [],
     logger: silentLogger,
     clock: { now: () => new Date() },
-    limits: { disposeTimeoutMs: 300 },
+    limits: { disposeTimeoutMs: 300, reconnectMinMs: 20, ...options.limits },
   });
   await eventually(() => sip.connected().length === engines.length, 'all engines are connected');
   return {

@@ -32,6 +32,7 @@ describe('trunks.yaml', () => {
       ],
       health: { intervalMs: 30_000, failThreshold: 3, recoverThreshold: 2 },
       auth: { username: 'acme-account-42', password: 'hush' },
+      register: { expiresS: 3_600 },
       numberFormat: 'e164',
       numberPrefix: '',
       assertedIdentity: 'caller',
@@ -103,6 +104,11 @@ describe('trunks.yaml', () => {
       'an identity that is asserted twice',
       `${minimal}    assertedIdentity: caller\n    headers:\n      p-asserted-identity: x\n`,
       /^trunks\.yaml:7: trunks\[0\]\.headers\.p-asserted-identity: is written by assertedIdentity/,
+    ],
+    [
+      'registration without credentials',
+      `${minimal}    register: {}\n`,
+      /^trunks\.yaml:5: trunks\[0\]\.register: needs auth, whose username is registered/,
     ],
     [
       'an account with two default trunks',

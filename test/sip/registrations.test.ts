@@ -1,0 +1,129 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { SipLimits } from '../../src/sip/sip-limits.ts';
+import type { Trunk } from '../../src/sip/trunks.ts';
+import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
+import { openTrunkWorld, type TrunkWorld } from './trunk-world.ts';
+
+const registering: Partial<Trunk> = {
+  auth: { username: 'alice', password: 'secret' },
+  register: { expiresS: 3_600 },
+  fromDomain: 'carrier.example',
+};
+const challenge = {
+  headers: ['WWW-Authenticate: Digest realm="lab", nonce="abc", algorithm=MD5'],
+};
+
+let world: TrunkWorld | undefined;
+
+afterEach(async () => {
+  await world?.[Symbol.asyncDispose]();
+  world = undefined;
+});
+
+async function open(options: {
+  readonly trunk?: Partial<Trunk>;
+  readonly limits?: Partial<SipLimits>;
+  readonly gateways?: number;
+}) {
+  world = await openTrunkWorld({ gateways: 1, trunk: registering, ...options });
+  return { ...world, first: world.gateways[0] as RawCallee };
+}
+
+/** Time for what must not come to come. */
+const quietMs = 100;
+
+const cseqOf = (message: RawMessage) => Number.parseInt(one(message, 'cseq'), 10);
+
+describe('REGISTER where the carrier wants it', () => {
+  test("the trunk's user is registered with the engine's own address", async () => {
+    const { first, engines } = await open({});
+
+    first.reply(await first.take('REGISTER'), 401, 'Unauthorized', challenge);
+    const request = await first.take('REGISTER');
+
+    expect(request.startLine).toBe('REGISTER sip:carrier.example SIP/2.0');
+    expect(one(request, 'to')).toContain('sip:alice@carrier.example');
+    expect(one(request, 'from')).toContain('sip:alice@carrier.example');
+    expect(one(request, 'contact')).toBe(`<sip:alice@127.0.0.1:${engines[0]?.sipPort}>`);
+    expect(one(request, 'expires')).toBe('3600');
+    expect(one(request, 'authorization')).toContain('username="alice"');
+    first.reply(request, 200, 'OK', { contact: false });
+  });
+
+  test('at every gateway, from every engine', async () => {
+    const { gateways } = await open({ gateways: 2 });
+
+    for (const gateway of gateways) {
+      const request = await gateway.take('REGISTER');
+      gateway.reply(request, 200, 'OK', { contact: false });
+    }
+  });
+
+  test('is renewed before it runs out, in the same series', async () => {
+    const { first } = await open({ limits: { registerMinRefreshMs: 20 } });
+
+    const request = await first.take('REGISTER');
+    const contact = `${one(request, 'contact')};expires=1`;
+    first.reply(request, 200, 'OK', { contact: false, headers: [`Contact: ${contact}`] });
+    const renewed = await first.take('REGISTER');
+
+    expect(one(renewed, 'call-id')).toBe(one(request, 'call-id'));
+    expect(cseqOf(renewed)).toBeGreaterThan(cseqOf(request));
+    first.reply(renewed, 200, 'OK', { contact: false });
+  });
+
+  test('what fails is tried again', async () => {
+    const { first } = await open({ limits: { registerRetryMs: 20 } });
+
+    first.reply(await first.take('REGISTER'), 503, 'Service Unavailable');
+
+    first.reply(await first.take('REGISTER'), 200, 'OK', { contact: false });
+  });
+
+  test('wrong credentials are not tried in a loop', async () => {
+    const { first } = await open({});
+
+    // Once without and once with credentials; the next try is `registerRetryMs` later.
+    for (let times = 0; times < 2; times += 1) {
+      first.reply(await first.take('REGISTER'), 401, 'Unauthorized', challenge);
+    }
+
+    await new Promise((resolve) => setTimeout(resolve, quietMs));
+    expect(first.has('REGISTER')).toBe(false);
+  });
+
+  test('423 asks for a longer time', async () => {
+    const { first } = await open({ limits: { registerMinRefreshMs: 20 } });
+    const headers = ['Min-Expires: 7200'];
+
+    first.reply(await first.take('REGISTER'), 423, 'Interval Too Brief', { headers });
+    const request = await first.take('REGISTER');
+
+    expect(one(request, 'expires')).toBe('7200');
+    first.reply(request, 200, 'OK', { contact: false });
+  });
+
+  test.each([
+    ['a granted time beyond every timer', 200, 'Expires: 999999999'],
+    ['a wish beyond every timer', 423, 'Min-Expires: 999999999'],
+  ])('%s is no loop', async (_name, status, header) => {
+    const { first } = await open({ limits: { registerMinRefreshMs: 1 } });
+
+    const request = await first.take('REGISTER');
+    first.reply(request, status, 'Whatever', { contact: false, headers: [header] });
+
+    await new Promise((resolve) => setTimeout(resolve, quietMs));
+    expect(first.has('REGISTER')).toBe(false);
+  });
+
+  test('a trunk without `register` registers nothing, and one that loses it stops', async () => {
+    const { first, replace } = await open({ limits: { registerRetryMs: 20 } });
+    const request = await first.take('REGISTER');
+
+    replace({});
+    first.reply(request, 503, 'Service Unavailable');
+
+    await new Promise((resolve) => setTimeout(resolve, quietMs));
+    expect(first.has('REGISTER')).toBe(false);
+  });
+});
