@@ -469,9 +469,8 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       const { connections, total } = response.json<{ connections: Connection[]; total: number }>();
       expect(total).toBe(5);
       expect(connections.map((item) => item.connectionId).sort()).toEqual(ids.sort());
-      expect(connections).toEqual(
-        connections.toSorted((a, b) => (a.createdOn < b.createdOn ? 1 : -1)),
-      );
+      const instants = connections.map((item) => item.createdOn);
+      expect(instants).toEqual(instants.toSorted().toReversed());
       expect(connections.find((item) => item.connectionName === 'Hosted')).toEqual({
         connectionId: expect.stringMatching(connectionId),
         connectionName: 'Hosted',

@@ -20,7 +20,7 @@ import {
 } from './connection-schemas.ts';
 import { splitSecrets } from './connection-secrets.ts';
 import {
-  findConnection,
+  connectionFinder,
   insertConnection,
   listConnections,
   replaceKey,
@@ -44,6 +44,7 @@ function registerReads(
   { database: { db } }: CompanionDependencies,
 ): void {
   const onRequest = caller.require({ scope: 'View Connections', scheme: 'apiKey' });
+  const find = connectionFinder(db);
 
   server.route({
     method: 'GET',
@@ -72,7 +73,7 @@ function registerReads(
     },
     handler: async (request) => {
       const { accountId } = caller.of(request);
-      return found(await findConnection(db, accountId, idOf(request.params)));
+      return found(await find(accountId, idOf(request.params)));
     },
   });
 }
@@ -80,6 +81,7 @@ function registerReads(
 function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDependencies): void {
   const onRequest = caller.require({ scope: 'Manage Connections', scheme: 'apiKey' });
   const { db } = deps.database;
+  const find = connectionFinder(db);
 
   server.route({
     method: 'POST',
@@ -122,7 +124,7 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
         modifiedOn: deps.clock.now(),
       });
       if (updated !== undefined) return updated;
-      found(await findConnection(db, accountId, connectionId));
+      found(await find(accountId, connectionId));
       const detail = 'A connection of provider `API` cannot be updated: create another.';
       throw new ProblemError('invalid-request', detail);
     },

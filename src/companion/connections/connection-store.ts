@@ -1,6 +1,6 @@
 // Connections in SQL, always within an account.
 
-import { and, desc, eq, ne, sql } from 'drizzle-orm';
+import { and, desc, eq, ne, type Placeholder, sql } from 'drizzle-orm';
 import type { Database } from '../../store/database.ts';
 import { connections } from '../../store/schema.ts';
 import type { Connection, ConnectionFilter, ConnectionList } from './connection-schemas.ts';
@@ -44,13 +44,15 @@ export async function listConnections(
   return { connections: rows.map(({ total: _, ...row }) => written(row)), total };
 }
 
-export async function findConnection(
-  db: Db,
-  account: string,
-  id: string,
-): Promise<Connection | undefined> {
-  const rows = await db.select(whole).from(connections).where(isOf(account, id));
-  return rows.map(written)[0];
+/** Prepared: to build the statement anew costs as much as to run it. */
+export function connectionFinder(db: Db) {
+  const statement = db
+    .select(whole)
+    .from(connections)
+    .where(isOf(sql.placeholder('account'), sql.placeholder('id')))
+    .prepare('companion-find-connection');
+  return async (account: string, id: string): Promise<Connection | undefined> =>
+    (await statement.execute({ account, id })).map(written)[0];
 }
 
 export async function insertConnection(
@@ -79,7 +81,7 @@ export async function replaceKey(
   return rows.map(written)[0];
 }
 
-function isOf(account: string, id: string) {
+function isOf(account: string | Placeholder, id: string | Placeholder) {
   return and(eq(accountId, account), eq(connectionId, id));
 }
 
