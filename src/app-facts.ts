@@ -5,12 +5,16 @@ import type { Environment } from './app.ts';
 import type { Events } from './app-events.ts';
 import type { Storage } from './app-storage.ts';
 import type { CallEvent } from './calls/call-events.ts';
+import { createAlertPublisher } from './events/alerts.ts';
 import { startFactConsumer } from './events/fact-consumer.ts';
 import type { ContextStore } from './interactions/context-store.ts';
 import { createContextWriter } from './interactions/context-writer.ts';
 import { createTimelineWriter } from './interactions/timeline-writer.ts';
+import { repeat } from './lib/repeat.ts';
 import { defaultRetrySchedule } from './notifier/delivery-plan.ts';
 import { NotificationDispatcher } from './notifier/dispatcher.ts';
+import { createEndpointStore } from './notifier/endpoint-store.ts';
+import { EndpointWatch } from './notifier/endpoint-watch.ts';
 import { createSender } from './notifier/http-sender.ts';
 import { createNotificationIntake } from './notifier/intake.ts';
 import { createNotificationStore } from './notifier/notification-store.ts';
@@ -29,6 +33,8 @@ const maxBatch = 200;
 /** What is being sent at the end may finish; the rest is owed by the next process. */
 const dispatcherStopTimeoutMs = 3_000;
 const settlePollMs = 25;
+/** How late an alert may be. */
+const watchEveryMs = 5_000;
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
 export type FactConsumers = {
@@ -77,6 +83,22 @@ async function openInteractions({ logger, closers }: Environment, parts: Parts):
   closers.add('interactions', () => consumer.stop());
 }
 
+function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts): EndpointWatch {
+  const watch = new EndpointWatch({
+    store: createEndpointStore(parts.storage.database.pool),
+    publish: createAlertPublisher(parts.events.connection),
+    now: () => clock.now(),
+    logger,
+    onFailing: (byApp) => parts.metrics.endpointsFailing(byApp),
+  });
+  const rounds = repeat({ name: 'endpoints', everyMs: watchEveryMs, logger }, () => watch.round());
+  closers.add('endpoints', async () => {
+    await rounds.stop();
+    await watch.report();
+  });
+  return watch;
+}
+
 async function openNotifier(environment: Environment, parts: Parts) {
   const { config, logger, clock, closers } = environment;
   const { ledger, apps, database } = parts.storage;
@@ -92,6 +114,7 @@ async function openNotifier(environment: Environment, parts: Parts) {
   closers.add('notification sender', () => sender.close());
   const store = createNotificationStore(database.pool, config.ownerId, defaultRetrySchedule);
   const recipients = (callIds: readonly string[]) => ledger.callForNotifying(callIds);
+  const watch = openEndpointWatch(environment, parts);
   const dispatcher = new NotificationDispatcher({
     store,
     recipients,
@@ -102,8 +125,12 @@ async function openNotifier(environment: Environment, parts: Parts) {
     random: Math.random,
     version,
     logger,
-    onAttempt: ({ verdict, record }) =>
-      parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000),
+    onAttempt: ({ verdict, record }, endpoint) => {
+      parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000);
+      if (endpoint === undefined) return;
+      const error = record.error ?? String(record.responseStatus);
+      watch.onAttempt(endpoint, record.at, verdict.kind === 'delivered' ? undefined : error);
+    },
   });
   await dispatcher.start();
   closers.add('dispatcher', () => dispatcher.stop(dispatcherStopTimeoutMs));

@@ -19,6 +19,8 @@ export type Metrics = {
   callAccepted(): void;
   callEnded(outcome: CallOutcome): void;
   notificationAttempt(result: NotificationResult, seconds: number): void;
+  /** Endpoints that an alert is out for, by app. */
+  endpointsFailing(byApp: ReadonlyMap<string, number>): void;
 };
 
 /** Both are asked when metrics are read. */
@@ -73,6 +75,12 @@ export function createMetrics(
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
+  const failing = new Gauge({
+    name: 'offhook_endpoint_failing',
+    help: 'Receivers of notifications that keep failing, by app; the same on every node',
+    labelNames: ['app_id'],
+    registers,
+  });
   return {
     contentType: registry.contentType,
     render: () => registry.metrics(),
@@ -81,5 +89,9 @@ export function createMetrics(
     callAccepted: () => accepted.inc(),
     callEnded: (outcome) => ended.inc({ outcome }),
     notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
+    endpointsFailing: (byApp) => {
+      failing.reset();
+      for (const [app_id, count] of byApp) failing.set({ app_id }, count);
+    },
   };
 }

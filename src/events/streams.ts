@@ -19,8 +19,8 @@ const dayMs = 24 * hourMs;
 const duplicateWindowMs = 2 * 60_000;
 /** A request that was not dialled for a day is long over; SQL ends it much earlier. */
 const dialoutMaxAgeMs = dayMs;
-/** Dead letters are for people to look at; they must not fill the disk. */
-const deadMaxBytes = 64 * 1024 * 1024;
+/** Dead letters and alerts are for people to look at; they must not fill the disk. */
+const forPeopleMaxBytes = 64 * 1024 * 1024;
 
 export type Retention = { readonly eventDays: number; readonly contextHours: number };
 
@@ -80,7 +80,16 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
       retention: RetentionPolicy.Limits,
       max_age: nanos(maxAgeMs),
       duplicate_window: nanos(Math.min(duplicateWindowMs, maxAgeMs)),
-      max_bytes: deadMaxBytes,
+      max_bytes: forPeopleMaxBytes,
+      allow_direct: true,
+    },
+    {
+      name: names.alerts,
+      subjects: [`${prefix}.alert.>`],
+      retention: RetentionPolicy.Limits,
+      max_age: nanos(maxAgeMs),
+      duplicate_window: nanos(Math.min(duplicateWindowMs, maxAgeMs)),
+      max_bytes: forPeopleMaxBytes,
       allow_direct: true,
     },
   ];

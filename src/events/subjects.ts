@@ -24,6 +24,12 @@ export function callSubject(prefix: string, address: CallAddress, type: CallEven
   return `${prefix}.call.${tokens.join('.')}.${type}`;
 }
 
+/** @throws RangeError when a token could break the subject. */
+export function alertSubject(prefix: string, accountId: string, appId: string): string {
+  if (![accountId, appId].every(isSubjectToken)) throw new RangeError('not a subject token');
+  return `${prefix}.alert.${accountId}.${appId}`;
+}
+
 export function commandSubject(prefix: string, callId: string): string {
   return `${prefix}.command.${callId}`;
 }
@@ -50,6 +56,7 @@ export function streamNames(prefix: string) {
     calls: `${prefix}_calls`,
     dialout: `${prefix}_dialout`,
     dead: `${prefix}_dead`,
+    alerts: `${prefix}_alerts`,
     ingest: `${prefix}_ingest`,
     /** `call-context` is what bot flows are told to open; another prefix on the same NATS must not share it. */
     contextBucket: prefix === 'offhook' ? 'call-context' : `${prefix}-call-context`,

@@ -9,8 +9,17 @@ import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
 import { type LaneStep, nextStep, type PendingNotification } from './delivery-plan.ts';
+import type { Endpoint } from './endpoint-store.ts';
 import type { IntakeTarget } from './intake.ts';
-import { type Lane, newLane, pendingOf, recordInLane, refreshLane, settlementOf } from './lane.ts';
+import {
+  endpointOf,
+  type Lane,
+  newLane,
+  pendingOf,
+  recordInLane,
+  refreshLane,
+  settlementOf,
+} from './lane.ts';
 import { claimLanes, renewLanes, settleWithRetries } from './lane-claims.ts';
 import type { LeasedLane } from './lane-loading.ts';
 import type {
@@ -20,6 +29,7 @@ import type {
   NotificationStore,
 } from './notification-store.ts';
 import { defaultGateLimits, type GateLimits, OriginGates, originOf } from './origin-gates.ts';
+import { Poller } from './poller.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
 /** Three renewals fit into it; longer would delay what a process that was killed owes. */
@@ -39,8 +49,8 @@ export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;
   readonly logger: Logger;
-  /** Told of each attempt, for metrics. */
-  readonly onAttempt?: (delivery: Delivery) => void;
+  /** Told of each attempt. No endpoint: the call is gone. */
+  readonly onAttempt?: (delivery: Delivery, endpoint: Endpoint | undefined) => void;
 };
 
 export type DispatcherOptions = {
@@ -50,29 +60,29 @@ export type DispatcherOptions = {
 
 export class NotificationDispatcher implements IntakeTarget {
   readonly #deps: DispatcherDeps;
-  readonly #pollMs: number;
+  readonly #poller: Poller;
   readonly #gates: OriginGates;
   readonly #lanes = new Map<string, Lane>();
   readonly #running = new Set<Promise<void>>();
   /** Calls to look for at once: accepted, but into a lane that was not made for it. */
   readonly #wanted = new Set<string>();
-  #pollTimer: NodeJS.Timeout | undefined;
   #renewTimer: NodeJS.Timeout | undefined;
-  #polling: Promise<void> | undefined;
-  #lookedForDueAt = Number.NEGATIVE_INFINITY;
-  #isPolledSoon = false;
   #isStopping = false;
 
   constructor(deps: DispatcherDeps, options: DispatcherOptions = {}) {
     this.#deps = deps;
-    this.#pollMs = options.pollMs ?? defaultPollMs;
+    this.#poller = new Poller({
+      everyMs: options.pollMs ?? defaultPollMs,
+      logger: deps.logger,
+      look: (due) => this.#claim(due),
+    });
     this.#gates = new OriginGates(options.gates ?? defaultGateLimits);
   }
 
   async start(): Promise<void> {
     await this.takeOver();
     this.#renewTimer = setInterval(() => void this.#renew(), renewEveryMs);
-    this.#poll(true);
+    this.#poller.soon(true);
   }
 
   /** What lost processes were about to send is anybody's again. */
@@ -86,10 +96,9 @@ export class NotificationDispatcher implements IntakeTarget {
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#gates.close();
-    clearTimeout(this.#pollTimer);
     clearInterval(this.#renewTimer);
     // The poll first: it may still take lanes.
-    const ended = Promise.resolve(this.#polling).then(() => Promise.allSettled(this.#running));
+    const ended = this.#poller.stop().then(() => Promise.allSettled(this.#running));
     await atMost(ended, timeoutMs);
     await this.#deps.store.releaseOwn();
   }
@@ -137,7 +146,7 @@ export class NotificationDispatcher implements IntakeTarget {
     } else if (this.#wanted.size < maxWanted && this.canTake(origin)) {
       // Where there is no room, it is found by the poll when there is.
       this.#wanted.add(callId);
-      this.#poll(false);
+      this.#poller.soon(false);
     }
   }
 
@@ -207,14 +216,14 @@ export class NotificationDispatcher implements IntakeTarget {
       if (this.#isStopping || lane.isStale) return 'no-room';
       if (lane.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
       const delivery = await attemptDelivery(this.#deps, notification, lane.callId, lane.recipient);
-      this.#deps.onAttempt?.(delivery);
+      this.#deps.onAttempt?.(delivery, endpointOf(lane));
       failed = recordInLane(lane, notification.eventId, delivery);
       if (delivery.verdict.kind === 'failed')
         this.#deps.logger.warn(delivery.record, 'notification given up');
       return delivery.record;
     } finally {
       const hasRoom = this.#gates.leave(lane.origin, this.#now(), failed);
-      if (hasRoom) this.#pollSoon();
+      if (hasRoom) this.#poller.soon(true);
     }
   }
 
@@ -252,42 +261,14 @@ export class NotificationDispatcher implements IntakeTarget {
     }
   }
 
-  /** `due`: looks for everything that is due; else only for what is wanted. One at a time. */
-  #poll(due: boolean): void {
-    if (this.#polling !== undefined || this.#isStopping) return;
-    clearTimeout(this.#pollTimer);
-    // Calls that are wanted one after the other must not keep the rest waiting.
-    const isTime = performance.now() - this.#lookedForDueAt >= this.#pollMs;
-    this.#polling = this.#claim(due || isTime)
-      .catch((error: unknown) => {
-        this.#deps.logger.error({ err: error }, 'cannot look for notifications that are due');
-        return false;
-      })
-      .then((more) => {
-        this.#polling = undefined;
-        if (this.#isStopping) return;
-        const soon = this.#isPolledSoon;
-        this.#isPolledSoon = false;
-        if (more || soon || this.#wanted.size > 0) this.#poll(more || soon);
-        else this.#pollTimer = setTimeout(() => this.#poll(true), this.#pollMs);
-      });
-  }
-
-  #pollSoon(): void {
-    if (this.#polling === undefined) this.#poll(true);
-    else this.#isPolledSoon = true;
-  }
-
-  /** True: there may be more that is due. */
-  async #claim(due: boolean): Promise<boolean> {
+  async #claim(due: boolean): Promise<'more' | 'wanted' | 'nothing'> {
     this.#gates.forgetIdle(this.#now());
-    const places = Math.min(claimLimit, maxLanes - this.#lanes.size);
-    const wanted = [...this.#wanted].slice(0, Math.max(0, places));
+    const places = Math.max(0, maxLanes - this.#lanes.size);
+    const wanted = [...this.#wanted].slice(0, Math.min(claimLimit, places));
     // Those that find no place are due all the same.
-    if (places <= 0) this.#wanted.clear();
+    if (places === 0) this.#wanted.clear();
     for (const callId of wanted) this.#wanted.delete(callId);
-    if (due) this.#lookedForDueAt = performance.now();
-    const limit = due ? places - wanted.length : 0;
+    const limit = due ? Math.min(claimLimit, places - wanted.length) : 0;
     const claimed = await claimLanes(this.#deps, {
       wanted,
       limit,
@@ -295,6 +276,7 @@ export class NotificationDispatcher implements IntakeTarget {
       rooms: this.#gates.rooms(),
     });
     for (const { leased, recipient } of claimed.lanes) this.#take(leased, recipient);
-    return claimed.more;
+    if (claimed.more) return 'more';
+    return this.#wanted.size > 0 ? 'wanted' : 'nothing';
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Delivery } from './delivery.ts';
 import type { LaneStep, PendingNotification } from './delivery-plan.ts';
+import type { Endpoint } from './endpoint-store.ts';
 import type { LeasedLane } from './lane-loading.ts';
 import type { NewNotification, Settlement } from './notification-store.ts';
 import type { Recipient } from './recipients.ts';
@@ -35,6 +36,12 @@ export function newLane(
     pending: [...leased.pending].sort((a, b) => a.sequence - b.sequence),
     isStale: false,
   };
+}
+
+export function endpointOf({ recipient, origin }: Lane): Endpoint | undefined {
+  if (recipient === undefined) return undefined;
+  const { appId, accountId } = recipient;
+  return { appId, accountId, origin };
 }
 
 /** What was read again from the database stands; what waited as a successor is in it. */

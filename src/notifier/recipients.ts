@@ -2,6 +2,7 @@
 
 export type Recipient = {
   readonly appId: string;
+  readonly accountId: string;
   /** Absent: nobody is to be notified. */
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;

@@ -5,7 +5,7 @@ import { proves } from '../companion/proves.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
-import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.ts';
+import { createNotifierRig, type NotifierRig, personCall, quickSchedule } from './notifier-rig.ts';
 
 describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
   let database: TestDatabase;
@@ -75,6 +75,8 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
   });
 
   test('a notification waits for the one before it, whose fact comes late', async () => {
+    await rig.stop();
+    rig = createNotifierRig(database, { ...quickSchedule, gapPatienceMs: 20_000 });
     const nodes = [await rig.start({ nodeId: 'a' }), await rig.start({ nodeId: 'b' })] as const;
     const call = rig.call(receiver.url);
     const facts = personCall(call).slice(2);

@@ -94,9 +94,9 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
     /** A call that is notified to this URL; undefined: its dialer gave none. */
     call: (notifyUrl: string | undefined, notifyHeaders: Readonly<Record<string, string>> = {}) => {
       const identity = someIdentity();
-      const { appId } = identity;
+      const { appId, accountId } = identity;
       known.set(identity.callId, {
-        ...{ appId, notifyHeaders },
+        ...{ appId, accountId, notifyHeaders },
         ...(notifyUrl === undefined ? {} : { notifyUrl }),
       });
       return factTeller(identity);

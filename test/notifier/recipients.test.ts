@@ -6,7 +6,11 @@ test('a call’s recipient is asked for once; unknown calls are asked for again'
   const lookup = rememberRecipients((callIds) => {
     asked.push(callIds);
     return Promise.resolve(
-      new Map(callIds.filter((id) => id !== 'none').map((id) => [id, { appId: id }] as const)),
+      new Map(
+        callIds
+          .filter((id) => id !== 'none')
+          .map((id) => [id, { appId: id, accountId: 'acme' }] as const),
+      ),
     );
   });
 
@@ -19,5 +23,5 @@ test('a call’s recipient is asked for once; unknown calls are asked for again'
     ['b', 'none'],
   ]);
   expect([...second.keys()].sort()).toEqual(['a', 'b']);
-  expect(third.get('b')).toEqual({ appId: 'b' });
+  expect(third.get('b')).toEqual({ appId: 'b', accountId: 'acme' });
 });

@@ -1,0 +1,178 @@
+// Which receivers fail, for each app that sends to them: one row while they do, shared by all nodes.
+
+import type { SqlClient } from './sql-client.ts';
+
+/** A receiver as an app uses it. The origin is all that is kept of its URL: paths and queries may hold secrets. */
+export type Endpoint = {
+  readonly accountId: string;
+  readonly appId: string;
+  readonly origin: string;
+};
+
+/** Since the last report. */
+export type EndpointReport = Endpoint & {
+  /** When it answered last, if it did. */
+  readonly wellAt?: Date;
+  /** In a row, after that. */
+  readonly failures: number;
+  readonly failingSince?: Date;
+  readonly lastFailedAt?: Date;
+  readonly lastError?: string;
+};
+
+export type EndpointStreak = Endpoint & {
+  readonly failingSince: Date;
+  readonly failures: number;
+  readonly lastError?: string;
+  /** It has ended then. */
+  readonly recoveredAt?: Date;
+};
+
+/** Endpoints in memory and in one answer: with more than that failing, the network is ours. */
+export const maxEndpoints = 10_000;
+/** An alert that is not confirmed within this is sent by whoever looks next. */
+const claimMs = 60_000;
+
+// A streak that began after the answer is another one.
+const recoverStatement = {
+  name: 'endpoints-recover',
+  text: `
+update notification_endpoints e set failing_since = null, recovered_at = given.well_at
+from jsonb_to_recordset($1::jsonb) as given(app_id text, origin text, well_at timestamptz)
+where e.app_id = given.app_id and e.origin = given.origin and e.failing_since <= given.well_at`,
+} as const;
+
+// In an order, so that two nodes that report the same do not lock each other up.
+const failStatement = {
+  name: 'endpoints-fail',
+  text: `
+insert into notification_endpoints as e
+  (app_id, origin, account_id, failing_since, failures, last_failed_at, last_error)
+select app_id, origin, account_id, failing_since, failures, last_failed_at, last_error
+from jsonb_to_recordset($1::jsonb) as given(app_id text, origin text, account_id text, failing_since timestamptz,
+  failures integer, last_failed_at timestamptz, last_error text)
+order by app_id, origin
+on conflict (app_id, origin) do update set
+  failing_since = coalesce(e.failing_since, excluded.failing_since),
+  failures = excluded.failures + case when e.failing_since is null then 0 else e.failures end,
+  last_failed_at = excluded.last_failed_at, last_error = excluded.last_error`,
+} as const;
+
+const forgetStatement = {
+  name: 'endpoints-forget',
+  text: 'delete from notification_endpoints where failing_since is null and told_since is null',
+} as const;
+
+// What is told is one streak after the other: the end of the one that was told comes before the next one.
+const claimStatement = {
+  name: 'endpoints-claim',
+  text: `
+update notification_endpoints e set claimed_until = $2
+from (
+  select app_id, origin from notification_endpoints
+  where (claimed_until is null or claimed_until < $1) and case
+    when told_since is null then failing_since <= $3 and failures >= $4
+    else failing_since is distinct from told_since end
+  order by app_id, origin limit 100
+  for update skip locked
+) due
+where e.app_id = due.app_id and e.origin = due.origin
+returning e.app_id, e.origin, e.account_id, e.failing_since, e.failures, e.last_error, e.recovered_at, e.told_since`,
+} as const;
+
+const toldStatement = {
+  name: 'endpoints-told',
+  text: `
+update notification_endpoints set told_since = $3, claimed_until = null where app_id = $1 and origin = $2`,
+} as const;
+
+const failingStatement = {
+  name: 'endpoints-failing',
+  text: `
+select app_id, origin, account_id, told_since is not null as told from notification_endpoints
+where failing_since is not null limit ${maxEndpoints}`,
+} as const;
+
+export type EndpointStore = ReturnType<typeof createEndpointStore>;
+
+export function createEndpointStore(sql: SqlClient) {
+  return {
+    async report(reports: readonly EndpointReport[]): Promise<void> {
+      const well = reports.filter(({ wellAt }) => wellAt !== undefined);
+      if (well.length > 0) await sql.query({ ...recoverStatement, values: [rowsOf(well)] });
+      const failing = reports.filter(({ failures }) => failures > 0);
+      if (failing.length > 0) await sql.query({ ...failStatement, values: [rowsOf(failing)] });
+    },
+    /** Streaks that are to be told, or whose end is; nobody else gets them for a while. */
+    async claim(
+      now: Date,
+      { failingSince, failures }: { readonly failingSince: Date; readonly failures: number },
+    ): Promise<readonly EndpointStreak[]> {
+      await sql.query({ ...forgetStatement, values: [] });
+      const until = new Date(now.getTime() + claimMs);
+      const { rows } = await sql.query<ClaimedRow>({
+        ...claimStatement,
+        values: [now, until, failingSince, failures],
+      });
+      return rows.map(streakOf);
+    },
+    /** The alert is sent. */
+    async told({ appId, origin, failingSince, recoveredAt }: EndpointStreak): Promise<void> {
+      const toldSince = recoveredAt === undefined ? failingSince : null;
+      await sql.query({ ...toldStatement, values: [appId, origin, toldSince] });
+    },
+    async failing(): Promise<readonly (Endpoint & { readonly told: boolean })[]> {
+      const { rows } = await sql.query<EndpointRow & { readonly told: boolean }>({
+        ...failingStatement,
+        values: [],
+      });
+      return rows.map((row) => ({ ...endpointOf(row), told: row.told }));
+    },
+  };
+}
+
+type EndpointRow = {
+  readonly app_id: string;
+  readonly origin: string;
+  readonly account_id: string;
+};
+
+type ClaimedRow = EndpointRow & {
+  readonly failing_since: Date | null;
+  readonly failures: number;
+  readonly last_error: string | null;
+  readonly recovered_at: Date | null;
+  readonly told_since: Date | null;
+};
+
+function endpointOf(row: EndpointRow): Endpoint {
+  return { appId: row.app_id, origin: row.origin, accountId: row.account_id };
+}
+
+function streakOf(row: ClaimedRow): EndpointStreak {
+  const { failing_since, told_since, recovered_at, last_error, failures } = row;
+  const since = told_since ?? failing_since;
+  if (since === null) throw new Error('a streak without a beginning');
+  return {
+    ...endpointOf(row),
+    failingSince: since,
+    failures,
+    ...(last_error === null ? {} : { lastError: last_error }),
+    ...(told_since === null ? {} : { recoveredAt: recovered_at ?? failing_since ?? since }),
+  };
+}
+
+function rowsOf(reports: readonly EndpointReport[]): string {
+  return JSON.stringify(
+    reports.map((report) => ({
+      app_id: report.appId,
+      origin: report.origin,
+      account_id: report.accountId,
+      well_at: report.wellAt,
+      failing_since: report.failingSince,
+      failures: report.failures,
+      last_failed_at: report.lastFailedAt,
+      last_error: report.lastError,
+    })),
+  );
+}

@@ -1,0 +1,142 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createEndpointStore } from '../../src/notifier/endpoint-store.ts';
+import { type EndpointAlert, EndpointWatch } from '../../src/notifier/endpoint-watch.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const minuteMs = 60_000;
+const endpoint = { accountId: 'acme', appId: 'app-1', origin: 'https://hooks.example' };
+const other = { ...endpoint, appId: 'app-2' };
+
+describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
+  let database: TestDatabase;
+  let nowMs: number;
+  let published: EndpointAlert[];
+  let isNatsAway: boolean;
+  let failing: ReadonlyMap<string, number>;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  beforeEach(() => {
+    nowMs = Date.UTC(2026, 10, 20);
+    published = [];
+    isNatsAway = false;
+    failing = new Map();
+  });
+  afterEach(async () => {
+    await database.clear();
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  const startNode = () =>
+    new EndpointWatch(
+      {
+        store: createEndpointStore(database.pool),
+        publish: async (alert) => {
+          if (isNatsAway) throw new Error('NATS is away');
+          published.push(alert);
+        },
+        now: () => new Date(nowMs),
+        logger: silentLogger,
+        onFailing: (byApp) => {
+          failing = byApp;
+        },
+      },
+      { failures: 5, failingForMs: 5 * minuteMs },
+    );
+  const fail = (node: EndpointWatch, times: number, of = endpoint) => {
+    for (let count = 0; count < times; count += 1) node.onAttempt(of, new Date(nowMs), '503');
+  };
+  const told = () => published.map(({ appId, data }) => [appId, data.alert]);
+
+  test('one alert for a streak, whichever nodes see it, and one when it is over', async () => {
+    const nodes = [startNode(), startNode()] as const;
+    fail(nodes[0], 3);
+    fail(nodes[1], 2);
+    fail(nodes[1], 1, other);
+    for (const node of nodes) await node.round();
+    expect(told()).toEqual([]);
+
+    nowMs += 6 * minuteMs;
+    fail(nodes[0], 1);
+    await Promise.all(nodes.map((node) => node.round()));
+    for (const node of nodes) await node.round();
+    expect(told()).toEqual([['app-1', 'endpoint-failing']]);
+    expect(failing).toEqual(new Map([['app-1', 1]]));
+    expect(published[0]).toMatchObject({
+      type: 'alert',
+      accountId: 'acme',
+      data: {
+        endpoint: 'https://hooks.example',
+        failingSince: '2026-11-20T00:00:00.000Z',
+        failures: 6,
+        lastError: '503',
+      },
+    });
+
+    nowMs += minuteMs;
+    nodes[1].onAttempt(endpoint, new Date(nowMs));
+    for (const node of [...nodes, ...nodes]) await node.round();
+    expect(told()).toEqual([
+      ['app-1', 'endpoint-failing'],
+      ['app-1', 'endpoint-recovered'],
+    ]);
+    expect(published[1]?.data.recoveredAt).toBe('2026-11-20T00:07:00.000Z');
+    expect(failing.size).toBe(0);
+  });
+
+  test('no alert for one that answers now and then, or that has failed for a moment only', async () => {
+    const node = startNode();
+    for (let minute = 0; minute < 10; minute += 1) {
+      fail(node, 10);
+      await node.round();
+      node.onAttempt(endpoint, new Date(nowMs));
+      nowMs += minuteMs;
+      await node.round();
+    }
+
+    expect(told()).toEqual([]);
+    expect((await database.pool.query('select from notification_endpoints')).rowCount).toBe(0);
+  });
+
+  test('the next streak is told anew, after the end of the one before', async () => {
+    const node = startNode();
+    const streak = async () => {
+      fail(node, 5);
+      await node.round();
+      nowMs += 5 * minuteMs;
+      await node.round();
+    };
+    await streak();
+    node.onAttempt(endpoint, new Date(nowMs));
+    nowMs += 1;
+    await streak();
+    await node.round();
+
+    expect(told()).toEqual([
+      ['app-1', 'endpoint-failing'],
+      ['app-1', 'endpoint-recovered'],
+      ['app-1', 'endpoint-failing'],
+    ]);
+    expect(new Set(published.map(({ id }) => id)).size).toBe(3);
+  });
+
+  test('an alert that NATS did not take is sent later, under the same id', async () => {
+    const node = startNode();
+    fail(node, 5);
+    await node.round();
+    nowMs += 5 * minuteMs;
+    isNatsAway = true;
+    await node.round();
+    isNatsAway = false;
+    await node.round();
+    expect(told()).toEqual([]);
+
+    nowMs += 2 * minuteMs;
+    await node.round();
+    await node.round();
+    expect(told()).toEqual([['app-1', 'endpoint-failing']]);
+  });
+});
