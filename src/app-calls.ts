@@ -5,6 +5,7 @@ import type { Environment } from './app.ts';
 import type { Events } from './app-events.ts';
 import type { FactConsumers } from './app-facts.ts';
 import type { Node } from './app-nodes.ts';
+import { startRounds } from './app-rounds.ts';
 import type { Storage } from './app-storage.ts';
 import { CallRegistry } from './calls/call-registry.ts';
 import { defaultCallLimits } from './calls/call-setup.ts';
@@ -13,20 +14,14 @@ import type { CallControl, Intake, TrunkLimits } from './calls/dialout-ports.ts'
 import type { MediaPort, SipPort } from './calls/ports.ts';
 import { createCallControl, type NodeCallControl } from './dialout/call-control.ts';
 import { Dialer } from './dialout/dialer.ts';
-import { createEndRecorder } from './dialout/end-recorder.ts';
+import { createEndRecorder, type EndRecorder } from './dialout/end-recorder.ts';
 import { guardSip } from './dialout/guarded-sip.ts';
 import { createIntake } from './dialout/intake.ts';
-import {
-  endLostCalls,
-  type RecoveryPorts,
-  recoverCalls,
-  republishEnds,
-} from './dialout/recovery.ts';
+import { Recovery } from './dialout/recovery.ts';
 import { TrunkPacers } from './dialout/trunk-pacers.ts';
 import { factsOfCall } from './events/call-stream.ts';
 import { sendCommand, serveCommands } from './events/commands.ts';
 import { consumeDialout, publishDialout } from './events/dialout-queue.ts';
-import { type Repetition, repeat } from './lib/repeat.ts';
 
 export type Calls = {
   readonly registry: CallRegistry;
@@ -55,16 +50,6 @@ type Parts = {
 const maxQueued = 10_000;
 /** Calls being claimed at once; the claims share statements. */
 const claimsInFlight = 64;
-/** Also how long room that another node made on a trunk may go unnoticed. */
-const sweepEveryMs = 1_000;
-const republishEveryMs = 30_000;
-/** The start does not wait longer for NATS to take what is owed; the rounds go on with it. */
-const startRepublishTimeoutMs = 5_000;
-const lostCallsEveryMs = 60_000;
-/** A lost node is noticed within this part of its lease. */
-const watchesInLease = 8;
-const roundsBetweenLooks = 10;
-const purgeEveryMs = 3_600_000;
 /** A node that lost its lease hangs up what others may not know of, then ends. */
 const abandonTimeoutMs = 3_000;
 /** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
@@ -83,7 +68,10 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     clock,
   });
   const registry = new CallRegistry(
-    { ledger, publisher, clock, logger, sip, media: parts.media },
+    {
+      ...{ ledger, publisher, clock, logger, sip, media: parts.media },
+      untilReleased: (callId) => sip.untilReleased(callId),
+    },
     {
       limits: { ...defaultCallLimits, maxDurationMs: config.calls.maxDurationMs },
       maxConcurrent: config.calls.maxConcurrent,
@@ -102,49 +90,94 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     logger,
   });
   const ends = createEndRecorder({ ledger, publisher, logger });
-  const control = createCallControl({
-    ledger,
-    registry,
-    ends,
-    clock,
-    ownerId: config.ownerId,
-    askOwner: async (callId) =>
-      (await sendCommand(connection, callId, { command: 'hangup' }))?.ok === true,
-  });
+  const control = openControl(environment, parts, registry, ends);
   const dialer = new Dialer(
     { ledger, registry, pacers, ends, clock, logger },
     { ownerId: config.ownerId },
   );
+  const intake = openIntake(environment, parts);
+  const recovery = new Recovery(
+    {
+      ...{ ledger, sip, ends, publisher, clock, logger },
+      factsOfCall: (call) => factsOfCall(connection, call),
+      onTheWire: () => sip.onTheWire(),
+    },
+    config.ownerId,
+  );
+  closers.add('recovery', () => recovery.stop());
+  const taking = createTaking(environment, parts, { recovery, dialer, pacers, registry, control });
+  const { drain, isDraining } = createDrain(registry, taking.stop);
+  parts.node.onLost(() => {
+    logger.fatal('another node took this one for dead and ended its calls');
+    registry.abandonAll();
+    const error = new Error('the lease of this node is lost');
+    void sip.idle(abandonTimeoutMs).then(() => environment.onFatal(error));
+  });
+  // Nobody has drained them where a later part did not start.
+  closers.add('calls', () => drain(0, AbortSignal.abort()));
+  return {
+    registry,
+    startTaking: taking.start,
+    // What is accepted while the last calls finish would wait for the next process.
+    intake: {
+      submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),
+    },
+    control,
+    drain,
+  };
+}
+
+function openControl(
+  { config, clock }: Environment,
+  { storage: { ledger }, events: { connection } }: Parts,
+  registry: CallRegistry,
+  ends: EndRecorder,
+): NodeCallControl {
+  return createCallControl({
+    ...{ ledger, registry, ends, clock },
+    ownerId: config.ownerId,
+    askOwner: async (callId) =>
+      (await sendCommand(connection, callId, { command: 'hangup' }))?.ok === true,
+  });
+}
+
+function openIntake({ config, clock, logger }: Environment, parts: Parts): Intake {
+  const { storage, events, limitsOf } = parts;
+  const { ledger, trunkQueue: trunks } = storage;
+  const { connection, publisher } = events;
   const queue = {
     publish: (callId: CallId, trunk: string | undefined) =>
       publishDialout(connection, callId, { acceptedBy: config.ownerId, trunk }),
     connected: () => connection.connected(),
   };
-  const intake = createIntake(
-    {
-      ledger,
-      trunks: storage.trunkQueue,
-      limitsOf: parts.limitsOf,
-      publisher,
-      queue,
-      clock,
-      logger,
-    },
+  return createIntake(
+    { ledger, trunks, limitsOf, publisher, queue, clock, logger },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
+}
 
-  const recovery: RecoveryPorts = {
-    ledger,
-    factsOfCall: (call) => factsOfCall(connection, call),
-    sip: parts.sip,
-    ends,
-    publisher,
-    clock,
-    logger,
-  };
+type Workers = {
+  readonly recovery: Recovery;
+  readonly dialer: Dialer;
+  readonly pacers: TrunkPacers;
+  readonly registry: CallRegistry;
+  readonly control: NodeCallControl;
+};
+
+/** Calls from the queue, and commands of bots. */
+function createTaking(
+  environment: Environment,
+  parts: Parts,
+  { recovery, dialer, pacers, registry, control }: Workers,
+) {
+  const { config, logger, closers } = environment;
+  const { storage, node, facts, events } = parts;
+  const { connection, publisher } = events;
   const running: (() => unknown)[] = [];
-  const startTaking = async (): Promise<void> => {
-    const rounds = await startRounds(environment, parts, { recovery, dialer, registry });
+  const start = async (): Promise<void> => {
+    const rounds = await startRounds(environment, {
+      ...{ storage, node, facts, publisher, recovery, dialer, registry },
+    });
     closers.add('rounds', () => Promise.all(rounds.map((round) => round.stop())));
     const consumer = await consumeDialout(connection, {
       maxInFlight: claimsInFlight,
@@ -158,30 +191,12 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       () => consumer.stop(),
     );
   };
-  const stopTaking = async (): Promise<void> => {
+  const stop = async (): Promise<void> => {
     dialer.stop();
     await pacers.stop();
     for (const stop of running.splice(0)) await stop();
   };
-  const { drain, isDraining } = createDrain(registry, stopTaking);
-  parts.node.onLost(() => {
-    logger.fatal('another node took this one for dead and ended its calls');
-    registry.abandonAll();
-    const error = new Error('the lease of this node is lost');
-    void sip.idle(abandonTimeoutMs).then(() => environment.onFatal(error));
-  });
-  // Nobody has drained them where a later part did not start.
-  closers.add('calls', () => drain(0, AbortSignal.abort()));
-  return {
-    registry,
-    startTaking,
-    // What is accepted while the last calls finish would wait for the next process.
-    intake: {
-      submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),
-    },
-    control,
-    drain,
-  };
+  return { start, stop };
 }
 
 const shuttingDown = {
@@ -204,66 +219,6 @@ function createDrain(registry: CallRegistry, stopTaking: () => Promise<void>) {
     return drained;
   };
   return { drain, isDraining: () => drained !== undefined };
-}
-
-type Workers = {
-  readonly recovery: RecoveryPorts;
-  readonly dialer: Dialer;
-  readonly registry: CallRegistry;
-};
-
-/** Ends what an earlier process left, before new calls are taken; then everything that is looked after again and again. */
-async function startRounds(
-  environment: Environment,
-  parts: Parts,
-  { recovery, dialer, registry }: Workers,
-): Promise<readonly Repetition[]> {
-  const { config, logger } = environment;
-  const { node, facts, publisher } = { ...parts, publisher: parts.events.publisher };
-  let rounds = 0;
-  let left = await endLostNodes(environment, recovery);
-  await republishEnds(recovery, AbortSignal.timeout(startRepublishTimeoutMs));
-  return [
-    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
-    repeat({ name: 'republish', everyMs: republishEveryMs, logger }, (stopped) =>
-      republishEnds(recovery, stopped),
-    ),
-    repeat({ name: 'lost calls', everyMs: lostCallsEveryMs, logger }, async () => {
-      // What a machine stated last is on its way to the stream: its sequences go on from there.
-      const isHere = (callId: CallId) => registry.has(callId) || publisher.holds(callId);
-      await endLostCalls(recovery, config.ownerId, isHere);
-    }),
-    repeat({ name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger }, async () => {
-      const lost = await node.store.expireOthers();
-      if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
-      // Once in a while all the same: a process that was lost may have taken a call in its last moment.
-      const isDue = (rounds += 1) % roundsBetweenLooks === 0;
-      if (lost.length === 0 && left === 0 && !isDue) return;
-      left = await endLostNodes(environment, recovery);
-      await facts.takeOver();
-    }),
-    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, parts)),
-  ];
-}
-
-/** SQL must say of every such call how it ended. The far ends are hung up beside it. How many could not be ended. */
-async function endLostNodes(
-  { config, logger }: Environment,
-  recovery: RecoveryPorts,
-): Promise<number> {
-  const { ended, failed, farEnds } = await recoverCalls(recovery, { except: config.ownerId });
-  void farEnds;
-  if (ended > 0) logger.warn({ calls: ended }, 'ended the calls of a lost process');
-  return failed;
-}
-
-async function purge(
-  { config, clock }: Environment,
-  { storage: { ledger }, node }: Parts,
-): Promise<void> {
-  const dayMs = 86_400_000;
-  await node.store.forgetLost();
-  await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs));
 }
 
 async function hangUp(control: NodeCallControl, callId: string) {

@@ -12,6 +12,8 @@ import type { CallLedger, Clock, EventPublisher, MediaPort, SipPort } from './po
 
 export type CallPorts = {
   readonly sip: SipPort;
+  /** Resolves when nothing of the call is on the wire any more. Left out: it never is, once the call has ended. */
+  readonly untilReleased?: (callId: CallId) => Promise<void>;
   readonly media: MediaPort;
   readonly ledger: CallLedger;
   readonly publisher: EventPublisher;
@@ -88,13 +90,17 @@ async function claimEnd(
   }
 }
 
-/** In the background: the call is over, and what SQL holds is published again later if this does not get through. */
+/**
+ * In the background: the call is over, and what SQL holds is published again later if this does not get through. It is
+ * done with when nobody is left in the call either: until then another process would hang up in place of this one.
+ */
 function publishEnd(
-  ports: Pick<CallPorts, 'publisher' | 'ledger' | 'logger'>,
+  ports: Pick<CallPorts, 'publisher' | 'ledger' | 'logger' | 'untilReleased'>,
   callId: CallId,
   events: readonly CallEvent[],
 ): void {
   publishInOrder(ports.publisher, events)
+    .then(() => ports.untilReleased?.(callId))
     .then(() => ports.ledger.markEndPublished(callId))
     .catch((error: unknown) =>
       ports.logger.warn({ err: error, callId }, 'the end of a call was not published'),

@@ -225,5 +225,11 @@ export type Owners =
   /** This process itself, for calls that it took before that instant. */
   | { readonly ownerId: string; readonly takenBefore: Date };
 
-/** The end of a call, and the facts before it that the stream may miss, in order. */
-export type EndToPublish = { readonly callId: CallId; readonly events: readonly CallEvent[] };
+/** A call that has ended, and what may still be owed: its end and facts before it on the stream, a BYE to its far end. */
+export type EndToPublish = {
+  readonly callId: CallId;
+  /** In order. */
+  readonly events: readonly CallEvent[];
+  /** Of a process that is lost: its leg may be up. */
+  readonly leg?: StoredLeg;
+};

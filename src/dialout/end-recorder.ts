@@ -13,7 +13,13 @@ export type EndRecorder = {
    * Claims the end in SQL and publishes it, after the facts that the stream misses. False: it had ended before.
    * Resolves when SQL has it; publishing goes on in the background, and again at the next start if it fails.
    */
-  record(progress: CallProgress, end: CallEnd, missing?: readonly CallEvent[]): Promise<boolean>;
+  record(
+    progress: CallProgress,
+    end: CallEnd,
+    missing?: readonly CallEvent[],
+    /** Somebody may be left in the call: whoever hangs up says when it is done with. */
+    how?: { readonly owesFarEnd: boolean },
+  ): Promise<boolean>;
   /** The same for a call that nobody has begun to dial. False: somebody has, or it had ended. */
   recordQueued(
     progress: CallProgress,
@@ -29,27 +35,27 @@ export function createEndRecorder(ports: {
 }): EndRecorder {
   const { ledger, publisher, logger } = ports;
 
-  function publish(callId: CallId, events: readonly CallEvent[]): void {
+  function publish(callId: CallId, events: readonly CallEvent[], owesFarEnd: boolean): void {
     publishInOrder(publisher, events)
-      .then(() => ledger.markEndPublished(callId))
+      .then(() => (owesFarEnd ? undefined : ledger.markEndPublished(callId)))
       .catch((error: unknown) =>
         logger.warn({ err: error, callId }, 'the end of a call was not published'),
       );
   }
 
   return {
-    async record(progress, end, missing = []) {
+    async record(progress, end, missing = [], { owesFarEnd } = { owesFarEnd: false }) {
       const { callId } = progress.call;
       const { event } = endFact(progress, end);
       const claimed = await ledger.claimEnd(callId, event, missing);
-      if (claimed) publish(callId, [...missing, event]);
+      if (claimed) publish(callId, [...missing, event], owesFarEnd);
       return claimed;
     },
     async recordQueued(progress, end, missing = []) {
       const { callId } = progress.call;
       const { event } = endFact(progress, end);
       const claimed = await ledger.claimEndOfQueued(callId, event, missing);
-      if (claimed) publish(callId, [...missing, event]);
+      if (claimed) publish(callId, [...missing, event], false);
       return claimed;
     },
   };

@@ -5,6 +5,10 @@ import type { CallId } from '../calls/call-types.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
 
 export type GuardedSip = SipPort & {
+  /** Resolves when the call's leg is off the wire; at once where it has none. */
+  untilReleased(callId: CallId): Promise<void>;
+  /** Calls with a leg on the wire. */
+  onTheWire(): readonly CallId[];
   /** Waits until no leg of this process is on the wire, at most this long. */
   idle(timeoutMs: number): Promise<void>;
 };
@@ -18,7 +22,7 @@ export function guardSip(
     readonly clock: Clock;
   },
 ): GuardedSip {
-  const onTheWire = new Set<Promise<void>>();
+  const legs = new Map<CallId, Promise<void>>();
 
   function place(request: PlaceRequest, observer: LegObserver): CallLeg {
     if (!options.mayPlace()) {
@@ -27,9 +31,9 @@ export function guardSip(
     }
     options.onPlaced(request.callId);
     const leg = sip.place(request, observer);
-    onTheWire.add(leg.released);
+    legs.set(request.callId, leg.released);
     void leg.released.then(() => {
-      onTheWire.delete(leg.released);
+      legs.delete(request.callId);
       options.onReleased(request.callId);
     });
     return leg;
@@ -39,12 +43,14 @@ export function guardSip(
     codecsFor: (trunk) => sip.codecsFor(trunk),
     endOrphan: (orphan) => sip.endOrphan(orphan),
     place,
+    untilReleased: (callId) => legs.get(callId) ?? Promise.resolve(),
+    onTheWire: () => [...legs.keys()],
     async idle(timeoutMs) {
       let timer: NodeJS.Timeout | undefined;
       const patience = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, timeoutMs);
       });
-      await Promise.race([Promise.all(onTheWire), patience]);
+      await Promise.race([Promise.all(legs.values()), patience]);
       clearTimeout(timer);
     },
   };

@@ -1,5 +1,5 @@
-// What the last process left: calls that it was dialling or had up, and ends that it had claimed but not published. Each call
-// gets its one terminal fact, and the far end gets its BYE; none is dialled again.
+// What a lost process left: calls that it was dialling or had up, and ends that it had claimed and not finished with. Each
+// call gets its one terminal fact, and the far end gets its BYE; none is dialled again.
 
 import type { CallEvent } from '../calls/call-events.ts';
 import type { CallProgress } from '../calls/call-facts.ts';
@@ -22,13 +22,19 @@ import { rebuild } from './rebuild.ts';
 export type RecoveryPorts = {
   readonly ledger: {
     unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
-    endsToPublish(limit: number): Promise<readonly EndToPublish[]>;
+    endsToPublish(
+      ownerId: string,
+      except: readonly CallId[],
+      limit: number,
+    ): Promise<readonly EndToPublish[]>;
     markEndPublished(callId: CallId): Promise<void>;
   };
   /** What the stream holds of a call, in order. */
   readonly factsOfCall: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
-  readonly sip: SipPort;
-  readonly ends: EndRecorder;
+  readonly sip: Pick<SipPort, 'endOrphan'>;
+  /** Ended calls of this process whose legs are on the wire: they are done with when these are off it. */
+  readonly onTheWire: () => readonly CallId[];
+  readonly ends: Pick<EndRecorder, 'record'>;
   readonly publisher: EventPublisher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,100 +46,169 @@ const batchSize = 50;
 const unfinishedLimit = 10_000;
 /** Far ends that are hung up side by side: one that does not answer takes seconds, and there may be hundreds. */
 const farEndsAtOnce = 100;
+/** An engine that is away is waited for; beyond this the far end has given up by itself (RFC 3261 knows nothing longer than 3 min). */
+const farEndTries = 150;
+const farEndPauseMs = 2_000;
 
-export type Recovered = {
-  readonly ended: number;
-  /** Could not be ended now; worth another try. */
-  readonly failed: number;
-  /** Settles when every far end was hung up, or given up; not waited for by the start. */
-  readonly farEnds: Promise<void>;
-};
+/** Looks after what lost processes left, and what this one still owes. */
+export class Recovery {
+  readonly #ports: RecoveryPorts;
+  readonly #ownerId: string;
+  readonly #stopped = new AbortController();
+  /** Ends that are being worked on here. */
+  readonly #owed = new Set<CallId>();
+  #hangingUp = 0;
+  readonly #waiting: (() => void)[] = [];
 
-/**
- * Ends every call of processes that are lost. Resolves when all of them have their end in SQL; one that cannot be ended is
- * logged and counted.
- */
-export async function recoverCalls(
-  ports: RecoveryPorts,
-  owners: Extract<Owners, { except: string }>,
-): Promise<Recovered> {
-  const found = await ports.ledger.unfinished(owners, unfinishedLimit);
-  const ended: UnfinishedCall[] = [];
-  for (let start = 0; start < found.length; start += batchSize) {
-    const batch = found.slice(start, start + batchSize);
-    const results = await Promise.all(batch.map((unfinished) => tryToEnd(ports, unfinished)));
-    ended.push(...batch.filter((_, index) => results[index]));
+  constructor(ports: RecoveryPorts, ownerId: string) {
+    this.#ports = ports;
+    this.#ownerId = ownerId;
   }
-  const failed = found.length - ended.length;
-  return { ended: ended.length, failed, farEnds: endFarEnds(ports, ended) };
-}
 
-/**
- * Ends calls of this very process that have no machine any more: one that failed, or that could not record its end while
- * SQL was away. `isHere`: the call has a machine.
- */
-export async function endLostCalls(
-  ports: RecoveryPorts,
-  ownerId: string,
-  isHere: (callId: CallId) => boolean,
-): Promise<void> {
-  const takenBefore = new Date(ports.clock.now().getTime() - lostAfterMs);
-  const found = await ports.ledger.unfinished({ ownerId, takenBefore }, unfinishedLimit);
-  const ended: UnfinishedCall[] = [];
-  for (const unfinished of found) {
-    if (isHere(unfinished.call.callId)) continue;
-    ports.logger.warn({ callId: unfinished.call.callId }, 'ending a call without a machine');
-    if (await tryToEnd(ports, unfinished)) ended.push(unfinished);
+  /** What is not done by then is left to the next process. */
+  stop(): void {
+    this.#stopped.abort();
+    for (const go of this.#waiting.splice(0)) go();
   }
-  await endFarEnds(ports, ended);
+
+  /**
+   * Ends every call of lost processes. Resolves when all of them have their end in SQL; what cannot be ended is logged and
+   * counted. The far ends are hung up by `settleEnds`.
+   */
+  async endLostProcesses(): Promise<{ readonly ended: number; readonly failed: number }> {
+    const found = await this.#ports.ledger.unfinished({ except: this.#ownerId }, unfinishedLimit);
+    const results: boolean[] = [];
+    for (let start = 0; start < found.length; start += batchSize) {
+      const batch = found.slice(start, start + batchSize);
+      results.push(...(await Promise.all(batch.map((unfinished) => this.#tryToEnd(unfinished)))));
+    }
+    const ended = results.filter((isEnded) => isEnded).length;
+    return { ended, failed: found.length - ended };
+  }
+
+  /**
+   * Ends calls of this very process that have no machine any more: one that failed, or that could not record its end while
+   * SQL was away. `isHere`: the call has a machine.
+   */
+  async endLostCalls(isHere: (callId: CallId) => boolean): Promise<void> {
+    const { ledger, clock, logger } = this.#ports;
+    const takenBefore = new Date(clock.now().getTime() - lostAfterMs);
+    const owners = { ownerId: this.#ownerId, takenBefore };
+    for (const unfinished of await ledger.unfinished(owners, unfinishedLimit)) {
+      const { call, leg } = unfinished;
+      if (isHere(call.callId)) continue;
+      logger.warn({ callId: call.callId }, 'ending a call without a machine');
+      if (await this.#tryToEnd(unfinished)) await this.#endFarEnd(call.callId, leg);
+    }
+  }
+
+  /**
+   * Ends that SQL holds, of this process and of lost ones: published again, dropped by id where they were on the stream;
+   * and the far ends of lost processes are hung up, which goes on in the background. Resolves when what was found is
+   * published, or at the signal: while NATS is away that waits for it.
+   */
+  async settleEnds(until?: AbortSignal): Promise<void> {
+    for (;;) {
+      const except = [...this.#owed, ...this.#ports.onTheWire()];
+      const batch = await this.#ports.ledger.endsToPublish(this.#ownerId, except, batchSize);
+      const published = Promise.all(batch.map((end) => this.#settle(end)));
+      await untilAborted(
+        published,
+        AbortSignal.any([this.#stopped.signal, ...(until === undefined ? [] : [until])]),
+      );
+      const isOver = this.#stopped.signal.aborted || until?.aborted === true;
+      if (batch.length < batchSize || isOver) return;
+    }
+  }
+
+  /** Resolves when it is published; nobody left in a call waits for that. */
+  async #settle({ callId, events, leg }: EndToPublish): Promise<void> {
+    const { publisher, ledger, logger } = this.#ports;
+    this.#owed.add(callId);
+    const published = publishInOrder(publisher, events);
+    const finish = async (): Promise<void> => {
+      const [isOver] = await Promise.all([this.#endFarEnd(callId, leg), published]);
+      if (isOver) await ledger.markEndPublished(callId);
+    };
+    const finished = finish()
+      .catch((error: unknown) =>
+        logger.warn({ err: error, callId }, 'an ended call could not be closed'),
+      )
+      .finally(() => this.#owed.delete(callId));
+    await (leg === undefined ? finished : published);
+  }
+
+  /** False: this process stops before it is certain. */
+  async #endFarEnd(callId: CallId, leg: StoredLeg | undefined): Promise<boolean> {
+    if (leg === undefined) return true;
+    await this.#turn();
+    try {
+      for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
+        const farEnd = await this.#hangUp(callId, leg);
+        if (farEnd !== 'unreachable') return true;
+        await this.#pause();
+      }
+      return !this.#stopped.signal.aborted;
+    } finally {
+      this.#hangingUp -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  /** Ends with the time, or with this process. */
+  #pause(): Promise<void> {
+    const { signal } = this.#stopped;
+    let timer: NodeJS.Timeout | undefined;
+    const elapsed = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, farEndPauseMs);
+    });
+    return untilAborted(elapsed, signal).finally(() => clearTimeout(timer));
+  }
+
+  async #hangUp(callId: CallId, leg: StoredLeg): Promise<'ended' | 'gone' | 'unreachable'> {
+    const { sip, logger } = this.#ports;
+    try {
+      const farEnd = await sip.endOrphan(leg);
+      logger.info({ callId, farEnd }, 'far end of a lost process');
+      return farEnd;
+    } catch (error) {
+      logger.error({ err: error, callId }, 'far end could not be hung up');
+      return 'gone';
+    }
+  }
+
+  async #turn(): Promise<void> {
+    while (this.#hangingUp >= farEndsAtOnce && !this.#stopped.signal.aborted) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    this.#hangingUp += 1;
+  }
+
+  /** False: it could not be ended now. */
+  async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
+    try {
+      const facts = await this.#ports.factsOfCall(unfinished.call);
+      const now = this.#ports.clock.now();
+      const { progress, missing } = rebuild(unfinished, facts, now);
+      const owesFarEnd = unfinished.leg !== undefined;
+      await this.#ports.ends.record(progress, endOf(progress, now), missing, { owesFarEnd });
+      return true;
+    } catch (error) {
+      const { callId } = unfinished.call;
+      this.#ports.logger.error(
+        { err: error, callId },
+        'a call without a process could not be ended',
+      );
+      return false;
+    }
+  }
 }
 
 /** Between the claim and the machine lie milliseconds. */
 const lostAfterMs = 60_000;
 
-type Orphan = { readonly callId: CallId; readonly leg: StoredLeg };
-
-async function endFarEnds(ports: RecoveryPorts, ended: readonly UnfinishedCall[]): Promise<void> {
-  const queue: Orphan[] = ended.flatMap(({ call, leg }) =>
-    leg === undefined ? [] : [{ callId: call.callId, leg }],
-  );
-  const worker = async (): Promise<void> => {
-    for (let orphan = queue.shift(); orphan !== undefined; orphan = queue.shift()) {
-      const { callId, leg } = orphan;
-      try {
-        ports.logger.info(
-          { callId, farEnd: await ports.sip.endOrphan(leg) },
-          'far end of an earlier process',
-        );
-      } catch (error) {
-        ports.logger.error({ err: error, callId }, 'far end could not be hung up');
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(farEndsAtOnce, queue.length) }, worker));
-}
-
-/**
- * Ends that SQL holds and the stream may not: published again, and dropped by id where they were there. While NATS is
- * away this waits for it, until `stopped`: then they are left to the next process.
- */
-export async function republishEnds(ports: RecoveryPorts, stopped?: AbortSignal): Promise<void> {
-  for (;;) {
-    const batch = await ports.ledger.endsToPublish(batchSize);
-    const published = Promise.all(
-      batch.map(async ({ callId, events }) => {
-        await publishInOrder(ports.publisher, events);
-        await ports.ledger.markEndPublished(callId);
-      }),
-    );
-    await untilAborted(published, stopped);
-    if (batch.length < batchSize || stopped?.aborted === true) return;
-  }
-}
-
 /** Waits for the work, or for the signal if that comes first; the work itself goes on. */
-async function untilAborted(work: Promise<unknown>, signal?: AbortSignal): Promise<void> {
-  if (signal === undefined) return void (await work);
+async function untilAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
   let onAbort: (() => void) | undefined;
   const aborted = new Promise<void>((resolve) => {
     onAbort = resolve;
@@ -145,25 +220,6 @@ async function untilAborted(work: Promise<unknown>, signal?: AbortSignal): Promi
   } finally {
     if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
   }
-}
-
-/** False: it could not be ended now. */
-async function tryToEnd(ports: RecoveryPorts, unfinished: UnfinishedCall): Promise<boolean> {
-  try {
-    await endUnfinished(ports, unfinished);
-    return true;
-  } catch (error) {
-    const { callId } = unfinished.call;
-    ports.logger.error({ err: error, callId }, 'a call without a process could not be ended');
-    return false;
-  }
-}
-
-async function endUnfinished(ports: RecoveryPorts, unfinished: UnfinishedCall): Promise<void> {
-  const facts = await ports.factsOfCall(unfinished.call);
-  const now = ports.clock.now();
-  const { progress, missing } = rebuild(unfinished, facts, now);
-  await ports.ends.record(progress, endOf(progress, now), missing);
 }
 
 function endOf(progress: CallProgress, at: Date): CallEnd {

@@ -7,7 +7,12 @@ import type { EngineLink } from './engine-link.ts';
 import { endOrphanOn } from './orphans.ts';
 import type { SipLimits } from './sip-limits.ts';
 
-type Abandoned = { readonly leg: StoredLeg; readonly at: number };
+type Abandoned = {
+  readonly leg: StoredLeg;
+  readonly at: number;
+  /** Nothing more will be done about it. */
+  readonly settle: () => void;
+};
 
 export class AbandonedLegs {
   readonly #limits: SipLimits;
@@ -16,6 +21,7 @@ export class AbandonedLegs {
   readonly #otherLink: (engine: string) => EngineLink | undefined;
   #legs: Abandoned[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(dependencies: {
     readonly limits: SipLimits;
@@ -27,16 +33,17 @@ export class AbandonedLegs {
     this.#otherLink = dependencies.otherLink;
   }
 
-  add(leg: StoredLeg): void {
+  /** Resolves when the leg is ended, or given up. */
+  add(leg: StoredLeg): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
     if (this.#legs.length >= this.#limits.abandonedLegs) {
       this.#logger.warn(
         { engine: leg.engine },
         'too many legs of lost engines, one is left to itself',
       );
-      return;
+      return Promise.resolve();
     }
-    this.#legs.push({ leg, at: performance.now() });
-    this.#timer ??= setInterval(() => this.#sweep(), this.#limits.takeOverAfterMs);
+    return new Promise((settle) => this.#keep({ leg, at: performance.now(), settle }));
   }
 
   onUp(link: EngineLink): void {
@@ -48,36 +55,54 @@ export class AbandonedLegs {
   }
 
   close(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    this.#legs = [];
+    this.#isClosed = true;
+    this.#stopSweeping();
+    for (const { settle } of this.#legs.splice(0)) settle();
+  }
+
+  #keep(entry: Abandoned): void {
+    this.#legs.push(entry);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#limits.takeOverAfterMs);
   }
 
   #sweep(): void {
     const now = performance.now();
-    this.#take(({ at }) => now - at > this.#limits.abandonedForMs);
+    for (const { settle } of this.#take(({ at }) => now - at > this.#limits.abandonedForMs)) {
+      settle();
+    }
     const overdue = ({ leg, at }: Abandoned) =>
       leg.dialogId !== undefined && now - at >= this.#limits.takeOverAfterMs;
     for (const engine of new Set(this.#legs.filter(overdue).map(({ leg }) => leg.engine))) {
       const link = this.#otherLink(engine);
       if (link === undefined) continue;
-      const legs = this.#take((entry) => entry.leg.engine === engine && overdue(entry));
-      this.#end(link, legs, false);
+      this.#end(
+        link,
+        this.#take((entry) => entry.leg.engine === engine && overdue(entry)),
+        false,
+      );
     }
-    if (this.#legs.length === 0) this.close();
+    if (this.#legs.length === 0) this.#stopSweeping();
   }
 
-  #end(link: EngineLink, legs: readonly StoredLeg[], isSameEngine: boolean): void {
-    for (const leg of legs) {
-      void endOrphanOn(link, leg, isSameEngine, this.#limits).then((result) => {
+  #stopSweeping(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #end(link: EngineLink, entries: readonly Abandoned[], isSameEngine: boolean): void {
+    for (const entry of entries) {
+      void endOrphanOn(link, entry.leg, isSameEngine, this.#limits).then((result) => {
         this.#logger.info({ engine: link.engine, result }, 'leg of a lost engine ended');
+        // The engine went away again: it is ended when it is back the next time.
+        if (result === 'unreachable' && !link.isUp && !this.#isClosed) this.#keep(entry);
+        else entry.settle();
       });
     }
   }
 
-  #take(isWanted: (entry: Abandoned) => boolean): readonly StoredLeg[] {
+  #take(isWanted: (entry: Abandoned) => boolean): readonly Abandoned[] {
     const taken = this.#legs.filter(isWanted);
     this.#legs = this.#legs.filter((entry) => !isWanted(entry));
-    return taken.map(({ leg }) => leg);
+    return taken;
   }
 }

@@ -151,9 +151,7 @@ class DrachtioPool implements DrachtioSip {
         if (failure.retryAfterS !== undefined)
           this.#health.pause(trunk, gateway, failure.retryAfterS);
       },
-      onAbandoned: (stored) => {
-        if (!this.#isDisposed) this.#abandoned.add(stored);
-      },
+      onAbandoned: (stored) => this.#abandoned.add(stored),
     });
     this.#legs.add(leg);
     void leg.released.then(() => this.#legs.delete(leg));

@@ -38,7 +38,8 @@ export type LegDependencies = {
   readonly logger: Logger;
   readonly limits: SipLimits;
   /** The engine went away with this leg on it: somebody may still end it when the engine is back. */
-  readonly onAbandoned: (leg: StoredLeg) => void;
+  /** Resolves when it is ended, or given up. */
+  readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
 };
 
 type Wire =
@@ -58,6 +59,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   readonly #dependencies: LegDependencies;
   readonly #peer: DialogPeer;
   #release: () => void = () => undefined;
+  #ended = Promise.resolve();
   #told: 'nothing' | 'answered' | 'end' = 'nothing';
   #wire: Wire = { kind: 'idle' };
   #link: EngineLink | undefined;
@@ -147,7 +149,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   onLinkLost(reason: string): void {
     const failure = `drachtio connection lost: ${reason}`;
     if (this.#wire.kind !== 'closing' && this.#stored !== undefined) {
-      this.#dependencies.onAbandoned(this.#stored);
+      this.#abandon(this.#stored);
     }
     if (this.#told === 'nothing') this.#tellFailed({ reason: failure, kind: 'transport' });
     else if (this.#told === 'answered') this.#tellEnded('lost', failure);
@@ -314,14 +316,19 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   async #finishDialog(link: EngineLink, dialogId: string): Promise<void> {
-    const { limits, logger, onAbandoned } = this.#dependencies;
+    const { limits, logger } = this.#dependencies;
     const dialog = { dialogId, stored: this.#stored, credentials: this.#credentials };
     const result = await endDialog(link, dialog, limits.byeTimeoutMs);
-    if (result.kind === 'lost' && this.#stored !== undefined) onAbandoned(this.#stored);
+    if (result.kind === 'lost' && this.#stored !== undefined) this.#abandon(this.#stored);
     if (result.kind !== 'response') {
       logger.info({ callId: this.#request.callId, result }, 'BYE not answered');
     }
     this.#finish();
+  }
+
+  /** Its engine is gone: off the wire is what the leg is when somebody has ended it without us. */
+  #abandon(stored: StoredLeg): void {
+    this.#ended = this.#dependencies.onAbandoned(stored);
   }
 
   #tellFailed(failure: Omit<AttemptFailure, 'at'>): void {
@@ -347,7 +354,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     clearTimeout(this.#timer);
     if (this.#dialogId !== undefined) this.#link?.dialogs.delete(this.#dialogId);
     this.#link?.detach(this);
-    this.#release();
+    void this.#ended.then(this.#release);
   }
 }
 

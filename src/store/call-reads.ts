@@ -35,8 +35,15 @@ export type CallReads = {
   expired(now: Date, limit: number, doubtful: readonly CallId[]): Promise<readonly CallId[]>;
   /** Taken by one of these owners and not ended, oldest first. */
   unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
-  /** The end of a call, and facts before it, that may not be on the stream yet; oldest call first. */
-  endsToPublish(limit: number): Promise<readonly EndToPublish[]>;
+  /**
+   * What ended calls of this process, or of a lost one, may still owe; oldest call first. `except`: those that somebody
+   * is at.
+   */
+  endsToPublish(
+    ownerId: string,
+    except: readonly CallId[],
+    limit: number,
+  ): Promise<readonly EndToPublish[]>;
   /** Unknown calls are left out. */
   callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
   /** Undefined: no such call. */
@@ -46,6 +53,9 @@ export type CallReads = {
 // `end_published_at is null` is said everywhere, though `ended_at is null` implies it: it is what the partial index
 // `calls_open` is known by.
 const openCondition = 'end_published_at is null and ended_at is null';
+
+const ownerIsLost = `not exists (
+  select from nodes where nodes.owner_id = calls.owner_id and nodes.lost_at is null)`;
 
 type UnfinishedColumns = CallColumns & {
   readonly owner_id: string;
@@ -94,11 +104,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     async unfinished(owners, limit) {
       const [condition, values] =
         'except' in owners
-          ? [
-              `owner_id <> $2 and not exists (
-                 select from nodes where nodes.owner_id = calls.owner_id and nodes.lost_at is null)`,
-              [owners.except],
-            ]
+          ? [`owner_id <> $2 and ${ownerIsLost}`, [owners.except]]
           : [`owner_id = $2 and dial_started_at < $3`, [owners.ownerId, owners.takenBefore]];
       const { rows } = await pool.query<UnfinishedColumns>(
         `select ${callColumns}, owner_id, dial_started_at, leg, ringing_at, answered_at, answered_event, unpublished_events
@@ -109,20 +115,23 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
       );
       return rows.map(unfinishedCallOf);
     },
-    async endsToPublish(limit) {
+    async endsToPublish(ownerId, except, limit) {
       const { rows } = await pool.query<{
         call_id: CallId;
         end_event: TerminalEvent;
         unpublished_events: readonly CallEvent[] | null;
+        leg: StoredLeg | null;
       }>(
-        `select call_id, end_event, unpublished_events from calls
-         where end_published_at is null and ended_at is not null
-         order by accepted_at limit $1`,
-        [limit],
+        `select call_id, end_event, unpublished_events, case when owner_id <> $1 then leg end as leg from calls
+         where end_published_at is null and ended_at is not null and call_id <> all($2::text[])
+           and (owner_id is null or owner_id = $1 or ${ownerIsLost})
+         order by accepted_at limit $3`,
+        [ownerId, except, limit],
       );
       return rows.map((row) => ({
         callId: row.call_id,
         events: [...(row.unpublished_events ?? []), row.end_event],
+        ...(row.leg === null ? {} : { leg: row.leg }),
       }));
     },
     async callForNotifying(callIds) {

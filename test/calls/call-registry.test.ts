@@ -51,7 +51,7 @@ function rig(maxConcurrent = 10) {
     {
       limits: defaultCallLimits,
       maxConcurrent,
-      onEnded: (outcome) => outcomes.push(outcome),
+      onEnded: (_callId, outcome) => outcomes.push(outcome),
     },
   );
   return { world, publisher, registry, log, legs, outcomes };

@@ -7,7 +7,7 @@ import { queuedFact } from '../../src/calls/call-facts.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { StoredAnswer, UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
-import { type RecoveryPorts, recoverCalls, republishEnds } from '../../src/dialout/recovery.ts';
+import { Recovery, type RecoveryPorts } from '../../src/dialout/recovery.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { grammarFault } from '../amd/grammar-check.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
@@ -15,7 +15,10 @@ import { randomCall, randomOf } from '../support/random-call.ts';
 import { acceptedCall, storedLeg } from '../support/scripted-call.ts';
 
 const runs = 400;
-const owners = { except: 'node-1/new' } as const;
+const recoveryOf = (ports: RecoveryPorts) => new Recovery(ports, 'node-1/new');
+const recoverCalls = (ports: RecoveryPorts) => recoveryOf(ports).endLostProcesses();
+const settleEnds = (ports: RecoveryPorts, until?: AbortSignal) =>
+  recoveryOf(ports).settleEnds(until);
 
 /** A publisher as ours: the facts of a call in order, each confirmed when the stream has it. */
 function lazyStream(first: CallEvent) {
@@ -103,11 +106,8 @@ function nextProcess(world: DialoutWorld, at: Date): RecoveryPorts {
     publisher,
     logger,
     factsOfCall: async (call) => world.factsOf(call.callId),
+    onTheWire: () => [],
     sip: {
-      codecsFor: () => ['PCMU'],
-      place: () => {
-        throw new Error('nobody is dialled by a recovery');
-      },
       endOrphan: async () => 'ended',
     },
     ends: createEndRecorder({ ledger, publisher, logger }),
@@ -122,12 +122,12 @@ async function expectOneWholeStory(seed: number): Promise<string> {
   // The next process may die too, before its facts are on the stream.
   if (random() < 0.3) {
     world.isPublishing = false;
-    await recoverCalls(nextProcess(world, at), owners);
+    await recoverCalls(nextProcess(world, at));
     await settled();
     world.isPublishing = true;
   }
-  await recoverCalls(nextProcess(world, at), owners);
-  await republishEnds(nextProcess(world, at));
+  await recoverCalls(nextProcess(world, at));
+  await settleEnds(nextProcess(world, at));
   await settled();
 
   const story = world.factsOf(row.callId);

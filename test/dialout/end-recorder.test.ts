@@ -60,7 +60,7 @@ describe('the end of a call without a machine', () => {
     await ends.record(progress, endOfUnknown(at), [queuedFact(call)]);
     await settled();
 
-    expect(await ledger.endsToPublish(10)).toHaveLength(1);
+    expect(await ledger.endsToPublish('node-1', [], 10)).toHaveLength(1);
   });
 
   test('of a queued call is not recorded once somebody has claimed it', async () => {

@@ -2,7 +2,7 @@
 // death the story on the stream must come out whole: no gap in the sequences, one end, the same again when the next
 // process dies too.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { CallEvent } from '../../src/calls/call-events.ts';
 import {
   amdFact,
@@ -19,14 +19,17 @@ import { endOfRemoteBye } from '../../src/calls/call-outcome.ts';
 import type { AcceptedCall, AmdEvent, DialoutRequest } from '../../src/calls/call-types.ts';
 import type { StoredLeg, UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
-import { endLostCalls, recoverCalls, republishEnds } from '../../src/dialout/recovery.ts';
+import { Recovery, type RecoveryPorts } from '../../src/dialout/recovery.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { acceptedCall, storedLeg } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
 const now = at(40);
-const owners = { except: 'node-1/new' } as const;
+const recoveryOf = (ports: RecoveryPorts) => new Recovery(ports, 'node-1/new');
+const recoverCalls = (ports: RecoveryPorts) => recoveryOf(ports).endLostProcesses();
+const settleEnds = (ports: RecoveryPorts, until?: AbortSignal) =>
+  recoveryOf(ports).settleEnds(until);
 
 /** A call as the dead process told it: every fact up to `amd_human_detected` and a digit. */
 function story(request: Partial<DialoutRequest> = {}) {
@@ -65,11 +68,8 @@ function nextProcess(world: DialoutWorld) {
       publisher,
       logger,
       factsOfCall: async (call: AcceptedCall) => world.factsOf(call.callId),
+      onTheWire: () => [],
       sip: {
-        codecsFor: () => ['PCMU'] as const,
-        place: () => {
-          throw new Error('nobody is dialled by a recovery');
-        },
         endOrphan: async (leg: StoredLeg) => {
           hungUp.push(leg);
           return 'ended' as const;
@@ -194,7 +194,7 @@ describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
 
   test('what is owed is told, in order and without a gap', async () => {
     const { world, had } = crashed();
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     await settled();
 
     expect(told(world.stream.slice(had))).toEqual(expected);
@@ -203,12 +203,13 @@ describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
 
   test('a second recovery adds nothing', async () => {
     const { world } = crashed();
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
+    await settleEnds(nextProcess(world).ports);
     await settled();
     const story = [...world.stream];
     const publishes = world.published.length;
-    const again = await recoverCalls(nextProcess(world).ports, owners);
-    await republishEnds(nextProcess(world).ports);
+    const again = await recoverCalls(nextProcess(world).ports);
+    await settleEnds(nextProcess(world).ports);
 
     expect(again.ended).toBe(0);
     expect(world.published).toHaveLength(publishes);
@@ -218,10 +219,10 @@ describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
   test('a recovery that dies before it publishes is finished by the next one', async () => {
     const { world, had } = crashed();
     world.isPublishing = false;
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     world.isPublishing = true;
-    await recoverCalls(nextProcess(world).ports, owners);
-    await republishEnds(nextProcess(world).ports);
+    await recoverCalls(nextProcess(world).ports);
+    await settleEnds(nextProcess(world).ports);
 
     expect(told(world.stream.slice(had))).toEqual(expected);
     expectWhole(world.stream);
@@ -230,11 +231,11 @@ describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
   test('a recovery that dies in the middle of publishing is finished with the same bodies', async () => {
     const { world, had, unfinished } = crashed();
     world.isPublishing = false;
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     const first = world.published[0];
     if (first !== undefined) world.put(first);
     world.isPublishing = true;
-    await republishEnds(nextProcess(world).ports);
+    await settleEnds(nextProcess(world).ports);
 
     expect(told(world.stream.slice(had))).toEqual(expected);
     for (const event of world.published) expect(world.stream).toContainEqual(event);
@@ -243,7 +244,7 @@ describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
 
   test('what the dead process had sent and the stream stores late is dropped by its id', async () => {
     const { world, unfinished } = crashed();
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     await settled();
     if (unfinished.answeredEvent !== undefined) world.put(unfinished.answeredEvent);
     world.put(queuedFact(unfinished.call));
@@ -258,11 +259,73 @@ describe('the recovery', () => {
     const [one, other] = [leftAnswered(story()), left(story())];
     for (const unfinished of [one, other]) world.unfinished.set(unfinished.call.callId, unfinished);
     const next = nextProcess(world);
-    const { ended, farEnds } = await recoverCalls(next.ports, owners);
-    await farEnds;
+    const { ended } = await recoverCalls(next.ports);
+    await settleEnds(next.ports);
+    await settled();
 
     expect(ended).toBe(2);
     expect(next.hungUp).toEqual([one.leg]);
+    expect([...world.ends.values()].every(({ published }) => published)).toBe(true);
+  });
+
+  test('hangs up though NATS is away, and is done with a call when both have worked', async () => {
+    const world = new DialoutWorld();
+    const one = leftAnswered(story());
+    world.unfinished.set(one.call.callId, one);
+    world.isPublishing = false;
+    const next = nextProcess(world);
+    await recoverCalls(next.ports);
+    const round = settleEnds(next.ports);
+    await settled();
+
+    expect(next.hungUp).toEqual([one.leg]);
+    expect(world.ends.get(one.call.callId)?.published).toBe(false);
+    world.resumePublishing();
+    await round;
+    await settled();
+    expect(world.ends.get(one.call.callId)?.published).toBe(true);
+  });
+
+  test('goes on trying while the SIP engine is away, and leaves it to the next process when it stops', async () => {
+    vi.useFakeTimers();
+    const world = new DialoutWorld();
+    const one = leftAnswered(story());
+    world.unfinished.set(one.call.callId, one);
+    const next = nextProcess(world);
+    let tries = 0;
+    const sip = {
+      endOrphan: async () => {
+        tries += 1;
+        return 'unreachable' as const;
+      },
+    };
+    const recovery = recoveryOf({ ...next.ports, sip });
+    await recovery.endLostProcesses();
+    const round = recovery.settleEnds();
+    await vi.advanceTimersByTimeAsync(20_000);
+    await round;
+    expect(tries).toBeGreaterThan(5);
+    recovery.stop();
+    await vi.advanceTimersByTimeAsync(20_000);
+    vi.useRealTimers();
+
+    expect(world.ends.get(one.call.callId)?.published).toBe(false);
+    await settleEnds(next.ports);
+    await settled();
+    expect(next.hungUp).toEqual([one.leg]);
+    expect(world.ends.get(one.call.callId)?.published).toBe(true);
+  });
+
+  test('leaves alone what is still being hung up here', async () => {
+    const world = new DialoutWorld();
+    const one = left(story());
+    world.unfinished.set(one.call.callId, one);
+    const next = nextProcess(world);
+    await recoverCalls(next.ports);
+    const publishes = world.published.length;
+    await settleEnds({ ...next.ports, onTheWire: () => [one.call.callId] });
+
+    expect(world.published).toHaveLength(publishes);
   });
 
   test('says the times as they were said before', async () => {
@@ -270,7 +333,7 @@ describe('the recovery', () => {
     const s = story();
     world.unfinished.set(s.call.callId, leftAnswered(s, { unpublished: [s.dialing, s.ringing] }));
     world.put(s.queued);
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     await settled();
 
     const { callConnectTime, ringDurationInMS, connectDurationInMS } = s.answered.data as never;
@@ -283,7 +346,7 @@ describe('the recovery', () => {
     const s = story();
     world.unfinished.set(s.call.callId, left(s));
     world.put(s.queued, s.dialing, s.ringing);
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
 
     expect(world.ends.get(s.call.callId)?.event.data.ringDurationInMS).toBe(38_000);
   });
@@ -293,7 +356,7 @@ describe('the recovery', () => {
     const off = story({ machineDetection: 'disabled' });
     world.unfinished.set(off.call.callId, leftAnswered(off));
     world.put(off.queued, off.dialing, off.ringing, off.answered);
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     await settled();
 
     expect(told(world.stream).at(-1)).toBe('completed 5/2');
@@ -304,7 +367,7 @@ describe('the recovery', () => {
     const { notifyUrl: _none, ...request } = acceptedCall().request;
     const call = { ...acceptedCall(), request };
     world.unfinished.set(call.callId, { call, ownerId: 'node-1/old', dialStartedAt: at(0) });
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     await settled();
 
     expect(told(world.stream)).toEqual(['queued 1', 'failed 2']);
@@ -315,16 +378,13 @@ describe('the recovery', () => {
     const [bad, good] = [left(story()), left(story())];
     for (const unfinished of [bad, good]) world.unfinished.set(unfinished.call.callId, unfinished);
     const { ports } = nextProcess(world);
-    const { ended, failed } = await recoverCalls(
-      {
-        ...ports,
-        factsOfCall: async (call) => {
-          if (call.callId === bad.call.callId) throw new Error('cannot be read');
-          return ports.factsOfCall(call);
-        },
+    const { ended, failed } = await recoverCalls({
+      ...ports,
+      factsOfCall: async (call) => {
+        if (call.callId === bad.call.callId) throw new Error('cannot be read');
+        return ports.factsOfCall(call);
       },
-      owners,
-    );
+    });
 
     expect([ended, failed]).toEqual([1, 1]);
     expect([...world.ends.keys()]).toEqual([good.call.callId]);
@@ -339,7 +399,7 @@ describe('the recovery', () => {
     world.unfinished.set(s.call.callId, left(s, { leg: storedLeg }));
     world.put(s.queued, s.dialing, second);
 
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     await settled();
 
     expect(told(world.published)).toEqual(['failed 4/1']);
@@ -360,7 +420,7 @@ describe('the recovery', () => {
         return [];
       },
     };
-    await recoverCalls(slow, owners);
+    await recoverCalls(slow);
     await settled();
 
     expect(told(world.published)).toEqual(['completed 2/1']);
@@ -373,9 +433,9 @@ describe('ends that SQL holds and the stream may not', () => {
     const s = story();
     world.unfinished.set(s.call.callId, left(s));
     world.isPublishing = false;
-    await recoverCalls(nextProcess(world).ports, owners);
+    await recoverCalls(nextProcess(world).ports);
     const stopping = new AbortController();
-    const round = republishEnds(nextProcess(world).ports, stopping.signal);
+    const round = settleEnds(nextProcess(world).ports, stopping.signal);
     await settled();
     stopping.abort();
     await round;
@@ -390,7 +450,7 @@ describe('calls of this process without a machine', () => {
     const [lost, here] = [leftAnswered(story()), leftAnswered(story())];
     for (const unfinished of [lost, here]) world.unfinished.set(unfinished.call.callId, unfinished);
     const next = nextProcess(world);
-    await endLostCalls(next.ports, 'node-1/new', (callId) => callId === here.call.callId);
+    await recoveryOf(next.ports).endLostCalls((callId) => callId === here.call.callId);
 
     expect([...world.ends.keys()]).toEqual([lost.call.callId]);
     expect(next.hungUp).toEqual([lost.leg]);
@@ -405,7 +465,7 @@ describe('calls of this process without a machine', () => {
       if (call.callId === bad.call.callId) throw new Error('cannot be read');
       return ports.factsOfCall(call);
     };
-    await endLostCalls({ ...ports, factsOfCall }, 'node-1/new', () => false);
+    await recoveryOf({ ...ports, factsOfCall }).endLostCalls(() => false);
 
     expect([...world.ends.keys()]).toEqual([good.call.callId]);
   });

@@ -95,11 +95,11 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(await rowOf(call.callId)).toMatchObject({ state: 'answered', status: 'answered' });
 
       expect(await ledger.claimEnd(call.callId, end, [answered])).toBe(true);
-      expect(await ledger.endsToPublish(10)).toEqual([
+      expect(await ledger.endsToPublish('node-1', [], 10)).toEqual([
         { callId: call.callId, events: [answered, end] },
       ]);
       await ledger.markEndPublished(call.callId);
-      expect(await ledger.endsToPublish(10)).toEqual([]);
+      expect(await ledger.endsToPublish('node-1', [], 10)).toEqual([]);
       expect(await rowOf(call.callId)).toMatchObject({
         state: 'ended',
         status: 'completed',
@@ -207,7 +207,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
       expect(claims.filter(Boolean)).toHaveLength(1);
       const winner = claims.indexOf(true);
-      expect(await ledger.endsToPublish(10)).toMatchObject([
+      expect(await ledger.endsToPublish('node-1', [], 10)).toMatchObject([
         { events: [{ data: { reason: `${winner}` } }] },
       ]);
     });

@@ -3,13 +3,20 @@
 
 import type { CallEvent, TerminalEvent } from '../../src/calls/call-events.ts';
 import type { CallId } from '../../src/calls/call-types.ts';
-import type { CallLedger, EventPublisher, UnfinishedCall } from '../../src/calls/ports.ts';
+import type {
+  CallLedger,
+  EventPublisher,
+  StoredLeg,
+  UnfinishedCall,
+} from '../../src/calls/ports.ts';
 import type { RecoveryPorts } from '../../src/dialout/recovery.ts';
 
 type End = {
   readonly event: TerminalEvent;
   readonly unpublished: readonly CallEvent[];
   published: boolean;
+  /** Of a lost process: nobody has hung up. */
+  readonly leg?: StoredLeg | undefined;
 };
 
 type WorldLedger = RecoveryPorts['ledger'] & Pick<CallLedger, 'claimEnd' | 'claimEndOfQueued'>;
@@ -37,20 +44,25 @@ export class DialoutWorld {
 
   readonly ledger: WorldLedger = {
     unfinished: async (_owners, limit) => [...this.unfinished.values()].slice(0, limit),
-    endsToPublish: async (limit) =>
+    endsToPublish: async (_ownerId, except, limit) =>
       [...this.ends]
-        .filter(([, end]) => !end.published)
+        .filter(([callId, end]) => !end.published && !except.includes(callId))
         .slice(0, limit)
-        .map(([callId, end]) => ({ callId, events: [...end.unpublished, end.event] })),
+        .map(([callId, { unpublished, event, leg }]) => ({
+          callId,
+          events: [...unpublished, event],
+          ...(leg === undefined ? {} : { leg }),
+        })),
     markEndPublished: async (callId) => {
       const end = this.ends.get(callId);
       if (end !== undefined) end.published = true;
     },
     claimEnd: async (callId, event, unpublished) => {
       if (this.ends.has(callId)) return false;
+      const leg = this.unfinished.get(callId)?.leg;
       this.unfinished.delete(callId);
       this.queued.delete(callId);
-      this.ends.set(callId, { event, unpublished, published: false });
+      this.ends.set(callId, { event, unpublished, leg, published: false });
       return true;
     },
     claimEndOfQueued: async (callId, event, unpublished) =>

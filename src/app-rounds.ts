@@ -1,0 +1,101 @@
+// What is looked after again and again: lost nodes, calls that nobody dials, ends that are owed, what is old.
+
+import type { Environment } from './app.ts';
+import type { FactConsumers } from './app-facts.ts';
+import type { Node } from './app-nodes.ts';
+import type { Storage } from './app-storage.ts';
+import type { CallRegistry } from './calls/call-registry.ts';
+import type { CallId } from './calls/call-types.ts';
+import type { Dialer } from './dialout/dialer.ts';
+import type { Recovery } from './dialout/recovery.ts';
+import type { RunningPublisher } from './events/publisher.ts';
+import type { Logger } from './lib/logger.ts';
+import { type Repetition, repeat } from './lib/repeat.ts';
+
+export type RoundParts = {
+  readonly storage: Storage;
+  readonly node: Node;
+  readonly facts: FactConsumers;
+  readonly publisher: RunningPublisher;
+  readonly recovery: Recovery;
+  readonly dialer: Dialer;
+  readonly registry: CallRegistry;
+};
+
+/** Also how long room that another node made on a trunk may go unnoticed. */
+const sweepEveryMs = 1_000;
+const settleEveryMs = 30_000;
+/** The start does not wait longer for NATS to take what is owed; the rounds go on with it. */
+const startSettleTimeoutMs = 5_000;
+const lostCallsEveryMs = 60_000;
+/** A lost node is noticed within this part of its lease. */
+const watchesInLease = 8;
+const roundsBetweenLooks = 10;
+const purgeEveryMs = 3_600_000;
+
+/** Ends what a lost process left, before new calls are taken; then all the rest. */
+export async function startRounds(
+  environment: Environment,
+  parts: RoundParts,
+): Promise<readonly Repetition[]> {
+  const { config, logger } = environment;
+  const { recovery, dialer, registry, publisher } = parts;
+  const left = await endLostProcesses(recovery, logger);
+  await recovery.settleEnds(AbortSignal.timeout(startSettleTimeoutMs));
+  return [
+    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
+    repeat({ name: 'owed ends', everyMs: settleEveryMs, logger }, (stopped) =>
+      recovery.settleEnds(stopped),
+    ),
+    repeat({ name: 'lost calls', everyMs: lostCallsEveryMs, logger }, async () => {
+      // What a machine stated last is on its way to the stream: its sequences go on from there.
+      const isHere = (callId: CallId) => registry.has(callId) || publisher.holds(callId);
+      await recovery.endLostCalls(isHere);
+    }),
+    repeat(
+      { name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger },
+      watchNodes(parts, left, logger),
+    ),
+    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, parts)),
+  ];
+}
+
+/** `left`: calls of lost nodes that could not be ended yet. */
+function watchNodes(
+  { node, recovery, facts }: RoundParts,
+  left: number,
+  logger: Logger,
+): () => Promise<void> {
+  let leftOver = left;
+  let rounds = 0;
+  return async () => {
+    const lost = await node.store.expireOthers();
+    if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
+    rounds += 1;
+    // Once in a while all the same: a process that was lost may have taken a call in its last moment.
+    const isDue = rounds % roundsBetweenLooks === 0;
+    if (lost.length === 0 && leftOver === 0 && !isDue) return;
+    leftOver = await endLostProcesses(recovery, logger);
+    await facts.takeOver();
+    // Not waited for: the next lost node must not wait for NATS.
+    recovery
+      .settleEnds()
+      .catch((error: unknown) => logger.warn({ err: error }, 'ends of lost nodes are still owed'));
+  };
+}
+
+/** SQL must say of every such call how it ended. How many could not be ended. */
+async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<number> {
+  const { ended, failed } = await recovery.endLostProcesses();
+  if (ended > 0) logger.warn({ calls: ended }, 'ended the calls of a lost process');
+  return failed;
+}
+
+async function purge(
+  { config, clock }: Environment,
+  { storage: { ledger }, node }: RoundParts,
+): Promise<void> {
+  const dayMs = 86_400_000;
+  await node.store.forgetLost();
+  await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs));
+}
