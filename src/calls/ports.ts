@@ -32,6 +32,8 @@ export type PlaceRequest = {
   /** User part of the caller ID. */
   readonly caller: string;
   readonly offerSdp: string;
+  /** Asked before each INVITE that the call needs, to the next gateway or with credentials: false, and none leaves. */
+  readonly mayInvite?: () => boolean;
 };
 
 export type LegObserver = {

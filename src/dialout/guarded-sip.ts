@@ -1,4 +1,4 @@
-// The SIP port as calls of this process get it: no INVITE leaves without the lease, because a process that was paused may
+// The SIP port as calls of this process get it: no INVITE leaves without the lease, not even a call's second one, because a process that was paused may
 // come to itself when another one has long ended the call. And it says when a call's leg is off the wire.
 
 import type { CallId } from '../calls/call-types.ts';
@@ -30,7 +30,7 @@ export function guardSip(
       return refused(observer, options.clock);
     }
     options.onPlaced(request.callId);
-    const leg = sip.place(request, observer);
+    const leg = sip.place({ ...request, mayInvite: options.mayPlace }, observer);
     legs.set(request.callId, leg.released);
     void leg.released.then(() => {
       legs.delete(request.callId);

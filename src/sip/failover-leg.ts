@@ -46,6 +46,10 @@ export class FailoverLeg implements CallLeg {
   /** Sends the first INVITE, unless the leg was given up before. */
   start(routes: readonly Route[]): void {
     if (this.#isOver) return;
+    if (this.#request.mayInvite?.() === false) {
+      this.fail('no INVITE may leave any more');
+      return;
+    }
     this.#routes = routes;
     const way = this.#nextWay();
     if (way === undefined) this.fail('no SIP engine is connected');
@@ -114,7 +118,8 @@ export class FailoverLeg implements CallLeg {
   #onAttemptFailed(route: Route, startedAt: Date, failure: AttemptFailure): void {
     const { logger, onAttemptFailed } = this.#dependencies;
     onAttemptFailed(route, failure, this.#hasRung);
-    const next = mayFailOver(failure, this.#hasRung) ? this.#nextWay() : undefined;
+    const mayGoOn = mayFailOver(failure, this.#hasRung) && this.#request.mayInvite?.() !== false;
+    const next = mayGoOn ? this.#nextWay() : undefined;
     if (next === undefined) {
       this.#end(failure);
       return;

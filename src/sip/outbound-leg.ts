@@ -95,7 +95,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   /** Sends the INVITE. Called once. */
   start(link: EngineLink, route: Route): void {
     const options = inviteOptions(route, this.#request.offerSdp, {
-      isWanted: () => this.#told === 'nothing',
+      isWanted: () => this.#told === 'nothing' && this.#request.mayInvite?.() !== false,
       onTooLarge: () => {
         this.#challengeTooLarge = true;
       },

@@ -7,6 +7,7 @@ const request = { callId: 'call-1' as CallId } as PlaceRequest;
 
 function rig() {
   const placed: CallId[] = [];
+  const requests: PlaceRequest[] = [];
   const placedCalls: CallId[] = [];
   const releasedCalls: CallId[] = [];
   const failures: LegFailure[] = [];
@@ -15,8 +16,9 @@ function rig() {
     line.release = resolve;
   });
   const sip = {
-    place: ({ callId }: PlaceRequest) => {
-      placed.push(callId);
+    place: (given: PlaceRequest) => {
+      placed.push(given.callId);
+      requests.push(given);
       return { released };
     },
   } as unknown as SipPort;
@@ -29,7 +31,7 @@ function rig() {
   const observer = {
     onFailed: (failure: LegFailure) => failures.push(failure),
   } as unknown as LegObserver;
-  return { guarded, observer, line, placed, releasedCalls, failures };
+  return { guarded, observer, line, placed, requests, releasedCalls, failures };
 }
 
 describe('the SIP port of a node', () => {
@@ -42,6 +44,15 @@ describe('the SIP port of a node', () => {
     line.release();
     await idle;
     expect(releasedCalls).toEqual(['call-1']);
+  });
+
+  test('lets no further INVITE of a call leave once the lease is lost', () => {
+    const { guarded, observer, line, requests } = rig();
+    guarded.place(request, observer);
+
+    expect(requests[0]?.mayInvite?.()).toBe(true);
+    line.mayPlace = false;
+    expect(requests[0]?.mayInvite?.()).toBe(false);
   });
 
   test('places nothing without the lease: the call has failed', async () => {

@@ -124,32 +124,69 @@ describe('fail-over over SIP', () => {
     await leg.released;
   });
 
-  test('a closed port goes on to the next gateway', async () => {
-    const nobody = await RawCallee.start();
-    const closed = { host: '127.0.0.1', port: nobody.port, transport: 'udp' } as const;
-    await nobody[Symbol.asyncDispose]();
-    const { place, replace, second, nameOf } = await open();
-    const reachable = { host: '127.0.0.1', port: second.port, transport: 'udp' } as const;
-    replace({
-      gateways: [
-        { ...closed, priority: 1, weight: 1 },
-        { ...reachable, priority: 2, weight: 1 },
-      ],
-    });
-    const { leg, observer } = place();
+  test('a node that has lost its lease meanwhile sends no other INVITE', async () => {
+    const { place, first, second } = await open();
+    let mayInvite = true;
+    const { leg, observer } = place(undefined, () => mayInvite);
 
-    second.reply(await second.take('INVITE'), 603, 'Decline');
+    const invite = await first.take('INVITE');
+    mayInvite = false;
+    first.reply(invite, 503, 'Service Unavailable');
 
-    expect((await observer.until('failed')).failure.sipStatus).toBe(603);
-    expect((await observer.until('attemptFailed')).attempt).toMatchObject({
-      gateway: `127.0.0.1:${closed.port}`,
-      sipStatus: 503,
-    });
-    expect(observer.facts.filter((fact) => fact.kind === 'sent').at(-1)?.gateway).toBe(
-      nameOf(second),
-    );
+    expect((await observer.until('failed')).failure.sipStatus).toBe(503);
     await leg.released;
+    expect(observer.kinds()).toEqual(['sent', 'failed']);
+    expect(second.inbox).toEqual([]);
   });
+
+  test('nor one with credentials, nor the first one', async () => {
+    const trunk: Partial<Trunk> = { auth: { username: 'alice', password: 'secret' } };
+    const { place, first } = await open({ trunk });
+    let mayInvite = true;
+    const { leg, observer } = place(undefined, () => mayInvite);
+    const headers = ['WWW-Authenticate: Digest realm="lab", nonce="abc", algorithm=MD5'];
+
+    const invite = await first.take('INVITE');
+    mayInvite = false;
+    first.reply(invite, 401, 'Unauthorized', { headers });
+    await leg.released;
+    const later = place(undefined, () => mayInvite);
+    await later.leg.released;
+
+    expect(observer.kinds()).toEqual(['sent', 'failed']);
+    expect(later.observer.kinds()).toEqual(['failed']);
+    expect(first.has('INVITE')).toBe(false);
+  });
+
+  test.each(['udp', 'tcp'] as const)(
+    'a closed %s port goes on to the next gateway',
+    async (transport) => {
+      const nobody = await RawCallee.start();
+      const closed = { host: '127.0.0.1', port: nobody.port, transport } as const;
+      await nobody[Symbol.asyncDispose]();
+      const { place, replace, second, nameOf } = await open();
+      const reachable = { host: '127.0.0.1', port: second.port, transport: 'udp' } as const;
+      replace({
+        gateways: [
+          { ...closed, priority: 1, weight: 1 },
+          { ...reachable, priority: 2, weight: 1 },
+        ],
+      });
+      const { leg, observer } = place();
+
+      second.reply(await second.take('INVITE'), 603, 'Decline');
+
+      expect((await observer.until('failed')).failure.sipStatus).toBe(603);
+      expect((await observer.until('attemptFailed')).attempt).toMatchObject({
+        gateway: `127.0.0.1:${closed.port}${transport === 'udp' ? '' : ';transport=tcp'}`,
+        sipStatus: 503,
+      });
+      expect(observer.facts.filter((fact) => fact.kind === 'sent').at(-1)?.gateway).toBe(
+        nameOf(second),
+      );
+      await leg.released;
+    },
+  );
 
   test("each gateway is tried once, and the last one's failure is the call's", async () => {
     const { place, first, second, third } = await open({ gateways: 3 });

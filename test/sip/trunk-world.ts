@@ -34,7 +34,10 @@ export type TrunkWorld = AsyncDisposable & {
   readonly gateways: readonly RawCallee[];
   /** `127.0.0.1:port` of a gateway. */
   readonly nameOf: (gateway: RawCallee) => string;
-  readonly place: (target?: DialTarget) => {
+  readonly place: (
+    target?: DialTarget,
+    mayInvite?: () => boolean,
+  ) => {
     readonly leg: ReturnType<DrachtioSip['place']>;
     readonly observer: RecordingLeg;
   };
@@ -93,11 +96,11 @@ export async function openTrunkWorld(
     sip,
     gateways,
     nameOf: (gateway) => `127.0.0.1:${gateway.port}`,
-    place(target = { kind: 'tel', number: '15551230001' }) {
+    place(target = { kind: 'tel', number: '15551230001' }, mayInvite = () => true) {
       const observer = new RecordingLeg();
       const callId = 'call-1' as CallId;
-      const request = { callId, target, trunk: 'carrier', caller: '15550001111', offerSdp: offer };
-      return { observer, leg: sip.place(request, observer) };
+      const from = { trunk: 'carrier', caller: '15550001111', offerSdp: offer };
+      return { observer, leg: sip.place({ callId, target, ...from, mayInvite }, observer) };
     },
     replace(trunk) {
       trunks.replace(directoryOf(trunk));
