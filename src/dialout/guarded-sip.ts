@@ -1,5 +1,6 @@
-// The SIP port as calls of this process get it: no INVITE leaves without the lease, not even a call's second one, because a process that was paused may
-// come to itself when another one has long ended the call. And it says when a call's leg is off the wire.
+// The SIP port as calls of this process get it: no INVITE leaves without the lease, not even a call's second one, because
+// a process that was paused may come to itself when another one has long ended the call. And it says when a call's leg is
+// off the wire.
 
 import type { CallId } from '../calls/call-types.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';

@@ -304,7 +304,8 @@ describe('trunks.yaml while the gateway runs', () => {
     await withTrunk(trunk('asked', [{ port: carrier(0).port }], health));
     const labels = `trunk="asked",gateway="127.0.0.1:${carrier(0).port}"`;
     const metrics = async () => (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
-    expect(await metrics()).toContain(`offhook_gateway_up{${labels}} 1`);
+    // Nobody asks the gateway of the other trunk.
+    const unasked = `trunk="standard",gateway="127.0.0.1:${carrier(2).port}"`;
 
     carrier(0).reply(await carrier(0).take('OPTIONS'), 503, 'Service Unavailable');
 
@@ -312,6 +313,7 @@ describe('trunks.yaml while the gateway runs', () => {
       async () => (await metrics()).includes(`offhook_gateway_up{${labels}} 0`),
       'the gateway is down',
     );
+    expect(await metrics()).toContain(`offhook_gateway_up{${unasked}} 1`);
     expect(gateway.output()).toContain('gateway is down');
   });
 });

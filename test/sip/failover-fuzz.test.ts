@@ -4,6 +4,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
+import { seeded } from './seeded-dice.ts';
 import { answer, openTrunkWorld, type TrunkWorld } from './trunk-world.ts';
 
 const callCount = 150;
@@ -25,17 +26,6 @@ afterEach(async () => {
   clearInterval(timer);
   await world?.[Symbol.asyncDispose]();
 });
-
-/** mulberry32 */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 function behaviour(random: () => number): Behaviour {
   return {

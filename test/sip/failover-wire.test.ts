@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Trunk } from '../../src/sip/trunks.ts';
+import { eventually } from '../support/eventually.ts';
 import { one, RawCallee } from '../support/raw-callee.ts';
+import { seeded } from './seeded-dice.ts';
 import { answer, openTrunkWorld, type TrunkWorld } from './trunk-world.ts';
 
 let world: TrunkWorld | undefined;
@@ -271,6 +273,29 @@ describe('fail-over over SIP', () => {
     expect((await observer.until('failed')).failure.kind).toBe('transport');
     expect(observer.kinds()).toEqual(['sent', 'failed']);
     expect(second.inbox).toEqual([]);
+  });
+
+  test('calls are spread over the gateways of a priority by their weights', async () => {
+    const weigh = ({ port }: RawCallee, weight: number) => ({
+      ...{ host: '127.0.0.1', port, transport: 'udp' as const },
+      ...{ priority: 1, weight },
+    });
+    const { place, replace, first, second } = await open({ dice: seeded(1) });
+    replace({ gateways: [weigh(first, 3), weigh(second, 1)] });
+    const counts = new Map([first, second].map((gateway) => [gateway, 0]));
+
+    for (let count = 0; count < 40; count += 1) {
+      const { leg } = place();
+      await eventually(() => first.has('INVITE') || second.has('INVITE'), 'somebody is called');
+      const gateway = first.has('INVITE') ? first : second;
+      gateway.reply(await gateway.take('INVITE'), 404, 'Not Found');
+      await gateway.take('ACK');
+      await leg.released;
+      counts.set(gateway, (counts.get(gateway) ?? 0) + 1);
+    }
+
+    // This seed gives three to one exactly; others give a few more or less.
+    expect([...counts.values()]).toEqual([30, 10]);
   });
 
   test('each gateway may challenge anew', async () => {

@@ -1,19 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type Dice, orderGateways } from '../../src/sip/gateway-order.ts';
+import { orderGateways } from '../../src/sip/gateway-order.ts';
+import { seeded } from './seeded-dice.ts';
 
 const gateway = (name: string, priority: number, weight: number) => ({ name, priority, weight });
 const up = () => true;
-
-/** mulberry32: the same numbers for the same seed. */
-function seeded(seed: number): Dice {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const names = (gateways: readonly { readonly name: string }[]) => gateways.map(({ name }) => name);
 

@@ -8,6 +8,7 @@ import {
 } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
+import type { Dice } from '../../src/sip/gateway-order.ts';
 import type { SipLimits } from '../../src/sip/sip-limits.ts';
 import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
 import { eventually } from '../support/eventually.ts';
@@ -59,6 +60,7 @@ export async function openTrunkWorld(
     readonly trunk?: Partial<Trunk>;
     readonly timers?: Partial<SipTimers>;
     readonly limits?: Partial<SipLimits>;
+    readonly dice?: Dice;
   } = {},
 ): Promise<TrunkWorld> {
   const engines: SipEngine[] = [];
@@ -89,6 +91,7 @@ export async function openTrunkWorld(
     logger: silentLogger,
     clock: { now: () => new Date() },
     limits: { disposeTimeoutMs: 300, reconnectMinMs: 20, ...options.limits },
+    ...(options.dice !== undefined && { dice: options.dice }),
   });
   await eventually(() => sip.connected().length === engines.length, 'all engines are connected');
   return {
