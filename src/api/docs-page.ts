@@ -29,6 +29,44 @@ function acceptJson(request: { [name: string]: unknown }) {
   return { ...request, headers: { ...headers, accept: 'application/json' } };
 }
 
+type Parameter = { readonly name: string; readonly schema?: { readonly pattern?: string } };
+type Operation = { readonly parameters?: readonly Parameter[]; readonly requestBody?: unknown };
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/** Without what keeps the page from sending a request. */
+function sendablePaths(paths: Paths) {
+  const entries = Object.entries(paths).map(([path, operations]) => [
+    path,
+    Object.fromEntries(
+      Object.entries(operations).map(([method, operation]) => [
+        method,
+        sendable(method, operation),
+      ]),
+    ),
+  ]);
+  return Object.fromEntries(entries) as Paths;
+}
+
+function sendable(method: string, { requestBody, parameters, ...operation }: Operation): Operation {
+  return {
+    ...operation,
+    // No browser sends the body of a GET.
+    ...(requestBody === undefined || method === 'get' ? {} : { requestBody }),
+    ...(parameters === undefined
+      ? {}
+      : {
+          // `acceptJson` sends it; the page would want it typed in, and send nothing of it.
+          parameters: parameters.filter(({ name }) => name !== 'accept').map(checkable),
+        }),
+  };
+}
+
+/** The page reads patterns without the flag `u`, and so `\p{Cc}` as letters that it refuses. The service checks them anyway. */
+function checkable(parameter: Parameter): Parameter {
+  const { pattern, ...schema } = parameter.schema ?? {};
+  return pattern?.includes('\\p{') ? { ...parameter, schema } : parameter;
+}
+
 export async function registerDocsPage(server: ApiInstance): Promise<void> {
   await server.register((scope, _options, done) => {
     scope.addHook('onSend', async (_request, reply) => {
@@ -45,7 +83,11 @@ export async function registerDocsPage(server: ApiInstance): Promise<void> {
         requestInterceptor: acceptJson,
       },
       // Requests go to where the page came from, whatever the public URL says: its policy allows nothing else.
-      transformSpecification: (document) => ({ ...document, servers: [{ url: '..' }] }),
+      transformSpecification: (document) => ({
+        ...document,
+        servers: [{ url: '..' }],
+        paths: sendablePaths(document['paths'] as Paths),
+      }),
     });
     done();
   });

@@ -8,14 +8,21 @@ import { invalidRequest, type MemberError } from './problem.ts';
 /** Nobody reads more; a body made of nothing but mistakes must not become a far larger answer. */
 export const mostErrors = 100;
 
-export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema }) => {
+export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, httpPart }) => {
   if (!(schema instanceof z.ZodType)) throw new TypeError('routes are described by zod schemas');
   return (value: unknown) => {
     const parsed = schema.safeParse(value, { error: describeIssues });
     if (parsed.success) return { value: parsed.data };
-    return { error: invalidRequest(memberErrors(parsed.error, [])) };
+    const errors = memberErrors(parsed.error, []);
+    return { error: invalidRequest(errors.map((error) => placed(error, httpPart))) };
   };
 };
+
+/** A header may be called like a parameter, and a whole body has no name. */
+function placed({ path, message }: MemberError, httpPart: string | undefined): MemberError {
+  if (httpPart === 'headers') return { path, message: `${message} (header)` };
+  return { path, message: path === '' ? `${message} (${httpPart})` : message };
+}
 
 /** The first of them, each with its dotted path below `parent`. */
 export function memberErrors(error: z.ZodError, parent: readonly PropertyKey[]): MemberError[] {

@@ -181,7 +181,7 @@ describe.each(databaseKinds)('conversation details on %s', (kind) => {
       { headers: { accept: headers.accept } },
     );
     expect(missing.statusCode).toBe(400);
-    expect(errorsOf(missing)).toEqual(['accountid: is required']);
+    expect(errorsOf(missing)).toEqual(['accountid: is required (header)']);
   });
 
   test.each([

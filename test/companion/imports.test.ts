@@ -272,7 +272,9 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
 
   test('the header accountId is required', async () => {
     proves('imports.store.header.accountId');
-    expect(errorsOf(await load([least], { headers: {} }))).toEqual(['accountid: is required']);
+    expect(errorsOf(await load([least], { headers: {} }))).toEqual([
+      'accountid: is required (header)',
+    ]);
   });
 
   test.each(['queues', 'standardResponses', 'waitingExperience', 'toString', ''])(

@@ -178,6 +178,14 @@ describe.each(databaseKinds)('inserting into a data table on %s', (kind) => {
     expect(await storedRows()).toEqual([]);
   });
 
+  test('a body that is no object is called the body: it has no name', async () => {
+    const { name } = await define();
+
+    const response = await rig.ask('POST', `/api/public/tables/${name}`, '[]');
+
+    expect(problemOf(response).errors).toEqual([{ path: '', message: 'must be an object (body)' }]);
+  });
+
   test('whatever a row holds, it is stored as it is answered, or refused member by member', async () => {
     const types = ['string', 'number', 'json'] as const;
     const { name } = await define({ columns: types.map((type) => ({ name: type, type })) });
