@@ -12,7 +12,7 @@ export type RetrySchedule = {
   readonly passRefusedAfterMs: number;
   /**
    * A notification whose predecessor is not known yet waits this long for it: longer than the stream takes to bring a
-   * fact again that a killed process had taken, or that another node is just storing.
+   * fact again that a process had taken which was killed, stopped or cut off from its database, even several times.
    */
   readonly gapPatienceMs: number;
 };
@@ -26,7 +26,7 @@ export const defaultRetrySchedule: RetrySchedule = {
   giveUpAfterMs: 24 * hourMs,
   jitter: 0.2,
   passRefusedAfterMs: minuteMs,
-  gapPatienceMs: 15_000,
+  gapPatienceMs: minuteMs,
 };
 
 export type AttemptResult =

@@ -93,7 +93,7 @@ function indexesOf(table: PgTable): string[] {
     ...[...single, ...several].map((key) => `primary key of ${name} (${key.join(', ')})`),
     ...indexes.map(({ config }) => {
       const keys = config.columns.map((column) => {
-        if (!('indexConfig' in column)) return textOf(column);
+        if (!('indexConfig' in column)) return textOf(column as SQL);
         const { order, opClass } = column.indexConfig;
         return [column.name, opClass, order === 'desc' && 'DESC'].filter(Boolean).join(' ');
       });

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { startNatsServer } from '../../src/embedded/nats/nats-server.ts';
+import { type NatsServer, startNatsServer } from '../../src/embedded/nats/nats-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createAppIn } from './apps.ts';
 import { FarEnd } from './far-end.ts';
@@ -32,8 +32,9 @@ export type Part = { kill(): Promise<void>; stop(): void; resume(): void; start(
 export type Cluster = AsyncDisposable & {
   readonly farEnd: FarEnd;
   readonly receiver: Receiver;
-  readonly natsUrl: string;
-  readonly engine: Part;
+  /** Started again by itself when it is killed. */
+  readonly nats: NatsServer;
+  readonly engine: Part & { readonly url: string };
   /** By name; the same name twice is a restart. */
   startNode(name: string, variables?: Readonly<Record<string, string>>): Promise<GatewayProcess>;
 };
@@ -90,7 +91,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     return {
       farEnd,
       receiver,
-      natsUrl: nats.url,
+      nats,
       engine,
       startNode,
       [Symbol.asyncDispose]: dispose,
@@ -139,7 +140,10 @@ async function startEngine(): Promise<Part & { readonly url: string }> {
       },
     );
     child = started;
-    await once(createInterface(started.stdout), 'line');
+    await Promise.race([
+      once(createInterface(started.stdout), 'line'),
+      once(started, 'exit').then(() => Promise.reject(new Error('the SIP engine did not start'))),
+    ]);
   };
   await start();
   return {

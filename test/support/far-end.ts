@@ -53,6 +53,8 @@ export function numberFor(behaviour: Behaviour, tenths: number, index: number): 
 /** RFC 3261, section 13.3.1.4: a 200 is sent again until the ACK, for 64 * T1. */
 const t1Ms = 500;
 const ringAfterMs = 20;
+/** Nobody's phone rings for ever, whatever became of who called. */
+const ringsForMs = 30_000;
 const answerAfterMs = 60;
 const oneSecondMs = 1_000;
 
@@ -161,7 +163,10 @@ export class FarEnd implements AsyncDisposable {
       dialog.rangAt = Date.now();
       this.#respond(dialog, 180, 'Ringing');
     });
-    if (behaviour === 'ring') return;
+    if (behaviour === 'ring') {
+      later(dialog, ringsForMs, () => this.#end(dialog, 480, 'Temporarily Unavailable'));
+      return;
+    }
     const pickUpAfterMs = behaviour === 'late' ? parameterMs + answerAfterMs : answerAfterMs;
     const talkMs = { talk: parameterMs, late: oneSecondMs, stay: undefined }[behaviour];
     later(dialog, pickUpAfterMs, () => this.#answer(dialog, talkMs));

@@ -1,0 +1,223 @@
+// A cluster whose parts fail on demand: each node reaches the database, NATS and the SIP engine over wires of its own, and can
+// be killed or stopped; NATS, the engine and the receiver can go away for all.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import type { GatewayProcess } from '../support/gateway-process.ts';
+import { layWire, type Wire } from '../support/wire.ts';
+import type { Random } from './random.ts';
+
+const names = ['a', 'b', 'c'] as const;
+type Name = (typeof names)[number];
+type Wires = Readonly<Record<'database' | 'nats' | 'engine', Wire>>;
+
+type Member = {
+  readonly wires: Wires;
+  gateway: GatewayProcess | undefined;
+  /** What is being done to it; one thing at a time. */
+  busy: Promise<void> | undefined;
+};
+
+const leaseMs = 3_000;
+const maxCallMs = 8_000;
+/** A node that was taken for dead has ended itself within this. */
+const endsItselfWithinMs = 5_000;
+
+export class FaultyCluster implements AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly engineDeaths: number[] = [];
+  readonly #databaseUrl: string;
+  readonly #members = new Map<Name, Member>();
+  readonly #log: (line: string) => void;
+  readonly #counts: Record<string, number> = {};
+  readonly #startedAt = performance.now();
+  /** The fault of what all share. */
+  #shared: Promise<void> | undefined;
+
+  private constructor(cluster: Cluster, databaseUrl: string, log: (line: string) => void) {
+    this.cluster = cluster;
+    this.#databaseUrl = databaseUrl;
+    this.#log = log;
+  }
+
+  static async start(databaseUrl: string, log: (line: string) => void): Promise<FaultyCluster> {
+    const cluster = await startCluster({
+      databaseUrl,
+      variables: {
+        NODE_LEASE_MS: String(leaseMs),
+        // The phones that stay are hung up by the gateway.
+        MAX_CALL_DURATION_MS: String(maxCallMs),
+      },
+    });
+    const world = new FaultyCluster(cluster, databaseUrl, log);
+    try {
+      for (const name of names) await world.#add(name);
+      return world;
+    } catch (error) {
+      await world[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  anyDialer(random: Random): GatewayProcess['dialer'] | undefined {
+    return this.#members.get(random.pick(names))?.gateway?.dialer;
+  }
+
+  counts(): Readonly<Record<string, number>> {
+    return this.#counts;
+  }
+
+  /** Begins one fault and does not wait for its end. */
+  fault(random: Random): void {
+    const kind = random.pick(['kill', 'stop', 'cut', 'cut', 'cut', 'shared', 'shared']);
+    const name = random.pick(names);
+    const member = this.#members.get(name);
+    if (kind === 'shared') {
+      this.#shared ??= this.#sharedFault(random).finally(() => {
+        this.#shared = undefined;
+      });
+    } else if (member !== undefined) {
+      member.busy ??= this.#memberFault(kind, name, member, random).finally(() => {
+        member.busy = undefined;
+      });
+    }
+  }
+
+  /** Everything is whole again, and every node is up. */
+  async calm(): Promise<void> {
+    await this.#faultsOver();
+    for (const [name, member] of this.#members) await this.#revive(name, member);
+    this.#say('calm');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#faultsOver();
+    await this.cluster[Symbol.asyncDispose]();
+    for (const { wires } of this.#members.values()) {
+      await Promise.all(Object.values(wires).map((wire) => wire.close()));
+    }
+  }
+
+  async #faultsOver(): Promise<void> {
+    await Promise.all([this.#shared, ...[...this.#members.values()].map((member) => member.busy)]);
+  }
+
+  async #add(name: Name): Promise<void> {
+    const { nats, engine } = this.cluster;
+    const database = parse(this.#databaseUrl);
+    const folder = database.searchParams.get('host');
+    const port = Number(database.port || 5_432);
+    const wires = {
+      database: await layWire(
+        folder === null
+          ? { host: database.hostname, port }
+          : { path: `${folder}/.s.PGSQL.${port}` },
+      ),
+      nats: await layWire({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }),
+      engine: await layWire({ host: '127.0.0.1', port: Number(new URL(engine.url).port) }),
+    };
+    const member: Member = { wires, gateway: undefined, busy: undefined };
+    this.#members.set(name, member);
+    await this.#revive(name, member);
+  }
+
+  async #revive(name: Name, member: Member): Promise<void> {
+    const { child } = member.gateway ?? {};
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) return;
+    member.gateway = undefined;
+    const { nats, engine } = this.cluster;
+    member.gateway = await this.cluster.startNode(name, {
+      DATABASE_URL: through(this.#databaseUrl, member.wires.database),
+      NATS_URL: through(nats.url, member.wires.nats),
+      DRACHTIO_URL: through(engine.url, member.wires.engine),
+    });
+  }
+
+  async #memberFault(
+    kind: 'kill' | 'stop' | 'cut',
+    name: Name,
+    member: Member,
+    random: Random,
+  ): Promise<void> {
+    if (kind === 'kill') {
+      this.#count('kills', `kill ${name}`);
+      await member.gateway?.kill();
+      member.gateway = undefined;
+      await pause(random.between(200, 4_000));
+    } else if (kind === 'stop') {
+      const ms = random.between(500, 3 * leaseMs);
+      this.#count('pauses', `stop ${name} for ${ms} ms`);
+      member.gateway?.child.kill('SIGSTOP');
+      await pause(ms);
+      member.gateway?.child.kill('SIGCONT');
+      await pause(endsItselfWithinMs);
+    } else {
+      const wire = random.pick(['database', 'nats', 'engine'] as const);
+      const ms = random.between(100, 6_000);
+      this.#count('cuts', `cut ${name} off from ${wire} for ${ms} ms`);
+      member.wires[wire].cut();
+      await pause(ms);
+      member.wires[wire].heal();
+    }
+    await this.#reviveDuringStorm(name, member);
+  }
+
+  /** What it needs may be away just then. */
+  async #reviveDuringStorm(name: Name, member: Member): Promise<void> {
+    try {
+      await this.#revive(name, member);
+    } catch (error) {
+      this.#count('failedStarts', `${name} did not start: ${String(error).slice(0, 300)}`);
+    }
+  }
+
+  async #sharedFault(random: Random): Promise<void> {
+    const kind = random.pick(['nats-kill', 'nats-stop', 'engine', 'receiver'] as const);
+    const ms = random.between(200, 3_000);
+    const { nats, engine, receiver } = this.cluster;
+    const { pid } = nats;
+    if (kind === 'nats-kill') {
+      this.#count('natsKills', 'kill nats-server');
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+      await pause(ms);
+    } else if (kind === 'nats-stop') {
+      this.#count('natsPauses', `stop nats-server for ${ms} ms`);
+      if (pid !== undefined) process.kill(pid, 'SIGSTOP');
+      await pause(ms);
+      if (pid !== undefined) process.kill(pid, 'SIGCONT');
+    } else if (kind === 'engine') {
+      this.#count('engineKills', `kill the SIP engine for ${ms} ms`);
+      this.engineDeaths.push(Date.now());
+      await engine.kill();
+      await pause(ms);
+      await engine.start();
+    } else {
+      this.#count('receiverFailures', `the receiver refuses for ${ms} ms`);
+      receiver.answerWith(() => 503);
+      await pause(ms);
+      receiver.answerWith(() => 200);
+    }
+  }
+
+  #count(kind: string, line: string): void {
+    this.#counts[kind] = (this.#counts[kind] ?? 0) + 1;
+    this.#say(line);
+  }
+
+  #say(line: string): void {
+    this.#log(`${((performance.now() - this.#startedAt) / 1_000).toFixed(1)} s  ${line}`);
+  }
+}
+
+function through(text: string, wire: Wire): string {
+  const url = parse(text);
+  url.hostname = '127.0.0.1';
+  url.port = String(wire.port);
+  url.searchParams.delete('host');
+  return url.href;
+}
+
+/** A PostgreSQL on a unix socket has no host in its URL, which `URL` does not take. */
+function parse(text: string): URL {
+  return new URL(text.replace('@/', '@127.0.0.1/'));
+}

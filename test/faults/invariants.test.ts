@@ -1,0 +1,63 @@
+// The checker itself: each invariant is seen to be broken where it is.
+
+import { describe, expect, test } from 'vitest';
+import { type Aftermath, violations } from './invariants.ts';
+
+const at = (seconds: number) => Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1_000;
+
+function fact(eventSequence: number, type: string, seconds = 5) {
+  const id = type === 'completed' ? 'evt-c-end' : `evt-c-${eventSequence}`;
+  const body = { id, type, time: new Date(at(seconds)).toISOString(), callId: 'c', eventSequence };
+  return { raw: JSON.stringify(body), fact: body };
+}
+
+function told(sequence: number, status: string) {
+  const eventId = status === 'completed' ? 'evt-c-end' : `evt-c-${sequence}`;
+  const body = { eventId, callId: 'c', sequence, status };
+  return { raw: JSON.stringify(body), body };
+}
+
+const phone = { sipCallId: 's1', number: '1', invitedAt: at(1), answeredAt: at(2), endedAt: at(6) };
+const good: Aftermath = {
+  accepted: new Map([['1', 'c']]),
+  farCalls: [phone],
+  facts: [fact(1, 'queued'), fact(2, 'answered'), fact(3, 'completed')],
+  notifications: [told(1, 'Answered'), told(2, 'completed')],
+  engineDeaths: [],
+};
+
+describe('the invariants', () => {
+  test('hold for a call that was told whole, also where something was told twice', () => {
+    expect(violations(good)).toEqual([]);
+    const repeated = { ...good, facts: [...good.facts, fact(2, 'answered')] };
+    expect(violations(repeated)).toEqual([]);
+  });
+
+  test.each<[string, Partial<Aftermath>]>([
+    ['0 terminal events', { facts: good.facts.slice(0, 2) }],
+    ['0 terminal notifications', { notifications: [told(1, 'Answered')] }],
+    ['2 INVITEs', { farCalls: [phone, { ...phone, sipCallId: 's2' }] }],
+    ['has 1 queued, 3 completed', { facts: [fact(1, 'queued'), fact(3, 'completed')] }],
+    ['3 completed, 3 amd', { facts: [...good.facts, fact(3, 'amd')] }],
+    ['amd is its last event', { facts: [...good.facts, fact(4, 'amd')] }],
+    ['two bodies on the stream', { facts: [...good.facts, fact(3, 'completed', 6)] }],
+    ['notifications 2', { notifications: [told(2, 'completed')] }],
+    [
+      'two bodies delivered',
+      { notifications: [...good.notifications, { ...told(2, 'completed'), raw: '{}' }] },
+    ],
+    ['ms too long', { farCalls: [{ ...phone, endedAt: at(16) }] }],
+    [
+      'Infinity ms too long',
+      { farCalls: [{ sipCallId: 's1', number: '1', invitedAt: at(1), answeredAt: at(2) }] },
+    ],
+  ])('are broken: %s', (sentence, changes) => {
+    expect(violations({ ...good, ...changes }).join('\n')).toContain(sentence);
+  });
+
+  test('give a phone 42 s where the engine died before its 200 was acknowledged', () => {
+    const late = { ...good, farCalls: [{ ...phone, endedAt: at(40) }], engineDeaths: [at(1.5)] };
+    expect(violations(late)).toEqual([]);
+    expect(violations({ ...late, engineDeaths: [at(0.5)] })).toHaveLength(1);
+  });
+});

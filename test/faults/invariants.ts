@@ -1,0 +1,171 @@
+// What must hold whatever dies: checked after the storm, on what was said to the caller, what the phones saw, what the
+// stream and the receiver got. Pure. Each violation is a sentence.
+
+import type { FarCall } from '../support/far-end.ts';
+
+export type Fact = {
+  readonly id: string;
+  readonly type: string;
+  readonly time: string;
+  readonly callId: string;
+  readonly eventSequence: number;
+};
+
+export type Told = {
+  readonly eventId: string;
+  readonly callId: string;
+  readonly sequence: number;
+  readonly status: string;
+};
+
+export type Aftermath = {
+  /** Call ids that were answered with 200, by the number that they dial. */
+  readonly accepted: ReadonlyMap<string, string>;
+  readonly farCalls: readonly FarCall[];
+  /** Raw, as the stream holds them. */
+  readonly facts: readonly { readonly raw: string; readonly fact: Fact }[];
+  /** Raw, as the receiver took them with a 2xx. */
+  readonly notifications: readonly { readonly raw: string; readonly body: Told }[];
+  /** When the SIP engine died. */
+  readonly engineDeaths: readonly number[];
+};
+
+/** After the end of its call a phone may be up for so long. */
+const hangUpWithinMs = 10_000;
+/** The engine died with the INVITE unanswered: the phone's 200 may come, and be sent again, for 32 s. */
+const engineDiedWithinMs = 42_000;
+
+export function violations(aftermath: Aftermath): readonly string[] {
+  return [
+    ...endsOnce(aftermath),
+    ...neverTwice(aftermath),
+    ...wholeOnStream(aftermath),
+    ...wholeAtReceiver(aftermath),
+    ...nobodyLeftUp(aftermath),
+  ];
+}
+
+const isTerminal = (type: string): boolean => /^(completed|failed)$/i.test(type);
+
+function endsOnce({ accepted, facts, notifications }: Aftermath): string[] {
+  const stated = new Map<string, Set<string>>();
+  for (const { fact } of facts) {
+    if (isTerminal(fact.type)) add(stated, fact.callId, fact.id);
+  }
+  const told = new Map<string, Set<string>>();
+  for (const { body } of notifications) {
+    if (isTerminal(body.status)) add(told, body.callId, body.eventId);
+  }
+  return [...accepted.values()].flatMap((callId) => {
+    const [events, bodies] = [stated.get(callId)?.size ?? 0, told.get(callId)?.size ?? 0];
+    return [
+      ...(events === 1 ? [] : [`${callId}: ${events} terminal events on the stream`]),
+      ...(bodies === 1 ? [] : [`${callId}: ${bodies} terminal notifications at the receiver`]),
+    ];
+  });
+}
+
+function neverTwice({ farCalls, accepted }: Aftermath): string[] {
+  const byNumber = new Map<string, Set<string>>();
+  for (const call of farCalls) add(byNumber, call.number, call.sipCallId);
+  return [...byNumber].flatMap(([number, sipCallIds]) =>
+    sipCallIds.size === 1 ? [] : [`${accepted.get(number)}: ${sipCallIds.size} INVITEs`],
+  );
+}
+
+function wholeOnStream({ facts }: Aftermath): string[] {
+  const { problems, byCall } = gather(
+    facts.map(({ raw, fact }) => ({ raw, id: fact.id, callId: fact.callId, item: fact })),
+    'on the stream',
+  );
+  for (const [callId, events] of byCall) {
+    const sorted = events.toSorted((a, b) => a.eventSequence - b.eventSequence);
+    const sequences = sorted.map((fact) => fact.eventSequence);
+    if (sequences.some((sequence, index) => sequence !== index + 1)) {
+      const story = sorted.map((fact) => `${fact.eventSequence} ${fact.type}`).join(', ');
+      problems.push(`${callId}: the stream has ${story}`);
+    }
+    const last = sorted.at(-1);
+    if (last !== undefined && !isTerminal(last.type)) {
+      problems.push(`${callId}: ${last.type} is its last event`);
+    }
+  }
+  return problems;
+}
+
+function wholeAtReceiver({ notifications }: Aftermath): string[] {
+  const { problems, byCall } = gather(
+    notifications.map(({ raw, body }) => ({
+      raw,
+      id: body.eventId,
+      callId: body.callId,
+      item: body.sequence,
+    })),
+    'delivered',
+  );
+  for (const [callId, sequences] of byCall) {
+    // In the order of their first arrival, which is the order that they were promised in.
+    if (sequences.some((sequence, index) => sequence !== index + 1)) {
+      problems.push(`${callId}: notifications ${sequences.join(' ')}`);
+    }
+  }
+  return problems;
+}
+
+type Entry<Item> = {
+  readonly raw: string;
+  readonly id: string;
+  readonly callId: string;
+  readonly item: Item;
+};
+
+/** Each id once, by call, in the order of their first arrival. */
+function gather<Item>(entries: readonly Entry<Item>[], where: string) {
+  const bodies = new Map<string, string>();
+  const problems: string[] = [];
+  const byCall = new Map<string, Item[]>();
+  for (const { raw, id, callId, item } of entries) {
+    const known = bodies.get(id);
+    if (known !== undefined && known !== raw) {
+      problems.push(`${id}: two bodies ${where}: ${known} ${raw}`);
+    }
+    if (known !== undefined) continue;
+    bodies.set(id, raw);
+    byCall.set(callId, [...(byCall.get(callId) ?? []), item]);
+  }
+  return { problems, byCall };
+}
+
+function nobodyLeftUp({ accepted, farCalls, facts, engineDeaths }: Aftermath): string[] {
+  const endedAt = new Map<string, number>();
+  for (const { fact } of facts) {
+    if (isTerminal(fact.type)) endedAt.set(fact.callId, Date.parse(fact.time));
+  }
+  return farCalls.flatMap((call) => {
+    const callId = accepted.get(call.number) ?? 'nobody';
+    const over = endedAt.get(callId);
+    if (over === undefined) return [];
+    const unansweredWhenItDied = engineDeaths.some(
+      (at) => call.invitedAt <= at && (call.acknowledgedAt ?? Number.POSITIVE_INFINITY) >= at,
+    );
+    const withinMs = unansweredWhenItDied ? engineDiedWithinMs : hangUpWithinMs;
+    const lateMs = (call.endedAt ?? Number.POSITIVE_INFINITY) - over - withinMs;
+    return lateMs > 0
+      ? [`${callId}: its phone was up ${lateMs} ms too long (${storyOf(call, over)})`]
+      : [];
+  });
+}
+
+/** Milliseconds before and after the end of the call. */
+function storyOf(call: FarCall, over: number): string {
+  const steps = { invitedAt: call.invitedAt, rangAt: call.rangAt, answeredAt: call.answeredAt };
+  return Object.entries({ ...steps, acknowledgedAt: call.acknowledgedAt })
+    .map(([step, at]) => `${step} ${at === undefined ? 'never' : at - over}`)
+    .join(', ');
+}
+
+function add(sets: Map<string, Set<string>>, key: string, value: string): void {
+  const set = sets.get(key) ?? new Set<string>();
+  set.add(value);
+  sets.set(key, set);
+}

@@ -1,0 +1,117 @@
+// The storm: calls at a steady rate into a cluster of three nodes whose parts are killed, stopped and cut off by a seeded
+// script; then calm, until everything that was accepted has been told; then the invariants.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { Pool } from 'pg';
+import { FaultyCluster } from './faulty-cluster.ts';
+import { violations } from './invariants.ts';
+import { randomFrom } from './random.ts';
+import { factsOnStream } from './stream-dump.ts';
+import { Traffic } from './traffic.ts';
+
+export type StormOptions = {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly callsPerSecond: number;
+  /** Of an empty database. */
+  readonly databaseUrl: string;
+  readonly log: (line: string) => void;
+};
+
+export type StormReport = {
+  readonly violations: readonly string[];
+  /** Calls, faults by kind, redeliveries: for people. */
+  readonly counts: Readonly<Record<string, number>>;
+};
+
+/** Longer than any phone talks, any lease and any retry that the calm may still need. */
+const calmTimeoutMs = 120_000;
+/** After this a phone that is still up has been excused for long enough. */
+const lastLookMs = 45_000;
+
+export async function runStorm(options: StormOptions): Promise<StormReport> {
+  const random = randomFrom(options.seed);
+  await using world = await FaultyCluster.start(options.databaseUrl, options.log);
+  const traffic = new Traffic(world, randomFrom(options.seed + 1), options.callsPerSecond);
+  const deadline = performance.now() + options.seconds * 1_000;
+  traffic.start();
+  while (performance.now() < deadline) {
+    await pause(random.between(300, 1_500));
+    world.fault(random);
+  }
+  await traffic.stop();
+  await world.calm();
+  await traffic.settleDoubts();
+  const pool = new Pool({ connectionString: options.databaseUrl, max: 1 });
+  try {
+    await untilTold(world, traffic, pool, options.log);
+    return await report(world, traffic, pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function untilTold(
+  world: FaultyCluster,
+  traffic: Traffic,
+  pool: Pool,
+  log: StormOptions['log'],
+): Promise<void> {
+  const started = performance.now();
+  for (;;) {
+    const { rows } = await pool.query<{ owed: number }>(
+      `select ((select count(*) from calls where end_published_at is null)
+        + (select count(*) from notification_lanes))::integer as owed`,
+    );
+    const owed = rows[0]?.owed ?? 0;
+    const { up } = world.cluster.farEnd;
+    const untold = traffic.untold();
+    const waitedMs = performance.now() - started;
+    if (owed + untold + up === 0) return;
+    // Phones that stay up are a violation; they need not be waited for for ever.
+    if (owed + untold === 0 && waitedMs > lastLookMs) return;
+    if (waitedMs > calmTimeoutMs) {
+      log(`gave up waiting: ${owed} owed, ${untold} untold, ${up} up`);
+      return;
+    }
+    await pause(200);
+  }
+}
+
+async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promise<StormReport> {
+  const { farEnd, receiver, nats } = world.cluster;
+  const facts = await factsOnStream(nats.url);
+  const taken = receiver.accepted();
+  const broken = violations({
+    accepted: traffic.accepted,
+    farCalls: farEnd.calls,
+    facts,
+    notifications: taken.map(({ rawBody, body }) => ({ raw: rawBody, body })),
+    engineDeaths: world.engineDeaths,
+  });
+  const ids = new Set(taken.map(({ body }) => body.eventId));
+  return {
+    violations: [...broken, ...(await leftovers(pool))],
+    counts: {
+      ...traffic.counts(),
+      ...world.counts(),
+      invites: farEnd.calls.length,
+      answered: farEnd.calls.filter((call) => call.answeredAt !== undefined).length,
+      factsOnStream: facts.length,
+      notifications: ids.size,
+      deliveredAgain: taken.length - ids.size,
+      refusedByReceiver: receiver.received.length - taken.length,
+    },
+  };
+}
+
+/** What nobody would ever look at again. */
+async function leftovers(pool: Pool): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ what: string; count: number }>(
+    `select 'calls without an end' as what, count(*)::integer from calls where ended_at is null
+     union all select 'ends that were not published', count(*)::integer from calls
+       where ended_at is not null and end_published_at is null
+     union all select 'notifications owed', count(*)::integer from notification_lanes`,
+  );
+  return rows.filter((row) => row.count > 0).map((row) => `${row.count} ${row.what}`);
+}

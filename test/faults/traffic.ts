@@ -1,0 +1,137 @@
+// A dialer application that cannot afford to lose a call: it sends each request with an idempotency key, to any node, and
+// where it got no answer it asks again until it has one.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { numberFor } from '../support/far-end.ts';
+import { isTerminal } from '../support/receiver.ts';
+import type { FaultyCluster } from './faulty-cluster.ts';
+import type { Random } from './random.ts';
+
+type Request = {
+  readonly number: string;
+  readonly key: string;
+  readonly body: Record<string, unknown>;
+};
+
+/** After the storm every node answers; more than a few tries mean that something is wrong. */
+const mostDoubtTries = 50;
+
+export class Traffic {
+  /** Call ids by number. */
+  readonly accepted = new Map<string, string>();
+  readonly #world: FaultyCluster;
+  readonly #random: Random;
+  readonly #everyMs: number;
+  readonly #doubts: Request[] = [];
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #counts = { requests: 0, refused: 0, unanswered: 0, hungUp: 0 };
+  #running: Promise<void> | undefined;
+  #isStopping = false;
+
+  constructor(world: FaultyCluster, random: Random, callsPerSecond: number) {
+    this.#world = world;
+    this.#random = random;
+    this.#everyMs = 1_000 / callsPerSecond;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#running;
+    await Promise.all(this.#underWay);
+  }
+
+  /** Asks again for every request that had no answer: what was accepted must be known. */
+  async settleDoubts(): Promise<void> {
+    for (const request of this.#doubts.splice(0)) {
+      for (let tries = 1; !(await this.#send(request)); tries += 1) {
+        if (tries === mostDoubtTries) throw new Error('no node answers after the storm');
+        await pause(200);
+      }
+    }
+  }
+
+  /** Accepted calls whose end the receiver has not heard of. */
+  untold(): number {
+    const told = new Set<string>();
+    for (const { body } of this.#world.cluster.receiver.accepted()) {
+      if (isTerminal(body)) told.add(body.callId);
+    }
+    return [...this.accepted.values()].filter((callId) => !told.has(callId)).length;
+  }
+
+  counts(): Readonly<Record<string, number>> {
+    return { ...this.#counts, accepted: this.accepted.size };
+  }
+
+  async #run(): Promise<void> {
+    for (let index = 0; !this.#isStopping; index += 1) {
+      this.#keep(this.#begin(this.#request(index)));
+      await pause(this.#everyMs);
+    }
+  }
+
+  async #begin(request: Request): Promise<void> {
+    this.#counts.requests += 1;
+    if (!(await this.#send(request))) this.#doubts.push(request);
+  }
+
+  #request(index: number): Request {
+    const random = this.#random;
+    const behaviour = random.pick(['talk', 'talk', 'talk', 'stay', 'busy', 'ring', 'late']);
+    const number = numberFor(behaviour, random.between(1, 30), index);
+    return {
+      number,
+      key: `storm-${index}`,
+      body: {
+        target: `tel:+${number}`,
+        notifyurl: this.#world.cluster.receiver.url,
+        timeoutInMs: random.between(2_000, 6_000),
+        machineDetection: random.pick(['disabled', 'detect']),
+        metadata: { index },
+      },
+    };
+  }
+
+  /** False: whether it was accepted is not known. */
+  async #send({ number, key, body }: Request): Promise<boolean> {
+    const dialer = this.#world.anyDialer(this.#random);
+    if (dialer === undefined) return false;
+    try {
+      const answer = await dialer.post(body, { 'idempotency-key': key });
+      const { callId } = answer.body as { readonly callId?: string };
+      if (answer.status === 200 && callId !== undefined) {
+        this.accepted.set(number, callId);
+        if (this.#random.next() < 0.2) this.#hangUpLater(callId);
+        return true;
+      }
+      // A 503 or 429 says that nothing was accepted; what else may come says nothing.
+      if (answer.status !== 503 && answer.status !== 429) return false;
+      this.#counts.refused += 1;
+      return true;
+    } catch {
+      this.#counts.unanswered += 1;
+      return false;
+    }
+  }
+
+  #hangUpLater(callId: string): void {
+    const hangUp = async (): Promise<void> => {
+      await pause(this.#random.between(0, 3_000));
+      const dialer = this.#world.anyDialer(this.#random);
+      if (dialer === undefined) return;
+      await dialer.request('DELETE', `/api/public/bot/${dialer.botId}/calls/${callId}`);
+      this.#counts.hungUp += 1;
+    };
+    // Where the node died meanwhile, the call ends by itself.
+    this.#keep(hangUp().catch(() => undefined));
+  }
+
+  #keep(work: Promise<void>): void {
+    const kept = work.finally(() => this.#underWay.delete(kept));
+    this.#underWay.add(kept);
+  }
+}
