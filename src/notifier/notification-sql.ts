@@ -1,6 +1,10 @@
 // The notifier's statements. Each is one statement and so one transaction: nothing to roll back, one round trip. They are
 // prepared by name, which halves their cost.
 //
+// What they ask for is written so that only an index can answer it (`= any(array(…))`, a subquery with a limit), because
+// their plans are made while the tables are small: a join that reads a whole table would let everybody pay for what one
+// dead receiver is owed.
+//
 // The value of `leased_until` doubles as the lane's version: who adds a notification to a leased lane moves it by a
 // millisecond, so that the holder, who lets a lane go only with the value that it knows, cannot let one go unseen.
 
@@ -16,9 +20,9 @@ export const acceptStatement = {
 with given as (
   select * from jsonb_to_recordset($1::jsonb) as row(event_id text, end_event_id text, call_id text, app_id text,
     account_id text, bot_id text, origin text, sequence integer, body text, created_at timestamptz, lease boolean)
-), wanted as (
-  select given.*, exists (
-    select from notifications g where g.call_id = given.call_id and g.failure = 'gone') as gone
+), wanted as materialized (
+  select given.*, (
+    select true from notifications g where g.call_id = given.call_id and g.failure = 'gone' limit 1) as gone
   from given
   where event_id = end_event_id or not exists (
     select from notifications e where e.event_id = given.end_event_id and e.sequence <= given.sequence
@@ -66,9 +70,7 @@ with recursive origins as (
   select o.origin, coalesce(r.room, $7::integer) as room
   from origins o left join unnest($5::text[], $6::integer[]) as r(origin, room) on r.origin = o.origin
   where o.origin is not null
-)
-update notification_lanes lane set leased_by = $1, leased_until = $2
-from (
+), due as materialized (
   select candidate.call_id
   from rooms cross join lateral (
     select c.call_id, c.next_attempt_at from notification_lanes c
@@ -78,8 +80,9 @@ from (
   ) candidate
   where rooms.room > 0
   order by candidate.next_attempt_at limit $4
-) due
-where lane.call_id = due.call_id
+)
+update notification_lanes lane set leased_by = $1, leased_until = $2
+where lane.call_id = any(array(select call_id from due))
 returning lane.call_id`,
 } as const;
 
@@ -132,19 +135,21 @@ with given as (
     refused_at = coalesce(n.refused_at, case when given.refused then given.at end),
     failed_at = case when given.state = 'failed' then given.at end, failure = given.failure
   from given where n.event_id = given.event_id and n.state = 'pending'
+    and n.event_id = any(array(select event_id from given))
 ), stopped as (
   update notifications n set state = 'failed', failed_at = lanes.gone_at, failure = 'gone'
   from lanes where n.call_id = lanes.call_id and lanes.gone_at is not null and n.state = 'pending'
+    and n.call_id = any(array(select call_id from lanes where gone_at is not null))
     and n.event_id not in (select event_id from given)
 ), released as (
   update notification_lanes lane set leased_by = null, leased_until = null, next_attempt_at = lanes.next
   from lanes where lane.call_id = lanes.call_id and lanes.next is not null
-    and lane.leased_by = $3 and lane.leased_until = lanes.known
+    and lane.call_id = any(array(select call_id from lanes where next is not null)) and lane.leased_by = $3 and lane.leased_until = lanes.known
   returning lane.call_id
 ), finished as (
   delete from notification_lanes lane using lanes
   where lane.call_id = lanes.call_id and lanes.next is null
-    and lane.leased_by = $3 and lane.leased_until = lanes.known
+    and lane.call_id = any(array(select call_id from lanes where next is null)) and lane.leased_by = $3 and lane.leased_until = lanes.known
   returning lane.call_id
 )
 select call_id from released union all select call_id from finished`,

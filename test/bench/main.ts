@@ -3,11 +3,15 @@
 import { benchAmd } from './amd.ts';
 import { benchCalls } from './calls.ts';
 import { benchCompanion } from './companion.ts';
+import { benchDeliveries } from './deliveries.ts';
+import { benchNodes } from './nodes.ts';
 
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
   amd: benchAmd,
   calls: benchCalls,
+  deliveries: benchDeliveries,
   companion: benchCompanion,
+  nodes: benchNodes,
 };
 
 const [name = '', ...args] = process.argv.slice(2);

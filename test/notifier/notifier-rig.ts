@@ -8,6 +8,7 @@ import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';
 import { createSender } from '../../src/notifier/http-sender.ts';
 import { createNotificationIntake } from '../../src/notifier/intake.ts';
 import { createNotificationStore } from '../../src/notifier/notification-store.ts';
+import { defaultGateLimits, type GateLimits } from '../../src/notifier/origin-gates.ts';
 import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
 import { createSsrfGuard } from '../../src/notifier/ssrf-guard.ts';
 import { factTeller, someIdentity } from '../support/call-facts.ts';
@@ -32,7 +33,7 @@ export type TestNode = {
   stop(): Promise<void>;
 };
 
-export function createNotifierRig(database: TestDatabase, schedule = quickSchedule) {
+export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule = quickSchedule) {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
   const known = new Map<string, Recipient>();
   const recipients: RecipientLookup = (callIds) => {
@@ -50,6 +51,9 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
       readonly nodeId?: string;
       readonly allowedNetworks?: readonly string[];
       readonly timeoutMs?: number;
+      readonly pollMs?: number;
+      /** Where they differ from the usual ones. */
+      readonly gates?: Partial<GateLimits>;
     } = {},
   ): Promise<TestNode> => {
     const nodeId = options.nodeId ?? 'node-1';
@@ -74,7 +78,10 @@ export function createNotifierRig(database: TestDatabase, schedule = quickSchedu
         version: '0.0.0-test',
         logger: silentLogger,
       },
-      { pollMs: 20 },
+      {
+        pollMs: options.pollMs ?? 20,
+        gates: { ...defaultGateLimits, ...options.gates },
+      },
     );
     await dispatcher.start();
     const node: TestNode = {

@@ -1,0 +1,144 @@
+// A receiver that is dead: the others do not notice, memory stays bounded, and everything arrives when it is back.
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { defaultRetrySchedule, type RetrySchedule } from '../../src/notifier/delivery-plan.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { glance, type Receiver, startReceiver } from '../support/receiver.ts';
+import { scaledClock } from '../support/scaled-clock.ts';
+import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.ts';
+
+/** An hour passes in a second and a half. */
+const testTimeFactor = 2_400;
+
+/** The schedule as it is, on the test's clock. */
+function inTestTime(schedule: RetrySchedule): RetrySchedule {
+  const scaled = (ms: number) => ms / testTimeFactor;
+  return {
+    ...schedule,
+    delaysMs: schedule.delaysMs.map(scaled),
+    thenEveryMs: scaled(schedule.thenEveryMs),
+    giveUpAfterMs: scaled(schedule.giveUpAfterMs),
+  };
+}
+
+describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
+  let database: TestDatabase;
+  let rig: NotifierRig;
+  let receiver: Receiver;
+  const hanging: Server[] = [];
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+  beforeEach(async () => {
+    rig = createNotifierRig(database);
+    receiver = await startReceiver();
+  });
+  afterEach(async () => {
+    for (const server of hanging.splice(0)) {
+      server.close();
+      server.closeAllConnections();
+    }
+    await rig.stop();
+    await receiver.close();
+    await database.clear();
+  });
+
+  /** Accepts connections and requests, and never answers. */
+  async function startHanging() {
+    let sockets = 0;
+    const server = createServer(() => undefined).on('connection', () => {
+      sockets += 1;
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    hanging.push(server);
+    const { port } = server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}/`, sockets: () => sockets };
+  }
+
+  test('what a dead receiver is owed stays in the database; others are served past it', async () => {
+    const dead = await startHanging();
+    const notifier = await rig.start();
+    for (let batch = 0; batch < 5; batch += 1) {
+      const calls = Array.from({ length: 300 }, () => rig.call(dead.url));
+      await notifier.handle(calls.map((call) => call.failed()));
+    }
+
+    const lanesThen = notifier.lanes();
+    const calls = Array.from({ length: 20 }, () => rig.call(receiver.url));
+    await notifier.handle(calls.flatMap((call) => personCall(call)));
+    for (const { identity } of calls) {
+      const bodies = await receiver.untilEnded(identity.callId);
+      expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3, 4]);
+    }
+
+    // Sends at once, and those that wait for their turn.
+    expect(lanesThen).toBeLessThanOrEqual(32 + 200 + 300);
+    expect(dead.sockets()).toBeLessThanOrEqual(32);
+    await eventually(() => notifier.lanes() <= 32 + 200, 'only those for the dead one are left');
+    expect(await rig.lanesLeft()).toBe(1_500);
+  });
+
+  test('any number of dead receivers leaves room to those that answer', async () => {
+    const notifier = await rig.start({
+      gates: { maxUntrusted: 40, maxWaiting: 10, maxActive: 10 },
+    });
+    const first = rig.call(receiver.url);
+    await notifier.handle([first.failed()]);
+    await receiver.untilEnded(first.identity.callId);
+
+    const dead = await Promise.all(Array.from({ length: 8 }, () => startHanging()));
+    for (const { url } of dead) {
+      const calls = Array.from({ length: 25 }, () => rig.call(url));
+      await notifier.handle(calls.map((call) => call.failed()));
+    }
+    const calls = Array.from({ length: 10 }, () => rig.call(receiver.url));
+    await notifier.handle(calls.flatMap((call) => personCall(call)));
+    for (const { identity } of calls) await receiver.untilEnded(identity.callId);
+
+    await eventually(
+      () => notifier.lanes() <= 40 + 25,
+      'the dead ones hold no more than their share',
+    );
+  });
+
+  test('a receiver that is down for an hour gets everything, in order, when it is back', async () => {
+    await rig.stop();
+    rig = createNotifierRig(database, inTestTime(defaultRetrySchedule));
+    const clock = scaledClock(testTimeFactor);
+    const { port } = receiver;
+    await receiver.close();
+    const url = `http://127.0.0.1:${port}/notify`;
+    const notifier = await rig.start();
+    const calls = Array.from({ length: 10 }, () => rig.call(url));
+    const facts = calls.map((call) => personCall(call));
+    const downAt = clock.now();
+
+    // Some are told before the others, as calls go on while the receiver is down.
+    await notifier.handle(facts.flatMap((ofCall) => ofCall.slice(0, 3)));
+    await eventually(() => clock.now() - downAt > 20 * 60_000, 'twenty minutes');
+    await notifier.handle(facts.flatMap((ofCall) => ofCall.slice(3)));
+    await eventually(() => clock.now() - downAt > 60 * 60_000, 'an hour');
+    receiver = await startReceiver(port);
+
+    for (const { identity } of calls) {
+      const bodies = await receiver.untilEnded(identity.callId, 25_000);
+      expect(glance(bodies)).toEqual([
+        'Answered',
+        'amd_human_detected',
+        'amd_stopped',
+        'completed',
+      ]);
+    }
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+    expect(receiver.received).toHaveLength(40);
+    const attempts = await rig.attempts(facts[0]?.[2]?.id ?? '');
+    expect(attempts.length).toBeGreaterThan(3);
+    expect(attempts.slice(0, -1).every(({ error }) => error === 'ECONNREFUSED')).toBe(true);
+  });
+});

@@ -1,0 +1,60 @@
+// What one receiver is owed must not slow the others: no statement of the notifier reads a whole table.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  acceptStatement,
+  claimStatement,
+  claimTheseStatement,
+  loadStatement,
+  settleStatement,
+} from '../../src/notifier/notification-sql.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const at = new Date('2026-11-20T08:00:00.000Z');
+const given = {
+  event_id: 'evt-9-end',
+  end_event_id: 'evt-9-end',
+  call_id: 'call-9',
+  origin: 'https://hooks.example',
+  sequence: 1,
+  created_at: at,
+  lease: true,
+};
+const settled = { call_id: 'call-9', known: at, next: at, gone_at: at };
+
+const statements = [
+  [acceptStatement, [JSON.stringify([given]), at, 'node-1', at, at]],
+  [claimStatement, ['node-1', at, at, 200, ['https://dead.example'], [0], 200]],
+  [claimTheseStatement, ['node-1', at, at, ['call-9']]],
+  [loadStatement, [['call-9'], 'node-1']],
+  [settleStatement, [JSON.stringify([given]), JSON.stringify([settled]), 'node-1']],
+] as const;
+
+describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+    await database.pool.query(
+      `insert into notifications (event_id, call_id, app_id, sequence, body, state, attempts, created_at)
+       select 'evt-' || n, 'call-' || n, 'app-1', 1, repeat('x', 800), 'pending', 0, now()
+       from generate_series(1, 5000) n`,
+    );
+    await database.pool.query(
+      `insert into notification_lanes (call_id, origin, next_attempt_at)
+       select 'call-' || n, 'https://dead.example', now() from generate_series(1, 5000) n`,
+    );
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  test.each(statements)('$name asks indexes only', async ({ text }, values) => {
+    const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, [
+      ...values,
+    ]);
+
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect(plan).toMatch(/Index.* Scan/);
+    expect(plan).not.toMatch(/Seq Scan on (notifications|notification_lanes|delivery_attempts)/);
+  });
+});
