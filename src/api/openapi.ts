@@ -119,7 +119,7 @@ function webhooks(): Node {
         operationId: 'callNotification',
         summary: 'What the notify URL of a call receives',
         description:
-          'At least once, and in order within a call; de-duplicate by `eventId`. Any 2xx accepts it, everything else is tried again for 24 hours. The headers of `notifyHeaders` come along.',
+          'At least once, and in order within a call; de-duplicate by `eventId`. Any 2xx accepts it; 410 ends the notifications of the call; everything else is tried again for 24 hours, and is a dead letter then. The headers of `notifyHeaders` come along.',
         parameters: [
           webhookHeader(
             'Gateway-Signature',
