@@ -53,6 +53,7 @@ function installPrograms() {
     missing.push('nats-server');
   if (forTests && !onPath('sipp')) missing.push('sip-tester');
   if (forTests && !postgresInstalled()) missing.push('postgresql');
+  if (forTests && !onPath('curl')) missing.push('curl');
   if (missing.length === 0) return;
   if (!onPath('apt-get')) {
     fail(

@@ -9,7 +9,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     // Two cores in CI: more workers only make each test slower and its time-outs tighter.
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // For a machine that has much else to do; nothing waits for them where it has not.
+    testTimeout: 60_000,
+    hookTimeout: 90_000,
   },
 });

@@ -31,6 +31,9 @@ const endpoints: readonly Endpoint[] = [
   ['DELETE', `${calls}/{callId}`, 'jwt', 'Dialout'],
   ['GET', `${calls}/{callId}/context`, 'jwt', 'Dialout'],
   ['GET', `${calls}/{callId}/notifications`, 'jwt', 'Dialout'],
+  ['GET', '/api/public/bot/{botId}/notifications', 'jwt', 'Dialout'],
+  ['POST', '/api/public/bot/{botId}/notifications/replay', 'jwt', 'Dialout'],
+  ['POST', '/api/public/bot/{botId}/notifications/{eventId}/replay', 'jwt', 'Dialout'],
   [
     'POST',
     `${center}/analytics/{botId}/storeContactCenterFunctionalities`,

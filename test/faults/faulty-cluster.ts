@@ -67,7 +67,7 @@ export class FaultyCluster implements AsyncDisposable {
     return this.#counts;
   }
 
-  /** Begins one fault and does not wait for its end. */
+  /** Begins one fault and does not wait for its end. Draws its numbers at once, so that a seed is one script. */
   fault(random: Random): void {
     const kind = random.pick(['kill', 'stop', 'cut', 'cut', 'cut', 'shared', 'shared']);
     const name = random.pick(names);
@@ -140,10 +140,11 @@ export class FaultyCluster implements AsyncDisposable {
     random: Random,
   ): Promise<void> {
     if (kind === 'kill') {
-      this.#count('kills', `kill ${name}`);
+      const ms = random.between(200, 4_000);
+      this.#count('kills', `kill ${name} for ${ms} ms`);
       await member.gateway?.kill();
       member.gateway = undefined;
-      await pause(random.between(200, 4_000));
+      await pause(ms);
     } else if (kind === 'stop') {
       const ms = random.between(500, 3 * leaseMs);
       this.#count('pauses', `stop ${name} for ${ms} ms`);

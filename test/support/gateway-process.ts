@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { createDialer, type DevApp, readDevApp } from './dialer-client.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
-const startTimeoutMs = 30_000;
+/** A machine with ten other things to do needs its time. */
+const startTimeoutMs = 60_000;
 
 export type RuntimeFile = {
   readonly httpUrl: string;
