@@ -59,8 +59,7 @@ export function judge(
   context: { readonly now: number; readonly schedule: RetrySchedule; readonly random: number },
 ): Verdict {
   if (result.kind === 'forbidden') return { kind: 'failed', failure: 'forbidden' };
-  if (result.kind === 'response' && result.status >= 200 && result.status < 300)
-    return { kind: 'delivered' };
+  if (isSuccess(result)) return { kind: 'delivered' };
   if (result.kind === 'response' && result.status === 410)
     return { kind: 'failed', failure: 'gone' };
   const { now, schedule } = context;
@@ -81,6 +80,16 @@ function retryDelayMs(result: AttemptResult, attempts: number, schedule: RetrySc
   if (asked !== undefined)
     return Math.min(Math.max(asked * 1_000, minRetryAfterMs), maxRetryAfterMs);
   return schedule.delaysMs[attempts - 1] ?? schedule.thenEveryMs;
+}
+
+function isSuccess(result: AttemptResult): boolean {
+  return result.kind === 'response' && result.status >= 200 && result.status < 300;
+}
+
+/** Whether the receiver as a whole is down, whatever becomes of the notification. Undefined: it was not asked. */
+export function receiverFailed(result: AttemptResult): boolean | undefined {
+  if (result.kind === 'forbidden') return undefined;
+  return !isSuccess(result) && isReceiverFault(result);
 }
 
 /** As opposed to a refusal of this one event. A redirect is not followed, and moves every event alike. */

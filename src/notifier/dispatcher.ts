@@ -8,7 +8,12 @@
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
-import { type LaneStep, nextStep, type PendingNotification } from './delivery-plan.ts';
+import {
+  type LaneStep,
+  nextStep,
+  type PendingNotification,
+  receiverFailed,
+} from './delivery-plan.ts';
 import type { Endpoint } from './endpoint-store.ts';
 import type { IntakeTarget } from './intake.ts';
 import {
@@ -217,7 +222,8 @@ export class NotificationDispatcher implements IntakeTarget {
       if (lane.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
       const delivery = await attemptDelivery(this.#deps, notification, lane.callId, lane.recipient);
       this.#deps.onAttempt?.(delivery, endpointOf(lane));
-      failed = recordInLane(lane, notification.eventId, delivery);
+      failed = receiverFailed(delivery.result);
+      recordInLane(lane, notification.eventId, delivery);
       if (delivery.verdict.kind === 'failed')
         this.#deps.logger.warn(delivery.record, 'notification given up');
       return delivery.record;

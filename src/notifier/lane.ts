@@ -59,16 +59,16 @@ export function refreshLane(lane: Lane, leased: LeasedLane): void {
   delete lane.successor;
 }
 
-/** Takes the outcome of an attempt into the queue. True: the receiver as a whole failed. */
-export function recordInLane(lane: Lane, eventId: string, { verdict, record }: Delivery): boolean {
+/** Takes the outcome of an attempt into the queue. */
+export function recordInLane(lane: Lane, eventId: string, { verdict, record }: Delivery): void {
   if (verdict.kind === 'failed' && verdict.failure === 'gone') {
     lane.goneAt = record.at.getTime();
     lane.pending = [];
-    return false;
+    return;
   }
   if (verdict.kind !== 'retry') {
     updatePending(lane, eventId, undefined);
-    return false;
+    return;
   }
   const isReceiverFault = verdict.fault === 'receiver';
   if (isReceiverFault) lane.heldUntil = verdict.at;
@@ -79,7 +79,6 @@ export function recordInLane(lane: Lane, eventId: string, { verdict, record }: D
       ? {}
       : { dueAt: verdict.at, refusedAt: pending.refusedAt ?? record.at.getTime() }),
   }));
-  return isReceiverFault;
 }
 
 export function settlementOf(next: LaneStep): Settlement['lane'] {

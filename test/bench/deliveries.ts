@@ -31,7 +31,7 @@ export async function benchDeliveries(args: readonly string[]): Promise<void> {
     args: [...args],
     options: {
       dead: { type: 'string', default: '10000' },
-      rate: { type: 'string', default: '50' },
+      rate: { type: 'string', default: '20' },
       seconds: { type: 'string', default: '8' },
       database: { type: 'string', default: 'both' },
     },
@@ -42,9 +42,9 @@ export async function benchDeliveries(args: readonly string[]): Promise<void> {
     seconds: Number(values.seconds),
   };
   if (values.database !== 'postgres') {
-    const { path, remove } = await makeDataDir();
-    await benchOn('PGlite', { dataDir: path }, options);
-    await remove();
+    const folder = await makeDataDir();
+    await benchOn('PGlite', { dataDir: folder.path }, options);
+    await folder.remove();
   }
   if (values.database !== 'pglite') {
     const postgres = await startPostgres({ fsync: true });

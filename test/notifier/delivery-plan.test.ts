@@ -5,6 +5,7 @@ import {
   nextStep,
   type PendingNotification,
   parseRetryAfterS,
+  receiverFailed,
   defaultRetrySchedule as schedule,
 } from '../../src/notifier/delivery-plan.ts';
 
@@ -104,6 +105,19 @@ describe('the verdict on an attempt', () => {
     expect(judged(response(429, 120))).toMatchObject({ afterMs: 2 * minute });
     expect(judged(response(503, 0))).toMatchObject({ afterMs: second });
     expect(judged(response(503, 10_000_000))).toMatchObject({ afterMs: hour });
+  });
+});
+
+describe('what an attempt says of the receiver', () => {
+  test.each([
+    ['an answer', response(204), false],
+    ['a refusal of one event', response(404), false],
+    ['410, which concerns one call', response(410), false],
+    ['an error, even at the last attempt', response(503), true],
+    ['no answer', { kind: 'unreachable', error: 'ECONNREFUSED' }, true],
+    ['nothing, where it was not asked', { kind: 'forbidden', error: 'private' }, undefined],
+  ] satisfies [string, AttemptResult, boolean | undefined][])('%s', (_, result, failed) => {
+    expect(receiverFailed(result)).toBe(failed);
   });
 });
 
