@@ -83,19 +83,25 @@ export type GrantRequest = {
   readonly horizonMs: number;
 };
 
-/** A call that is this process's now, and when its INVITE may leave. */
-export type Grant = { readonly call: AcceptedCall; readonly inMs: number };
+/** A call that is this process's now, and when its INVITE may leave, by the database's clock. */
+export type Grant = { readonly call: AcceptedCall; readonly startAtMs: number };
+
+export type Taken = {
+  readonly grants: readonly Grant[];
+  /** When more could be had; left out: nothing waits, or the trunk is full until a slot is released. */
+  readonly retryInMs?: number;
+  /** The database's clock as it answered. */
+  readonly clockMs: number;
+};
 
 export type TrunkQueue = {
-  /**
-   * Takes the calls that have waited longest, each with a slot of the trunk. `retryInMs`: when more could be had;
-   * left out: nothing waits, or the trunk is full until a slot is released.
-   */
-  take(
-    request: GrantRequest,
-  ): Promise<{ readonly grants: readonly Grant[]; readonly retryInMs?: number }>;
-  /** Another start for a call that missed its own: in how many milliseconds. */
-  nextStart(trunk: string, intervalMs: number): Promise<number>;
+  /** Takes the calls that have waited longest, each with a slot of the trunk. */
+  take(request: GrantRequest): Promise<Taken>;
+  /** Another start for a call that missed its own. */
+  nextStart(
+    trunk: string,
+    intervalMs: number,
+  ): Promise<{ readonly startAtMs: number; readonly clockMs: number }>;
   release(callIds: readonly CallId[]): Promise<void>;
   /** Slots of calls that ended while nobody could release them. `held`: those of this process that are in use. */
   releaseLost(held: readonly CallId[]): Promise<void>;

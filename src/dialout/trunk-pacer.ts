@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { Grant, TrunkLimits, TrunkQueue } from '../calls/dialout-ports.ts';
+import { DistantClock } from '../lib/distant-clock.ts';
 import type { Logger } from '../lib/logger.ts';
 
 export type PacerPorts = {
@@ -30,6 +31,7 @@ const failurePauseMs = 1_000;
 export class TrunkPacer {
   readonly #trunk: string;
   readonly #ports: PacerPorts;
+  readonly #clock = new DistantClock();
   readonly #stopped = new AbortController();
   /** Calls that are taken and not started. */
   readonly #starting = new Set<Promise<void>>();
@@ -79,17 +81,10 @@ export class TrunkPacer {
     if (wanted < 1) return undefined;
     const trunk = this.#trunk;
     try {
-      const askedAtMs = this.#ports.nowMs();
-      const { grants, retryInMs } = await queue.take({
-        trunk,
-        limits: limits() ?? {},
-        wanted,
-        horizonMs,
-      });
-      const gotAtMs = this.#ports.nowMs();
-      // The database's clock was read somewhere in between; the middle is off by half a round trip at most.
-      const readAtMs = (askedAtMs + gotAtMs) / 2;
-      for (const grant of grants) this.#startLater(grant, readAtMs + grant.inMs);
+      const { grants, retryInMs } = await this.#timed(() =>
+        queue.take({ trunk, limits: limits() ?? {}, wanted, horizonMs }),
+      );
+      for (const grant of grants) this.#startLater(grant);
       return retryInMs;
     } catch (error) {
       logger.warn({ err: error, trunk }, 'calls of a trunk could not be taken');
@@ -97,20 +92,32 @@ export class TrunkPacer {
     }
   }
 
-  #startLater({ call }: Grant, atMs: number): void {
-    const starting = this.#startAt(call, atMs).finally(() => this.#starting.delete(starting));
+  /** Asks the database, and learns from the answer what its clock says. */
+  async #timed<Answer extends { readonly clockMs: number }>(
+    ask: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const { nowMs } = this.#ports;
+    const askedAtMs = nowMs();
+    const answer = await ask();
+    this.#clock.learn({ askedAtMs, answeredAtMs: nowMs(), clockMs: answer.clockMs });
+    return answer;
+  }
+
+  #startLater({ call, startAtMs }: Grant): void {
+    const starting = this.#startAt(call, startAtMs).finally(() => this.#starting.delete(starting));
     this.#starting.add(starting);
   }
 
-  async #startAt(call: AcceptedCall, atMs: number): Promise<void> {
+  async #startAt(call: AcceptedCall, startAtMs: number): Promise<void> {
     const { nowMs, start, queue, logger } = this.#ports;
-    let dueMs = atMs;
+    let dueMs = this.#clock.hereMs(startAtMs);
     for (let turn = 1; turn <= mostTurns; turn += 1) {
       if (dueMs > nowMs()) await pause(dueMs - nowMs());
       const rate = this.#ports.limits()?.callsPerSecond;
       if (rate === undefined || nowMs() - dueMs <= lateMs) break;
       try {
-        dueMs = (await queue.nextStart(this.#trunk, 1_000 / rate)) + nowMs();
+        const next = await this.#timed(() => queue.nextStart(this.#trunk, 1_000 / rate));
+        dueMs = this.#clock.hereMs(next.startAtMs);
       } catch (error) {
         logger.warn({ err: error, callId: call.callId }, 'no later start for a call');
         break;

@@ -22,10 +22,12 @@ function world(limits: TrunkLimits | undefined, options: { readonly room?: numbe
       const calls = waiting.splice(0, count);
       for (const { callId } of calls) slots.add(callId);
       mostUp = Math.max(mostUp, slots.size);
-      const grants = calls.map((call, index) => ({ call, inMs: index }));
-      return calls.length === count && count > 0 ? { grants, retryInMs: 1 } : { grants };
+      const clockMs = performance.now();
+      const grants = calls.map((call, index) => ({ call, startAtMs: clockMs + index }));
+      const taken = { grants, clockMs };
+      return calls.length === count && count > 0 ? { ...taken, retryInMs: 1 } : taken;
     },
-    nextStart: async () => 0,
+    nextStart: async () => ({ startAtMs: 0, clockMs: performance.now() }),
     release: async (callIds) => {
       if (faults.release-- > 0) throw new Error('SQL is away');
       for (const callId of callIds) slots.delete(callId);

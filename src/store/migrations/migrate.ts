@@ -15,6 +15,7 @@ import { appCredentials } from './0010-app-credentials.ts';
 import { trunkQueue } from './0011-trunk-queue.ts';
 import { appLimits } from './0012-app-limits.ts';
 import { deliveries } from './0013-deliveries.ts';
+import { trunkTake } from './0014-trunk-take.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -31,6 +32,7 @@ export const migrations: readonly Migration[] = [
   trunkQueue,
   appLimits,
   deliveries,
+  trunkTake,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */
