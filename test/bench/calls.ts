@@ -7,10 +7,11 @@ import type { DevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
 import { startPostgres } from '../support/postgres-server.ts';
-import { isTerminal, type Received, type Receiver, startReceiver } from '../support/receiver.ts';
+import { type Received, startReceiver } from '../support/receiver.ts';
 import { type Sipp, startSipp } from '../support/sipp.ts';
 import { bareLoop } from './bare-srf.ts';
 import { cpuSeconds, percentile, residentBytes } from './process-usage.ts';
+import { type TimedReceiver, timed } from './timed-receiver.ts';
 
 const concurrency = 50;
 const pacedPerSecond = 50;
@@ -220,38 +221,4 @@ async function usage(pid: number): Promise<{ readonly bytes: number; readonly co
 
 function print(what: string, value: string): void {
   console.log(`  ${what.padEnd(60)} ${value}`);
-}
-
-type TimedReceiver = ReturnType<typeof timed>;
-
-/** Keeps when each notification came, and wakes whoever waits for a call's end. */
-function timed(receiver: Receiver) {
-  const arrivals: { readonly received: Received; readonly at: number }[] = [];
-  const waiting = new Map<string, (received: Received) => void>();
-  const early = new Map<string, Received>();
-  const known = new Set<string>();
-  const over = new Set<string>();
-  receiver.onReceived((received) => {
-    arrivals.push({ received, at: Date.now() });
-    known.add(received.body.callId);
-    if (!isTerminal(received.body)) return;
-    over.add(received.body.callId);
-    const wake = waiting.get(received.body.callId);
-    waiting.delete(received.body.callId);
-    if (wake === undefined) early.set(received.body.callId, received);
-    else wake(received);
-  });
-  return {
-    ...receiver,
-    arrivals,
-    has: (callId: string) => known.has(callId),
-    hasEnded: (callId: string) => over.has(callId),
-    ended: (callId: string) =>
-      new Promise<Received>((resolve) => {
-        const received = early.get(callId);
-        if (received === undefined) waiting.set(callId, resolve);
-        else resolve(received);
-        early.delete(callId);
-      }),
-  };
 }
