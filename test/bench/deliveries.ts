@@ -19,6 +19,8 @@ import { percentile } from './process-usage.ts';
 const rounds = 5;
 const receivers = 5;
 const batch = 200;
+/** A little more than the time-out of an attempt. */
+const settleMs = 11_000;
 
 type Options = {
   readonly deadCalls: number;
@@ -110,6 +112,8 @@ async function measure(database: Database, options: Options): Promise<Measured> 
       const calls = Array.from({ length: batch }, () => rig.call(deadUrl));
       await node.handle(calls.map((call) => call.failed()));
     }
+    // What the database and the heap have to do after so many inserts is no delivery; by then sends have timed out too.
+    await pause(settleMs);
     const before = process.cpuUsage();
     const measured = await delays(rig, node, alive, options);
     const { user, system } = process.cpuUsage(before);
