@@ -5,6 +5,7 @@ import { asc, eq, inArray, or, sql } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
+import { isId } from './ids.ts';
 import { bots } from './schema.ts';
 
 export type Bot = {
@@ -53,6 +54,8 @@ export function createBotDirectory(dependencies: BotDirectoryDependencies): BotS
   return {
     find: (name) => known.get(name),
     async ownerOf(name) {
+      // A producer may put anything in a subject: what the database refuses would come again and again.
+      if (!isId(name)) return undefined;
       const bot = await known.get(name);
       if (bot !== undefined || ownerOfUnknown === undefined) return bot;
       return { botId: name, accountId: ownerOfUnknown };

@@ -174,11 +174,14 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
     }
   });
 
-  test('a message of a bot that nobody registered makes a dead letter', async () => {
+  test.each([
+    ['of a bot that nobody registered', 'st-nobody'],
+    ['whose subject has what no database takes in the place of the bot', 'st-\u0000'],
+  ])('a message %s makes a dead letter', async (_what, bot) => {
     const dead = streamNames(rig.events.prefix).dead;
     const { last_seq } = (await rig.events.manager.streams.info(dead)).state;
 
-    publish(published(), 'st-nobody');
+    publish(published(), bot);
     const found = () => rig.events.manager.streams.getMessage(dead, { seq: last_seq + 1 });
     await eventually(async () => (await found()) !== null, 'the dead letter');
 

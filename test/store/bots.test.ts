@@ -43,6 +43,13 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
     expect(await bots.ownerOf('st-shop')).toEqual(shop);
   });
 
+  test.each(['gr\u00fc\u00dfe', 'st-\u0000', 'x'.repeat(129), ''])(
+    'are not owned under %j, which is no id, not even by the owner of every unknown bot',
+    async (name) => {
+      expect(await openBots('dev').ownerOf(name)).toBeUndefined();
+    },
+  );
+
   test('are listed oldest first', async () => {
     await bots.add(shop);
     now = new Date(noon.getTime() + 1);
