@@ -178,6 +178,8 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
 
       expect(await botsOf(rig.acme)).toEqual(['st-nobody', 'st-2', 'st-1', 'st-1']);
       expect(await botsOf(await rig.addApp({ bots: ['stream-1'] }))).toEqual(['st-1', 'st-1']);
+      const byBothNames = await rig.addApp({ bots: ['st-1', 'stream-1'] });
+      expect(await botsOf(byBothNames)).toEqual(['st-1', 'st-1']);
       expect(await botsOf(await rig.addApp({ bots: ['st-2', 'st-rival'] }))).toEqual(['st-2']);
       expect(await botsOf(await rig.addApp({ bots: ['st-rival'] }))).toEqual([]);
     });

@@ -142,7 +142,8 @@ function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory)
     const botIds = granted.includes('*')
       ? await reader.botsOf(accountId)
       : await Promise.all(granted.map(async (name) => (await bots.find(name))?.botId ?? name));
-    return { accountId, botIds, icon: '' };
+    // An app may have been granted a bot by both of its names.
+    return { accountId, botIds: [...new Set(botIds)], icon: '' };
   };
   return async (form, request, reply, query) => {
     const { icon, ...scope } = await scopeOf(form, request);
