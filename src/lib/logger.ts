@@ -3,8 +3,11 @@
 
 import { type Logger as PinoLogger, pino } from 'pino';
 import { PinoPretty as pretty } from 'pino-pretty';
+import { errorForLog } from './error-for-log.ts';
 
 export type Logger = PinoLogger;
+
+export const logSerializers = { err: errorForLog };
 
 /** Levels: error pages someone, warn wants a look this week, info is one line per step of a life, debug is packets. */
 export function createLogger(options: {
@@ -19,6 +22,7 @@ export function createLogger(options: {
     {
       level: options.level,
       base: { nodeId: options.nodeId },
+      serializers: logSerializers,
       redact: { paths: ['pii', '*.pii', 'req.headers'], censor: '***' },
     },
     destination(options),

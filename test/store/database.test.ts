@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { eq } from 'drizzle-orm';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { silentLogger } from '../../src/lib/logger.ts';
+import { logSerializers, silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startPglite } from '../../src/store/pglite-server.ts';
 import { idempotencyKeys } from '../../src/store/schema.ts';
@@ -43,6 +44,39 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
 
     const [found] = await database.db.select().from(idempotencyKeys);
     expect(found?.requestHash).toBe('30');
+  });
+
+  test('tells the log which statement failed, and nothing of what was being stored', async () => {
+    const { db, pool } = database;
+    const lines: string[] = [];
+    const logger = pino({ serializers: logSerializers }, { write: (line) => lines.push(line) });
+    const value = 'jane.doe@example.com';
+    const row = { appId: value, botId: 'b', key: 'k', requestHash: '0', callId: 'c', answer: {} };
+    const insert = () => db.insert(idempotencyKeys).values({ ...row, expiresAt: new Date() });
+    await insert();
+
+    for (const failing of [
+      insert,
+      () =>
+        pool.query(
+          `insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
+            values ($1, 'b', 'k', '0', 'c', '{}', now())`,
+          [value],
+        ),
+      () =>
+        pool.query('select * from json_to_recordset($1::json) as r(a int)', [`[{"a": ${value}`]),
+    ]) {
+      await failing().catch((cause: unknown) => {
+        logger.error({ err: cause }, 'plain');
+        logger.error({ err: new Error('not stored', { cause }) }, 'wrapped');
+      });
+    }
+
+    expect(lines).toHaveLength(6);
+    expect(lines[0]).toContain('insert into \\"idempotency_keys\\"');
+    expect(lines[0]).toContain('duplicate key value');
+    expect(lines.join()).not.toContain('jane');
+    await db.delete(idempotencyKeys);
   });
 
   test('goes on after errors, in transactions and out of them', async () => {
