@@ -16,6 +16,7 @@ import type {
   UnfinishedCall,
 } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
+import { untilAborted } from '../lib/until-aborted.ts';
 import type { EndRecorder } from './end-recorder.ts';
 import { rebuild } from './rebuild.ts';
 
@@ -79,6 +80,8 @@ export class Recovery {
     const found = await this.#ports.ledger.unfinished({ except: this.#ownerId }, unfinishedLimit);
     const results: boolean[] = [];
     for (let start = 0; start < found.length; start += batchSize) {
+      // While NATS is away a batch takes seconds, and there may be hundreds.
+      if (this.#stopped.signal.aborted) break;
       const batch = found.slice(start, start + batchSize);
       results.push(...(await Promise.all(batch.map((unfinished) => this.#tryToEnd(unfinished)))));
     }
@@ -108,10 +111,15 @@ export class Recovery {
    * published, or at the signal: while NATS is away that waits for it.
    */
   async settleEnds(until?: AbortSignal): Promise<void> {
+    // Left to the next round: what cannot be published now would be found again at once, and for ever.
+    const failed: CallId[] = [];
     for (;;) {
-      const except = [...this.#owed, ...this.#ports.onTheWire()];
+      const except = [...this.#owed, ...this.#ports.onTheWire(), ...failed];
       const batch = await this.#ports.ledger.endsToPublish(this.#ownerId, except, batchSize);
-      const published = Promise.all(batch.map((end) => this.#settle(end)));
+      const settle = async (end: EndToPublish): Promise<void> => {
+        if (!(await this.#settle(end))) failed.push(end.callId);
+      };
+      const published = Promise.all(batch.map(settle));
       await untilAborted(
         published,
         AbortSignal.any([this.#stopped.signal, ...(until === undefined ? [] : [until])]),
@@ -121,21 +129,27 @@ export class Recovery {
     }
   }
 
-  /** Resolves when it is published; nobody left in a call waits for that. */
-  async #settle({ callId, events, leg }: EndToPublish): Promise<void> {
+  /** Resolves when it is published; nobody left in a call waits for that. False: it could not be. */
+  async #settle({ callId, events, leg }: EndToPublish): Promise<boolean> {
     const { publisher, ledger, logger } = this.#ports;
     this.#owed.add(callId);
     const published = publishInOrder(publisher, events);
-    const finish = async (): Promise<void> => {
+    const finish = async (): Promise<boolean> => {
       const [isOver] = await Promise.all([this.#endFarEnd(callId, leg), published]);
       if (isOver) await ledger.markEndPublished(callId);
+      return true;
     };
     const finished = finish()
-      .catch((error: unknown) =>
-        logger.warn({ err: error, callId }, 'an ended call could not be closed'),
-      )
+      .catch((error: unknown) => {
+        logger.warn({ err: error, callId }, 'an ended call could not be closed');
+        return false;
+      })
       .finally(() => this.#owed.delete(callId));
-    await (leg === undefined ? finished : published);
+    if (leg === undefined) return await finished;
+    return await published.then(
+      () => true,
+      () => false,
+    );
   }
 
   /** False: this process stops before it is certain. */
@@ -206,21 +220,6 @@ export class Recovery {
 
 /** Between the claim and the machine lie milliseconds. */
 const lostAfterMs = 60_000;
-
-/** Waits for the work, or for the signal if that comes first; the work itself goes on. */
-async function untilAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<void>((resolve) => {
-    onAbort = resolve;
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) resolve();
-  });
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
-  }
-}
 
 function endOf(progress: CallProgress, at: Date): CallEnd {
   return progress.answeredAt === undefined

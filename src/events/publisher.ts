@@ -5,6 +5,7 @@ import { setMaxListeners } from 'node:events';
 import type { CallEvent } from '../calls/call-events.ts';
 import type { EventPublisher } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
+import { untilAborted } from '../lib/until-aborted.ts';
 import type { EventConnection } from './connection.ts';
 import { callSubject } from './subjects.ts';
 
@@ -110,7 +111,9 @@ class Publisher implements RunningPublisher {
   async #store(subject: string, payload: string, id: string): Promise<void> {
     let retryMs = firstRetryMs;
     for (;;) {
-      await this.#untilAllowed();
+      const allowed = this.#untilAllowed();
+      // A stop does not wait for it: the lease, for one, outlives the publisher, and the database may be gone for good.
+      if (allowed !== undefined) await untilAborted(allowed, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw new Error('stopped before the event was stored');
       try {
         await this.#publishOnce(subject, payload, id);

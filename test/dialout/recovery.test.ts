@@ -428,6 +428,47 @@ describe('the recovery', () => {
 });
 
 describe('ends that SQL holds and the stream may not', () => {
+  test('that nobody can publish are left to the next round, however many there are', async () => {
+    const world = new DialoutWorld();
+    for (let index = 0; index < 60; index += 1) {
+      const unfinished = left(story());
+      world.unfinished.set(unfinished.call.callId, unfinished);
+    }
+    world.isPublishing = false;
+    await recoverCalls(nextProcess(world).ports);
+    let asked = 0;
+    const publisher = {
+      publish: async () => {
+        asked += 1;
+        if (asked > 1_000) world.ends.clear();
+        throw new Error('too many facts wait for NATS');
+      },
+    };
+    await settleEnds({ ...nextProcess(world).ports, publisher });
+
+    expect(asked).toBeLessThanOrEqual(2 * 60);
+    expect([...world.ends.values()].filter(({ published }) => !published)).toHaveLength(60);
+  });
+
+  test('of lost processes are not gone on with once this one stops', async () => {
+    const world = new DialoutWorld();
+    for (let index = 0; index < 60; index += 1) {
+      const unfinished = left(story());
+      world.unfinished.set(unfinished.call.callId, unfinished);
+    }
+    const { ports } = nextProcess(world);
+    const factsOfCall = async () => {
+      recovery.stop();
+      return [];
+    };
+    const recovery = recoveryOf({ ...ports, factsOfCall });
+    const { ended } = await recovery.endLostProcesses();
+
+    expect(ended).toBeGreaterThan(0);
+    expect(world.unfinished.size).toBe(60 - ended);
+    expect(ended).toBeLessThan(60);
+  });
+
   test('are not waited for once the process stops, though NATS is away', async () => {
     const world = new DialoutWorld();
     const s = story();

@@ -96,6 +96,16 @@ describe('publisher', () => {
     await expect(publisher.publish(call.failed())).rejects.toThrow('stopped');
   });
 
+  test('ends though the facts may not leave yet, and nobody says when', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger, {
+      untilAllowed: () => new Promise<void>(() => {}),
+    });
+    const fact = expect(publisher.publish(factTeller().failed())).rejects.toThrow('stopped');
+    await publisher.stop(10);
+    await fact;
+  });
+
   test('refuses identifiers that would break a subject', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
