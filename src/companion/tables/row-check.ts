@@ -31,7 +31,9 @@ const schemaOf: Readonly<Record<ColumnType, z.ZodType>> = {
       offset: true,
       error: 'must be an ISO 8601 time with its zone, e.g. 2026-11-20T09:30:00Z',
     })
-    .transform((text) => new Date(text).toISOString()),
+    .transform((text) => new Date(text).toISOString())
+    // At the ends of the calendar a zone leads out of its four digits.
+    .refine((text) => text.length === 24, 'must be of a year of four digits'),
   json: z.unknown().check(checkStorable),
 };
 
