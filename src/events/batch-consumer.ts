@@ -93,6 +93,8 @@ class Pump<Item> {
   /** By stream sequence: a redelivery replaces the copy that waited too long. */
   readonly #held = new Map<number, Held<Item>>();
   #running: Promise<void> | undefined;
+  /** Of what could not be read, beside the batches: on a closed connection one would end the process. */
+  readonly #burials = new Set<Promise<void>>();
   #isHalted = false;
 
   constructor(connection: EventConnection, options: BatchConsumerOptions<Item>) {
@@ -103,7 +105,8 @@ class Pump<Item> {
   take(message: JsMsg): void {
     const read = this.#options.read(message);
     if (!read.ok) {
-      void this.#bury(message, read.reason);
+      const burial = this.#bury(message, read.reason).finally(() => this.#burials.delete(burial));
+      this.#burials.add(burial);
       return;
     }
     this.#held.set(message.seq, { message, item: read.item });
@@ -118,6 +121,7 @@ class Pump<Item> {
 
   async giveBack(): Promise<void> {
     await this.#running;
+    await Promise.all(this.#burials);
     for (const { message } of this.#held.values()) message.nak();
     this.#held.clear();
   }

@@ -201,6 +201,33 @@ describe('ingest', () => {
     expect(seen[0]?.body._id).toBe('ms-good');
   });
 
+  test('a stop waits for dead letters that are on their way', async () => {
+    const connection = await newStreams();
+    const order: string[] = [];
+    let goOn = (): void => undefined;
+    const isReleased = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const publishLater: EventConnection['jetstream']['publish'] = async (...letter) => {
+      order.push('begun');
+      await isReleased;
+      const stored = await connection.jetstream.publish(...letter);
+      order.push('stored');
+      return stored;
+    };
+    const jetstream = Object.assign(Object.create(connection.jetstream), { publish: publishLater });
+    const consumer = await ingest({ ...connection, jetstream }, () => undefined);
+
+    publish(connection, 'st-bot', 'not json');
+    await eventually(() => order.length === 1, 'the letter is being written');
+    const stopped = consumer.stop().then(() => order.push('stopped'));
+    for (let round = 0; round < 10; round += 1) await connection.nats.flush();
+    goOn();
+    await stopped;
+
+    expect(order).toEqual(['begun', 'stored', 'stopped']);
+  });
+
   test('what is about nobody’s bot becomes a dead letter, and the rest of its batch arrives', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
