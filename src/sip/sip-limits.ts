@@ -43,7 +43,8 @@ export const defaultSipLimits: SipLimits = {
   pingIntervalMs: 2_000,
   pongTimeoutMs: 6_000,
   reconnectMinMs: 100,
-  reconnectMaxMs: 5_000,
+  // People are left in calls that only this connection can end.
+  reconnectMaxMs: 1_000,
   confirmTimeoutMs: 10_000,
   acknowledgeTimeoutMs: 5_000,
   byeTimeoutMs: 35_000,

@@ -76,7 +76,7 @@ export class FaultyCluster implements AsyncDisposable {
       this.#shared ??= this.#sharedFault(random).finally(() => {
         this.#shared = undefined;
       });
-    } else if (member !== undefined) {
+    } else if (member !== undefined && this.#othersBusy(name) < names.length - 1) {
       member.busy ??= this.#memberFault(kind, name, member, random).finally(() => {
         member.busy = undefined;
       });
@@ -96,6 +96,12 @@ export class FaultyCluster implements AsyncDisposable {
     for (const { wires } of this.#members.values()) {
       await Promise.all(Object.values(wires).map((wire) => wire.close()));
     }
+  }
+
+  /** One node is always left: what nobody could do is nobody's fault. */
+  #othersBusy(name: Name): number {
+    return [...this.#members].filter(([other, { busy }]) => other !== name && busy !== undefined)
+      .length;
   }
 
   async #faultsOver(): Promise<void> {
