@@ -2,6 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../support/eventually.ts';
+import { coreShare, cores, cpuByPart } from './cpu-by-part.ts';
 import { type BenchCluster, startBenchCluster } from './node-cluster.ts';
 import { percentile } from './process-usage.ts';
 
@@ -36,7 +37,10 @@ export async function benchTrunk(seconds: number): Promise<void> {
 
 async function measure(world: BenchCluster, tenths: number, seconds: number): Promise<void> {
   const { farEnd } = world.cluster;
+  const before = cpuByPart();
+  const startedAt = performance.now();
   const { callIds, fewestWaiting } = await feed(world, tenths, seconds);
+  const cpu = coreShare(before, cpuByPart(), (performance.now() - startedAt) / 1_000);
   await eventually(
     () => callIds.every((callId) => world.receiver.hasEnded(callId)),
     'all calls are over',
@@ -62,6 +66,9 @@ async function measure(world: BenchCluster, tenths: number, seconds: number): Pr
     `p1 ${percentile(gaps, 0.01)} ms, p50 ${percentile(gaps, 0.5)} ms, p99 ${percentile(gaps, 0.99)} ms, most ${Math.max(...gaps)} ms`,
   );
   print('fewest calls waiting meanwhile', String(fewestWaiting));
+  // Starts come late on a machine that is busy with something else, and a late one takes another turn.
+  const others = cpu['everything else on the machine'].toFixed(0);
+  print('CPU of everything else on the machine', `${others} % of a core, of ${cores}`);
   print('rung twice', `${world.rungTwice()} of ${callIds.length}`);
 }
 
