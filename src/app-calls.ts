@@ -84,7 +84,8 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const pacers: TrunkPacers = new TrunkPacers({
     queue: storage.trunkQueue,
     limitsOf: parts.limitsOf,
-    room: () => registry.freePlaces,
+    // What is taken without the lease would fail. The sweep wakes the pacers when it is held again.
+    room: () => (lease.isHeld ? registry.freePlaces : 0),
     // Whoever accepted it may have died before it published that.
     start: (call) => registry.start(call, { restatesQueued: true }),
     logger,
@@ -92,7 +93,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const ends = createEndRecorder({ ledger, publisher, logger });
   const control = openControl(environment, parts, registry, ends);
   const dialer = new Dialer(
-    { ledger, registry, pacers, ends, clock, logger },
+    { ledger, registry, pacers, ends, clock, logger, mayPlace: () => lease.isHeld },
     { ownerId: config.ownerId },
   );
   const intake = openIntake(environment, parts);
@@ -178,7 +179,11 @@ function createTaking(
     const rounds = await startRounds(environment, {
       ...{ storage, node, facts, publisher, recovery, dialer, registry },
     });
-    closers.add('rounds', () => Promise.all(rounds.map((round) => round.stop())));
+    closers.add('rounds', () => {
+      // A round may wait for what the recovery is at: an engine that is away, for example.
+      recovery.stop();
+      return Promise.all(rounds.map((round) => round.stop()));
+    });
     const consumer = await consumeDialout(connection, {
       maxInFlight: claimsInFlight,
       handle: (callId, { acceptedBy, trunk }) =>
@@ -186,10 +191,9 @@ function createTaking(
       logger,
     });
     const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
-    running.push(
-      () => commands.stop(),
-      () => consumer.stop(),
-    );
+    // Calls that end by themselves during a drain can still be ended by command.
+    closers.add('commands', () => commands.stop());
+    running.push(() => consumer.stop());
   };
   const stop = async (): Promise<void> => {
     dialer.stop();

@@ -26,6 +26,8 @@ export type DialerPorts = {
   /** Trunks with limits: their calls wait in SQL. */
   readonly pacers: Pick<TrunkPacers, 'isPaced' | 'wake' | 'look'>;
   readonly ends: EndRecorder;
+  /** False: no INVITE may leave, e.g. because the lease ran out; what is taken now would fail instead of being dialled by others. */
+  readonly mayPlace: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -49,11 +51,12 @@ export class Dialer {
 
   /** Resolves when the call is under way, waits for its trunk, or needs nothing more; throws when it should be delivered again. */
   async dial(callId: CallId, { trunk, restatesQueued }: Delivery): Promise<void> {
-    const { pacers, registry } = this.#ports;
+    const { pacers, registry, mayPlace } = this.#ports;
     if (pacers.isPaced(trunk)) return pacers.wake(trunk);
     const signal = this.#stopped.signal;
     await registry.room(signal);
     signal.throwIfAborted();
+    if (!mayPlace()) throw new Error('no INVITE may leave now');
     await this.#take(callId, restatesQueued);
   }
 
@@ -62,12 +65,13 @@ export class Dialer {
    * have been lost. Bounded a round; the next round takes the rest.
    */
   async sweep(): Promise<void> {
-    const { ledger, registry, pacers } = this.#ports;
+    const { ledger, registry, pacers, mayPlace } = this.#ports;
+    if (!mayPlace()) return;
     const expired = await ledger.expired(expiryBatch);
     await Promise.all(expired.map((callId) => this.#take(callId, true)));
     const paced = await pacers.look();
     for (const callId of await ledger.waiting(this.#ago(sweepAgeMs), sweepBatch, paced)) {
-      if (this.#stopped.signal.aborted || !registry.hasRoom) return;
+      if (this.#stopped.signal.aborted || !registry.hasRoom || !mayPlace()) return;
       await this.#take(callId, true);
     }
   }

@@ -43,6 +43,7 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
         .slice(0, limit),
   };
   const woken: string[] = [];
+  const lease = { isHeld: true };
   const pacers = {
     isPaced: (trunk: string | undefined): trunk is string => trunk === 'paced',
     wake: (trunk: string) => void woken.push(trunk),
@@ -76,7 +77,7 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
   );
   const ends = createEndRecorder({ ledger, publisher, logger });
   const dialer = new Dialer(
-    { ledger, registry, pacers, ends, clock, logger },
+    { ledger, registry, pacers, ends, clock, logger, mayPlace: () => lease.isHeld },
     { ownerId: 'node-1/new' },
   );
   const accept = (acceptedAt: Date): CallId => {
@@ -91,6 +92,7 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
     registry,
     dialer,
     pacers,
+    lease,
     woken,
     claims,
     placed,
@@ -186,6 +188,21 @@ describe('the dialer', () => {
     expect(r.claims).toEqual([]);
   });
 
+  test('leaves calls to others while no INVITE of its own may leave', async () => {
+    await using r = rig();
+    const [waiting, expired] = [r.accept(ago(10_000)), r.accept(ago(60_001))];
+    r.lease.isHeld = false;
+
+    await expect(r.dialer.dial(waiting, own)).rejects.toThrow('no INVITE may leave');
+    await r.dialer.sweep();
+    expect(r.claims).toEqual([]);
+
+    r.lease.isHeld = true;
+    await r.dialer.sweep();
+    expect(r.claims).toEqual([expired, waiting]);
+    expect(r.placed).toEqual([waiting]);
+  });
+
   test('a claim that fails is told to the queue, which brings the call again', async () => {
     await using r = rig();
     const broken = rig();
@@ -200,6 +217,7 @@ describe('the dialer', () => {
         registry: r.registry,
         pacers: r.pacers,
         ends: { record: async () => true, recordQueued: async () => true },
+        mayPlace: () => true,
         clock: { now: () => noon },
         logger: silentLogger,
       },
