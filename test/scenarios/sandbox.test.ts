@@ -281,6 +281,25 @@ describe('while a call is up', { timeout: 60_000 }, () => {
     await receiver.untilEnded((first.body as { callId: string }).callId);
   });
 
+  test('a bot can hang up while the gateway lets its last calls end', async () => {
+    const own = await startLaptop({ SHUTDOWN_TIMEOUT_MS: '60000' });
+    const { callId } = await own.dial(numbers.personStays);
+    await eventually(() => own.receiver.of(callId).length > 0, 'it is answered');
+    own.gateway.child.kill('SIGTERM');
+    const isDraining = async () =>
+      (await fetch(`${own.gateway.runtime.httpUrl}/ready`)).status === 503;
+    await eventually(isDraining, 'it is shutting down');
+    // What stops with the drain has stopped by then.
+    await expect(own.dial(numbers.person)).rejects.toThrow();
+    const reply = await own.nats.request(`offhook.command.${callId}`, '{"command":"hangup"}');
+
+    expect(reply.json()).toMatchObject({ ok: true });
+    expect((await own.receiver.untilEnded(callId)).at(-1)).toMatchObject({
+      reasonCode: 'Bot-disconnected',
+    });
+    await own.close();
+  });
+
   test('SIGTERM ends it: completed, Gateway-disconnected, exit code 0', async () => {
     const ownDataDir = await makeDataDir();
     const own = await startGateway(ownDataDir.path);
