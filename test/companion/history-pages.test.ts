@@ -258,6 +258,21 @@ describe.each(databaseKinds)('pages of the history on %s', (kind) => {
   });
 });
 
+test('pages leave connections of the database to calls, however many are asked for at once', async () => {
+  await using rig = await startRig('postgres');
+  await tell(rig.database, [{}]);
+  const ask = async () =>
+    (await rig.ask('POST', '/api/public/bot/st-1/getMessagesV2', {})).statusCode;
+  await ask();
+
+  const statuses = await Promise.all(Array.from({ length: 60 }, ask));
+
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  expect(rig.database.pool.totalCount).toBeLessThan(10);
+  const crowd = await Promise.all(Array.from({ length: 200 }, ask));
+  expect(new Set(crowd)).toEqual(new Set([200, 503]));
+});
+
 test('a page of the largest messages ends early, and says so', async () => {
   await using rig = await startRig('postgres');
   const components = [{ cT: 'text', data: { text: 'x'.repeat(60_000) } }];

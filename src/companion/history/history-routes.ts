@@ -7,6 +7,7 @@ import { botId } from '../../api/dialout-schema.ts';
 import { type Access, type ApiInstance, botRoute, type Caller } from '../../api/http.ts';
 import { ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
+import { takeTurns } from '../../lib/turns.ts';
 import type { BotDirectory } from '../../store/bot-directory.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { createHistoryReader, type HistoryReader } from './history-reader.ts';
@@ -29,6 +30,12 @@ const compression: FastifyCompressOptions = {
   /** Requests are read as they are, as everywhere. */
   globalDecompression: false,
 };
+
+/**
+ * A page takes two connections of the database for a moment, of the ten that calls are kept with too, and the largest some
+ * hundred MB of memory. Those who wait are answered within seconds.
+ */
+const atOnce = { running: 4, waiting: 100 } as const;
 
 type Form = {
   readonly version: Version;
@@ -145,9 +152,18 @@ function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory)
     // An app may have been granted a bot by both of its names.
     return { accountId, botIds: [...new Set(botIds)], icon: '' };
   };
+  const turns = takeTurns(
+    atOnce,
+    () =>
+      new ProblemError('unavailable', 'Too many pages are being read just now.', {
+        retryAfterS: 1,
+      }),
+  );
   return async (form, request, reply, query) => {
-    const { icon, ...scope } = await scopeOf(form, request);
-    const page = await reader.read(scope, query);
+    const { icon, page } = await turns(async () => {
+      const { icon: ofBot, ...scope } = await scopeOf(form, request);
+      return { icon: ofBot, page: await reader.read(scope, query) };
+    });
     if (page === undefined) throw new ProblemError('not-found', 'There is no message of this id.');
     const { total, moreAvailable, messages } = page;
     // As text: ten thousand messages were checked on their way in. Whoever returns the reply has sent the page by it.

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { takeTurns } from '../src/lib/turns.ts';
+
+test('so many run at once, so many wait in the order in which they came, the rest are refused', async () => {
+  const turns = takeTurns({ running: 2, waiting: 3 }, () => new Error('full'));
+  const begun: number[] = [];
+  const ends: (() => void)[] = [];
+  const work = (index: number) =>
+    turns(async () => {
+      begun.push(index);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      if (index === 0) throw new Error('failed');
+      return index;
+    });
+
+  const all = Promise.allSettled([0, 1, 2, 3, 4, 5].map(work));
+  expect(begun).toEqual([0, 1]);
+  for (let ended = 0; ended < 5; ended += 1) {
+    await expect.poll(() => ends.length).toBeGreaterThan(ended);
+    expect(begun.length - ended).toBeLessThanOrEqual(2);
+    ends[ended]?.();
+  }
+  const settled = await all;
+  const late = work(6);
+  await expect.poll(() => ends.length).toBe(6);
+  ends[5]?.();
+
+  expect(begun).toEqual([0, 1, 2, 3, 4, 6]);
+  expect(
+    settled.map((one) => (one.status === 'fulfilled' ? one.value : String(one.reason))),
+  ).toEqual(['Error: failed', 1, 2, 3, 4, 'Error: full']);
+  expect(await late).toBe(6);
+});
