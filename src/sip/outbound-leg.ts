@@ -37,8 +37,10 @@ export type LegDependencies = {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: SipLimits;
-  /** The engine went away with this leg on it: somebody may still end it when the engine is back. */
-  /** Resolves when it is ended, or given up. */
+  /**
+   * The engine went away with this leg on it: somebody may still end it when the engine is back. Resolves when it is ended,
+   * or given up.
+   */
   readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
 };
 
@@ -153,7 +155,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
     if (this.#told === 'nothing') this.#tellFailed({ reason: failure, kind: 'transport' });
     else if (this.#told === 'answered') this.#tellEnded('lost', failure);
-    this.#finish();
+    // Its BYE went with the engine: `#finishDialog` hears of that as well, and hands the leg on first.
+    if (this.#wire.kind !== 'closing') this.#finish();
   }
 
   onRequest(request: ReceivedRequest, response: Responder): void {

@@ -525,6 +525,19 @@ describe('sip port over a control connection', () => {
       expect(bye.fields[3]).toBe(talkingCall.invite.dialogId);
     });
 
+    test('a leg whose BYE went with it is not off the wire before another BYE has ended it', async () => {
+      const { leg, invite } = await talking();
+      leg.hangUp('over');
+      await drachtio.take('BYE');
+
+      drachtio.dropConnections();
+
+      const bye = await drachtio.take('BYE');
+      expect(await isSettled(leg.released)).toBe(false);
+      invite.answerBye(bye);
+      await leg.released;
+    });
+
     test('what an engine left up that stays away is hung up through another one', async () => {
       const other = await ScriptedDrachtio.start();
       await sip[Symbol.asyncDispose]();
