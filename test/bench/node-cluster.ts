@@ -7,6 +7,8 @@ import type { GatewayProcess } from '../support/gateway-process.ts';
 import { startPostgres } from '../support/postgres-server.ts';
 import { type TimedReceiver, timed } from './timed-receiver.ts';
 
+const mediaPortsEach = 10_000;
+
 export type Dialled = { readonly callId: string; readonly number: string };
 
 export type BenchCluster = AsyncDisposable & {
@@ -24,7 +26,11 @@ export type BenchCluster = AsyncDisposable & {
 
 export async function startBenchCluster(
   names: readonly string[],
-  trunk: readonly string[] = [],
+  options: {
+    readonly trunk?: readonly string[];
+    /** Each node has so many ports from here on as one has by default: those of ended calls rest for a while. */
+    readonly firstMediaPort?: number;
+  } = {},
 ): Promise<BenchCluster> {
   const postgres = await startPostgres({ fsync: true });
   let cluster: Cluster | undefined;
@@ -33,11 +39,15 @@ export async function startBenchCluster(
     await postgres.stop();
   };
   try {
-    const started = await startCluster({ databaseUrl: postgres.url, trunk });
+    const started = await startCluster({
+      databaseUrl: postgres.url,
+      trunk: options.trunk ?? [],
+    });
     cluster = started;
     const nodes = new Map<string, GatewayProcess>();
     const startNode = async (name: string): Promise<void> => {
-      nodes.set(name, await started.startNode(name));
+      const ports = mediaPorts(options.firstMediaPort, names.indexOf(name));
+      nodes.set(name, await started.startNode(name, ports));
     };
     for (const name of names) await startNode(name);
     const ready = async (node: GatewayProcess) =>
@@ -61,6 +71,12 @@ export async function startBenchCluster(
     await dispose();
     throw error;
   }
+}
+
+function mediaPorts(first: number | undefined, index: number): Record<string, string> {
+  if (first === undefined) return {};
+  const from = first + index * mediaPortsEach;
+  return { MEDIA_PORT_MIN: String(from), MEDIA_PORT_MAX: String(from + mediaPortsEach - 1) };
 }
 
 function dialer(

@@ -9,7 +9,7 @@ import { percentile } from './process-usage.ts';
 const callsAtOnce = 100;
 /** The callee hangs up after this; with its ringing a call takes 0.2 s. */
 const talkTenths = 1;
-const warmUpSeconds = 5;
+const warmUpSeconds = 10;
 const idleSeconds = 5;
 const maxEndMs = 60_000;
 
@@ -18,8 +18,8 @@ type Side = { readonly name: string; readonly world: BenchCluster; readonly roun
 
 export async function benchRate(rounds: number, seconds: number): Promise<void> {
   console.log(`\nCalls per second on ${cores} cores, ${callsAtOnce} calls at once`);
-  await using one = await startBenchCluster(['a']);
-  await using two = await startBenchCluster(['a', 'b']);
+  await using one = await startBenchCluster(['a'], { firstMediaPort: 10_000 });
+  await using two = await startBenchCluster(['a', 'b'], { firstMediaPort: 20_000 });
   const sides: readonly Side[] = [
     { name: '1 node', world: one, rounds: [] },
     { name: '2 nodes', world: two, rounds: [] },
@@ -48,7 +48,9 @@ async function round(world: BenchCluster, seconds: number): Promise<Round> {
       const { callId } = await world.dial('talk', talkTenths);
       const last = await world.receiver.ended(callId);
       calls += 1;
-      if (last.body.status !== 'completed') failed += 1;
+      if (last.body.status === 'completed') continue;
+      failed += 1;
+      if (failed === 1) console.log(`  the first that failed: ${last.body.reason}`);
     }
   };
   const late = new AbortController();

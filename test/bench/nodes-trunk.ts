@@ -26,10 +26,9 @@ export async function benchTrunk(seconds: number): Promise<void> {
     `\nA trunk with callsPerSecond ${callsPerSecond}, maxConcurrentCalls ${maxConcurrentCalls}; 3 nodes, ${seconds} s`,
   );
   for (const { name, tenths } of talksTenths) {
-    await using world = await startBenchCluster(
-      ['a', 'b', 'c'],
-      [`callsPerSecond: ${callsPerSecond}`, `maxConcurrentCalls: ${maxConcurrentCalls}`],
-    );
+    await using world = await startBenchCluster(['a', 'b', 'c'], {
+      trunk: [`callsPerSecond: ${callsPerSecond}`, `maxConcurrentCalls: ${maxConcurrentCalls}`],
+    });
     console.log(`  ${name}`);
     await measure(world, tenths, seconds);
   }
