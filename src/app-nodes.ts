@@ -25,13 +25,17 @@ export async function openNode(
   const store = createNodeStore(storage.database.pool, config.ownerId, config.leaseMs);
   let calls = (): number => 0;
   let draining = false;
+  let isLost = false;
   let onLost = (): void => undefined;
   const nowMs = (): number => performance.now();
   const lease = new Lease(
     {
       renew: () => store.renew({ calls: calls(), draining }),
       nowMs,
-      onLost: () => onLost(),
+      onLost: () => {
+        isLost = true;
+        onLost();
+      },
       logger,
     },
     config.leaseMs,
@@ -58,6 +62,8 @@ export async function openNode(
     isDraining: () => draining,
     onLost: (handler) => {
       onLost = handler;
+      // While the rest was opened: a start may wait for longer than a lease.
+      if (isLost) handler();
     },
   };
 }

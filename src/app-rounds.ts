@@ -71,12 +71,15 @@ function watchNodes(
   return async () => {
     const lost = await node.store.expireOthers();
     if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
+    // They are told of once: until their calls are ended, every round tries.
+    leftOver = Math.max(leftOver, lost.length);
     rounds += 1;
     // Once in a while all the same: a process that was lost may have taken a call in its last moment.
     const isDue = rounds % roundsBetweenLooks === 0;
-    if (lost.length === 0 && leftOver === 0 && !isDue) return;
-    leftOver = await endLostProcesses(recovery, logger);
+    if (leftOver === 0 && !isDue) return;
+    const stillLeft = await endLostProcesses(recovery, logger);
     await facts.takeOver();
+    leftOver = stillLeft;
     // Not waited for: the next lost node must not wait for NATS.
     recovery
       .settleEnds()

@@ -2,6 +2,7 @@
 // process that was paused, or cut off, states nothing until the database says that it is still in the game; where
 // another one has taken over, it never states anything again.
 
+import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 
 export type LeasePorts = {
@@ -61,10 +62,11 @@ export class Lease {
 
   #schedule(): void {
     if (this.#state !== 'running') return;
-    // Three tries in one lease.
+    // Three tries in one lease. One that hangs, e.g. for want of a connection, must not keep the next from being made.
+    const everyMs = this.#leaseMs / 4;
     this.#timer = setTimeout(
-      () => void this.#renew().then(() => this.#schedule()),
-      this.#leaseMs / 4,
+      () => void atMost(this.#renew(), everyMs).then(() => this.#schedule()),
+      everyMs,
     );
     this.#timer.unref();
   }
@@ -76,7 +78,8 @@ export class Lease {
       const isOurs = await this.#ports.renew();
       if (this.#state !== 'running') return;
       if (isOurs) {
-        this.#heldUntilMs = askedAtMs + this.#leaseMs;
+        // A later one may have been answered before.
+        this.#heldUntilMs = Math.max(this.#heldUntilMs, askedAtMs + this.#leaseMs);
         this.#settle();
       } else this.#lose();
     } catch (error) {

@@ -9,6 +9,8 @@ const leaseMs = 8_000;
 function rig() {
   const world = {
     answer: true as boolean | Error,
+    hanging: [] as (() => void)[],
+    hangs: false,
     renewals: 0,
     lost: 0,
   };
@@ -16,6 +18,7 @@ function rig() {
     {
       renew: async () => {
         world.renewals += 1;
+        if (world.hangs) await new Promise<void>((resolve) => world.hanging.push(resolve));
         if (world.answer instanceof Error) throw world.answer;
         return world.answer;
       },
@@ -66,6 +69,20 @@ describe('the lease of a process', () => {
 
     expect(stated).toBe(true);
     expect(world.lost).toBe(0);
+    lease.stop();
+  });
+
+  test('is renewed by the next try where one hangs, and a late answer takes nothing back', async () => {
+    const { lease, world } = rig();
+    world.hangs = true;
+    await vi.advanceTimersByTimeAsync(leaseMs / 4);
+    world.hangs = false;
+    await vi.advanceTimersByTimeAsync(leaseMs);
+    expect(lease.isHeld).toBe(true);
+
+    for (const answer of world.hanging) answer();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(lease.isHeld).toBe(true);
     lease.stop();
   });
 

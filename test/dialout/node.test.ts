@@ -1,0 +1,34 @@
+// A process among the others, from the outside.
+
+import { expect, onTestFinished, test } from 'vitest';
+import type { Environment } from '../../src/app.ts';
+import { openNode } from '../../src/app-nodes.ts';
+import type { Storage } from '../../src/app-storage.ts';
+import { Closers } from '../../src/lib/closers.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createNodeStore } from '../../src/store/nodes.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+
+test.each(databaseKinds)(
+  'a process that is taken for dead while it starts learns of it as soon as it listens, on %s',
+  async (kind) => {
+    const database = await openTestDatabase(kind);
+    const closers = new Closers(silentLogger);
+    onTestFinished(async () => {
+      await closers.closeAll();
+      await database.remove();
+    });
+    const config = { ownerId: 'a/1', nodeId: 'a', leaseMs: 60_000, databaseUrl: 'a cluster' };
+    const environment = { config, logger: silentLogger, closers } as unknown as Environment;
+    const node = await openNode(environment, { database } as unknown as Storage);
+
+    await createNodeStore(database.pool, 'b/1', 60_000).expireOthers({ evenIfRunning: true });
+    await node.lease.renewNow();
+    let lost = 0;
+    node.onLost(() => {
+      lost += 1;
+    });
+
+    expect(lost).toBe(1);
+  },
+);

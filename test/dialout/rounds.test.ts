@@ -1,0 +1,41 @@
+// What is looked after again and again, with parts of the test's own.
+
+import { expect, test } from 'vitest';
+import type { Environment } from '../../src/app.ts';
+import { type RoundParts, startRounds } from '../../src/app-rounds.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { eventually } from '../support/eventually.ts';
+
+test('the calls of a lost node are tried again in the next round when the first try fails', async () => {
+  const told: string[] = [];
+  const parts = {
+    node: {
+      store: {
+        expireOthers: async () => {
+          told.push('look');
+          return told.length === 1 ? ['b/1'] : [];
+        },
+      },
+    },
+    facts: { takeOver: async () => undefined },
+    recovery: {
+      endLostProcesses: async () => {
+        if (told.length === 0) return { ended: 0, failed: 0 };
+        told.push('end');
+        if (told.length === 2) throw new Error('the database is away');
+        return { ended: 1, failed: 0 };
+      },
+      settleEnds: async () => undefined,
+    },
+    dialer: { sweep: async () => undefined },
+  } as unknown as RoundParts;
+  const config = { leaseMs: 80 };
+  const rounds = await startRounds(
+    { config, logger: silentLogger } as unknown as Environment,
+    parts,
+  );
+  await eventually(() => told.length >= 6, 'several rounds');
+  await Promise.all(rounds.map((round) => round.stop()));
+
+  expect(told.slice(0, 6)).toEqual(['look', 'end', 'look', 'end', 'look', 'look']);
+});
