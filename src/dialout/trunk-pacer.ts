@@ -23,8 +23,12 @@ export type PacerPorts = {
  * calls with it, and that nodes take turns.
  */
 const horizonMs = 200;
-/** A start that is later than this would crowd the ones after it, on this node or another: it takes its turn again. */
+/**
+ * A start that is later than this, and than this share of the time between two, would crowd the ones after it, on this node or
+ * another: it takes its turn again. On a slow trunk that is a long way off, for the call and for whoever wants to end it.
+ */
 const lateMs = 60;
+const lateShare = 0.1;
 const mostAtOnce = 50;
 const failurePauseMs = 1_000;
 
@@ -114,9 +118,11 @@ export class TrunkPacer {
     for (let turn = 1; turn <= mostTurns; turn += 1) {
       if (dueMs > nowMs()) await pause(dueMs - nowMs());
       const rate = this.#ports.limits()?.callsPerSecond;
-      if (rate === undefined || nowMs() - dueMs <= lateMs) break;
+      if (rate === undefined) break;
+      const intervalMs = 1_000 / rate;
+      if (nowMs() - dueMs <= Math.max(lateMs, intervalMs * lateShare)) break;
       try {
-        const next = await this.#timed(() => queue.nextStart(this.#trunk, 1_000 / rate));
+        const next = await this.#timed(() => queue.nextStart(this.#trunk, intervalMs));
         dueMs = this.#clock.hereMs(next.startAtMs);
       } catch (error) {
         logger.warn({ err: error, callId: call.callId }, 'no later start for a call');

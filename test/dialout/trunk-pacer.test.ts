@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 const aheadMs = 1_000_000;
 
 /** Its second answer gives out a call; the clock goes on so far before and after the database has read its own. */
-async function startOne({ beforeMs = 0, afterMs = 0 }) {
+async function startOne({ beforeMs = 0, afterMs = 0, callsPerSecond = 20 }) {
   let nowMs = 0;
   let answers = 0;
   let turns = 0;
@@ -35,7 +35,7 @@ async function startOne({ beforeMs = 0, afterMs = 0 }) {
       releaseLost: async () => undefined,
       waitingByTrunk: async () => new Map(),
     },
-    limits: () => ({ callsPerSecond: 20 }),
+    limits: () => ({ callsPerSecond }),
     room: () => 10,
     start: ({ callId }) => started.push(callId),
     nowMs: () => nowMs,
@@ -53,4 +53,8 @@ test('a call is on time though its node had to wait for the others at the trunk'
 
 test('a call takes another turn when its node stood still after it was given its start', async () => {
   expect(await startOne({ afterMs: 100 })).toBe(1);
+});
+
+test('a call of a slow trunk, whose next turn is far away, does not take one for a moment', async () => {
+  expect(await startOne({ afterMs: 900, callsPerSecond: 0.1 })).toBe(0);
 });
