@@ -30,8 +30,8 @@ export function guardSip(
       options.onReleased(request.callId);
       return refused(observer, options.clock);
     }
-    options.onPlaced(request.callId);
     const leg = sip.place({ ...request, mayInvite: options.mayPlace }, observer);
+    options.onPlaced(request.callId);
     legs.set(request.callId, leg.released);
     void leg.released.then(() => {
       legs.delete(request.callId);

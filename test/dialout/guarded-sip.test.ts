@@ -11,12 +11,13 @@ function rig() {
   const placedCalls: CallId[] = [];
   const releasedCalls: CallId[] = [];
   const failures: LegFailure[] = [];
-  const line = { mayPlace: true, release: (): void => undefined };
+  const line = { mayPlace: true, isBroken: false, release: (): void => undefined };
   const released = new Promise<void>((resolve) => {
     line.release = resolve;
   });
   const sip = {
     place: (given: PlaceRequest) => {
+      if (line.isBroken) throw new Error('a defect');
       placed.push(given.callId);
       requests.push(given);
       return { released };
@@ -31,7 +32,7 @@ function rig() {
   const observer = {
     onFailed: (failure: LegFailure) => failures.push(failure),
   } as unknown as LegObserver;
-  return { guarded, observer, line, placed, requests, releasedCalls, failures };
+  return { guarded, observer, line, placed, requests, placedCalls, releasedCalls, failures };
 }
 
 describe('the SIP port of a node', () => {
@@ -44,6 +45,14 @@ describe('the SIP port of a node', () => {
     line.release();
     await idle;
     expect(releasedCalls).toEqual(['call-1']);
+  });
+
+  test('does not wait for the release of a leg that was never made', () => {
+    const { guarded, observer, line, placedCalls } = rig();
+    line.isBroken = true;
+
+    expect(() => guarded.place(request, observer)).toThrow('a defect');
+    expect(placedCalls).toEqual([]);
   });
 
   test('lets no further INVITE of a call leave once the lease is lost', () => {
