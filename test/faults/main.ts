@@ -12,13 +12,18 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     rate: { type: 'string', default: '10' },
+    /** Seconds from one fault to the next, 2 means 1 to 3. At 1 and below several nodes are hit at once all the time. */
+    every: { type: 'string', default: '2' },
   },
 });
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
 const seconds = Number(values.seconds);
 const callsPerSecond = Number(values.rate);
-if (![seed, seconds, callsPerSecond].every((value) => Number.isFinite(value) && value >= 0)) {
-  throw new Error('--seconds, --seed and --rate are numbers');
+const everyMs = Number(values.every) * 1_000;
+if (
+  ![seed, seconds, callsPerSecond, everyMs].every((value) => Number.isFinite(value) && value >= 0)
+) {
+  throw new Error('--seconds, --seed, --rate and --every are numbers');
 }
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -41,7 +46,11 @@ try {
   await eventually(() => createDatabase(postgres.url), 'PostgreSQL takes statements');
   say(`seed ${seed}, ${seconds} s, ${callsPerSecond} calls a second`);
   const databaseUrl = postgres.url.replace('/postgres?', '/storm?');
-  const report = await runStorm({ seed, seconds, callsPerSecond, databaseUrl, log: say });
+  const report = await runStorm({
+    ...{ seed, seconds, callsPerSecond, databaseUrl },
+    faultEveryMs: { from: everyMs / 2, to: everyMs * 1.5 },
+    log: say,
+  });
   say(JSON.stringify(report.counts, undefined, 2));
   for (const violation of report.violations) say(`VIOLATED  ${violation}`);
   const count = report.violations.length;

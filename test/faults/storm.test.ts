@@ -12,6 +12,7 @@ test('whatever dies, every accepted call has its one end, and nobody is rung twi
     seed: 743,
     seconds: 9,
     callsPerSecond: 6,
+    faultEveryMs: { from: 300, to: 1_500 },
     databaseUrl: database.location.databaseUrl ?? '',
     log: (line) => lines.push(line),
   });

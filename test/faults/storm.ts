@@ -13,6 +13,8 @@ export type StormOptions = {
   readonly seed: number;
   readonly seconds: number;
   readonly callsPerSecond: number;
+  /** Between the beginnings of two faults, which last for seconds: how many of them there are at once. */
+  readonly faultEveryMs: { readonly from: number; readonly to: number };
   /** Of an empty database. */
   readonly databaseUrl: string;
   readonly log: (line: string) => void;
@@ -36,7 +38,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
   const deadline = performance.now() + options.seconds * 1_000;
   traffic.start();
   while (performance.now() < deadline) {
-    await pause(random.between(300, 1_500));
+    await pause(random.between(options.faultEveryMs.from, options.faultEveryMs.to));
     world.fault(random);
   }
   await traffic.stop();
