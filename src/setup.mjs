@@ -47,13 +47,19 @@ function installDependencies() {
   writeFileSync(stamp, wanted);
 }
 
+function missingPrograms() {
+  const needsNats = !process.env.NATS_SERVER_BIN && !process.env.NATS_URL;
+  const wanted = [
+    ['nats-server', !needsNats || onPath('nats-server')],
+    ['sip-tester', !forTests || onPath('sipp')],
+    ['postgresql', !forTests || postgresInstalled()],
+    ['curl', !forTests || onPath('curl')],
+  ];
+  return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);
+}
+
 function installPrograms() {
-  const missing = [];
-  if (!process.env.NATS_SERVER_BIN && !process.env.NATS_URL && !onPath('nats-server'))
-    missing.push('nats-server');
-  if (forTests && !onPath('sipp')) missing.push('sip-tester');
-  if (forTests && !postgresInstalled()) missing.push('postgresql');
-  if (forTests && !onPath('curl')) missing.push('curl');
+  const missing = missingPrograms();
   if (missing.length === 0) return;
   if (!onPath('apt-get')) {
     fail(
