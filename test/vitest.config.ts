@@ -7,8 +7,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', new SpecReport()],
     globalSetup: ['test/support/global-setup.ts'],
-    // Two cores in CI: more workers only make each test slower and its time-outs tighter.
-    maxWorkers: 3,
+    // Two cores in CI, and tests that mostly wait for processes, phones and leases: more workers only make each slower.
+    maxWorkers: 4,
     // For a machine that has much else to do; nothing waits for them where it has not.
     testTimeout: 60_000,
     hookTimeout: 90_000,

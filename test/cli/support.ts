@@ -1,4 +1,4 @@
-// Commands and the gateway as processes of their own, from source.
+// Commands and the gateway as processes of their own, from the build.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -20,7 +20,7 @@ export function run(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Running {
-  const child = spawn(process.execPath, ['--import', 'tsx', `src/${file}.ts`, ...args], {
+  const child = spawn(process.execPath, [`dist/${file}.js`, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
