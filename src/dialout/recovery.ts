@@ -58,6 +58,8 @@ export class Recovery {
   readonly #stopped = new AbortController();
   /** Ends that are being worked on here. */
   readonly #owed = new Set<CallId>();
+  /** Legs that are being hung up here, and those that were, until their calls are done with. */
+  readonly #farEnds = new Map<CallId, Promise<boolean>>();
   #hangingUp = 0;
   readonly #waiting: (() => void)[] = [];
 
@@ -74,7 +76,7 @@ export class Recovery {
 
   /**
    * Ends every call of lost processes. Resolves when all of them have their end in SQL; what cannot be ended is logged and
-   * counted. The far ends are hung up by `settleEnds`.
+   * counted. The far ends are hung up beside that, and by `settleEnds` where that takes longer.
    */
   async endLostProcesses(): Promise<{ readonly ended: number; readonly failed: number }> {
     const found = await this.#ports.ledger.unfinished({ except: this.#ownerId }, unfinishedLimit);
@@ -101,7 +103,9 @@ export class Recovery {
       const { call, leg } = unfinished;
       if (isHere(call.callId)) continue;
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
-      if (await this.#tryToEnd(unfinished)) await this.#endFarEnd(call.callId, leg);
+      await this.#tryToEnd(unfinished);
+      await this.#endFarEnd(call.callId, leg);
+      this.#farEnds.delete(call.callId);
     }
   }
 
@@ -125,6 +129,8 @@ export class Recovery {
         AbortSignal.any([this.#stopped.signal, ...(until === undefined ? [] : [until])]),
       );
       const isOver = this.#stopped.signal.aborted || until?.aborted === true;
+      // Other nodes may have been done with some of them.
+      if (batch.length === 0 && this.#owed.size === 0) this.#farEnds.clear();
       if (batch.length < batchSize || isOver) return;
     }
   }
@@ -144,7 +150,10 @@ export class Recovery {
         logger.warn({ err: error, callId }, 'an ended call could not be closed');
         return false;
       })
-      .finally(() => this.#owed.delete(callId));
+      .finally(() => {
+        this.#owed.delete(callId);
+        this.#farEnds.delete(callId);
+      });
     if (leg === undefined) return await finished;
     return await published.then(
       () => true,
@@ -152,9 +161,17 @@ export class Recovery {
     );
   }
 
-  /** False: this process stops before it is certain. */
-  async #endFarEnd(callId: CallId, leg: StoredLeg | undefined): Promise<boolean> {
-    if (leg === undefined) return true;
+  /** False: this process stops before it is certain. One attempt for a call at a time, whoever asks. */
+  #endFarEnd(callId: CallId, leg: StoredLeg | undefined): Promise<boolean> {
+    if (leg === undefined) return Promise.resolve(true);
+    const underWay = this.#farEnds.get(callId);
+    if (underWay !== undefined) return underWay;
+    const ending = this.#keepHangingUp(callId, leg);
+    this.#farEnds.set(callId, ending);
+    return ending;
+  }
+
+  async #keepHangingUp(callId: CallId, leg: StoredLeg): Promise<boolean> {
     await this.#turn();
     try {
       for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
@@ -200,17 +217,19 @@ export class Recovery {
 
   /** False: it could not be ended now. */
   async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
+    const { call, leg } = unfinished;
+    // Nobody is left in a call because its story cannot be read just now. `settleEnds` looks whether it worked.
+    this.#endFarEnd(call.callId, leg).catch(() => undefined);
     try {
-      const facts = await this.#ports.factsOfCall(unfinished.call);
+      const facts = await this.#ports.factsOfCall(call);
       const now = this.#ports.clock.now();
       const { progress, missing } = rebuild(unfinished, facts, now);
-      const owesFarEnd = unfinished.leg !== undefined;
+      const owesFarEnd = leg !== undefined;
       await this.#ports.ends.record(progress, endOf(progress, now), missing, { owesFarEnd });
       return true;
     } catch (error) {
-      const { callId } = unfinished.call;
       this.#ports.logger.error(
-        { err: error, callId },
+        { err: error, callId: call.callId },
         'a call without a process could not be ended',
       );
       return false;
