@@ -69,6 +69,7 @@ export class FaultyCluster implements AsyncDisposable {
 
   /** Begins one fault and does not wait for its end. Draws its numbers at once, so that a seed is one script. */
   fault(random: Random): void {
+    this.#reviveTheDead();
     const kind = random.pick(['kill', 'stop', 'cut', 'cut', 'cut', 'shared', 'shared']);
     const name = random.pick(names);
     const member = this.#members.get(name);
@@ -95,6 +96,17 @@ export class FaultyCluster implements AsyncDisposable {
     await this.cluster[Symbol.asyncDispose]();
     for (const { wires } of this.#members.values()) {
       await Promise.all(Object.values(wires).map((wire) => wire.close()));
+    }
+  }
+
+  /** As whoever runs them would: one that lost its lease has ended itself, one could not start. */
+  #reviveTheDead(): void {
+    for (const [name, member] of this.#members) {
+      const { child } = member.gateway ?? {};
+      if (child !== undefined && child.exitCode === null && child.signalCode === null) continue;
+      member.busy ??= this.#reviveDuringStorm(name, member).finally(() => {
+        member.busy = undefined;
+      });
     }
   }
 
