@@ -97,17 +97,3 @@ export const secretTexts = [
   'short-6',
   'the-next-secret',
 ] as const;
-
-/** The body with one member changed, by its dotted path; undefined: left out. */
-export function changed(body: object, path: string, value: unknown): Record<string, unknown> {
-  const copy = structuredClone(body) as Record<string, unknown>;
-  const names = path.split('.');
-  const last = names.pop() ?? '';
-  const parent = names.reduce<Record<string, unknown>>(
-    (node, name) => node[name] as Record<string, unknown>,
-    copy,
-  );
-  if (value === undefined) delete parent[last];
-  else parent[last] = value;
-  return copy;
-}

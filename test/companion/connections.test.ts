@@ -3,9 +3,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { newConnectionExamples } from '../../src/companion/connections/connection-examples.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { changed } from './changed.ts';
 import {
   apiKey,
-  changed,
   customApi,
   everyShape,
   existingApi,

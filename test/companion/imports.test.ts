@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importExample } from '../../src/companion/imports/skill-group-schemas.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { changed } from './changed.ts';
 import { proves } from './proves.ts';
 import type { SpecId } from './spec-ids.ts';
 import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
@@ -47,20 +48,6 @@ const least = {
   iId: 'st-1',
   createdByAId: 'a-1',
 };
-
-/** The group with one member changed, by its dotted path; undefined: left out. */
-function changed(path: string, value: unknown): object {
-  const copy = structuredClone(group) as Record<string, unknown>;
-  const names = path.split('.');
-  const last = names.pop() ?? '';
-  const parent = names.reduce<Record<string, unknown>>(
-    (node, name) => node[name] as Record<string, unknown>,
-    copy,
-  );
-  if (value === undefined) delete parent[last];
-  else parent[last] = value;
-  return copy;
-}
 
 describe.each(databaseKinds)('imports on %s', (kind) => {
   let rig: Rig;
@@ -181,7 +168,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
 
   test.each(required)('%s is required', async (id, path) => {
     proves(id);
-    const response = await load([least, changed(path, undefined)]);
+    const response = await load([least, changed(group, path, undefined)]);
 
     expect(response.statusCode).toBe(400);
     expect(errorsOf(response)).toEqual([`data.1.${path}: is required`]);
@@ -190,14 +177,14 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
 
   test.each(optional)('%s is optional', async (id, path) => {
     proves(id);
-    expect((await load([changed(path, undefined)])).statusCode).toBe(200);
+    expect((await load([changed(group, path, undefined)])).statusCode).toBe(200);
   });
 
   test.each([...required, ...optional])(
     '%s is checked, and nothing is stored',
     async (id, path) => {
       proves(id);
-      const response = await load([least, changed(path, { wrong: true })]);
+      const response = await load([least, changed(group, path, { wrong: true })]);
 
       expect(response.statusCode).toBe(400);
       expect(problemOf(response).errors?.map((error) => error.path)).toEqual([`data.1.${path}`]);
@@ -215,7 +202,7 @@ describe.each(databaseKinds)('imports on %s', (kind) => {
     ['agents.0', 7],
     ['skills.0', 'sk-1'],
   ])('%s cannot be %j', async (path, value) => {
-    const response = await load([changed(path, value)]);
+    const response = await load([changed(group, path, value)]);
 
     expect(response.statusCode).toBe(400);
     expect(problemOf(response).errors?.[0]?.path).toBe(`data.0.${path}`);
