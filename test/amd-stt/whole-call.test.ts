@@ -4,7 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { taskProvesOnAny } from '../companion/proves.ts';
-import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { makeSeededDataDir } from '../support/databases.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 import { glance, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type EngineSession, type ScriptedEngine, startEngine } from './support/scripted-engine.ts';
 
@@ -20,7 +21,7 @@ const results = [
   { afterMs: 5_600, transcript: 'and we will call you back.', final: true },
 ] as const;
 
-let dataDir: Awaited<ReturnType<typeof makeDataDir>>;
+let dataDir: Awaited<ReturnType<typeof makeSeededDataDir>>;
 let receiver: Receiver;
 let speaking: ScriptedEngine;
 let stalling: ScriptedEngine;
@@ -38,7 +39,7 @@ function recite(session: EngineSession): void {
 }
 
 beforeAll(async () => {
-  dataDir = await makeDataDir();
+  dataDir = await makeSeededDataDir();
   receiver = await startReceiver();
   speaking = await startEngine({ kind: 'deepgram', script: recite });
   stalling = await startEngine();

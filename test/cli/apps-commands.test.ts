@@ -18,7 +18,7 @@ import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
 import { readRuntime } from '../../src/runtime-file.ts';
 import type { AppCredentials } from '../../src/store/apps.ts';
-import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { makeSeededDataDir, openTestDatabase } from '../support/databases.ts';
 import { startGateway } from '../support/gateway-process.ts';
 
 type Command = (context: CliContext) => Promise<void>;
@@ -51,15 +51,16 @@ type Place = {
 };
 
 async function onDatabase(kind: 'postgres' | 'pglite'): Promise<Place> {
-  const database: TestDatabase = await openTestDatabase(kind);
-  const { databaseUrl, dataDir } = database.location;
+  if (kind === 'pglite') {
+    const dataDir = await makeSeededDataDir();
+    return { env: { DATA_DIR: dataDir.path }, close: () => dataDir.remove() };
+  }
+  const database = await openTestDatabase(kind);
+  const { databaseUrl = '', dataDir } = database.location;
   // The command opens it itself.
   await database.close();
   return {
-    env:
-      databaseUrl === undefined
-        ? { DATA_DIR: dataDir }
-        : { DATABASE_URL: databaseUrl, SECRETS_KEY: 'ab'.repeat(32), DATA_DIR: dataDir },
+    env: { DATABASE_URL: databaseUrl, SECRETS_KEY: 'ab'.repeat(32), DATA_DIR: dataDir },
     close: () => database.remove(),
   };
 }

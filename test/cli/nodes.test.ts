@@ -6,8 +6,8 @@ import { loadConfig } from '../../src/config.ts';
 import { readRuntime } from '../../src/runtime-file.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
 import { version } from '../../src/version.ts';
-import { openTestDatabase } from '../support/databases.ts';
-import { makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { makeSeededDataDir, openTestDatabase } from '../support/databases.ts';
+import { startGateway } from '../support/gateway-process.ts';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -91,7 +91,7 @@ describe('offhook nodes', () => {
   });
 
   test('asks a gateway that has the embedded database open', async () => {
-    const dataDir = await makeDataDir();
+    const dataDir = await makeSeededDataDir();
     onTestFinished(() => dataDir.remove());
     const gateway = await startGateway(dataDir.path, { NODE_ID: 'laptop' });
     onTestFinished(async () => void (await gateway.terminate()));

@@ -47,7 +47,7 @@ const statements: readonly (readonly [string, SQL])[] = [
 describe.each(databaseKinds)('plans of the history on %s', (kind) => {
   let database: TestDatabase;
   beforeAll(async () => {
-    database = await openTestDatabase(kind);
+    database = await openTestDatabase(kind, { own: true });
     // Three bots in three accounts, so that each has a ninth.
     await database.pool.query(`
       insert into messages

@@ -33,7 +33,7 @@ const statements = [
 describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
   let database: TestDatabase;
   beforeAll(async () => {
-    database = await openTestDatabase(kind);
+    database = await openTestDatabase(kind, { own: true });
     await database.pool.query(
       `insert into notifications (event_id, call_id, app_id, sequence, body, state, attempts, created_at)
        select 'evt-' || n, 'call-' || n, 'app-1', 1, repeat('x', 800), 'pending', 0, now()

@@ -4,13 +4,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { provesOnAny } from '../companion/proves.ts';
+import { makeSeededDataDir } from '../support/databases.ts';
 import type { Placed } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 import { glance, type Notification, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type Sipp, type SippOptions, startSipp } from '../support/sipp.ts';
 
-type DataDir = Awaited<ReturnType<typeof makeDataDir>>;
+type DataDir = Awaited<ReturnType<typeof makeSeededDataDir>>;
 
 let dataDir: DataDir;
 let receiver: Receiver;
@@ -57,7 +58,7 @@ async function timelineOf({
 }
 
 beforeAll(async () => {
-  dataDir = await makeDataDir();
+  dataDir = await makeSeededDataDir();
   receiver = await startReceiver();
   gateway = await startGateway(dataDir.path, { RTP_INACTIVITY_TIMEOUT_MS: '60000' });
 });
@@ -283,7 +284,7 @@ describe('through trunks', () => {
   test('TCP and digest, with the password from the environment', async () => {
     const overTcp = await callee('answer-remote-bye', { transport: 'tcp' });
     const withDigest = await callee('digest-proxy');
-    const ownDataDir = await makeDataDir();
+    const ownDataDir = await makeSeededDataDir();
     const trunksFile = join(ownDataDir.path, 'trunks.yaml');
     await writeFile(
       trunksFile,

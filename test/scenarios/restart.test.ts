@@ -4,9 +4,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
-import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 import { isTerminal, type Received, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type Sipp, startSipp } from '../support/sipp.ts';
 
@@ -34,7 +35,7 @@ type World = {
 };
 
 async function build(engineOfItsOwn: boolean): Promise<World> {
-  const dataDir = await makeDataDir();
+  const dataDir = await makeSeededDataDir();
   cleanups.push(() => dataDir.remove());
   const receiver = await startReceiver();
   cleanups.push(() => receiver.close());

@@ -4,8 +4,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/notifier/webhooks.ts';
 import { taskProvesOnAny } from '../companion/proves.ts';
+import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { startGateway } from '../support/gateway-process.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
 import { glance, signatureIsRight } from '../support/receiver.ts';
 
@@ -301,7 +302,7 @@ describe('while a call is up', { timeout: 60_000 }, () => {
   });
 
   test('SIGTERM ends it: completed, Gateway-disconnected, exit code 0', async () => {
-    const ownDataDir = await makeDataDir();
+    const ownDataDir = await makeSeededDataDir();
     const own = await startGateway(ownDataDir.path);
     const { callId } = await own.dialer.dial({
       target: numbers.personStays,

@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
-import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 import { one, RawCallee } from '../support/raw-callee.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type Sipp, startSipp } from '../support/sipp.ts';
 
-type DataDir = Awaited<ReturnType<typeof makeDataDir>>;
+type DataDir = Awaited<ReturnType<typeof makeSeededDataDir>>;
 type Place = { readonly port: number; readonly transport?: string; readonly priority?: number };
 type Fact = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
 
@@ -79,7 +80,7 @@ async function endOf(callId: string) {
 }
 
 async function startWithTls(): Promise<string> {
-  const other = await makeDataDir();
+  const other = await makeSeededDataDir();
   const file = join(other.path, 'trunks.yaml');
   await writeFile(file, `trunks:\n${trunk('secret', [{ port: 5061, transport: 'tls' }])}`);
   const told = await startGateway(other.path, { TRUNKS_FILE: file }).then(
@@ -94,7 +95,7 @@ async function startWithTls(): Promise<string> {
 }
 
 beforeAll(async () => {
-  dataDir = await makeDataDir();
+  dataDir = await makeSeededDataDir();
   receiver = await startReceiver();
   // With T1 of 50 ms its 408 for silence comes after 3.2 s instead of 32 s.
   engine = await startSipEngine({

@@ -17,7 +17,7 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
   let database: TestDatabase;
 
   beforeAll(async () => {
-    database = await openTestDatabase(kind);
+    database = await openTestDatabase(kind, { own: true });
   });
 
   afterAll(async () => {
@@ -114,7 +114,7 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
   });
 
   test('still has every accepted call after the process was killed', async () => {
-    await using own = await openTestDatabase(kind);
+    await using own = await openTestDatabase(kind, { own: true });
     await own.close();
     const { dataDir, databaseUrl } = own.location;
 
@@ -155,7 +155,7 @@ async function acceptUntilKilled(parameters: readonly string[]): Promise<readonl
 
 describe('the embedded database', () => {
   test('lives in a folder whose path is too long for a socket', async () => {
-    await using original = await openTestDatabase('pglite');
+    await using original = await openTestDatabase('pglite', { own: true });
     await original.close();
     const dataDir = join(original.location.dataDir, 'd'.repeat(120));
     await mkdir(dataDir);
@@ -174,7 +174,7 @@ describe('the embedded database', () => {
   });
 
   test('tells when its worker died', async () => {
-    await using database = await openTestDatabase('pglite');
+    await using database = await openTestDatabase('pglite', { own: true });
     await database.close();
     let tell = (_error: Error): void => undefined;
     const fatal = new Promise<Error>((resolve) => {

@@ -14,7 +14,7 @@ describe.each(databaseKinds)('migrations on %s', (kind) => {
   let database: TestDatabase;
 
   beforeAll(async () => {
-    database = await openTestDatabase(kind);
+    database = await openTestDatabase(kind, { own: true });
   });
 
   afterAll(async () => {

@@ -1,9 +1,9 @@
-// A fresh, migrated database for each test or file that asks, on both kinds:
-// `describe.each(databaseKinds)('… on %s', (kind) => …)`. PGlite needs a second to open, so a file with many tests opens one
-// in `beforeAll` and calls `clear()` after each.
+// An empty, migrated database for each test or file that asks, on both kinds:
+// `describe.each(databaseKinds)('… on %s', (kind) => …)`. A file with many tests opens one in `beforeAll` and calls `clear()`
+// after each. PGlite costs two seconds of a core to open, so that the files of one worker share an open one in turn.
 
 import { randomUUID } from 'node:crypto';
-import { access, cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { access, cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getTableName, is } from 'drizzle-orm';
@@ -13,6 +13,7 @@ import { inject } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import * as schema from '../../src/store/schema.ts';
+import { makeDataDir } from './gateway-process.ts';
 
 export const databaseKinds = ['postgres', 'pglite'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
@@ -32,12 +33,34 @@ const tableNames = Object.values(schema).flatMap((value) =>
   is(value, PgTable) ? [getTableName(value)] : [],
 );
 
+export type TestDatabaseOptions = {
+  /** For a test that changes more than rows: tables, plans, statistics. Nobody gets it before or afterwards. */
+  readonly own?: boolean;
+};
+
 /** Call `remove()` in an `afterEach`, or use `await using`. */
 export async function openTestDatabase(
   kind: DatabaseKind,
+  { own = false }: TestDatabaseOptions = {},
 ): Promise<TestDatabase & AsyncDisposable> {
+  if (kind === 'postgres' || own) return await openOwn(kind);
+  const database = idle.pop() ?? (await openOwn('pglite'));
+  let isClosed = false;
+  const close = async (): Promise<void> => {
+    isClosed = true;
+    await database.close();
+  };
+  let removing: Promise<void> | undefined;
+  const remove = (): Promise<void> => {
+    removing ??= isClosed ? database.remove() : giveBack(database);
+    return removing;
+  };
+  return { ...database, close, remove, [Symbol.asyncDispose]: remove };
+}
+
+async function openOwn(kind: DatabaseKind): Promise<TestDatabase & AsyncDisposable> {
   const dataDir = await mkdtemp(join(inject('sharedFolder'), 'data-'));
-  const location = kind === 'postgres' ? await clonePostgres(dataDir) : await clonePglite(dataDir);
+  const location = kind === 'postgres' ? await clonePostgres(dataDir) : await seeded(dataDir);
   const database = await openDatabase({ ...location, logger: silentLogger });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
@@ -54,6 +77,19 @@ export async function openTestDatabase(
     await rm(dataDir, { recursive: true, force: true });
   };
   return { ...database, location, clear, close, remove, [Symbol.asyncDispose]: remove };
+}
+
+/** Open and empty; they end with the worker's process, and their folders with the run's. */
+const idle: (TestDatabase & AsyncDisposable)[] = [];
+
+async function giveBack(database: TestDatabase & AsyncDisposable): Promise<void> {
+  await database.clear();
+  // What a test left beside the database (a key, a dev app) is not for the next one.
+  for (const name of await readdir(database.location.dataDir)) {
+    if (!name.startsWith('pglite'))
+      await rm(join(database.location.dataDir, name), { recursive: true, force: true });
+  }
+  idle.push(database);
 }
 
 // ── PostgreSQL: a migrated template database, cloned in some 30 ms ───────────────────────────────────────────────────
@@ -96,13 +132,25 @@ async function asSuperuser(statement: string): Promise<void> {
 
 // ── PGlite: a migrated data folder, copied (creating one takes seconds) ──────────────────────────────────────────────
 
-async function clonePglite(dataDir: string): Promise<Location> {
+/** For a gateway that starts on it: it finds the embedded database there as after its first start. */
+export async function seedPglite(dataDir: string): Promise<void> {
   const template = join(inject('sharedFolder'), 'pglite-template');
   await once('pglite-template', async () => {
     const database = await openDatabase({ dataDir: template, logger: silentLogger });
     await database.close();
   });
   await cp(join(template, 'pglite'), join(dataDir, 'pglite'), { recursive: true });
+}
+
+/** A data folder whose embedded database is there already: a first start takes 5 s of a core to make it. */
+export async function makeSeededDataDir(): ReturnType<typeof makeDataDir> {
+  const dataDir = await makeDataDir();
+  await seedPglite(dataDir.path);
+  return dataDir;
+}
+
+async function seeded(dataDir: string): Promise<Location> {
+  await seedPglite(dataDir);
   return { dataDir };
 }
 

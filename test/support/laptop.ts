@@ -2,7 +2,8 @@
 // to its facts on NATS.
 
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { makeDataDir, startGateway } from './gateway-process.ts';
+import { makeSeededDataDir } from './databases.ts';
+import { startGateway } from './gateway-process.ts';
 import { startReceiver } from './receiver.ts';
 
 /** The members that tests look at; a fact has more. */
@@ -18,7 +19,7 @@ export type Laptop = Awaited<ReturnType<typeof startLaptop>>;
 
 /** Variables: of the gateway, beyond those that every gateway under test has. */
 export async function startLaptop(variables: Readonly<Record<string, string>> = {}) {
-  const dataDir = await makeDataDir();
+  const dataDir = await makeSeededDataDir();
   const receiver = await startReceiver();
   const gateway = await startGateway(dataDir.path, variables);
   const url = new URL(gateway.runtime.natsUrl);
