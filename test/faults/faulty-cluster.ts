@@ -1,6 +1,8 @@
 // A cluster whose parts fail on demand: each node reaches the database, NATS and the SIP engine over wires of its own, and can
 // be killed or stopped; NATS, the engine and the receiver can go away for all.
 
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
@@ -30,7 +32,10 @@ export class FaultyCluster implements AsyncDisposable {
   readonly #members = new Map<Name, Member>();
   readonly #log: (line: string) => void;
   readonly #counts: Record<string, number> = {};
-  readonly #startedAt = performance.now();
+  /** By `Date.now()`: what is said of an instant can be found in the script. */
+  readonly startedAt = Date.now();
+  /** Every process of every node, in the order of their starts. */
+  readonly #processes: { readonly name: Name; readonly gateway: GatewayProcess }[] = [];
   /** The fault of what all share. */
   #shared: Promise<void> | undefined;
 
@@ -40,11 +45,16 @@ export class FaultyCluster implements AsyncDisposable {
     this.#log = log;
   }
 
-  static async start(databaseUrl: string, log: (line: string) => void): Promise<FaultyCluster> {
+  static async start(
+    databaseUrl: string,
+    logLevel: string,
+    log: (line: string) => void,
+  ): Promise<FaultyCluster> {
     const cluster = await startCluster({
       databaseUrl,
       variables: {
         NODE_LEASE_MS: String(leaseMs),
+        LOG_LEVEL: logLevel,
         // The phones that stay are hung up by the gateway.
         MAX_CALL_DURATION_MS: String(maxCallMs),
       },
@@ -89,6 +99,17 @@ export class FaultyCluster implements AsyncDisposable {
     await this.#faultsOver();
     for (const [name, member] of this.#members) await this.#revive(name, member);
     this.#say('calm');
+  }
+
+  /** What each process wrote: `a-1.log`, `a-2.log` after its first restart. */
+  async writeLogs(folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true });
+    for (const name of names) {
+      const own = this.#processes.filter((process) => process.name === name);
+      for (const [index, { gateway }] of own.entries()) {
+        await writeFile(join(folder, `${name}-${index + 1}.log`), gateway.output());
+      }
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -144,11 +165,13 @@ export class FaultyCluster implements AsyncDisposable {
     if (child !== undefined && child.exitCode === null && child.signalCode === null) return;
     member.gateway = undefined;
     const { nats, engine } = this.cluster;
-    member.gateway = await this.cluster.startNode(name, {
+    const gateway = await this.cluster.startNode(name, {
       DATABASE_URL: through(this.#databaseUrl, member.wires.database),
       NATS_URL: through(nats.url, member.wires.nats),
       DRACHTIO_URL: through(engine.url, member.wires.engine),
     });
+    member.gateway = gateway;
+    this.#processes.push({ name, gateway });
   }
 
   async #memberFault(
@@ -224,7 +247,7 @@ export class FaultyCluster implements AsyncDisposable {
   }
 
   #say(line: string): void {
-    this.#log(`${((performance.now() - this.#startedAt) / 1_000).toFixed(1)} s  ${line}`);
+    this.#log(`${((Date.now() - this.startedAt) / 1_000).toFixed(1)} s  ${line}`);
   }
 }
 

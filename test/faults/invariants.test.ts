@@ -23,6 +23,7 @@ const good: Aftermath = {
   farCalls: [phone],
   facts: [fact(1, 'queued'), fact(2, 'answered'), fact(3, 'completed')],
   notifications: [told(1, 'Answered'), told(2, 'completed')],
+  startedAt: at(0),
   engineDeaths: [],
 };
 

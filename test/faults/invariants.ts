@@ -26,6 +26,8 @@ export type Aftermath = {
   readonly facts: readonly { readonly raw: string; readonly fact: Fact }[];
   /** Raw, as the receiver took them with a 2xx. */
   readonly notifications: readonly { readonly raw: string; readonly body: Told }[];
+  /** Of the storm, by `Date.now()`. */
+  readonly startedAt: number;
   /** When the SIP engine died. */
   readonly engineDeaths: readonly number[];
 };
@@ -136,7 +138,7 @@ function gather<Item>(entries: readonly Entry<Item>[], where: string) {
   return { problems, byCall };
 }
 
-function nobodyLeftUp({ accepted, farCalls, facts, engineDeaths }: Aftermath): string[] {
+function nobodyLeftUp({ accepted, farCalls, facts, startedAt, engineDeaths }: Aftermath): string[] {
   const endedAt = new Map<string, number>();
   for (const { fact } of facts) {
     if (isTerminal(fact.type)) endedAt.set(fact.callId, Date.parse(fact.time));
@@ -150,8 +152,11 @@ function nobodyLeftUp({ accepted, farCalls, facts, engineDeaths }: Aftermath): s
     );
     const withinMs = unansweredWhenItDied ? engineDiedWithinMs : hangUpWithinMs;
     const lateMs = (call.endedAt ?? Number.POSITIVE_INFINITY) - over - withinMs;
+    const at = `${((over - startedAt) / 1_000).toFixed(1)} s`;
     return lateMs > 0
-      ? [`${callId}: its phone was up ${lateMs} ms too long (${storyOf(call, over)})`]
+      ? [
+          `${callId}: its phone was up ${lateMs} ms too long after its end at ${at} (${storyOf(call, over)})`,
+        ]
       : [];
   });
 }

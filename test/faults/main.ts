@@ -14,6 +14,8 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '10' },
     /** Seconds from one fault to the next, 2 means 1 to 3. At 1 and below several nodes are hit at once all the time. */
     every: { type: 'string', default: '2' },
+    /** A folder for the nodes' logs. */
+    logs: { type: 'string' },
   },
 });
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
@@ -50,6 +52,7 @@ try {
     ...{ seed, seconds, callsPerSecond, databaseUrl },
     faultEveryMs: { from: everyMs / 2, to: everyMs * 1.5 },
     log: say,
+    ...(values.logs !== undefined && { logFolder: values.logs }),
   });
   say(JSON.stringify(report.counts, undefined, 2));
   for (const violation of report.violations) say(`VIOLATED  ${violation}`);

@@ -18,6 +18,8 @@ export type StormOptions = {
   /** Of an empty database. */
   readonly databaseUrl: string;
   readonly log: (line: string) => void;
+  /** Where the nodes' logs go. */
+  readonly logFolder?: string;
 };
 
 export type StormReport = {
@@ -33,7 +35,11 @@ const lastLookMs = 45_000;
 
 export async function runStorm(options: StormOptions): Promise<StormReport> {
   const random = randomFrom(options.seed);
-  await using world = await FaultyCluster.start(options.databaseUrl, options.log);
+  await using world = await FaultyCluster.start(
+    options.databaseUrl,
+    options.logFolder === undefined ? 'warn' : 'info',
+    options.log,
+  );
   const traffic = new Traffic(world, randomFrom(options.seed + 1), options.callsPerSecond);
   const deadline = performance.now() + options.seconds * 1_000;
   traffic.start();
@@ -50,6 +56,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
     return await report(world, traffic, pool);
   } finally {
     await pool.end();
+    if (options.logFolder !== undefined) await world.writeLogs(options.logFolder);
   }
 }
 
@@ -89,6 +96,7 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
     farCalls: farEnd.calls,
     facts,
     notifications: taken.map(({ rawBody, body }) => ({ raw: rawBody, body })),
+    startedAt: world.startedAt,
     engineDeaths: world.engineDeaths,
   });
   const ids = new Set(taken.map(({ body }) => body.eventId));
