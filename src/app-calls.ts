@@ -63,6 +63,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { lease } = parts.node;
   const sip = guardSip(parts.sip, {
     mayPlace: () => lease.isHeld,
+    turnOf: (callId) => pacers.turnOf(callId),
     onPlaced: (callId) => pacers.onPlaced(callId),
     onReleased: (callId) => pacers.onReleased(callId),
     clock,

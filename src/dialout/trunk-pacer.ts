@@ -1,5 +1,5 @@
-// Dials what waits for one trunk with limits: takes calls when the trunk has room, and starts each at the instant that
-// the trunk's clock gave it. Every node has one for each such trunk; the clock and the slots in SQL are theirs together.
+// Dials what waits for one trunk with limits: takes calls when the trunk has room, starts each a moment before the instant
+// that the trunk's clock gave it, and says when that has come, which is when its INVITE may leave. Every node has one for each such trunk; the clock and the slots in SQL are theirs together.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -13,7 +13,8 @@ export type PacerPorts = {
   readonly limits: () => TrunkLimits | undefined;
   /** How many more calls this process can have. */
   readonly room: () => number;
-  readonly start: (call: AcceptedCall) => void;
+  /** `turn`: to be asked when its INVITE is ready; resolves when that may leave, and never rejects. */
+  readonly start: (call: AcceptedCall, turn: () => Promise<void>) => void;
   readonly nowMs: () => number;
   readonly logger: Logger;
 };
@@ -23,6 +24,8 @@ export type PacerPorts = {
  * calls with it, and that nodes take turns.
  */
 const horizonMs = 200;
+/** What a call needs before its INVITE is ready takes most of this on a busy machine, and less on others. */
+const preparationMs = 100;
 /**
  * A start that is later than this, and than this share of the time between two, would crowd the ones after it, on this node or
  * another: it takes its turn again. On a slow trunk that is a long way off, for the call and for whoever wants to end it.
@@ -108,28 +111,36 @@ export class TrunkPacer {
   }
 
   #startLater({ call, startAtMs }: Grant): void {
-    const starting = this.#startAt(call, startAtMs).finally(() => this.#starting.delete(starting));
+    const starting = this.#startBefore(call, startAtMs).finally(() =>
+      this.#starting.delete(starting),
+    );
     this.#starting.add(starting);
   }
 
-  async #startAt(call: AcceptedCall, startAtMs: number): Promise<void> {
-    const { nowMs, start, queue, logger } = this.#ports;
+  async #startBefore(call: AcceptedCall, startAtMs: number): Promise<void> {
+    const { nowMs, start } = this.#ports;
+    const leftMs = this.#clock.hereMs(startAtMs) - preparationMs - nowMs();
+    if (leftMs > 0) await pause(leftMs);
+    start(call, () => this.#turn(call, startAtMs));
+  }
+
+  async #turn(call: AcceptedCall, startAtMs: number): Promise<void> {
+    const { nowMs, queue, logger } = this.#ports;
     let dueMs = this.#clock.hereMs(startAtMs);
     for (let turn = 1; turn <= mostTurns; turn += 1) {
       if (dueMs > nowMs()) await pause(dueMs - nowMs());
       const rate = this.#ports.limits()?.callsPerSecond;
-      if (rate === undefined) break;
+      if (rate === undefined) return;
       const intervalMs = 1_000 / rate;
-      if (nowMs() - dueMs <= Math.max(lateMs, intervalMs * lateShare)) break;
+      if (nowMs() - dueMs <= Math.max(lateMs, intervalMs * lateShare)) return;
       try {
         const next = await this.#timed(() => queue.nextStart(this.#trunk, intervalMs));
         dueMs = this.#clock.hereMs(next.startAtMs);
       } catch (error) {
         logger.warn({ err: error, callId: call.callId }, 'no later start for a call');
-        break;
+        return;
       }
     }
-    start(call);
   }
 }
 

@@ -15,7 +15,11 @@ export type TrunkPacersPorts = {
   readonly logger: Logger;
 };
 
-type Held = { readonly trunk: string; isPlaced: boolean };
+type Held = {
+  readonly trunk: string;
+  readonly turn: () => Promise<void>;
+  isPlaced: boolean;
+};
 
 export class TrunkPacers {
   readonly #ports: TrunkPacersPorts;
@@ -62,6 +66,11 @@ export class TrunkPacers {
     return paced;
   }
 
+  /** When the call's INVITE may leave; undefined: no trunk with limits holds it. */
+  turnOf(callId: CallId): Promise<void> | undefined {
+    return this.#held.get(callId)?.turn();
+  }
+
   /** The call's leg is the SIP port's now: it says when the slot is free. */
   onPlaced(callId: CallId): void {
     const held = this.#held.get(callId);
@@ -99,8 +108,8 @@ export class TrunkPacers {
       queue,
       limits: () => limitsOf(trunk),
       room,
-      start: (call) => {
-        this.#held.set(call.callId, { trunk, isPlaced: false });
+      start: (call, turn) => {
+        this.#held.set(call.callId, { trunk, turn, isPlaced: false });
         start(call);
       },
       nowMs: () => performance.now(),

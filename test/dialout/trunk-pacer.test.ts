@@ -37,7 +37,7 @@ async function startOne({ beforeMs = 0, afterMs = 0, callsPerSecond = 20 }) {
     },
     limits: () => ({ callsPerSecond }),
     room: () => 10,
-    start: ({ callId }) => started.push(callId),
+    start: ({ callId }, turn) => void turn().then(() => started.push(callId)),
     nowMs: () => nowMs,
     logger: silentLogger,
   });
