@@ -151,6 +151,7 @@ async function openControl(
         ),
       onGone: (client) => {
         uas.releaseClient(client);
+        cancels.cancelCallsOf(client);
         for (const dialog of context.dialogs.releaseOwner(client)) {
           if (!responses.hangUpUnacknowledged(dialog, applicationGone))
             watchOrphan(context, requests, dialog);

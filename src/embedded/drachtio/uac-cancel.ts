@@ -1,4 +1,5 @@
-// CANCEL (RFC 3261 section 9): asked for by the application, or by the engine when a call rings too long. Before any
+// CANCEL (RFC 3261 section 9): asked for by the application, or by the engine when a call rings too long or its application
+// goes. Before any
 // provisional response it waits; after a 2xx the call is hung up instead.
 
 import { appHeaders } from './app-headers.ts';
@@ -62,6 +63,17 @@ export class UacCancel {
     this.#replyCancelled(client, messageId, outgoing, undefined, request);
   }
 
+  /** Nobody waits for their answer any more: no phone should ring on for it. */
+  cancelCallsOf(client: ControlClient): void {
+    for (const outgoing of this.#responses.pendingCallsOf(client)) {
+      if (outgoing.cancel.state !== 'none') continue;
+      const request = this.#cancelFor(outgoing, [applicationGoneReason]);
+      const state = outgoing.sent?.transaction.state;
+      if (state === 'proceeding') this.#sendCancel(outgoing, request);
+      else if (state === 'calling') outgoing.cancel = { state: 'waiting', text: request };
+    }
+  }
+
   /** RFC 3261 section 9.1: the INVITE's own Via, so that the branch matches. */
   #cancelFor(outgoing: Outgoing, extra: readonly SipHeader[]): SipRequest {
     const invite = outgoing.request;
@@ -116,6 +128,9 @@ export class UacCancel {
     });
   }
 }
+
+/** RFC 3326. */
+const applicationGoneReason: SipHeader = { name: 'Reason', value: 'SIP;text="Application gone"' };
 
 const cancelExcludes: ReadonlySet<string> = new Set([
   'From',

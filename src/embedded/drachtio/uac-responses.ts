@@ -51,6 +51,11 @@ export class UacResponses {
     return this.#early.get(earlyKey(callId, ourTag));
   }
 
+  /** Its INVITEs that have no final response. */
+  pendingCallsOf(client: ControlClient): readonly Outgoing[] {
+    return [...this.#early.values()].filter((outgoing) => outgoing.client === client);
+  }
+
   userFor(outgoing: Outgoing): RequestUser {
     return {
       onResponse: (response, peer, bytes) => this.#receive(outgoing, response, peer, bytes),

@@ -140,6 +140,31 @@ describe('calls in trouble', () => {
     await waitFor(() => engine.statistics().dialogs === 0);
   });
 
+  test('a call that rings when its application goes is cancelled', async () => {
+    const call = await invite();
+    peer.answer(call.request, '180 Ringing', 'far');
+    await application.inbox.take(/SIP\/2.0 180/);
+
+    application.close();
+
+    const sent = await peer.inbox.take(/^CANCEL /);
+    peer.answer(sent, '200 OK', 'far');
+    peer.answer(call.request, '487 Request Terminated', 'far');
+    await peer.inbox.take(/^ACK /);
+    await waitFor(() => engine.statistics().clientTransactions === 0);
+  });
+
+  test('a call that nobody has answered at all is cancelled, once somebody does, when its application goes', async () => {
+    const call = await invite();
+    application.close();
+    await waitFor(() => engine.statistics().clients === 0);
+    expect(peer.inbox.matching(/^CANCEL /)).toBe(0);
+
+    peer.answer(call.request, '180 Ringing', 'far');
+
+    await peer.inbox.take(/^CANCEL /);
+  });
+
   test('a 200 for an application that is gone is acknowledged and hung up', async () => {
     const call = await invite();
     peer.answer(call.request, '180 Ringing', 'far');

@@ -63,8 +63,9 @@ export const DELIBERATE_DIFFERENCES: readonly DeliberateDifference[] = [
   ),
   ...differ(
     'client_gone_ringing',
-    'A call that is answered after its application has gone is acknowledged and hung up, not left in the air.',
+    'The call of an application that has gone is cancelled, and hung up where it was answered all the same.',
     [
+      ['wire CANCEL', 'added'],
       ['wire ACK', 'added'],
       ['wire BYE', 'added'],
     ],
