@@ -8,6 +8,7 @@ import { createLineActor } from './call-line.ts';
 import { callMachine } from './call-machine.ts';
 import type { Journal, RecordEndInput, StoreAnswerInput } from './call-setup.ts';
 import type { CallId } from './call-types.ts';
+import { LegRecord } from './leg-record.ts';
 import type { CallLedger, Clock, EventPublisher, MediaPort, SipPort } from './ports.ts';
 
 export type CallPorts = {
@@ -29,6 +30,7 @@ export function createCallLogic(ports: CallPorts) {
   const { ledger } = ports;
   const logged = (callId: CallId, what: string) => (error: unknown) =>
     ports.logger.error({ err: error, callId, what }, 'ledger write failed');
+  const legs = new LegRecord(ledger, (callId, error) => logged(callId, 'recordInvite')(error));
 
   return callMachine.provide({
     actors: {
@@ -48,8 +50,7 @@ export function createCallLogic(ports: CallPorts) {
     },
     actions: {
       recordInvite: ({ context }, leg) => {
-        const { callId } = context.call;
-        ledger.recordInvite(callId, leg).catch(logged(callId, 'recordInvite'));
+        legs.keep(context.call.callId, leg);
       },
       recordRinging: ({ context }, at) => {
         const { callId } = context.call;

@@ -38,7 +38,7 @@ type Effect = CallColumns | undefined;
 
 // `where` says when each kind takes effect; what it returns took effect. Nothing moves a state backwards, so a write that
 // arrives late does no harm: an answered or ended call does not ring again. The leg of an answer is kept even for an ended
-// call, because somebody may have to hang it up.
+// call, because somebody may have to hang it up, and what only cancels does not take its place.
 const updateStatement = `
 update calls c set
   dial_started_at = case when i.kind in ('claim', 'reclaim') then i.at else c.dial_started_at end,
@@ -76,7 +76,7 @@ from json_to_recordset($1::json) as i(call_id text, kind text, at timestamptz, o
 where c.call_id = i.call_id and case i.kind
   when 'claim' then c.dial_started_at is null and c.ended_at is null
   when 'reclaim' then (c.dial_started_at is null or c.owner_id = i.owner) and c.ended_at is null
-  when 'invite' then c.answered_at is null
+  when 'invite' then c.answered_at is null and c.leg->>'dialogId' is null
   when 'ringing' then c.ringing_at is null
   when 'answer' then c.answered_at is null
   when 'end' then c.ended_at is null or (c.end_event = i.event and c.end_published_at is null)

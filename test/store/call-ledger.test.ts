@@ -146,12 +146,14 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       await ledger.claimEnd(call.callId, endEvent(call, { type: 'failed' }), []);
 
       const event = answeredEvent(call, noon.toISOString());
-      await ledger.recordAnswer(call.callId, { at: noon, leg: storedLeg, event, unpublished: [] });
+      const leg = { ...storedLeg, dialogId: 'dialog-1' };
+      await ledger.recordAnswer(call.callId, { at: noon, leg, event, unpublished: [] });
+      await ledger.recordInvite(call.callId, storedLeg);
 
       expect(await rowOf(call.callId)).toMatchObject({
         state: 'ended',
         status: 'failed',
-        leg: storedLeg,
+        leg,
         answered_at: null,
         answered_event: null,
       });
