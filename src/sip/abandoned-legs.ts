@@ -50,7 +50,6 @@ export class AbandonedLegs {
     this.#end(
       link,
       this.#take(({ leg }) => leg.engine === link.engine),
-      true,
     );
   }
 
@@ -78,7 +77,6 @@ export class AbandonedLegs {
       this.#end(
         link,
         this.#take((entry) => entry.leg.engine === engine && overdue(entry)),
-        false,
       );
     }
     if (this.#legs.length === 0) this.#stopSweeping();
@@ -89,9 +87,9 @@ export class AbandonedLegs {
     this.#timer = undefined;
   }
 
-  #end(link: EngineLink, entries: readonly Abandoned[], isSameEngine: boolean): void {
+  #end(link: EngineLink, entries: readonly Abandoned[]): void {
     for (const entry of entries) {
-      void endOrphanOn(link, entry.leg, isSameEngine, this.#limits).then((result) => {
+      void endOrphanOn(link, entry.leg, this.#limits).then((result) => {
         this.#logger.info({ engine: link.engine, result }, 'leg of a lost engine ended');
         // The engine went away again: it is ended when it is back the next time.
         if (result === 'unreachable' && !link.isUp && !this.#isClosed) this.#keep(entry);

@@ -164,8 +164,7 @@ class DrachtioPool implements DrachtioSip {
     const link = await this.#linkFor(orphan.engine, this.#limits.orphanTimeoutMs / 2);
     if (link === undefined) return 'unreachable';
     const orphanTimeoutMs = Math.max(1, deadline - performance.now());
-    const limits = { ...this.#limits, orphanTimeoutMs };
-    return endOrphanOn(link, orphan, link.engine === orphan.engine, limits);
+    return endOrphanOn(link, orphan, { ...this.#limits, orphanTimeoutMs });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,5 @@
-// Ends a leg that this process knows only from what was stored: by the engine's own ids where the engine still has them,
-// else by a BYE that is built anew from the dialog's state.
+// Ends a leg that this process knows only from what was stored: by the engine's own ids where the engine knows them (one at
+// another address may be the same engine by another name, and no other engine has ids like them), else by a BYE that is built anew from the dialog's state.
 
 import { setTimeout } from 'node:timers/promises';
 import type { StoredLeg } from '../calls/ports.ts';
@@ -14,22 +14,18 @@ export type OrphanResult = 'ended' | 'gone' | 'unreachable';
 // (RFC 3261, 12.2.1.1: strictly increasing), being behind is not.
 const cseqGap = 1_000;
 
-/** @param isSameEngine the link goes to the engine that placed the leg, so its ids may mean something there. */
 export async function endOrphanOn(
   link: EngineLink,
   orphan: StoredLeg,
-  isSameEngine: boolean,
   limits: Pick<SipLimits, 'orphanTimeoutMs' | 'crossingMs'>,
 ): Promise<OrphanResult> {
   const deadline = performance.now() + limits.orphanTimeoutMs;
   const remainingMs = () => Math.max(1, deadline - performance.now());
-  if (isSameEngine) {
-    const result =
-      orphan.dialogId === undefined
-        ? await endUnanswered(link, orphan, limits.crossingMs, remainingMs)
-        : await hangUp(link, orphan, orphan.dialogId, remainingMs);
-    if (result !== undefined) return result;
-  }
+  const result =
+    orphan.dialogId === undefined
+      ? await endUnanswered(link, orphan, limits.crossingMs, remainingMs)
+      : await hangUp(link, orphan, orphan.dialogId, remainingMs);
+  if (result !== undefined) return result;
   const bye = rebuiltBye(orphan);
   if (bye === undefined) return 'gone';
   return (

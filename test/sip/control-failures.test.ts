@@ -547,6 +547,8 @@ describe('sip port over a control connection', () => {
 
       await drachtio[Symbol.asyncDispose]();
 
+      other.refuse(await other.take('ACK'), 'Server error: unable to find dialog');
+      other.refuse(await other.take('BYE'), 'Server error: unable to find dialog');
       const bye = await other.take('BYE');
       expect(headerOf(bye.sip, 'Call-ID')).toBe(invite.callId);
       expect(headerOf(bye.sip, 'To')).toMatch(/;tag=remote$/);
@@ -860,9 +862,21 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe('gone');
     });
 
-    test('an engine of another address is only asked for a rebuilt BYE', async () => {
+    test('an engine of another address may be the same by another name: it is asked by the ids first', async () => {
+      const result = sip.endOrphan(stored({ engine: '127.0.0.1:1' }));
+
+      const cancel = await drachtio.take('CANCEL');
+      expect(cancel.fields.slice(2)).toEqual(['txn-orphan', '']);
+      confirmCancel(cancel);
+      await refuseBye();
+      await refuseBye();
+      expect(await result).toBe('ended');
+    });
+
+    test('another engine, which does not know the ids, sends the rebuilt BYE', async () => {
       const result = sip.endOrphan(stored({ ...answeredState, engine: '127.0.0.1:1' }));
 
+      await refuseBye();
       await byeResponse(200);
 
       expect(await result).toBe('ended');
