@@ -187,6 +187,7 @@ function createTaking(
     });
     const consumer = await consumeDialout(connection, {
       maxInFlight: claimsInFlight,
+      room: (signal) => registry.room(signal),
       handle: (callId, { acceptedBy, trunk }) =>
         dialer.dial(callId as CallId, { trunk, restatesQueued: acceptedBy !== config.ownerId }),
       logger,

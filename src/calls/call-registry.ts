@@ -22,6 +22,8 @@ export class CallRegistry {
   readonly #logic: ReturnType<typeof createCallLogic>;
   readonly #calls = new Map<CallId, CallActor>();
   readonly #waiters: (() => void)[] = [];
+  /** For calls that are being claimed. */
+  #reserved = 0;
 
   constructor(ports: CallPorts, options: CallRegistryOptions) {
     this.#ports = ports;
@@ -71,12 +73,26 @@ export class CallRegistry {
   }
 
   get freePlaces(): number {
-    return this.#options.maxConcurrent - this.#calls.size;
+    return this.#options.maxConcurrent - this.#calls.size - this.#reserved;
   }
 
-  /** Waits until one more call may be started. Waiters are bounded by the queue's consumer, which is the only caller. */
-  async room(signal: AbortSignal): Promise<void> {
+  /** Waits until one more call may be started; how many may. Waiters are bounded by the queue's consumer. */
+  async room(signal: AbortSignal): Promise<number> {
     while (!this.hasRoom) await this.#change(signal);
+    return this.freePlaces;
+  }
+
+  /**
+   * Waits until one more call may be started, and keeps its place: call what it resolves with when the call is started, or
+   * is not to be. However many wait, one place is given once.
+   */
+  async reserve(signal: AbortSignal): Promise<() => void> {
+    while (!this.hasRoom) await this.#change(signal);
+    this.#reserved += 1;
+    return () => {
+      this.#reserved -= 1;
+      this.#tell();
+    };
   }
 
   /** Waits until every call here has ended. */
@@ -111,6 +127,10 @@ export class CallRegistry {
   #remove(callId: CallId, outcome: CallOutcome | undefined): void {
     if (!this.#calls.delete(callId)) return;
     this.#options.onEnded(callId, outcome);
+    this.#tell();
+  }
+
+  #tell(): void {
     for (const waiter of this.#waiters.splice(0)) waiter();
   }
 }

@@ -54,10 +54,14 @@ export class Dialer {
     const { pacers, registry, mayPlace } = this.#ports;
     if (pacers.isPaced(trunk)) return pacers.wake(trunk);
     const signal = this.#stopped.signal;
-    await registry.room(signal);
-    signal.throwIfAborted();
-    if (!mayPlace()) throw new Error('no INVITE may leave now');
-    await this.#take(callId, restatesQueued);
+    const giveBack = await registry.reserve(signal);
+    try {
+      signal.throwIfAborted();
+      if (!mayPlace()) throw new Error('no INVITE may leave now');
+      await this.#take(callId, restatesQueued);
+    } finally {
+      giveBack();
+    }
   }
 
   /**

@@ -41,6 +41,11 @@ export async function endConsumption(
   messages: ConsumerMessages,
 ): Promise<void> {
   await messages.close();
+  await flushed(connection);
+}
+
+/** The server has read what was sent, or is away. */
+export async function flushed(connection: EventConnection): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const bound = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, flushTimeoutMs);

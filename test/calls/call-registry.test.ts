@@ -125,6 +125,28 @@ describe('the calls of a process', () => {
     await expect(sentAway).rejects.toThrow('stopping');
     registry.end(call.callId, { by: 'application' });
 
-    await expect(waiting).resolves.toBeUndefined();
+    await expect(waiting).resolves.toBe(1);
+  });
+
+  test('a place is kept for one of those that wait, until it is given back', async () => {
+    const { registry } = rig(1);
+    const { signal } = new AbortController();
+    const order: string[] = [];
+    const reserve = async (name: string) => {
+      const giveBack = await registry.reserve(signal);
+      order.push(name);
+      return giveBack;
+    };
+    const first = await reserve('first');
+    expect(registry.freePlaces).toBe(0);
+    const others = [reserve('second'), reserve('third')];
+    await settled();
+    expect(order).toEqual(['first']);
+
+    first();
+    (await others[0])?.();
+    (await others[1])?.();
+    expect(order).toEqual(['first', 'second', 'third']);
+    expect(registry.freePlaces).toBe(1);
   });
 });

@@ -16,6 +16,8 @@ afterAll(async () => {
   await nats.stop();
 });
 
+const room = async (): Promise<number> => 1_000;
+
 async function newStreams(): Promise<EventConnection> {
   const connection = await nats.connect();
   await ensureStreams(connection, { eventDays: 1, contextHours: 1 });
@@ -31,6 +33,7 @@ describe('the dial-out queue', () => {
     const seen: string[] = [];
     const queue = await consumeDialout(connection, {
       maxInFlight: 10,
+      room,
       logger,
       handle: async (callId) => void seen.push(callId),
     });
@@ -51,6 +54,7 @@ describe('the dial-out queue', () => {
     await publishDialout(connection, 'call-1', { acceptedBy: 'node-1/a' });
     const queue = await consumeDialout(connection, {
       maxInFlight: 1,
+      room,
       logger,
       handle: async (...told) => void seen.push(told),
     });
@@ -67,6 +71,7 @@ describe('the dial-out queue', () => {
 
     const queue = await consumeDialout(connection, {
       maxInFlight: 1,
+      room,
       logger,
       handle: async (callId) => void seen.push(callId),
     });
@@ -83,6 +88,7 @@ describe('the dial-out queue', () => {
     const done: string[] = [];
     const queue = await consumeDialout(connection, {
       maxInFlight: 3,
+      room,
       logger,
       handle: async (callId) => {
         underWay += 1;
@@ -110,6 +116,7 @@ describe('the dial-out queue', () => {
     const done: string[] = [];
     const queue = await consumeDialout(connection, {
       maxInFlight: 3,
+      room,
       logger,
       handle: async (callId) => {
         if (callId === 'call-bad' && failures-- > 0) throw new Error('database away');
@@ -126,37 +133,64 @@ describe('the dial-out queue', () => {
   });
 });
 
-describe('a dial-out queue whose calls wait for room', () => {
-  test('takes no second copy of a call that waits longer than the acknowledge wait', async () => {
+describe('a dial-out queue whose process is full', () => {
+  test('leaves to others what it has no room for', async () => {
+    const connection = await newStreams();
+    const seen = { full: [] as string[], other: [] as string[] };
+    let free = 2;
+    const full = await consumeDialout(connection, {
+      maxInFlight: 10,
+      room: (signal) => (free > 0 ? Promise.resolve(free) : untilStopped(signal)),
+      logger,
+      handle: async (callId) => {
+        free -= 1;
+        seen.full.push(callId);
+      },
+    });
+    const callIds = Array.from({ length: 8 }, (_, index) => `call-${index}`);
+    for (const callId of callIds)
+      await publishDialout(connection, callId, { acceptedBy: 'node-1/a' });
+    await eventually(() => seen.full.length === 2, 'the first is full');
+    const other = await consumeDialout(connection, {
+      maxInFlight: 10,
+      room,
+      logger,
+      handle: async (callId) => void seen.other.push(callId),
+    });
+    await eventually(() => seen.other.length === 6, 'the other takes the rest');
+
+    expect(seen).toEqual({ full: callIds.slice(0, 2), other: callIds.slice(2) });
+    await full.stop();
+    await other.stop();
+  });
+
+  test('takes no second copy of a call that it holds for longer than the acknowledge wait', async () => {
     const connection = await newStreams();
     const begun: string[] = [];
-    let makeRoom = () => {};
-    const room = new Promise<void>((resolve) => {
-      makeRoom = resolve;
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
     });
     const queue = await consumeDialout(connection, {
-      maxInFlight: 2,
+      maxInFlight: 4,
+      room,
       acknowledgeWaitMs: 200,
       logger,
       handle: async (callId) => {
         begun.push(callId);
-        await room;
+        await held;
       },
     });
-    const callIds = ['call-1', 'call-2', 'call-3', 'call-4'];
+    const callIds = ['call-1', 'call-2'];
     for (const callId of callIds)
       await publishDialout(connection, callId, { acceptedBy: 'node-1/a' });
-    const deliveries = async () => {
-      const consumers = await connection.manager.consumers
-        .list(streamNames(connection.prefix).dialout)
-        .next();
-      return consumers[0]?.delivered.consumer_seq ?? 0;
-    };
-    await eventually(async () => (await deliveries()) >= 12, 'each was delivered three times');
-
-    makeRoom();
-    const { streams } = connection.manager;
+    const { streams, consumers } = connection.manager;
     const { dialout } = streamNames(connection.prefix);
+    const deliveries = async () =>
+      (await consumers.list(dialout).next())[0]?.delivered.consumer_seq ?? 0;
+    await eventually(async () => (await deliveries()) >= 6, 'each was delivered three times');
+
+    letGo();
     await eventually(
       async () => (await streams.info(dialout)).state.messages === 0,
       'the queue is empty',
@@ -165,6 +199,12 @@ describe('a dial-out queue whose calls wait for room', () => {
     await queue.stop();
   });
 });
+
+function untilStopped(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}
 
 describe('commands', () => {
   async function serving(handler: CommandHandler) {
