@@ -31,6 +31,7 @@ import {
 import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
 import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
 import { loadConfig } from './config.ts';
+import { errorForPeople } from './lib/error-for-log.ts';
 import { readRuntime } from './runtime-file.ts';
 import { type RotatableCredential, rotatable } from './store/app-credentials.ts';
 import { jwtAlgorithms } from './store/app-directory.ts';
@@ -265,15 +266,19 @@ createProgram()
     // Keep-alive connections of the last request must not keep the command waiting.
     () => process.exit(0),
     (error: unknown) => {
-      const text = error instanceof Error ? error.message : String(error);
-      const cause =
-        error instanceof CliError && error.cause instanceof Error ? causeOf(error.cause) : '';
-      process.stderr.write(`offhook: ${text}${cause}\n`);
+      const text =
+        error instanceof CliError
+          ? `${error.message}${causeOf(error.cause)}`
+          : errorForPeople(error);
+      process.stderr.write(`offhook: ${text}\n`);
       process.exit(1);
     },
   );
 
 /** A file that is not there is what the message has just said. */
-function causeOf(cause: Error): string {
-  return 'code' in cause && cause.code === 'ENOENT' ? '' : `\n  ${cause.message}`;
+function causeOf(cause: unknown): string {
+  const isKnown =
+    !(cause instanceof Error) ||
+    ('code' in cause && (cause as NodeJS.ErrnoException).code === 'ENOENT');
+  return isKnown ? '' : `\n  ${errorForPeople(cause)}`;
 }

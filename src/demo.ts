@@ -13,6 +13,7 @@ import { describeNotification, readBody } from './cli/notification-lines.ts';
 import { type ReceivedNotification, startReceiver } from './cli/receiver.ts';
 import { type Config, loadConfigWith } from './config.ts';
 import { sandboxNumbers } from './embedded/sandbox/sandbox-numbers.ts';
+import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
 
 /** The longest scene takes some 15 s; a machine that is busy elsewhere gets twice that. */
@@ -216,10 +217,7 @@ function textReporter(): Reporter {
 main().then(
   (ok) => process.exit(ok ? 0 : 1),
   (error: unknown) => {
-    const text = error instanceof Error ? error.message : String(error);
-    const cause =
-      error instanceof Error && error.cause instanceof Error ? `\n  ${error.cause.message}` : '';
-    process.stderr.write(`demo: ${text}${cause}\n`);
+    process.stderr.write(`demo: ${errorForPeople(error)}\n`);
     process.exit(1);
   },
 );

@@ -3,6 +3,7 @@
 
 import { startApp } from './app.ts';
 import { loadConfig } from './config.ts';
+import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
 
 /** From a signal during the start to the end, whatever the start waits for: well below the 10 s of `docker stop`. */
@@ -53,18 +54,10 @@ function words(starting: boolean, again: boolean): string {
   return starting ? 'ending when the start is done' : 'finishing calls';
 }
 
-/** A line for each cause: the last one says what to do. */
-function withCauses(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined
-    ? error.message
-    : `${error.message}\n  ${withCauses(error.cause)}`;
-}
-
 main().then(
   () => process.exit(0),
   (error: unknown) => {
-    process.stderr.write(`offhook: ${withCauses(error)}\n`);
+    process.stderr.write(`offhook: ${errorForPeople(error)}\n`);
     process.exit(1);
   },
 );

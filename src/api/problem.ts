@@ -179,9 +179,12 @@ function sentence(message: string): string {
   return message.endsWith('.') ? message : `${message}.`;
 }
 
-/** System and PostgreSQL codes that mean "away", not "wrong": sockets, class 08, shutdown, start-up, too many clients. */
+/**
+ * System and PostgreSQL codes that mean "away" or "too busy", not "wrong": sockets, class 08, shutdown, start-up, too many
+ * clients, a time-out of a statement or a lock, a deadlock.
+ */
 const dependencyCode =
-  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08...|57P0[1-5]|53300)$/;
+  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08...|57P0[1-5]|53300|57014|55P03|40001|40P01)$/;
 /** `pg` has no code for these two, and words are all it gives. */
 const poolFailure =
   /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout)/;

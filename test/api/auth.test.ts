@@ -109,8 +109,12 @@ describe('authentication', () => {
     expect(response.statusCode).toBe(401);
   });
 
-  test('a directory that is away is a 503, not a 401', async () => {
-    const away = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
+  test.each([
+    ['away', 'ECONNREFUSED'],
+    ['too slow', '57014'],
+    ['locked', '55P03'],
+  ])('a directory that is %s is a 503, not a 401', async (_how, code) => {
+    const away = new Error('Failed query', { cause: Object.assign(new Error('no'), { code }) });
     await using broken = await startHarness({
       apps: { find: () => Promise.reject(away), findByApiKey: () => Promise.reject(away) },
     });
