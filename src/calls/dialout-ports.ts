@@ -97,6 +97,11 @@ export type Taken = {
 export type TrunkQueue = {
   /** Takes the calls that have waited longest, each with a slot of the trunk. */
   take(request: GrantRequest): Promise<Taken>;
+  /**
+   * Calls that this process took, and was not told of because the answer was lost. `known`: those that hold a slot here, or
+   * did and may still.
+   */
+  untold(trunk: string, known: readonly CallId[]): Promise<readonly AcceptedCall[]>;
   /** Another start for a call that missed its own. */
   nextStart(
     trunk: string,

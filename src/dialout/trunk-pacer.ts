@@ -2,7 +2,7 @@
 // that the trunk's clock gave it, and says when that has come, which is when its INVITE may leave. Every node has one for each such trunk; the clock and the slots in SQL are theirs together.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AcceptedCall } from '../calls/call-types.ts';
+import type { AcceptedCall, CallId } from '../calls/call-types.ts';
 import type { Grant, TrunkLimits, TrunkQueue } from '../calls/dialout-ports.ts';
 import { DistantClock } from '../lib/distant-clock.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -11,6 +11,8 @@ export type PacerPorts = {
   readonly queue: TrunkQueue;
   /** Read anew each time: trunks can be reloaded. Undefined: no limits any more. */
   readonly limits: () => TrunkLimits | undefined;
+  /** Calls of the trunk that have started here and may hold a slot. */
+  readonly known: () => readonly CallId[];
   /** How many more calls this process can have. */
   readonly room: () => number;
   /** `turn`: to be asked when its INVITE is ready; resolves when that may leave, and never rejects. */
@@ -34,6 +36,8 @@ const lateMs = 60;
 const lateShare = 0.1;
 const mostAtOnce = 50;
 const failurePauseMs = 1_000;
+/** A statement whose answer was lost may still be at work, at most until its own time-out of 15 s. */
+const doubtMs = 20_000;
 
 export class TrunkPacer {
   readonly #trunk: string;
@@ -41,9 +45,11 @@ export class TrunkPacer {
   readonly #clock = new DistantClock();
   readonly #stopped = new AbortController();
   /** Calls that are taken and not started. */
-  readonly #starting = new Set<Promise<void>>();
+  readonly #starting = new Map<CallId, Promise<void>>();
   #running: Promise<void> | undefined;
   #isWoken = false;
+  /** Until then calls may turn up that were taken for this process without its knowledge. */
+  #doubtUntilMs = 0;
 
   constructor(trunk: string, ports: PacerPorts) {
     this.#trunk = trunk;
@@ -65,7 +71,7 @@ export class TrunkPacer {
     this.#stopped.abort();
     this.#isWoken = false;
     await this.#running;
-    await Promise.all(this.#starting);
+    await Promise.all(this.#starting.values());
   }
 
   async #run(): Promise<void> {
@@ -82,7 +88,7 @@ export class TrunkPacer {
 
   /** When to try again without being woken; undefined: not before. */
   async #round(): Promise<number | undefined> {
-    const { queue, limits, room, logger } = this.#ports;
+    const { queue, limits, room, nowMs, logger } = this.#ports;
     const wanted = Math.min(mostAtOnce, room() - this.#starting.size);
     // Calls that end here make room, and wake.
     if (wanted < 1) return undefined;
@@ -92,11 +98,23 @@ export class TrunkPacer {
         queue.take({ trunk, limits: limits() ?? {}, wanted, horizonMs }),
       );
       for (const grant of grants) this.#startLater(grant);
-      return retryInMs;
+      if (nowMs() >= this.#doubtUntilMs) return retryInMs;
+      await this.#startUntold();
+      return Math.min(retryInMs ?? failurePauseMs, failurePauseMs);
     } catch (error) {
+      this.#doubtUntilMs = nowMs() + doubtMs;
       logger.warn({ err: error, trunk }, 'calls of a trunk could not be taken');
       return failurePauseMs;
     }
+  }
+
+  /** They have missed their start: each takes a new one. */
+  async #startUntold(): Promise<void> {
+    const { queue, known, logger } = this.#ports;
+    const trunk = this.#trunk;
+    const calls = await queue.untold(trunk, [...known(), ...this.#starting.keys()]);
+    if (calls.length > 0) logger.warn({ trunk, calls: calls.length }, 'calls taken unawares');
+    for (const call of calls) this.#startLater({ call, startAtMs: 0 });
   }
 
   /** Asks the database, and learns from the answer what its clock says. */
@@ -111,10 +129,11 @@ export class TrunkPacer {
   }
 
   #startLater({ call, startAtMs }: Grant): void {
+    const { callId } = call;
     const starting = this.#startBefore(call, startAtMs).finally(() =>
-      this.#starting.delete(starting),
+      this.#starting.delete(callId),
     );
-    this.#starting.add(starting);
+    this.#starting.set(callId, starting);
   }
 
   async #startBefore(call: AcceptedCall, startAtMs: number): Promise<void> {

@@ -25,7 +25,9 @@ export class TrunkPacers {
   readonly #ports: TrunkPacersPorts;
   readonly #pacers = new Map<string, TrunkPacer>();
   readonly #held = new Map<CallId, Held>();
-  /** Those that could not be released are found by `look`. One statement at a time, for as many as there are. */
+  /** Off the wire, and their slots not given back yet: where that fails, `look` does it. */
+  readonly #unreleased = new Set<CallId>();
+  /** One statement at a time, for as many as there are. */
   readonly #releasing: Batcher<CallId, void>;
   #isStopped = false;
 
@@ -33,7 +35,7 @@ export class TrunkPacers {
     this.#ports = ports;
     this.#releasing = new Batcher<CallId, void>(
       async (callIds) => {
-        await ports.queue.release(callIds);
+        await this.#release(callIds);
         return callIds.map(() => undefined);
       },
       { maxBatch: 500, maxWaiting: 20_000, concurrency: 1 },
@@ -59,6 +61,7 @@ export class TrunkPacers {
    */
   async look(): Promise<readonly string[]> {
     const { queue } = this.#ports;
+    if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
     await queue.releaseLost([...this.#held.keys()]);
     const waiting = await queue.waitingByTrunk();
     const paced = [...waiting.keys()].filter((trunk) => this.isPaced(trunk)) as string[];
@@ -82,6 +85,7 @@ export class TrunkPacers {
     const held = this.#held.get(callId);
     if (held === undefined) return;
     this.#held.delete(callId);
+    this.#unreleased.add(callId);
     this.#releasing.add(callId).then(
       () => this.wake(held.trunk),
       (error: unknown) =>
@@ -100,6 +104,11 @@ export class TrunkPacers {
     await Promise.all([...this.#pacers.values()].map((pacer) => pacer.stop()));
   }
 
+  async #release(callIds: readonly CallId[]): Promise<void> {
+    await this.#ports.queue.release(callIds);
+    for (const callId of callIds) this.#unreleased.delete(callId);
+  }
+
   #pacerOf(trunk: string): TrunkPacer {
     const known = this.#pacers.get(trunk);
     if (known !== undefined) return known;
@@ -107,6 +116,7 @@ export class TrunkPacers {
     const pacer = new TrunkPacer(trunk, {
       queue,
       limits: () => limitsOf(trunk),
+      known: () => [...this.#held.keys(), ...this.#unreleased],
       room,
       start: (call, turn) => {
         this.#held.set(call.callId, { trunk, turn, isPlaced: false });

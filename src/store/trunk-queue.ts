@@ -10,6 +10,14 @@ const waitingCondition = `end_published_at is null and ended_at is null and dial
 
 const takeStatement = 'select * from take_trunk_calls($1, $2, $3, $4, $5, $6)';
 
+// Without a leg: none of them was ever started.
+const untoldStatement = `
+select c.call_id, c.sid, c.conversation_id, c.account_id, c.app_id, c.bot_id, c.accepted_at, c.request
+from trunk_slots s join calls c on c.call_id = s.call_id
+where s.owner_id = $1 and s.trunk = $2 and s.call_id <> all($3::text[])
+  and c.owner_id = $1 and c.ended_at is null and c.leg is null
+order by c.accepted_at, c.call_id`;
+
 const advanceStatement = `
 update trunk_pacing
 set next_start_at = greatest(next_start_at, clock_timestamp()) + $2::double precision * interval '1 millisecond'
@@ -23,6 +31,10 @@ const lostSlotAge = '10 seconds';
 export function createTrunkQueue(pool: Pool, ownerId: string): TrunkQueue {
   return {
     take: (request) => take(pool, ownerId, request),
+    async untold(trunk, known) {
+      const { rows } = await pool.query<CallColumns>(untoldStatement, [ownerId, trunk, known]);
+      return rows.map(acceptedCallOf);
+    },
     async nextStart(trunk, intervalMs) {
       const { rows } = await pool.query<{ start_at_ms: number; clock_ms: number }>(
         advanceStatement,

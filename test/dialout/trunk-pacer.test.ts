@@ -27,6 +27,7 @@ async function startOne({ beforeMs = 0, afterMs = 0, callsPerSecond = 20 }) {
         nowMs += afterMs;
         return { grants: [{ call: acceptedCall(), startAtMs: clockMs }], clockMs };
       },
+      untold: async () => [],
       nextStart: async () => {
         turns += 1;
         return { startAtMs: nowMs + aheadMs, clockMs: nowMs + aheadMs };
@@ -36,6 +37,7 @@ async function startOne({ beforeMs = 0, afterMs = 0, callsPerSecond = 20 }) {
       waitingByTrunk: async () => new Map(),
     },
     limits: () => ({ callsPerSecond }),
+    known: () => [],
     room: () => 10,
     start: ({ callId }, turn) => void turn().then(() => started.push(callId)),
     nowMs: () => nowMs,

@@ -12,7 +12,9 @@ function world(limits: TrunkLimits | undefined, options: { readonly room?: numbe
   const waiting: AcceptedCall[] = [];
   const slots = new Set<CallId>();
   const started: CallId[] = [];
-  const faults = { take: 0, release: 0 };
+  const faults = { take: 0, answer: 0, release: 0 };
+  /** Taken, and nobody was told. */
+  const untold: AcceptedCall[] = [];
   let mostUp = 0;
   let mostHere = 0;
   const queue: TrunkQueue = {
@@ -21,12 +23,18 @@ function world(limits: TrunkLimits | undefined, options: { readonly room?: numbe
       const count = Math.min(wanted, maxConcurrentCalls - slots.size);
       const calls = waiting.splice(0, count);
       for (const { callId } of calls) slots.add(callId);
+      if (faults.answer-- > 0) {
+        untold.push(...calls);
+        throw new Error('SQL went away with the answer');
+      }
       mostUp = Math.max(mostUp, slots.size);
       const clockMs = performance.now();
       const grants = calls.map((call, index) => ({ call, startAtMs: clockMs + index }));
       const taken = { grants, clockMs };
       return calls.length === count && count > 0 ? { ...taken, retryInMs: 1 } : taken;
     },
+    untold: async (_trunk, known) =>
+      untold.filter(({ callId }) => slots.has(callId) && !known.includes(callId)),
     nextStart: async () => ({ startAtMs: 0, clockMs: performance.now() }),
     release: async (callIds) => {
       if (faults.release-- > 0) throw new Error('SQL is away');
@@ -130,6 +138,18 @@ describe('nodes that share a trunk', () => {
       await node.look();
       return w.started.length === 2;
     }, 'the second follows');
+    await node.stop();
+  });
+
+  test('start what they had taken when the database went away with the answer, once', async () => {
+    const w = world({ maxConcurrentCalls: 3 });
+    const node = w.node(ends);
+    w.faults.answer = 1;
+    w.accept(5);
+    node.wake('carrier');
+    await eventually(() => w.started.length === 5 && w.slots.size === 0, 'all were up');
+
+    expect(new Set(w.started).size).toBe(5);
     await node.stop();
   });
 

@@ -5,7 +5,7 @@ import type { AcceptedCall, CallId } from '../../src/calls/call-types.ts';
 import type { TrunkLimits, TrunkQueue } from '../../src/calls/dialout-ports.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
 import { createTrunkQueue } from '../../src/store/trunk-queue.ts';
-import { acceptedCall } from '../support/call-records.ts';
+import { acceptedCall, endEvent, storedLeg } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eachWithLedger, type LedgerRig } from './ledger-rig.ts';
 
@@ -83,6 +83,21 @@ describe.each(databaseKinds)('the queue of a trunk on %s', (kind) => {
 
     const { grants } = await nodes[0].take(ask({ callsPerSecond: 10 }, 50, 99));
     expect(grants).toHaveLength(1);
+  });
+
+  test('tells of calls that were taken without the knowledge of whoever took them', async () => {
+    const calls = [await accept(), await accept(), await accept(), await accept()];
+    await accept('another');
+    const { grants } = await nodes[0].take(ask({ maxConcurrentCalls: 4 }));
+    const [known, started, over, lost] = idsOf(grants) as [CallId, CallId, CallId, CallId];
+    await rig.ledger.recordInvite(started, storedLeg);
+    await rig.ledger.claimEnd(over, endEvent(calls[2] as AcceptedCall), []);
+
+    const untold = await nodes[0].untold('carrier', [known]);
+    expect(untold).toEqual([calls[3]]);
+    expect(untold[0]?.callId).toBe(lost);
+    expect(await nodes[0].untold('another', [])).toEqual([]);
+    expect(await nodes[1].untold('carrier', [])).toEqual([]);
   });
 
   test('gives a call that missed its start the next one', async () => {
