@@ -32,7 +32,7 @@ const preparationMs = 100;
  * A start that is later than this, and than this share of the time between two, would crowd the ones after it, on this node or
  * another: it takes its turn again. On a slow trunk that is a long way off, for the call and for whoever wants to end it.
  */
-const lateMs = 60;
+const lateMs = 40;
 const lateShare = 0.1;
 const mostAtOnce = 50;
 const failurePauseMs = 1_000;
