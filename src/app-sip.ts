@@ -9,6 +9,8 @@ import type { Environment } from './app.ts';
 import { type Config, type DrachtioServer, readSecrets } from './config.ts';
 import { startSipEngineThread } from './embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from './embedded/sandbox/sandbox-thread.ts';
+import type { EventConnection } from './events/connection.ts';
+import { askForLegEnd, serveLegRequests } from './events/leg-requests.ts';
 import { createDrachtioSip, type DrachtioSip } from './sip/drachtio-sip.ts';
 import { createRouter, type Router } from './sip/routing.ts';
 import {
@@ -43,7 +45,10 @@ const engineRestartDelayMs = 500;
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
 
-export async function openSip(environment: Environment): Promise<SipParts> {
+export async function openSip(
+  environment: Environment,
+  connection: EventConnection,
+): Promise<SipParts> {
   const { config, logger, clock, closers } = environment;
   const servers = config.drachtioServers ?? [await openEngine(environment)];
   const file = await readTrunkFile(config);
@@ -57,8 +62,17 @@ export async function openSip(environment: Environment): Promise<SipParts> {
   const trunks = liveTrunks(read(file));
   const onlySandbox = file === undefined && sandbox !== undefined;
   const allowedNetworks = config.sip.allowedNetworks ?? (onlySandbox ? loopbackNetworks : []);
-  const port = createDrachtioSip({ servers, trunks, allowedNetworks, logger, clock });
+  const port = createDrachtioSip({
+    ...{ servers, trunks, allowedNetworks, logger, clock },
+    askOthers: (leg) => askForLegEnd(connection, leg),
+  });
   closers.add('SIP port', () => port[Symbol.asyncDispose]());
+  const legs = serveLegRequests(
+    connection,
+    async (leg) => (port.ready() ? await port.endOrphan(leg) : 'unreachable'),
+    logger,
+  );
+  closers.add('legs of other nodes', () => legs.stop());
   return {
     port,
     router: createRouter({ trunks, allowedNetworks }),

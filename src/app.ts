@@ -76,7 +76,7 @@ async function openApp(environment: Environment): Promise<App> {
   const storage = await openStorage(environment);
   const node = await openNode(environment, storage);
   const events = await openEvents(environment, () => node.lease.untilHeld());
-  const sip = await openSip(environment);
+  const sip = await openSip(environment, events.connection);
   const media = await openMedia(environment);
 
   const contexts = await openContextStore(events.connection);

@@ -34,6 +34,11 @@ export function commandSubject(prefix: string, callId: string): string {
   return `${prefix}.command.${callId}`;
 }
 
+/** Of legs that their own node cannot end. */
+export function legSubject(prefix: string): string {
+  return `${prefix}.legs.end`;
+}
+
 export function dialoutSubject(prefix: string, callId: string): string {
   return `${prefix}.dialout.${callId}`;
 }

@@ -1,10 +1,11 @@
 // Legs whose engine went away under them. Their calls have ended, but the far end may still be in one: each is ended by its
-// ids when its engine is back, or, once it was answered, by a rebuilt BYE through another engine when it stays away.
+// ids when its engine is back. While it stays away, another process that may still reach it is asked to do that; and once it
+// was answered, another engine of this process can send a rebuilt BYE.
 
 import type { StoredLeg } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EngineLink } from './engine-link.ts';
-import { endOrphanOn } from './orphans.ts';
+import { endOrphanOn, type OrphanResult } from './orphans.ts';
 import type { SipLimits } from './sip-limits.ts';
 
 type Abandoned = {
@@ -14,43 +15,44 @@ type Abandoned = {
   readonly settle: () => void;
 };
 
-export class AbandonedLegs {
-  readonly #limits: SipLimits;
-  readonly #logger: Logger;
+export type AbandonedLegsDependencies = {
+  readonly limits: SipLimits;
+  readonly logger: Logger;
+  /** The link to this engine, while it is up. */
+  readonly linkOf: (engine: string) => EngineLink | undefined;
   /** A link to another engine than this one, if there is one. */
-  readonly #otherLink: (engine: string) => EngineLink | undefined;
+  readonly otherLink: (engine: string) => EngineLink | undefined;
+  /** Never rejects. */
+  readonly askOthers: (leg: StoredLeg) => Promise<OrphanResult>;
+};
+
+/** Requests to other processes under way at once: a lost engine may have had thousands of legs. */
+const askedAtOnce = 100;
+
+export class AbandonedLegs {
+  readonly #dependencies: AbandonedLegsDependencies;
   #legs: Abandoned[] = [];
+  #asked = 0;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(dependencies: {
-    readonly limits: SipLimits;
-    readonly logger: Logger;
-    readonly otherLink: (engine: string) => EngineLink | undefined;
-  }) {
-    this.#limits = dependencies.limits;
-    this.#logger = dependencies.logger;
-    this.#otherLink = dependencies.otherLink;
+  constructor(dependencies: AbandonedLegsDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** Resolves when the leg is ended, or given up. */
   add(leg: StoredLeg): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
-    if (this.#legs.length >= this.#limits.abandonedLegs) {
-      this.#logger.warn(
-        { engine: leg.engine },
-        'too many legs of lost engines, one is left to itself',
-      );
+    const { limits, logger } = this.#dependencies;
+    if (this.#legs.length >= limits.abandonedLegs) {
+      logger.warn({ engine: leg.engine }, 'too many legs of lost engines, one is left to itself');
       return Promise.resolve();
     }
     return new Promise((settle) => this.#keep({ leg, at: performance.now(), settle }));
   }
 
   onUp(link: EngineLink): void {
-    this.#end(
-      link,
-      this.#take(({ leg }) => leg.engine === link.engine),
-    );
+    for (const entry of this.#take(({ leg }) => leg.engine === link.engine)) this.#end(link, entry);
   }
 
   close(): void {
@@ -61,23 +63,19 @@ export class AbandonedLegs {
 
   #keep(entry: Abandoned): void {
     this.#legs.push(entry);
-    this.#timer ??= setInterval(() => this.#sweep(), this.#limits.takeOverAfterMs);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#dependencies.limits.abandonedSweepMs);
   }
 
   #sweep(): void {
-    const now = performance.now();
-    for (const { settle } of this.#take(({ at }) => now - at > this.#limits.abandonedForMs)) {
-      settle();
-    }
-    const overdue = ({ leg, at }: Abandoned) =>
-      leg.dialogId !== undefined && now - at >= this.#limits.takeOverAfterMs;
-    for (const engine of new Set(this.#legs.filter(overdue).map(({ leg }) => leg.engine))) {
-      const link = this.#otherLink(engine);
-      if (link === undefined) continue;
-      this.#end(
-        link,
-        this.#take((entry) => entry.leg.engine === engine && overdue(entry)),
-      );
+    const { limits, linkOf, otherLink } = this.#dependencies;
+    const ageMs = ({ at }: Abandoned): number => performance.now() - at;
+    for (const { settle } of this.#take((entry) => ageMs(entry) > limits.abandonedForMs)) settle();
+    for (const entry of this.#take((candidate) => ageMs(candidate) >= limits.takeOverAfterMs)) {
+      const { engine, dialogId } = entry.leg;
+      const link = linkOf(engine) ?? (dialogId === undefined ? undefined : otherLink(engine));
+      if (link !== undefined) this.#end(link, entry);
+      else if (this.#asked < askedAtOnce) void this.#askOthers(entry);
+      else this.#legs.push(entry);
     }
     if (this.#legs.length === 0) this.#stopSweeping();
   }
@@ -87,15 +85,29 @@ export class AbandonedLegs {
     this.#timer = undefined;
   }
 
-  #end(link: EngineLink, entries: readonly Abandoned[]): void {
-    for (const entry of entries) {
-      void endOrphanOn(link, entry.leg, this.#limits).then((result) => {
-        this.#logger.info({ engine: link.engine, result }, 'leg of a lost engine ended');
-        // The engine went away again: it is ended when it is back the next time.
-        if (result === 'unreachable' && !link.isUp && !this.#isClosed) this.#keep(entry);
-        else entry.settle();
-      });
-    }
+  #end(link: EngineLink, entry: Abandoned): void {
+    const { limits } = this.#dependencies;
+    void endOrphanOn(link, entry.leg, limits).then((result) => {
+      // The engine went away again: it is ended when it is back the next time.
+      this.#settle(entry, link.engine, result, result !== 'unreachable' || link.isUp);
+    });
+  }
+
+  async #askOthers(entry: Abandoned): Promise<void> {
+    const { leg } = entry;
+    this.#asked += 1;
+    const result = await this.#dependencies.askOthers(leg);
+    this.#asked -= 1;
+    // One that was not answered is known to its own engine only, which the other process may not have asked.
+    const isOver = result === 'ended' || (result === 'gone' && leg.dialogId !== undefined);
+    this.#settle(entry, leg.engine, result, isOver);
+  }
+
+  #settle(entry: Abandoned, engine: string, result: OrphanResult, isOver: boolean): void {
+    if (isOver || this.#isClosed) {
+      this.#dependencies.logger.info({ engine, result }, 'leg of a lost engine ended');
+      entry.settle();
+    } else this.#keep(entry);
   }
 
   #take(isWanted: (entry: Abandoned) => boolean): readonly Abandoned[] {

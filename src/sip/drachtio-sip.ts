@@ -35,6 +35,8 @@ export type DrachtioSipOptions = {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly limits?: Partial<SipLimits>;
+  /** Another process may reach an engine that this one cannot: has it end the leg. Never rejects. Left out: nobody is there. */
+  readonly askOthers?: (leg: StoredLeg) => Promise<OrphanResult>;
   /** Answer INVITE (480) and OPTIONS (200) from outside; off where other applications share the drachtio servers. */
   readonly claimStrangers?: boolean;
   /** Decides between gateways of the same priority. */
@@ -93,7 +95,9 @@ class DrachtioPool implements DrachtioSip {
     this.#abandoned = new AbandonedLegs({
       limits: this.#limits,
       logger: options.logger,
+      linkOf: (engine) => this.#linkOf(engine),
       otherLink: (engine) => this.#pickLink(engine),
+      askOthers: options.askOthers ?? (async () => 'unreachable'),
     });
     this.#connections = options.servers.map(
       (server) =>
@@ -210,11 +214,14 @@ class DrachtioPool implements DrachtioSip {
     return undefined;
   }
 
+  #linkOf(engine: string): EngineLink | undefined {
+    return this.#connections.find((connection) => connection.engine === engine)?.link;
+  }
+
   /** The engine that placed the leg, waiting a little for it; else any. */
   async #linkFor(engine: string, timeoutMs: number): Promise<EngineLink | undefined> {
-    const own = () => this.#connections.find((connection) => connection.engine === engine)?.link;
     const isOurs = this.#connections.some((connection) => connection.engine === engine);
-    const found = () => own() ?? (isOurs ? undefined : this.#pickLink());
+    const found = () => this.#linkOf(engine) ?? (isOurs ? undefined : this.#pickLink());
     const deadline = performance.now() + timeoutMs;
     while (!this.#isDisposed) {
       const link = found();

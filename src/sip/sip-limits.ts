@@ -34,7 +34,8 @@ export type SipLimits = {
   /** Legs of a lost engine that are ended when it comes back; older ones the far end has given up by itself. */
   readonly abandonedLegs: number;
   readonly abandonedForMs: number;
-  /** An engine that is not back by then is given up, and another one ends what it left up. */
+  readonly abandonedSweepMs: number;
+  /** An engine that is not back by then is given up, and another one, or another process, ends what it left up. */
   readonly takeOverAfterMs: number;
 };
 
@@ -58,6 +59,7 @@ export const defaultSipLimits: SipLimits = {
   disposeTimeoutMs: 2_000,
   abandonedLegs: 10_000,
   abandonedForMs: 600_000,
+  abandonedSweepMs: 1_000,
   takeOverAfterMs: 3_000,
 };
 

@@ -541,7 +541,7 @@ describe('sip port over a control connection', () => {
     test('what an engine left up that stays away is hung up through another one', async () => {
       const other = await ScriptedDrachtio.start();
       await sip[Symbol.asyncDispose]();
-      sip = sipOver([drachtio, other], { takeOverAfterMs: 50 });
+      sip = sipOver([drachtio, other], { takeOverAfterMs: 50, abandonedSweepMs: 20 });
       await eventually(() => sip.connected().length === 2, 'both engines are connected');
       const { invite } = await talking();
 

@@ -1,0 +1,74 @@
+// Asks another node to hang up or cancel a leg whose SIP engine cannot be reached from here: request and reply, one node
+// answers. Whoever cannot reach it either says so, and the next request may find another one.
+
+import type { Msg } from '@nats-io/transport-node';
+import { z } from 'zod';
+import type { StoredLeg } from '../calls/ports.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { EventConnection } from './connection.ts';
+import { legSubject } from './subjects.ts';
+
+const results = ['ended', 'gone', 'unreachable'] as const;
+export type LegResult = (typeof results)[number];
+
+const text = z.string().max(4_096);
+const legSchema = z.object({
+  engine: text,
+  sipCallId: text,
+  transactionId: text,
+  requestUri: text,
+  localTag: text.optional(),
+  dialogId: text.optional(),
+  remoteTag: text.optional(),
+  remoteTarget: text.optional(),
+  routeSet: z.array(text).max(20).optional(),
+  localUri: text.optional(),
+  remoteUri: text.optional(),
+  inviteCseq: z.int().nonnegative().optional(),
+});
+const replySchema = z.object({ result: z.enum(results) });
+
+/** Longer than a node needs for a BYE that nobody answers at first. */
+const replyTimeoutMs = 6_000;
+
+/** `end` is asked for each leg, and never rejects for long. */
+export function serveLegRequests(
+  connection: EventConnection,
+  end: (leg: StoredLeg) => Promise<LegResult>,
+  logger: Logger,
+): { stop(): void } {
+  const answer = async (message: Msg): Promise<void> => {
+    try {
+      const leg = legSchema.parse(message.json<unknown>()) as StoredLeg;
+      message.respond(JSON.stringify({ result: await end(leg) }));
+    } catch (error) {
+      // No reply: the requester sees its own time-out.
+      logger.warn({ err: error }, 'leg of another node not ended');
+    }
+  };
+  const subscription = connection.nats.subscribe(legSubject(connection.prefix), {
+    queue: 'legs',
+    callback: (error, message) => {
+      if (error === null) void answer(message);
+      else logger.warn({ err: error }, 'subscription for legs failed');
+    },
+  });
+  return { stop: () => subscription.unsubscribe() };
+}
+
+/** `unreachable` too where nobody answered in time, or NATS is away. */
+export async function askForLegEnd(
+  connection: EventConnection,
+  leg: StoredLeg,
+): Promise<LegResult> {
+  try {
+    const reply = await connection.nats.request(
+      legSubject(connection.prefix),
+      JSON.stringify(leg),
+      { timeout: replyTimeoutMs },
+    );
+    return replySchema.parse(reply.json<unknown>()).result;
+  } catch {
+    return 'unreachable';
+  }
+}

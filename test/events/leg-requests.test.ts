@@ -1,0 +1,57 @@
+// A node asks the others to end a leg, over a real nats-server.
+
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { StoredLeg } from '../../src/calls/ports.ts';
+import type { EventConnection } from '../../src/events/connection.ts';
+import { askForLegEnd, type LegResult, serveLegRequests } from '../../src/events/leg-requests.ts';
+import { legSubject } from '../../src/events/subjects.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { startTestNats, type TestNats } from '../support/nats.ts';
+import { storedLeg } from '../support/scripted-call.ts';
+
+let nats: TestNats;
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(async () => {
+  await nats.stop();
+});
+
+async function serve(connection: EventConnection, result: LegResult): Promise<StoredLeg[]> {
+  const ended: StoredLeg[] = [];
+  const server = serveLegRequests(
+    connection,
+    async (leg) => {
+      ended.push(leg);
+      return result;
+    },
+    silentLogger,
+  );
+  onTestFinished(() => server.stop());
+  await connection.nats.flush();
+  return ended;
+}
+
+test('one node gets the leg whole, and its result comes back', async () => {
+  const connection = await nats.connect();
+  const ended = [await serve(connection, 'ended'), await serve(connection, 'ended')];
+  const leg = { ...storedLeg, dialogId: 'dialog-1', routeSet: ['sip:proxy;lr'], inviteCseq: 10 };
+
+  expect(await askForLegEnd(connection, leg)).toBe('ended');
+  expect(ended.flat()).toEqual([leg]);
+});
+
+test('where no node is there, the leg is unreachable', async () => {
+  expect(await askForLegEnd(await nats.connect(), storedLeg)).toBe('unreachable');
+});
+
+test('a request that is no leg ends nothing', async () => {
+  const connection = await nats.connect();
+  const ended = await serve(connection, 'ended');
+
+  connection.nats.publish(legSubject(connection.prefix), '{"engine":1}');
+  connection.nats.publish(legSubject(connection.prefix), 'nonsense');
+  expect(await askForLegEnd(connection, storedLeg)).toBe('ended');
+
+  expect(ended).toEqual([storedLeg]);
+});
