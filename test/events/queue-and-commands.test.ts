@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CommandHandler, serveCommands } from '../../src/events/commands.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { consumeDialout, publishDialout } from '../../src/events/dialout-queue.ts';
+import {
+  consumeDialout,
+  type DialoutConsumerOptions,
+  publishDialout,
+} from '../../src/events/dialout-queue.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { commandSubject, streamNames } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
@@ -18,6 +22,13 @@ afterAll(async () => {
 
 const room = async (): Promise<number> => 1_000;
 
+/** With room for everything, unless told otherwise. */
+const listen = (
+  connection: EventConnection,
+  handle: DialoutConsumerOptions['handle'],
+  more: Partial<DialoutConsumerOptions> = {},
+) => consumeDialout(connection, { maxInFlight: 10, room, logger, handle, ...more });
+
 async function newStreams(): Promise<EventConnection> {
   const connection = await nats.connect();
   await ensureStreams(connection, { eventDays: 1, contextHours: 1 });
@@ -31,12 +42,7 @@ describe('the dial-out queue', () => {
   test('hands each call over once, in order, and forgets it', async () => {
     const connection = await newStreams();
     const seen: string[] = [];
-    const queue = await consumeDialout(connection, {
-      maxInFlight: 10,
-      room,
-      logger,
-      handle: async (callId) => void seen.push(callId),
-    });
+    const queue = await listen(connection, async (callId) => void seen.push(callId));
 
     const callIds = Array.from({ length: 50 }, (_, index) => `call-${index}`);
     for (const callId of callIds)
@@ -48,36 +54,15 @@ describe('the dial-out queue', () => {
     await queue.stop();
   });
 
-  test('says which process accepted a call', async () => {
+  test('keeps what was queued while nobody listened, and says which process accepted it', async () => {
     const connection = await newStreams();
     const seen: unknown[] = [];
     await publishDialout(connection, 'call-1', { acceptedBy: 'node-1/a' });
-    const queue = await consumeDialout(connection, {
-      maxInFlight: 1,
-      room,
-      logger,
-      handle: async (...told) => void seen.push(told),
-    });
+
+    const queue = await listen(connection, async (...told) => void seen.push(told));
     await eventually(() => seen.length === 1, 'it arrives');
 
     expect(seen).toEqual([['call-1', { acceptedBy: 'node-1/a' }]]);
-    await queue.stop();
-  });
-
-  test('keeps what was queued while nobody listened', async () => {
-    const connection = await newStreams();
-    const seen: string[] = [];
-    await publishDialout(connection, 'call-1', { acceptedBy: 'node-1/a' });
-
-    const queue = await consumeDialout(connection, {
-      maxInFlight: 1,
-      room,
-      logger,
-      handle: async (callId) => void seen.push(callId),
-    });
-    await eventually(() => seen.length === 1, 'it arrives');
-
-    expect(seen).toEqual(['call-1']);
     await queue.stop();
   });
 
@@ -86,18 +71,17 @@ describe('the dial-out queue', () => {
     let underWay = 0;
     let most = 0;
     const done: string[] = [];
-    const queue = await consumeDialout(connection, {
-      maxInFlight: 3,
-      room,
-      logger,
-      handle: async (callId) => {
+    const queue = await listen(
+      connection,
+      async (callId) => {
         underWay += 1;
         most = Math.max(most, underWay);
         await new Promise((resolve) => setImmediate(resolve));
         underWay -= 1;
         done.push(callId);
       },
-    });
+      { maxInFlight: 3 },
+    );
 
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
@@ -114,15 +98,14 @@ describe('the dial-out queue', () => {
     const connection = await newStreams();
     let failures = 2;
     const done: string[] = [];
-    const queue = await consumeDialout(connection, {
-      maxInFlight: 3,
-      room,
-      logger,
-      handle: async (callId) => {
+    const queue = await listen(
+      connection,
+      async (callId) => {
         if (callId === 'call-bad' && failures-- > 0) throw new Error('database away');
         done.push(callId);
       },
-    });
+      { maxInFlight: 3 },
+    );
 
     await publishDialout(connection, 'call-bad', { acceptedBy: 'node-1/a' });
     await publishDialout(connection, 'call-good', { acceptedBy: 'node-1/a' });
@@ -151,12 +134,7 @@ describe('a dial-out queue whose process is full', () => {
     for (const callId of callIds)
       await publishDialout(connection, callId, { acceptedBy: 'node-1/a' });
     await eventually(() => seen.full.length === 2, 'the first is full');
-    const other = await consumeDialout(connection, {
-      maxInFlight: 10,
-      room,
-      logger,
-      handle: async (callId) => void seen.other.push(callId),
-    });
+    const other = await listen(connection, async (callId) => void seen.other.push(callId));
     await eventually(() => seen.other.length === 6, 'the other takes the rest');
 
     expect(seen).toEqual({ full: callIds.slice(0, 2), other: callIds.slice(2) });
@@ -171,16 +149,14 @@ describe('a dial-out queue whose process is full', () => {
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
     });
-    const queue = await consumeDialout(connection, {
-      maxInFlight: 4,
-      room,
-      acknowledgeWaitMs: 200,
-      logger,
-      handle: async (callId) => {
+    const queue = await listen(
+      connection,
+      async (callId) => {
         begun.push(callId);
         await held;
       },
-    });
+      { maxInFlight: 4, acknowledgeWaitMs: 200 },
+    );
     const callIds = ['call-1', 'call-2'];
     for (const callId of callIds)
       await publishDialout(connection, callId, { acceptedBy: 'node-1/a' });
