@@ -56,7 +56,9 @@ export async function startRounds(
       { name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger },
       watchNodes(parts, left, logger),
     ),
-    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, () => purge(environment, parts)),
+    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, (stopped) =>
+      purge(environment, parts, stopped),
+    ),
   ];
 }
 
@@ -97,8 +99,9 @@ async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<num
 async function purge(
   { config, clock }: Environment,
   { storage: { ledger }, node }: RoundParts,
+  stopped: AbortSignal,
 ): Promise<void> {
   const dayMs = 86_400_000;
   await node.store.forgetLost();
-  await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs));
+  await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs), stopped);
 }

@@ -166,7 +166,9 @@ const environment = z.object({
     .number()
     .min(0.01)
     .default(365)
-    .describe('how long messages of the conversation history are kept'),
+    .describe(
+      'how long messages of the conversation history are kept; published conversations and test runs, after their last change',
+    ),
   SHUTDOWN_TIMEOUT_MS: timerMs
     .min(0)
     .default(30_000)

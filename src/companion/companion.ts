@@ -6,14 +6,16 @@ import type { Config } from '../config.ts';
 import type { EventConnection } from '../events/connection.ts';
 import type { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
+import { type Repetition, repeat } from '../lib/repeat.ts';
 import type { BotDirectory } from '../store/bot-directory.ts';
 import type { Database } from '../store/database.ts';
+import { purgeHistory } from '../store/retention.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';
 import { registerHistoryRoutes } from './history/history-routes.ts';
-import { followMessages, forgetMessages } from './history/published-messages.ts';
+import { followMessages } from './history/published-messages.ts';
 import { registerImports } from './imports/import-route.ts';
 import { registerTableRoutes } from './tables/table-routes.ts';
 import { followTestRuns } from './test-runs/stored-test-runs.ts';
@@ -47,10 +49,19 @@ export async function openIngest(
 ): Promise<void> {
   const messages = await followMessages(dependencies);
   closers.add('messages', () => messages.stop());
-  const forgetting = forgetMessages(dependencies);
-  closers.add('old messages', () => forgetting.stop());
   const conversations = await followConversations(dependencies);
   closers.add('conversations', () => conversations.stop());
   const testRuns = await followTestRuns(dependencies);
   closers.add('test runs', () => testRuns.stop());
+  const forgetting = forgetOld(dependencies);
+  closers.add('old history', () => forgetting.stop());
+}
+
+const hourMs = 3_600_000;
+
+function forgetOld({ config, database, clock, logger }: CompanionDependencies): Repetition {
+  const keptMs = config.retention.historyDays * 24 * hourMs;
+  return repeat({ name: 'old history', everyMs: hourMs, logger }, (stopped) =>
+    purgeHistory(database, new Date(clock.now().getTime() - keptMs), stopped),
+  );
 }

@@ -23,7 +23,7 @@ export type StoredCallLedger = CallLedger &
     /** Nobody has taken them, and they are not to be dialled any more; oldest first. */
     expired(limit: number): Promise<readonly CallId[]>;
     /** Deletes calls that ended before, with all that belongs to them, and expired keys and attempts. Calls deleted. */
-    purge(before: Date): Promise<number>;
+    purge(before: Date, stopped?: AbortSignal): Promise<number>;
   };
 
 export type CallLedgerDependencies = {
@@ -44,6 +44,6 @@ export function createCallLedger(dependencies: CallLedgerDependencies): StoredCa
     waiting: (acceptedBefore, limit, exceptTrunks) =>
       reads.waiting(acceptedBefore, limit, exceptTrunks, doubtfulClaims()),
     expired: (limit) => reads.expired(clock.now(), limit, doubtfulClaims()),
-    purge: (before) => purgeExpired(database, before, clock.now()),
+    purge: (before, stopped) => purgeExpired(database, before, clock.now(), stopped),
   };
 }

@@ -54,35 +54,65 @@ delete from messages where (account_id, bot_id, message_id) in (
   where created_on at time zone 'UTC' < $1::timestamptz at time zone 'UTC'
   order by created_on at time zone 'UTC' limit ${batchRows})`;
 
+// Versions are microseconds since 1970.
+const conversationStatement = `
+delete from conversations where (account_id, bot_id, session_id) in (
+  select account_id, bot_id, session_id from conversations
+  where version < (extract(epoch from $1::timestamptz) * 1000000)::bigint
+  order by version limit ${batchRows})`;
+
+const testRunStatement = `
+delete from test_runs where (account_id, bot_id, run_id) in (
+  select account_id, bot_id, run_id from test_runs where updated_at < $1
+  order by updated_at limit ${batchRows})`;
+
 const tables = ['calls', 'call_events', 'notifications', 'delivery_attempts', 'idempotency_keys'];
 
 type Stored = Pick<Database, 'kind' | 'pool'>;
 
 /** Calls that ended before `before` with all that belongs to them; and what has its own, shorter time. Calls deleted. */
-export async function purgeExpired(database: Stored, before: Date, now: Date): Promise<number> {
-  const calls = await deleteAll(database, callStatement, before);
-  const others =
-    (await deleteAll(database, attemptStatement, now)) +
-    (await deleteAll(database, replayStatement, now)) +
-    (await deleteAll(database, endpointStatement, now)) +
-    (await deleteAll(database, keyStatement, now));
+export async function purgeExpired(
+  database: Stored,
+  before: Date,
+  now: Date,
+  stopped?: AbortSignal,
+): Promise<number> {
+  const calls = await deleteAll(database, callStatement, before, stopped);
+  let others = 0;
+  for (const statement of [attemptStatement, replayStatement, endpointStatement, keyStatement]) {
+    others += await deleteAll(database, statement, now, stopped);
+  }
   if (calls + others > 0) await vacuum(database, tables);
   return calls;
 }
 
-/** Messages between bots and users that are older. How many. */
-export async function purgeMessages(database: Stored, before: Date): Promise<number> {
-  const deleted = await deleteAll(database, messageStatement, before);
-  if (deleted > 0) await vacuum(database, ['messages', 'message_counts']);
-  return deleted;
+/** Messages between bots and users that are older; conversations and test runs that were told of last before then. How many. */
+export async function purgeHistory(
+  database: Stored,
+  before: Date,
+  stopped?: AbortSignal,
+): Promise<number> {
+  const messages = await deleteAll(database, messageStatement, before, stopped);
+  if (messages > 0) await vacuum(database, ['messages', 'message_counts']);
+  const conversations = await deleteAll(database, conversationStatement, before, stopped);
+  if (conversations > 0) await vacuum(database, ['conversations']);
+  const testRuns = await deleteAll(database, testRunStatement, before, stopped);
+  if (testRuns > 0) await vacuum(database, ['test_runs']);
+  return messages + conversations + testRuns;
 }
 
-async function deleteAll({ pool }: Stored, statement: string, limit: Date): Promise<number> {
+/** Ends early at the signal: the next round goes on. */
+async function deleteAll(
+  { pool }: Stored,
+  statement: string,
+  limit: Date,
+  stopped?: AbortSignal,
+): Promise<number> {
   let total = 0;
   for (;;) {
     const deleted = (await pool.query(statement, [limit])).rowCount ?? 0;
     total += deleted;
-    if (deleted < batchRows) return total;
+    if (deleted < batchRows || stopped?.aborted === true) return total;
     await pause(pauseMs);
   }
 }

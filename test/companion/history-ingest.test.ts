@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { publishedMessage } from '../../src/companion/history/message-schema.ts';
 import { storeMessages } from '../../src/companion/history/published-messages.ts';
 import { streamNames } from '../../src/events/subjects.ts';
-import { purgeMessages } from '../../src/store/retention.ts';
+import { purgeHistory } from '../../src/store/retention.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Page, type Published, published, tell } from './history-support.ts';
@@ -110,7 +110,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
       day('2026-11-20'),
     ]);
 
-    expect(await purgeMessages(rig.database, new Date('2025-11-20T00:00:00.000Z'))).toBe(1_100);
+    expect(await purgeHistory(rig.database, new Date('2025-11-20T00:00:00.000Z'))).toBe(1_100);
 
     expect(await history()).toMatchObject({ total: 2 });
     expect(await history({ userId: 'u-2025-11-19' })).toMatchObject({ total: 0, messages: [] });

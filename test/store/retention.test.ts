@@ -2,12 +2,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
+import { purgeHistory } from '../../src/store/retention.ts';
 import {
   callEvents,
+  conversations,
   deliveryAttempts,
   idempotencyKeys,
   notificationLanes,
   notifications,
+  testRuns,
 } from '../../src/store/schema.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall, endEvent } from '../support/call-records.ts';
@@ -138,6 +141,35 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
 
     expect(await ledger.purge(limit)).toBe(1_100);
     expect(await callIds()).toEqual([]);
+  });
+
+  test('stops between two statements, and leaves the rest to the next time', async () => {
+    clock = old;
+    const calls = Array.from({ length: 600 }, () => acceptedCall({ acceptedAt: old }));
+    await Promise.all(calls.map((call) => ledger.accept(call, {})));
+    await database.pool.query('update calls set ended_at = $1, end_published_at = $1', [old]);
+    clock = now;
+
+    expect(await ledger.purge(limit, AbortSignal.abort())).toBe(500);
+    expect(await callIds()).toHaveLength(100);
+  });
+
+  test('keeps conversations and test runs for as long as messages, from when they were told of last', async () => {
+    const at = (age: string) => (age === 'old' ? old : now);
+    const ids = { accountId: 'acme', botId: 'bot-1', document: {} };
+    for (const age of ['old', 'new']) {
+      const version = at(age).getTime() * 1_000;
+      await database.db.insert(conversations).values({ ...ids, sessionId: age, version });
+      await database.db.insert(testRuns).values({
+        ...{ ...ids, runId: age, suiteName: 'suite', isCompleted: true, version },
+        updatedAt: at(age),
+      });
+    }
+
+    expect(await purgeHistory(database, limit)).toBe(2);
+
+    expect(await database.db.select().from(conversations)).toMatchObject([{ sessionId: 'new' }]);
+    expect(await database.db.select().from(testRuns)).toMatchObject([{ runId: 'new' }]);
   });
 
   test('keeps delivery attempts for 7 days and idempotency keys until they expire', async () => {

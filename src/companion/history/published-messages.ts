@@ -2,10 +2,8 @@
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
-import { type Repetition, repeat } from '../../lib/repeat.ts';
 import type { Database } from '../../store/database.ts';
 import { jsonRows, storableJson } from '../../store/json-rows.ts';
-import { purgeMessages } from '../../store/retention.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { defaultChannel, type PublishedMessage, publishedMessage } from './message-schema.ts';
 
@@ -13,8 +11,6 @@ import { defaultChannel, type PublishedMessage, publishedMessage } from './messa
 const maxBatch = 100;
 /** Pages are read a thousand at a time; so many of the largest must fit into memory. */
 const longestMessage = 64 * 1_024;
-
-const hourMs = 3_600_000;
 
 const taskTypesLeftOut = new Set(['alert', 'action']);
 
@@ -49,16 +45,6 @@ export function followMessages(
     maxBatch,
     logger,
   });
-}
-
-export function forgetMessages(
-  dependencies: Pick<CompanionDependencies, 'config' | 'database' | 'clock' | 'logger'>,
-): Repetition {
-  const { config, database, clock, logger } = dependencies;
-  const keptMs = config.retention.historyDays * 24 * hourMs;
-  return repeat({ name: 'old messages', everyMs: hourMs, logger }, () =>
-    purgeMessages(database, new Date(clock.now().getTime() - keptMs)),
-  );
 }
 
 /** Idempotent, in any order: the latest version of a message stays. */

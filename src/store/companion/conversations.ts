@@ -1,6 +1,6 @@
 // Conversation sessions of the contact center.
 
-import { bigint, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { bigint, index, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 
 export const conversations = pgTable(
   'conversations',
@@ -12,5 +12,8 @@ export const conversations = pgTable(
     version: bigint('version', { mode: 'number' }).notNull(),
     document: jsonb('document').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.accountId, table.botId, table.sessionId] })],
+  (table) => [
+    primaryKey({ columns: [table.accountId, table.botId, table.sessionId] }),
+    index('conversations_by_age').on(table.version),
+  ],
 );

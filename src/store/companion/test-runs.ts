@@ -1,6 +1,6 @@
 // Batch test runs, as the test runner last told them.
 
-import { bigint, boolean, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { instant } from '../columns.ts';
 
 export const testRuns = pgTable(
@@ -18,5 +18,8 @@ export const testRuns = pgTable(
     version: bigint('version', { mode: 'number' }).notNull(),
     updatedAt: instant('updated_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.accountId, table.botId, table.runId] })],
+  (table) => [
+    primaryKey({ columns: [table.accountId, table.botId, table.runId] }),
+    index('test_runs_by_age').on(table.updatedAt),
+  ],
 );

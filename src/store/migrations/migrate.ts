@@ -16,6 +16,7 @@ import { trunkQueue } from './0011-trunk-queue.ts';
 import { appLimits } from './0012-app-limits.ts';
 import { deliveries } from './0013-deliveries.ts';
 import { trunkTake } from './0014-trunk-take.ts';
+import { companionRetention } from './0015-companion-retention.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -33,6 +34,7 @@ export const migrations: readonly Migration[] = [
   appLimits,
   deliveries,
   trunkTake,
+  companionRetention,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */
