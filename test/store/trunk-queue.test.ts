@@ -81,7 +81,7 @@ describe.each(databaseKinds)('the queue of a trunk on %s', (kind) => {
     );
     for (let index = 0; index < 10; index += 1) await accept();
 
-    const { grants } = await nodes[0].take(ask({ callsPerSecond: 10 }, 50, 99));
+    const { grants } = await nodes[0].take(ask({ callsPerSecond: 10 }, 50, 50));
     expect(grants).toHaveLength(1);
   });
 
