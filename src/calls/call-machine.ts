@@ -2,7 +2,8 @@
 //
 // calling     The line takes a media port and sends the INVITE, to one gateway after the other where they fail. `dialing` until
 //             the first 18x, then `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or
-//             when somebody cancels. One timer covers all, because the caller's patience starts with the first INVITE.
+//             when somebody cancels. One timer covers all, and starts with the first INVITE, like the caller's patience: what
+//             went before (a media port, the trunk's turn) does not count.
 // answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
 //             person in a call that nobody can end. Left when it is stored; a store that fails or stalls leads through
 //             `refusing` (hang up, and say that the call failed) to the end.
@@ -65,7 +66,16 @@ export const callMachine = callSetup.createMachine({
       },
       after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
       on: {
-        'line.sent': { actions: stateDialing },
+        'line.sent': [
+          // Entered anew: the timer starts.
+          {
+            guard: 'isFirstInvite',
+            target: 'calling',
+            reenter: true,
+            actions: stateDialing,
+          },
+          { actions: stateDialing },
+        ],
         'line.resent': {
           actions: { type: 'recordInvite', params: ({ event }) => event.leg },
         },

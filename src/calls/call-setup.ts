@@ -148,6 +148,7 @@ export const callSetup = setup({
     recordEndTimeout: ({ context }) => context.limits.recordEndTimeoutMs,
   },
   guards: {
+    isFirstInvite: ({ context }) => context.sentAt === undefined,
     hasEnded: ({ context }) => context.end !== undefined,
     detectionIsOver: ({ context }) => context.detection !== 'running',
   },

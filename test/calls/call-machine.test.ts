@@ -61,6 +61,19 @@ describe('a call that is placed', () => {
     expect(call.log.filter((entry) => entry === 'recordInvite')).toHaveLength(2);
   });
 
+  test('the ring time-out counts from the first INVITE, whatever held that up', async () => {
+    const call = scriptCall({ request: { ringTimeoutMs: 5_000 } });
+    call.advance(3_000);
+    await call.sent();
+    call.advance(4_999);
+    call.ring();
+    expect(call.state()).toEqual({ calling: 'ringing' });
+
+    call.advance(1);
+    await call.settle();
+    expect(call.end().data).toMatchObject({ outcome: 'no-answer', reason: 'Ring time-out' });
+  });
+
   test('the ring time-out bounds all attempts together', async () => {
     const call = scriptCall({ request: { ringTimeoutMs: 5_000 } });
     await call.sent();
