@@ -1,5 +1,6 @@
 // Dials what waits for one trunk with limits: takes calls when the trunk has room, starts each a moment before the instant
-// that the trunk's clock gave it, and says when that has come, which is when its INVITE may leave. Every node has one for each such trunk; the clock and the slots in SQL are theirs together.
+// that the trunk's clock gave it, and says when that has come, which is when its INVITE may leave. Every node has one for
+// each such trunk; the clock and the slots in SQL are theirs together.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall, CallId } from '../calls/call-types.ts';

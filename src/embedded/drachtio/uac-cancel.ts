@@ -1,6 +1,5 @@
 // CANCEL (RFC 3261 section 9): asked for by the application, or by the engine when a call rings too long or its application
-// goes. Before any
-// provisional response it waits; after a 2xx the call is hung up instead.
+// goes. Before any provisional response it waits; after a 2xx the call is hung up instead.
 
 import { appHeaders } from './app-headers.ts';
 import type { ControlClient } from './control-client.ts';
