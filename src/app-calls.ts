@@ -89,11 +89,12 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     room: () => (lease.isHeld ? registry.freePlaces : 0),
     // Whoever accepted it may have died before it published that.
     start: (call) => registry.start(call, { restatesQueued: true }),
+    endIfExpired: (call) => dialer.endIfExpired(call),
     logger,
   });
   const ends = createEndRecorder({ ledger, publisher, logger });
   const control = openControl(environment, parts, registry, ends);
-  const dialer = new Dialer(
+  const dialer: Dialer = new Dialer(
     { ledger, registry, pacers, ends, clock, logger, mayPlace: () => lease.isHeld },
     { ownerId: config.ownerId },
   );
@@ -199,8 +200,8 @@ function createTaking(
   };
   const stop = async (): Promise<void> => {
     dialer.stop();
-    await pacers.stop();
-    for (const stop of running.splice(0)) await stop();
+    // Side by side: what the consumer brings while a pacer waits for SQL would be refused, again and again.
+    await Promise.all([pacers.stop(), ...running.splice(0).map((end) => end())]);
   };
   return { start, stop };
 }

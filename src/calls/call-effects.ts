@@ -13,6 +13,7 @@ import {
   type EndCommand,
   endAfterAnswer,
   endBeforeAnswer,
+  endOfExpiry,
   endOfFailure,
   endOfMachine,
   endOfMaxDuration,
@@ -157,7 +158,8 @@ export const endByLeg = callSetup.assign(({ context, event }) => {
 });
 
 export const cancelByRingTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
-  enqueue.assign({ end: endOfRingTimeout(context.clock.now()) });
+  const now = context.clock.now();
+  enqueue.assign({ end: context.sentAt === undefined ? endOfExpiry(now) : endOfRingTimeout(now) });
   enqueue({ type: 'commandLine', params: { type: 'cancel', reason: 'ring time-out' } });
 });
 

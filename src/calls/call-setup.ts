@@ -141,7 +141,11 @@ export const callSetup = setup({
     commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
-    ringTimeout: ({ context }) => context.call.request.ringTimeoutMs,
+    /** Before the first INVITE it only bounds what nothing else does: the call may still wait for its trunk. */
+    ringTimeout: ({ context: { call, sentAt } }) =>
+      sentAt === undefined
+        ? Math.max(call.request.ringTimeoutMs, call.request.queueTimeoutMs)
+        : call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
     maxDuration: ({ context }) => context.limits.maxDurationMs,
     closingTimeout: ({ context }) => context.limits.closingTimeoutMs,

@@ -36,7 +36,7 @@ export class LegRecord {
         await this.#ledger.recordInvite(callId, leg);
         return;
       } catch (error) {
-        this.#onError(callId, error);
+        if (tries === 1 || tries === mostTries) this.#onError(callId, error);
         await new Promise((resolve) => setTimeout(resolve, retryMs).unref());
       }
     }

@@ -5,7 +5,7 @@ import { setMaxListeners } from 'node:events';
 import { progressOfAccepted, queuedFact } from '../calls/call-facts.ts';
 import { endOfExpiry } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
-import type { CallId } from '../calls/call-types.ts';
+import type { AcceptedCall, CallId } from '../calls/call-types.ts';
 import type { CallLedger, Clock } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EndRecorder } from './end-recorder.ts';
@@ -24,7 +24,7 @@ export type DialerPorts = {
   };
   readonly registry: CallRegistry;
   /** Trunks with limits: their calls wait in SQL. */
-  readonly pacers: Pick<TrunkPacers, 'isPaced' | 'wake' | 'look'>;
+  readonly pacers: Pick<TrunkPacers, 'isPaced' | 'wake' | 'look' | 'has'>;
   readonly ends: EndRecorder;
   /** False: no INVITE may leave, e.g. because the lease ran out; what is taken now would fail instead of being dialled by others. */
   readonly mayPlace: () => boolean;
@@ -85,15 +85,22 @@ export class Dialer {
     this.#stopped.abort(new Error('the dialer is stopping'));
   }
 
+  /** True: the call, which is this process's, has waited too long, and has its end. */
+  async endIfExpired(call: AcceptedCall): Promise<boolean> {
+    const { ends, clock } = this.#ports;
+    if (call.acceptedAt > this.#ago(call.request.queueTimeoutMs)) return false;
+    // Whoever accepted it may have died before `queued` was published.
+    await ends.record(progressOfAccepted(call), endOfExpiry(clock.now()), [queuedFact(call)]);
+    return true;
+  }
+
   async #take(callId: CallId, restatesQueued: boolean): Promise<void> {
-    const { ledger, registry, ends, clock } = this.#ports;
+    const { ledger, registry, pacers } = this.#ports;
+    // A claim that failed may be tried again, but not where a trunk's clock has handed the call out since.
+    if (registry.has(callId) || pacers.has(callId)) return;
     const call = await ledger.claimForDialing(callId, this.#options.ownerId);
-    if (call === undefined) return;
-    if (call.acceptedAt <= this.#ago(call.request.queueTimeoutMs)) {
-      // Whoever accepted it may have died before `queued` was published.
-      const missing = [queuedFact(call)];
-      await ends.record(progressOfAccepted(call), endOfExpiry(clock.now()), missing);
-    } else registry.start(call, { restatesQueued });
+    if (call === undefined || (await this.endIfExpired(call))) return;
+    registry.start(call, { restatesQueued });
   }
 
   #ago(ms: number): Date {

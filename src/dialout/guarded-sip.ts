@@ -5,6 +5,7 @@
 import type { CallId } from '../calls/call-types.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
 import { HeldLeg } from './held-leg.ts';
+import type { Turn } from './trunk-pacer.ts';
 
 export type GuardedSip = SipPort & {
   /** Resolves when the call's leg is off the wire; at once where it has none. */
@@ -19,8 +20,8 @@ export function guardSip(
   sip: SipPort,
   options: {
     readonly mayPlace: () => boolean;
-    /** When the call's INVITE may leave; undefined: at once. Never rejects. */
-    readonly turnOf: (callId: CallId) => Promise<void> | undefined;
+    /** When the call's INVITE may leave; undefined: at once. */
+    readonly turnOf: (callId: CallId) => Turn | undefined;
     readonly onPlaced: (callId: CallId) => void;
     readonly onReleased: (callId: CallId) => void;
     readonly clock: Clock;

@@ -2,9 +2,10 @@
 // before, so that the INVITE leaves at its instant. Given up while it waits, it never was on the wire.
 
 import type { CallLeg, Clock, LegObserver } from '../calls/ports.ts';
+import type { Turn } from './trunk-pacer.ts';
 
 export type HeldLegParts = {
-  readonly turn: Promise<void>;
+  readonly turn: Turn;
   /** Called once, at its turn. */
   readonly place: () => CallLeg;
   readonly observer: Pick<LegObserver, 'onFailed'>;
@@ -23,7 +24,7 @@ export class HeldLeg implements CallLeg {
     this.released = new Promise((resolve) => {
       this.#release = resolve;
     });
-    void parts.turn.then(() => this.#place());
+    void parts.turn(() => !this.#isOver).then(() => this.#place());
   }
 
   cancel(reason: string): void {

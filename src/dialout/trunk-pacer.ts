@@ -8,6 +8,12 @@ import type { Grant, TrunkLimits, TrunkQueue } from '../calls/dialout-ports.ts';
 import { DistantClock } from '../lib/distant-clock.ts';
 import type { Logger } from '../lib/logger.ts';
 
+/**
+ * Asked when the INVITE is ready: resolves when it may leave, or is not wanted any more; never rejects. An INVITE that is late
+ * takes another start, which costs the trunk one: hence `isWanted`.
+ */
+export type Turn = (isWanted: () => boolean) => Promise<void>;
+
 export type PacerPorts = {
   readonly queue: TrunkQueue;
   /** Read anew each time: trunks can be reloaded. Undefined: no limits any more. */
@@ -16,8 +22,9 @@ export type PacerPorts = {
   readonly known: () => readonly CallId[];
   /** How many more calls this process can have. */
   readonly room: () => number;
-  /** `turn`: to be asked when its INVITE is ready; resolves when that may leave, and never rejects. */
-  readonly start: (call: AcceptedCall, turn: () => Promise<void>) => void;
+  readonly start: (call: AcceptedCall, turn: Turn) => void;
+  /** True: the call has waited too long, and has its end. */
+  readonly endIfExpired: (call: AcceptedCall) => Promise<boolean>;
   readonly nowMs: () => number;
   readonly logger: Logger;
 };
@@ -49,7 +56,7 @@ export class TrunkPacer {
   readonly #starting = new Map<CallId, Promise<void>>();
   #running: Promise<void> | undefined;
   #isWoken = false;
-  /** Until then calls may turn up that were taken for this process without its knowledge. */
+  /** Until then calls may turn up that were taken for this process without its knowledge. Infinite: SQL is still away. */
   #doubtUntilMs = 0;
 
   constructor(trunk: string, ports: PacerPorts) {
@@ -65,6 +72,10 @@ export class TrunkPacer {
       this.#running = undefined;
       if (this.#isWoken) this.wake();
     });
+  }
+
+  isStarting(callId: CallId): boolean {
+    return this.#starting.has(callId);
   }
 
   /** Takes no more calls; resolves when those that are taken have started. */
@@ -91,19 +102,20 @@ export class TrunkPacer {
   async #round(): Promise<number | undefined> {
     const { queue, limits, room, nowMs, logger } = this.#ports;
     const wanted = Math.min(mostAtOnce, room() - this.#starting.size);
-    // Calls that end here make room, and wake.
-    if (wanted < 1) return undefined;
+    // Calls that end here make room, and wake. A lease that is held again does not.
+    if (wanted < 1) return nowMs() < this.#doubtUntilMs ? failurePauseMs : undefined;
     const trunk = this.#trunk;
     try {
       const { grants, retryInMs } = await this.#timed(() =>
         queue.take({ trunk, limits: limits() ?? {}, wanted, horizonMs }),
       );
       for (const grant of grants) this.#startLater(grant);
+      if (this.#doubtUntilMs === Number.POSITIVE_INFINITY) this.#doubtUntilMs = nowMs() + doubtMs;
       if (nowMs() >= this.#doubtUntilMs) return retryInMs;
       await this.#startUntold();
       return Math.min(retryInMs ?? failurePauseMs, failurePauseMs);
     } catch (error) {
-      this.#doubtUntilMs = nowMs() + doubtMs;
+      this.#doubtUntilMs = Number.POSITIVE_INFINITY;
       logger.warn({ err: error, trunk }, 'calls of a trunk could not be taken');
       return failurePauseMs;
     }
@@ -111,11 +123,14 @@ export class TrunkPacer {
 
   /** They have missed their start: each takes a new one. */
   async #startUntold(): Promise<void> {
-    const { queue, known, logger } = this.#ports;
+    const { queue, known, room, endIfExpired, logger } = this.#ports;
     const trunk = this.#trunk;
     const calls = await queue.untold(trunk, [...known(), ...this.#starting.keys()]);
     if (calls.length > 0) logger.warn({ trunk, calls: calls.length }, 'calls taken unawares');
-    for (const call of calls) this.#startLater({ call, startAtMs: 0 });
+    for (const call of calls) {
+      if (room() - this.#starting.size < 1) return;
+      if (!(await endIfExpired(call))) this.#startLater({ call, startAtMs: 0 });
+    }
   }
 
   /** Asks the database, and learns from the answer what its clock says. */
@@ -141,16 +156,16 @@ export class TrunkPacer {
     const { nowMs, start } = this.#ports;
     const leftMs = this.#clock.hereMs(startAtMs) - preparationMs - nowMs();
     if (leftMs > 0) await pause(leftMs);
-    start(call, () => this.#turn(call, startAtMs));
+    start(call, (isWanted) => this.#turn(call, startAtMs, isWanted));
   }
 
-  async #turn(call: AcceptedCall, startAtMs: number): Promise<void> {
+  async #turn(call: AcceptedCall, startAtMs: number, isWanted: () => boolean): Promise<void> {
     const { nowMs, queue, logger } = this.#ports;
     let dueMs = this.#clock.hereMs(startAtMs);
-    for (let turn = 1; turn <= mostTurns; turn += 1) {
+    for (let turn = 0; ; turn += 1) {
       if (dueMs > nowMs()) await pause(dueMs - nowMs());
       const rate = this.#ports.limits()?.callsPerSecond;
-      if (rate === undefined) return;
+      if (rate === undefined || turn === mostTurns || !isWanted()) return;
       const intervalMs = 1_000 / rate;
       if (nowMs() - dueMs <= Math.max(lateMs, intervalMs * lateShare)) return;
       try {

@@ -4,7 +4,7 @@ import type { AcceptedCall, CallId } from '../calls/call-types.ts';
 import type { TrunkLimits, TrunkQueue } from '../calls/dialout-ports.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Logger } from '../lib/logger.ts';
-import { TrunkPacer } from './trunk-pacer.ts';
+import { TrunkPacer, type Turn } from './trunk-pacer.ts';
 
 export type TrunkPacersPorts = {
   readonly queue: TrunkQueue;
@@ -12,12 +12,14 @@ export type TrunkPacersPorts = {
   readonly room: () => number;
   /** The call is this process's: starts its machine. */
   readonly start: (call: AcceptedCall) => void;
+  /** True: the call has waited too long, and has its end. */
+  readonly endIfExpired: (call: AcceptedCall) => Promise<boolean>;
   readonly logger: Logger;
 };
 
 type Held = {
   readonly trunk: string;
-  readonly turn: () => Promise<void>;
+  readonly turn: Turn;
   isPlaced: boolean;
 };
 
@@ -70,8 +72,17 @@ export class TrunkPacers {
   }
 
   /** When the call's INVITE may leave; undefined: no trunk with limits holds it. */
-  turnOf(callId: CallId): Promise<void> | undefined {
-    return this.#held.get(callId)?.turn();
+  turnOf(callId: CallId): Turn | undefined {
+    return this.#held.get(callId)?.turn;
+  }
+
+  /** The call is this process's already, or was. */
+  has(callId: CallId): boolean {
+    return (
+      this.#held.has(callId) ||
+      this.#unreleased.has(callId) ||
+      [...this.#pacers.values()].some((pacer) => pacer.isStarting(callId))
+    );
   }
 
   /** The call's leg is the SIP port's now: it says when the slot is free. */
@@ -112,7 +123,7 @@ export class TrunkPacers {
   #pacerOf(trunk: string): TrunkPacer {
     const known = this.#pacers.get(trunk);
     if (known !== undefined) return known;
-    const { queue, limitsOf, room, start, logger } = this.#ports;
+    const { queue, limitsOf, room, start, endIfExpired, logger } = this.#ports;
     const pacer = new TrunkPacer(trunk, {
       queue,
       limits: () => limitsOf(trunk),
@@ -121,6 +132,11 @@ export class TrunkPacers {
       start: (call, turn) => {
         this.#held.set(call.callId, { trunk, turn, isPlaced: false });
         start(call);
+      },
+      endIfExpired: async (call) => {
+        const hasExpired = await endIfExpired(call);
+        if (hasExpired) await this.#release([call.callId]);
+        return hasExpired;
       },
       nowMs: () => performance.now(),
       logger,

@@ -109,12 +109,13 @@ async function deleteAll(
   stopped?: AbortSignal,
 ): Promise<number> {
   let total = 0;
-  for (;;) {
+  while (stopped?.aborted !== true) {
     const deleted = (await pool.query(statement, [limit])).rowCount ?? 0;
     total += deleted;
-    if (deleted < batchRows || stopped?.aborted === true) return total;
+    if (deleted < batchRows) break;
     await pause(pauseMs);
   }
+  return total;
 }
 
 /** PGlite has no autovacuum: without this its files would only ever grow. */

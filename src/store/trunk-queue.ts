@@ -10,12 +10,13 @@ const waitingCondition = `end_published_at is null and ended_at is null and dial
 
 const takeStatement = 'select * from take_trunk_calls($1, $2, $3, $4, $5, $6)';
 
-// Without a leg: none of them was ever started.
+// Without a leg: none of them was ever started. Those that are older are being ended as calls that nobody has.
 const untoldStatement = `
 select c.call_id, c.sid, c.conversation_id, c.account_id, c.app_id, c.bot_id, c.accepted_at, c.request
 from trunk_slots s join calls c on c.call_id = s.call_id
 where s.owner_id = $1 and s.trunk = $2 and s.call_id <> all($3::text[])
   and c.owner_id = $1 and c.ended_at is null and c.leg is null
+  and c.dial_started_at > clock_timestamp() - interval '45 seconds'
 order by c.accepted_at, c.call_id`;
 
 const advanceStatement = `

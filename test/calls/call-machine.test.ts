@@ -74,6 +74,18 @@ describe('a call that is placed', () => {
     expect(call.end().data).toMatchObject({ outcome: 'no-answer', reason: 'Ring time-out' });
   });
 
+  test('a call whose INVITE is held up for as long as it may wait ends as one that waited too long', async () => {
+    const call = scriptCall({ request: { ringTimeoutMs: 5_000, queueTimeoutMs: 20_000 } });
+    await call.settle();
+    call.advance(19_999);
+    expect(call.state()).toEqual({ calling: 'dialing' });
+    call.advance(1);
+    await call.settle();
+
+    expect(call.log).toContain('cancel');
+    expect(call.end().data).toMatchObject({ reason: 'Waited too long in the queue' });
+  });
+
   test('the ring time-out bounds all attempts together', async () => {
     const call = scriptCall({ request: { ringTimeoutMs: 5_000 } });
     await call.sent();

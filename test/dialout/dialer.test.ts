@@ -44,11 +44,15 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
   };
   const woken: string[] = [];
   const lease = { isHeld: true };
+  /** By the clock of a trunk. */
+  const handedOut = new Set<CallId>();
   const pacers = {
     isPaced: (trunk: string | undefined): trunk is string => trunk === 'paced',
     wake: (trunk: string) => void woken.push(trunk),
     look: async () => ['paced'],
+    has: (callId: CallId) => handedOut.has(callId),
   };
+
   const registry = new CallRegistry(
     {
       ledger,
@@ -92,6 +96,7 @@ function rig(options: { readonly maxConcurrent?: number } = {}) {
     registry,
     dialer,
     pacers,
+    handedOut,
     lease,
     woken,
     claims,
@@ -131,6 +136,15 @@ describe('the dialer', () => {
     await r.dialer.dial(r.accept(ago(0)), { trunk: 'paced', restatesQueued: false });
 
     expect(r.woken).toEqual(['paced']);
+    expect(r.claims).toEqual([]);
+  });
+
+  test('leaves alone what a trunk has handed out to this process already', async () => {
+    await using r = rig();
+    const callId = r.accept(ago(0));
+    r.handedOut.add(callId);
+    await r.dialer.dial(callId, own);
+
     expect(r.claims).toEqual([]);
   });
 

@@ -30,7 +30,10 @@ function rig() {
   } as unknown as SipPort;
   const guarded = guardSip(sip, {
     mayPlace: () => line.mayPlace,
-    turnOf: () => line.turn,
+    turnOf: () => {
+      const { turn } = line;
+      return turn === undefined ? undefined : () => turn;
+    },
     onPlaced: (callId) => placedCalls.push(callId),
     onReleased: (callId) => releasedCalls.push(callId),
     clock: { now: () => new Date(0) },

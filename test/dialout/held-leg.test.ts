@@ -20,8 +20,12 @@ function rig({ isBroken = false } = {}) {
       release = resolve;
     }),
   };
+  let isWanted = (): boolean => false;
   const leg = new HeldLeg({
-    turn,
+    turn: (asked) => {
+      isWanted = asked;
+      return turn;
+    },
     place: () => {
       if (isBroken) throw new Error('a defect');
       done.push('place');
@@ -34,7 +38,7 @@ function rig({ isBroken = false } = {}) {
     come();
     await turn;
   };
-  return { leg, done, failures, onTurn, release: () => release() };
+  return { leg, done, failures, onTurn, isWanted: () => isWanted(), release: () => release() };
 }
 
 describe('a held leg', () => {
@@ -57,9 +61,11 @@ describe('a held leg', () => {
   test.each(['cancel', 'hangUp'] as const)(
     'given up by %s before its turn, it never was on the wire',
     async (how) => {
-      const { leg, done, failures, onTurn } = rig();
+      const { leg, done, failures, onTurn, isWanted } = rig();
+      expect(isWanted()).toBe(true);
       leg[how]('the caller does not want it');
       leg[how]('twice');
+      expect(isWanted()).toBe(false);
       await leg.released;
       await onTurn();
 

@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 const aheadMs = 1_000_000;
 
 /** Its second answer gives out a call; the clock goes on so far before and after the database has read its own. */
-async function startOne({ beforeMs = 0, afterMs = 0, callsPerSecond = 20 }) {
+async function startOne({ beforeMs = 0, afterMs = 0, callsPerSecond = 20, isWanted = () => true }) {
   let nowMs = 0;
   let answers = 0;
   let turns = 0;
@@ -39,7 +39,8 @@ async function startOne({ beforeMs = 0, afterMs = 0, callsPerSecond = 20 }) {
     limits: () => ({ callsPerSecond }),
     known: () => [],
     room: () => 10,
-    start: ({ callId }, turn) => void turn().then(() => started.push(callId)),
+    endIfExpired: async () => false,
+    start: ({ callId }, turn) => void turn(isWanted).then(() => started.push(callId)),
     nowMs: () => nowMs,
     logger: silentLogger,
   });
@@ -55,6 +56,10 @@ test('a call is on time though its node had to wait for the others at the trunk'
 
 test('a call takes another turn when its node stood still after it was given its start', async () => {
   expect(await startOne({ afterMs: 100 })).toBe(1);
+});
+
+test('a call that is late and that nobody wants any more takes no turn of the others', async () => {
+  expect(await startOne({ afterMs: 100, isWanted: () => false })).toBe(0);
 });
 
 test('a call of a slow trunk, whose next turn is far away, does not take one for a moment', async () => {

@@ -12,7 +12,8 @@ function world(limits: TrunkLimits | undefined, options: { readonly room?: numbe
   const waiting: AcceptedCall[] = [];
   const slots = new Set<CallId>();
   const started: CallId[] = [];
-  const faults = { take: 0, answer: 0, release: 0 };
+  const faults = { take: 0, answer: 0, release: 0, room: 0 };
+  const expired = new Set<CallId>();
   /** Taken, and nobody was told. */
   const untold: AcceptedCall[] = [];
   let mostUp = 0;
@@ -50,7 +51,8 @@ function world(limits: TrunkLimits | undefined, options: { readonly room?: numbe
     const pacers: TrunkPacers = new TrunkPacers({
       queue,
       limitsOf: (trunk) => (trunk === 'carrier' ? limits : undefined),
-      room: () => (options.room ?? 1_000) - here.size,
+      room: () => (faults.room-- > 0 ? 0 : (options.room ?? 1_000) - here.size),
+      endIfExpired: async ({ callId }) => expired.has(callId),
       start: ({ callId }) => {
         here.add(callId);
         mostHere = Math.max(mostHere, here.size);
@@ -73,6 +75,7 @@ function world(limits: TrunkLimits | undefined, options: { readonly room?: numbe
     slots,
     started,
     faults,
+    expired,
     node,
     accept,
     mostUp: () => mostUp,
@@ -150,6 +153,22 @@ describe('nodes that share a trunk', () => {
     await eventually(() => w.started.length === 5 && w.slots.size === 0, 'all were up');
 
     expect(new Set(w.started).size).toBe(5);
+    await node.stop();
+  });
+
+  test('find what they had taken though the lease was away for a while, and end what waited too long', async () => {
+    const w = world({ maxConcurrentCalls: 3 });
+    const node = w.node(ends);
+    w.accept(2);
+    const [late, other] = w.waiting.map(({ callId }) => callId);
+    if (late !== undefined) w.expired.add(late);
+    w.faults.answer = 1;
+    node.wake('carrier');
+    await eventually(() => w.slots.size === 2, 'both are taken');
+    w.faults.room = 2;
+    await eventually(() => w.slots.size === 0, 'the one is over, the other has its end');
+
+    expect(w.started).toEqual([other]);
     await node.stop();
   });
 

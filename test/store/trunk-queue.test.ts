@@ -98,6 +98,9 @@ describe.each(databaseKinds)('the queue of a trunk on %s', (kind) => {
     expect(untold[0]?.callId).toBe(lost);
     expect(await nodes[0].untold('another', [])).toEqual([]);
     expect(await nodes[1].untold('carrier', [])).toEqual([]);
+    // By then it is being ended as a call that nobody has.
+    await rig.database.pool.query(`update calls set dial_started_at = now() - interval '1 minute'`);
+    expect(await nodes[0].untold('carrier', [])).toEqual([]);
   });
 
   test('gives a call that missed its start the next one', async () => {
