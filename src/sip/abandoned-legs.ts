@@ -13,6 +13,10 @@ type Abandoned = {
   readonly at: number;
   /** Nothing more will be done about it. */
   readonly settle: () => void;
+  /** Over a link of this process. */
+  isBeingEnded: boolean;
+  /** Of another process; meanwhile its own engine may be back. */
+  isAskedFor: boolean;
 };
 
 export type AbandonedLegsDependencies = {
@@ -31,7 +35,7 @@ const askedAtOnce = 100;
 
 export class AbandonedLegs {
   readonly #dependencies: AbandonedLegsDependencies;
-  #legs: Abandoned[] = [];
+  readonly #legs = new Set<Abandoned>();
   #asked = 0;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -44,75 +48,71 @@ export class AbandonedLegs {
   add(leg: StoredLeg): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     const { limits, logger } = this.#dependencies;
-    if (this.#legs.length >= limits.abandonedLegs) {
+    if (this.#legs.size >= limits.abandonedLegs) {
       logger.warn({ engine: leg.engine }, 'too many legs of lost engines, one is left to itself');
       return Promise.resolve();
     }
-    return new Promise((settle) => this.#keep({ leg, at: performance.now(), settle }));
+    this.#timer ??= setInterval(() => this.#sweep(), limits.abandonedSweepMs);
+    return new Promise((settle) => {
+      const at = performance.now();
+      this.#legs.add({ leg, at, settle, isBeingEnded: false, isAskedFor: false });
+    });
   }
 
   onUp(link: EngineLink): void {
-    for (const entry of this.#take(({ leg }) => leg.engine === link.engine)) this.#end(link, entry);
+    for (const entry of this.#legs) if (entry.leg.engine === link.engine) this.#end(link, entry);
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#stopSweeping();
-    for (const { settle } of this.#legs.splice(0)) settle();
-  }
-
-  #keep(entry: Abandoned): void {
-    this.#legs.push(entry);
-    this.#timer ??= setInterval(() => this.#sweep(), this.#dependencies.limits.abandonedSweepMs);
+    for (const entry of this.#legs) this.#drop(entry);
   }
 
   #sweep(): void {
     const { limits, linkOf, otherLink } = this.#dependencies;
-    const ageMs = ({ at }: Abandoned): number => performance.now() - at;
-    for (const { settle } of this.#take((entry) => ageMs(entry) > limits.abandonedForMs)) settle();
-    for (const entry of this.#take((candidate) => ageMs(candidate) >= limits.takeOverAfterMs)) {
+    const now = performance.now();
+    for (const entry of this.#legs) {
       const { engine, dialogId } = entry.leg;
+      const ageMs = now - entry.at;
+      if (ageMs > limits.abandonedForMs) this.#drop(entry);
+      if (ageMs > limits.abandonedForMs || ageMs < limits.takeOverAfterMs) continue;
       const link = linkOf(engine) ?? (dialogId === undefined ? undefined : otherLink(engine));
-      if (link !== undefined) this.#end(link, entry);
-      else if (this.#asked < askedAtOnce) void this.#askOthers(entry);
-      else this.#legs.push(entry);
+      if (link === undefined) void this.#askOthers(entry);
+      else this.#end(link, entry);
     }
-    if (this.#legs.length === 0) this.#stopSweeping();
-  }
-
-  #stopSweeping(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 
   #end(link: EngineLink, entry: Abandoned): void {
-    const { limits } = this.#dependencies;
-    void endOrphanOn(link, entry.leg, limits).then((result) => {
+    if (entry.isBeingEnded) return;
+    entry.isBeingEnded = true;
+    void endOrphanOn(link, entry.leg, this.#dependencies.limits).then((result) => {
+      entry.isBeingEnded = false;
       // The engine went away again: it is ended when it is back the next time.
-      this.#settle(entry, link.engine, result, result !== 'unreachable' || link.isUp);
+      if (result !== 'unreachable' || link.isUp) this.#drop(entry, result);
     });
   }
 
   async #askOthers(entry: Abandoned): Promise<void> {
-    const { leg } = entry;
+    if (entry.isAskedFor || this.#asked >= askedAtOnce) return;
+    entry.isAskedFor = true;
     this.#asked += 1;
-    const result = await this.#dependencies.askOthers(leg);
+    const result = await this.#dependencies.askOthers(entry.leg);
     this.#asked -= 1;
+    entry.isAskedFor = false;
     // One that was not answered is known to its own engine only, which the other process may not have asked.
-    const isOver = result === 'ended' || (result === 'gone' && leg.dialogId !== undefined);
-    this.#settle(entry, leg.engine, result, isOver);
+    const isOver = result === 'ended' || (result === 'gone' && entry.leg.dialogId !== undefined);
+    if (isOver) this.#drop(entry, result);
   }
 
-  #settle(entry: Abandoned, engine: string, result: OrphanResult, isOver: boolean): void {
-    if (isOver || this.#isClosed) {
+  #drop(entry: Abandoned, result?: OrphanResult): void {
+    if (!this.#legs.delete(entry)) return;
+    if (result !== undefined) {
+      const { engine } = entry.leg;
       this.#dependencies.logger.info({ engine, result }, 'leg of a lost engine ended');
-      entry.settle();
-    } else this.#keep(entry);
-  }
-
-  #take(isWanted: (entry: Abandoned) => boolean): readonly Abandoned[] {
-    const taken = this.#legs.filter(isWanted);
-    this.#legs = this.#legs.filter((entry) => !isWanted(entry));
-    return taken;
+    }
+    entry.settle();
+    if (this.#legs.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { StoredLeg } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { AbandonedLegs } from '../../src/sip/abandoned-legs.ts';
+import type { EngineLink } from '../../src/sip/engine-link.ts';
 import type { OrphanResult } from '../../src/sip/orphans.ts';
 import { defaultSipLimits } from '../../src/sip/sip-limits.ts';
 import { storedLeg } from '../support/scripted-call.ts';
@@ -15,8 +16,10 @@ afterEach(() => void vi.useRealTimers());
 
 const answeredLeg = { ...storedLeg, dialogId: 'dialog-1' };
 
+type Answer = OrphanResult | Promise<OrphanResult>;
+
 /** Others answer one after the other; the last answer is repeated. */
-function rig(...answers: readonly [OrphanResult, ...OrphanResult[]]) {
+function rig(...answers: readonly [Answer, ...Answer[]]) {
   const asked: StoredLeg[] = [];
   const legs = new AbandonedLegs({
     limits: defaultSipLimits,
@@ -25,7 +28,7 @@ function rig(...answers: readonly [OrphanResult, ...OrphanResult[]]) {
     otherLink: () => undefined,
     askOthers: async (leg) => {
       asked.push(leg);
-      return answers[Math.min(asked.length, answers.length) - 1] ?? 'unreachable';
+      return await (answers[Math.min(asked.length, answers.length) - 1] ?? 'unreachable');
     },
   });
   const add = (leg: StoredLeg) => {
@@ -57,6 +60,52 @@ test('others are asked again until one of them could end it', async () => {
 
   expect(asked).toHaveLength(3);
   expect(entry.isOver).toBe(true);
+});
+
+test('no leg is forgotten, however close to the limit the clock stands while it is looked at', async () => {
+  for (let offset = 0; offset < 60; offset += 1) {
+    const { asked, add } = rig('ended');
+    let nowMs = 0;
+    // A clock that goes on with each look at it.
+    const look = vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 0.5));
+    const entries = Array.from({ length: 10 }, () => add(answeredLeg));
+    nowMs = defaultSipLimits.takeOverAfterMs - offset;
+    await vi.advanceTimersByTimeAsync(defaultSipLimits.abandonedSweepMs);
+    nowMs *= 2;
+    await vi.advanceTimersByTimeAsync(defaultSipLimits.abandonedSweepMs);
+    look.mockRestore();
+
+    expect(entries.filter(({ isOver }) => !isOver)).toEqual([]);
+    expect(asked).toHaveLength(10);
+  }
+});
+
+test('while others are asked its own engine may come back, and end it', async () => {
+  const requests: string[] = [];
+  let answer = (_result: OrphanResult): void => undefined;
+  const { legs, add } = rig(
+    new Promise((resolve) => {
+      answer = resolve;
+    }),
+  );
+  const entry = add(answeredLeg);
+  await vi.advanceTimersByTimeAsync(4_000);
+  const link = {
+    engine: answeredLeg.engine,
+    isUp: true,
+    attach: () => undefined,
+    detach: () => undefined,
+    request: ({ method }: { method: string }, done: (result: unknown) => void) => {
+      requests.push(method);
+      done({ ok: false, reason: 'unable to find dialog' });
+    },
+  };
+  legs.onUp(link as unknown as EngineLink);
+  await vi.advanceTimersByTimeAsync(0);
+
+  expect(requests).toEqual(['ACK', 'BYE']);
+  expect(entry.isOver).toBe(true);
+  answer('ended');
 });
 
 test('what nobody knows is over where it was answered; one that rings may be known to its own engine', async () => {
