@@ -61,6 +61,8 @@ export async function askForLegEnd(
   connection: EventConnection,
   leg: StoredLeg,
 ): Promise<LegResult> {
+  // A request would wait for NATS until its time is over.
+  if (!connection.connected()) return 'unreachable';
   try {
     const reply = await connection.nats.request(
       legSubject(connection.prefix),
