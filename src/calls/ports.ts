@@ -22,8 +22,11 @@ export type SipPort = {
    * Ends what an earlier process left up at the far end, known only from what was stored: CANCELs or BYEs by id on the
    * engine that holds it. Bounded in time. `gone`: the engine or the far end no longer knows it.
    */
-  endOrphan(orphan: StoredLeg): Promise<'ended' | 'gone' | 'unreachable'>;
+  endOrphan(orphan: StoredLeg): Promise<OrphanResult>;
 };
+
+export const orphanResults = ['ended', 'gone', 'unreachable'] as const;
+export type OrphanResult = (typeof orphanResults)[number];
 
 export type PlaceRequest = {
   readonly callId: CallId;

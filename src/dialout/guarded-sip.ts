@@ -4,6 +4,7 @@
 
 import type { CallId } from '../calls/call-types.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
+import { atMost } from '../lib/at-most.ts';
 import { HeldLeg } from './held-leg.ts';
 import type { Turn } from './trunk-pacer.ts';
 
@@ -55,14 +56,7 @@ export function guardSip(
     place,
     untilReleased: (callId) => legs.get(callId) ?? Promise.resolve(),
     onTheWire: () => [...legs.keys()],
-    async idle(timeoutMs) {
-      let timer: NodeJS.Timeout | undefined;
-      const patience = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, timeoutMs);
-      });
-      await Promise.race([Promise.all(legs.values()), patience]);
-      clearTimeout(timer);
-    },
+    idle: (timeoutMs) => atMost(Promise.all(legs.values()), timeoutMs),
   };
 }
 

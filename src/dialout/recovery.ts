@@ -10,6 +10,7 @@ import type {
   Clock,
   EndToPublish,
   EventPublisher,
+  OrphanResult,
   Owners,
   SipPort,
   StoredLeg,
@@ -196,7 +197,7 @@ export class Recovery {
     return untilAborted(elapsed, signal).finally(() => clearTimeout(timer));
   }
 
-  async #hangUp(callId: CallId, leg: StoredLeg): Promise<'ended' | 'gone' | 'unreachable'> {
+  async #hangUp(callId: CallId, leg: StoredLeg): Promise<OrphanResult> {
     const { sip, logger } = this.#ports;
     try {
       const farEnd = await sip.endOrphan(leg);

@@ -8,6 +8,7 @@ import {
   jetstreamManager,
 } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 
 /** Short, because calls are under way; the jitter keeps many nodes from coming back in one instant. */
@@ -155,12 +156,9 @@ const closeTimeoutMs = 2_000;
 
 async function closeWithin(nats: NatsConnection): Promise<void> {
   if (nats.isClosed()) return;
-  let timer: NodeJS.Timeout | undefined;
-  const bound = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, closeTimeoutMs);
-  });
-  const drained = nats.drain().catch(() => undefined);
-  await Promise.race([drained, bound]);
-  clearTimeout(timer);
+  await atMost(
+    nats.drain().catch(() => undefined),
+    closeTimeoutMs,
+  );
   await nats.close();
 }

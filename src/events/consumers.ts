@@ -1,6 +1,7 @@
 // Durable consumers: created if missing, brought up to date if present.
 
 import type { ConsumerConfig, ConsumerMessages } from '@nats-io/jetstream';
+import { atMost } from '../lib/at-most.ts';
 import type { EventConnection } from './connection.ts';
 
 type WantedConsumer = Partial<ConsumerConfig> & { readonly durable_name: string };
@@ -46,10 +47,8 @@ export async function endConsumption(
 
 /** The server has read what was sent, or is away. */
 export async function flushed(connection: EventConnection): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const bound = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, flushTimeoutMs);
-  });
-  await Promise.race([connection.nats.flush().catch(() => undefined), bound]);
-  clearTimeout(timer);
+  await atMost(
+    connection.nats.flush().catch(() => undefined),
+    flushTimeoutMs,
+  );
 }

@@ -3,13 +3,10 @@
 
 import type { Msg } from '@nats-io/transport-node';
 import { z } from 'zod';
-import type { StoredLeg } from '../calls/ports.ts';
+import { type OrphanResult, orphanResults, type StoredLeg } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { legSubject } from './subjects.ts';
-
-const results = ['ended', 'gone', 'unreachable'] as const;
-export type LegResult = (typeof results)[number];
 
 const text = z.string().max(4_096);
 const legSchema = z.object({
@@ -26,15 +23,15 @@ const legSchema = z.object({
   remoteUri: text.optional(),
   inviteCseq: z.int().nonnegative().optional(),
 });
-const replySchema = z.object({ result: z.enum(results) });
+const replySchema = z.object({ result: z.enum(orphanResults) });
 
 /** Longer than a node needs for a BYE that nobody answers at first. */
 const replyTimeoutMs = 6_000;
 
-/** `end` is asked for each leg, and never rejects for long. */
+/** `end` bounds its own time: the requester waits some seconds. */
 export function serveLegRequests(
   connection: EventConnection,
-  end: (leg: StoredLeg) => Promise<LegResult>,
+  end: (leg: StoredLeg) => Promise<OrphanResult>,
   logger: Logger,
 ): { stop(): void } {
   const answer = async (message: Msg): Promise<void> => {
@@ -60,7 +57,7 @@ export function serveLegRequests(
 export async function askForLegEnd(
   connection: EventConnection,
   leg: StoredLeg,
-): Promise<LegResult> {
+): Promise<OrphanResult> {
   // A request would wait for NATS until its time is over.
   if (!connection.connected()) return 'unreachable';
   try {

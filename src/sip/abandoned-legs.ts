@@ -2,10 +2,10 @@
 // ids when its engine is back. While it stays away, another process that may still reach it is asked to do that; and once it
 // was answered, another engine of this process can send a rebuilt BYE.
 
-import type { StoredLeg } from '../calls/ports.ts';
+import type { OrphanResult, StoredLeg } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EngineLink } from './engine-link.ts';
-import { endOrphanOn, type OrphanResult } from './orphans.ts';
+import { endOrphanOn } from './orphans.ts';
 import type { SipLimits } from './sip-limits.ts';
 
 type Abandoned = {

@@ -5,12 +5,14 @@ import type {
   CallLeg,
   Clock,
   LegObserver,
+  OrphanResult,
   PlaceRequest,
   SipPort,
   StoredLeg,
   VoiceCodec,
 } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';
+import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 import { AbandonedLegs } from './abandoned-legs.ts';
 import { EngineConnection } from './engine-connection.ts';
@@ -20,7 +22,7 @@ import { FailoverLeg } from './failover-leg.ts';
 import { GatewayHealth, type GatewayState } from './gateway-health.ts';
 import type { Dice } from './gateway-order.ts';
 import { probeGateway } from './gateway-probe.ts';
-import { endOrphanOn, type OrphanResult } from './orphans.ts';
+import { endOrphanOn } from './orphans.ts';
 import { Registrations } from './registrations.ts';
 import { createRouter } from './routing.ts';
 import { safeObserver } from './safe-observer.ts';
@@ -177,14 +179,7 @@ class DrachtioPool implements DrachtioSip {
     this.#registrations.close();
     const legs = [...this.#legs];
     for (const leg of legs) leg.hangUp('gateway stopped');
-    if (legs.length > 0) {
-      let timer: NodeJS.Timeout | undefined;
-      const timeout = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, this.#limits.disposeTimeoutMs);
-      });
-      await Promise.race([Promise.all(legs.map((leg) => leg.released)), timeout]);
-      clearTimeout(timer);
-    }
+    await atMost(Promise.all(legs.map((leg) => leg.released)), this.#limits.disposeTimeoutMs);
     this.#abandoned.close();
     for (const connection of this.#connections) connection.close();
     for (const wake of [...this.#waitingForLink]) wake();

@@ -2,13 +2,11 @@
 // another address may be the same engine by another name, and no other engine has ids like them), else by a BYE that is built anew from the dialog's state.
 
 import { setTimeout } from 'node:timers/promises';
-import type { StoredLeg } from '../calls/ports.ts';
+import type { OrphanResult, StoredLeg } from '../calls/ports.ts';
 import type { EngineLink } from './engine-link.ts';
 import type { SipLimits } from './sip-limits.ts';
 import type { RequestOptions } from './srf-types.ts';
 import { type TransactionResult, transact } from './transaction.ts';
-
-export type OrphanResult = 'ended' | 'gone' | 'unreachable';
 
 // The engine numbers what it sends by itself in the dialog (session refreshes) without telling us; a gap is allowed
 // (RFC 3261, 12.2.1.1: strictly increasing), being behind is not.

@@ -1,9 +1,9 @@
 // A node asks the others to end a leg, over a real nats-server.
 
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { StoredLeg } from '../../src/calls/ports.ts';
+import type { OrphanResult, StoredLeg } from '../../src/calls/ports.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { askForLegEnd, type LegResult, serveLegRequests } from '../../src/events/leg-requests.ts';
+import { askForLegEnd, serveLegRequests } from '../../src/events/leg-requests.ts';
 import { legSubject } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
@@ -17,7 +17,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-async function serve(connection: EventConnection, result: LegResult): Promise<StoredLeg[]> {
+async function serve(connection: EventConnection, result: OrphanResult): Promise<StoredLeg[]> {
   const ended: StoredLeg[] = [];
   const server = serveLegRequests(
     connection,
