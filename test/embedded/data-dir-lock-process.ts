@@ -1,0 +1,13 @@
+// Takes the lock of the folder in its first argument, says so or why not, and keeps it until it is killed.
+
+import { lockDataDir } from '../../src/embedded/data-dir-lock.ts';
+
+await lockDataDir(process.argv[2] ?? '').then(
+  () => {
+    process.stdout.write('held\n');
+    setInterval(() => undefined, 60_000);
+  },
+  (error: unknown) => {
+    process.stdout.write(`${(error as Error).message}\n`);
+  },
+);

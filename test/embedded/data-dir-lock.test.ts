@@ -1,0 +1,139 @@
+// The lock of the data folder, between real processes.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { lockDataDir } from '../../src/embedded/data-dir-lock.ts';
+
+const program = fileURLToPath(new URL('data-dir-lock-process.ts', import.meta.url));
+/** Whether this user may make network namespaces: root may, and some others. */
+const mayUnshare = spawnSync('env', ['unshare', '--net', 'true']).status === 0;
+
+async function aFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-lock-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Resolves with the one line it says: `held`, or why not. */
+async function start(folder: string, wrapper: readonly string[] = []) {
+  const command = [...wrapper, process.execPath, '--import', 'tsx', program, folder];
+  const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  onTestFinished(kill);
+  const [said] = (await once(createInterface(child.stdout), 'line')) as [string];
+  return { said, kill, stop: () => void child.kill('SIGSTOP') };
+}
+
+const inUse = (folder: string): string =>
+  `${folder} is in use by another Offhook process; end it, or set another DATA_DIR`;
+
+describe('the lock of the data folder', () => {
+  test('is held once, and given back', async () => {
+    const folder = await aFolder();
+    const lock = await lockDataDir(folder);
+    await expect(lockDataDir(folder)).rejects.toThrow(inUse(folder));
+    await lock.release();
+    await (await lockDataDir(folder)).release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('is of the folder, whatever path leads there', async () => {
+    const folder = await aFolder();
+    const link = join(await aFolder(), 'link');
+    await symlink(folder, link);
+    const lock = await lockDataDir(folder);
+    onTestFinished(() => lock.release());
+
+    await expect(lockDataDir(link)).rejects.toThrow(inUse(link));
+  });
+
+  test('holds in a folder whose path is longer than that of a socket may be', async () => {
+    const folder = join(await aFolder(), 'x'.repeat(200));
+    const lock = await lockDataDir(folder);
+    onTestFinished(() => lock.release());
+
+    await expect(lockDataDir(folder)).rejects.toThrow(inUse(folder));
+  });
+
+  test('another folder is another lock, also under the same path elsewhere', async () => {
+    const locks = await Promise.all(
+      [aFolder(), aFolder()].map(async (each) => lockDataDir(await each)),
+    );
+    for (const lock of locks) await lock.release();
+  });
+
+  test('ends with its process, however that ends, and leaves nothing behind that holds', async () => {
+    const folder = await aFolder();
+    const holder = await start(folder);
+    expect(holder.said).toBe('held');
+    expect((await start(folder)).said).toBe(inUse(folder));
+
+    await holder.kill();
+
+    expect((await start(folder)).said).toBe('held');
+    expect(await readdir(folder)).toHaveLength(1);
+  });
+
+  test('is kept by a process that is stopped', async () => {
+    const folder = await aFolder();
+    const holder = await start(folder);
+    holder.stop();
+
+    expect((await start(folder)).said).toBe(inUse(folder));
+  });
+
+  test('of many that start at once one has it', async () => {
+    const folder = await aFolder();
+    const tries = await Promise.allSettled(Array.from({ length: 12 }, () => lockDataDir(folder)));
+    const held = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+
+    expect(held).toHaveLength(1);
+    await held[0]?.release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test.runIf(mayUnshare)('holds across network namespaces, as between containers', async () => {
+    const folder = await aFolder();
+    const lock = await lockDataDir(folder);
+    expect((await start(folder, ['unshare', '--net'])).said).toBe(inUse(folder));
+    await lock.release();
+
+    const holder = await start(folder, ['unshare', '--net']);
+    expect(holder.said).toBe('held');
+    await expect(lockDataDir(folder)).rejects.toThrow(inUse(folder));
+    await holder.kill();
+    await (await lockDataDir(folder)).release();
+  });
+
+  test.runIf(mayUnshare)(
+    "two folders under one path do not stand in each other's way",
+    async () => {
+      // What two containers with host networking and a /data of their own are.
+      const parent = await aFolder();
+      const path = join(parent, 'data');
+      await mkdir(path);
+      const own = [
+        'unshare',
+        '--mount',
+        'sh',
+        '-c',
+        `mount -t tmpfs none ${path} && exec "$@"`,
+        'sh',
+      ];
+
+      const [one, other] = await Promise.all([start(path, own), start(path, own)]);
+
+      expect([one.said, other.said]).toEqual(['held', 'held']);
+    },
+  );
+});
