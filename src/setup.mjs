@@ -54,6 +54,7 @@ function missingPrograms() {
     ['sip-tester', !forTests || onPath('sipp')],
     ['postgresql', !forTests || postgresInstalled()],
     ['curl', !forTests || onPath('curl')],
+    ['python3', !forTests || onPath('python3')],
   ];
   return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);
 }

@@ -45,7 +45,7 @@ const summaryExample = {
   botId: 'st-1b2c3d',
   state: 'ended',
   status: 'completed',
-  target: 'tel:+15551230001',
+  target: 'tel:+12025550110',
   caller: '+15559876543',
   trunk: 'carrier',
   machineDetection: 'detect',

@@ -102,11 +102,12 @@ export const callControlSchema = z.object({
     .describe('silence used for endpointing; 0: none'),
 });
 
+/** Does what it says as it stands on a laptop: a voicemail of the sandbox, and where `offhook listen` listens. */
 export const dialoutExample = {
   botId: 'st-1b2c3d',
-  target: 'tel:+15551230001',
+  target: 'tel:+12025550110',
   caller: '+15559876543',
-  notifyurl: 'https://dialer.example.com/calls',
+  notifyurl: 'http://127.0.0.1:4000/',
   machineDetection: 'detect',
   metadata: { customer: '4711' },
 };

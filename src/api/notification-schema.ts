@@ -37,6 +37,7 @@ export const notificationSchema = z
     amd: z.looseObject(amdEvidenceMembers).optional().describe('what an AMD event rests on'),
     callDuration: z.number().int().optional().describe('seconds, on `completed`'),
     duration: z.string().optional().describe('the same as a string'),
+    callDurationMs: z.number().int().optional().describe('the same in milliseconds, not rounded'),
     callDisconnectTime: timestamp.optional(),
     sessionId: z.string().optional(),
     outcome: z.string().optional().describe('finer than `reasonCode`, on `completed` and `Failed`'),

@@ -27,13 +27,14 @@ const securitySchemes = {
     in: 'header',
     name: 'auth',
     description:
-      'JWT of a registered app, signed by the algorithm and with a key that it registered. Claims: `appId`, `exp` (required), `iat`, `aud` (optional: `offhook` or the public URL). A prefix `Bearer ` is accepted.',
+      'JWT of a registered app, signed by the algorithm and with a key that it registered. Claims: `appId`, `exp` (required), `iat`, `aud` (optional: `offhook` or the public URL). A prefix `Bearer ` is accepted. `npx offhook token`, where the gateway runs, prints one of the app `dev` that is good for an hour; `npx offhook token --app ID` one of another app.',
   },
   apiKey: {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
-    description: 'API key of a registered app.',
+    description:
+      'API key of a registered app. That of the app `dev` is `apiKey` in `.offhook/dev-app.json`, where the gateway runs; `npx offhook apps create` and `npx offhook apps rotate ID api-key` print a new one, once.',
   },
 } as const;
 

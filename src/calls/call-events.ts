@@ -88,6 +88,8 @@ export type EndData = NotificationSequence &
     readonly callDisconnectTime: string;
     /** Whole seconds from answer to end; only on `completed`. */
     readonly callDurationS?: number;
+    /** The same, not rounded. Absent too where an older version stated the end. */
+    readonly callDurationMs?: number;
     /** Only on `completed`: `GET …/conversations/sessions/{sessionId}` is asked with it. */
     readonly sessionId?: string;
     /** The verdict where detection ran and has one, never `amd_stopped`. */

@@ -153,6 +153,7 @@ export function endFact(progress: CallProgress, end: CallEnd): Stated<TerminalEv
         : {
             callConnectTime: answeredAt.toISOString(),
             callDurationS: Math.round(elapsed(answeredAt, end.at) / 1000),
+            callDurationMs: elapsed(answeredAt, end.at),
             sessionId: sessionIdOf(call),
             ...(verdict === undefined ? {} : { machineDetection: verdict }),
           }),

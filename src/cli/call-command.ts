@@ -1,13 +1,13 @@
 // offhook call: places a call and, with --follow, prints what happens until it ended.
 
-import type { DialingData } from '../calls/call-events.ts';
+import type { DialingData, EndData } from '../calls/call-events.ts';
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import type { CallDetails } from '../interactions/call-queries.ts';
 import { createCallTimeline } from './call-timeline.ts';
 import { type CliContext, type DevApp, requireGateway } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
-import { describeNotification, readBody } from './notification-lines.ts';
+import { describeNotification, exactSeconds, readBody } from './notification-lines.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { openTokens } from './tokens.ts';
 
@@ -125,10 +125,15 @@ function summaryOf({ type, data }: CallDetails['timeline'][number]): string {
       return `${shown['digit']}`;
     case 'completed':
     case 'failed':
-      return `${shown['reason']}, ${shown['reasonCode']}`;
+      return endOf(data as EndData);
     default:
       return '';
   }
+}
+
+function endOf({ reason, reasonCode, callDurationMs }: EndData): string {
+  const duration = callDurationMs === undefined ? [] : [exactSeconds(callDurationMs)];
+  return [reason, reasonCode, ...duration].join(', ');
 }
 
 function afterFailure(data: unknown): string {

@@ -14,6 +14,7 @@ const shownBody = z.object({
   machineDetection: z.string().optional(),
   outcome: z.string().optional(),
   callDuration: z.number().optional(),
+  callDurationMs: z.number().optional(),
   ringDurationInMS: z.number().optional(),
   amd: z.object({ reason: z.string().optional(), words: z.number().optional() }).optional(),
 });
@@ -39,7 +40,7 @@ function detailsOf(body: ShownBody): string {
     case 'Call-In-Progress':
       return `${body.machineDetection ?? ''}${body.amd?.reason === undefined ? '' : ` (${body.amd.reason})`}`;
     case 'completed':
-      return [body.reasonCode, seconds((body.callDuration ?? 0) * 1_000), body.machineDetection]
+      return [body.reasonCode, callDuration(body), body.machineDetection]
         .filter((part) => part !== undefined)
         .join(', ');
     default:
@@ -47,6 +48,15 @@ function detailsOf(body: ShownBody): string {
         .filter((part) => part !== undefined)
         .join(', ');
   }
+}
+
+/** To the millisecond, unless an older version stated the end. */
+function callDuration({ callDuration: seconds = 0, callDurationMs }: ShownBody): string {
+  return callDurationMs === undefined ? `${seconds} s` : exactSeconds(callDurationMs);
+}
+
+export function exactSeconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(3)} s`;
 }
 
 function seconds(ms: number | undefined): string {

@@ -40,6 +40,7 @@ const end = z.looseObject({
   connectDurationInMS: durationMs,
   callDisconnectTime: instant,
   callDurationS: z.number().min(0).optional(),
+  callDurationMs: durationMs.optional(),
   sessionId: z.string().optional(),
   machineDetection: z.enum(amdEventNames).optional(),
   notificationSequence: count.optional(),

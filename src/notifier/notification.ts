@@ -18,6 +18,8 @@ export type NotificationBody = {
   /** Whole seconds; `duration` is the same as a string, as the specification spells it in another place. */
   readonly callDuration?: number;
   readonly duration?: string;
+  /** Ours: the same, not rounded. */
+  readonly callDurationMs?: number;
   readonly callDisconnectTime?: string;
   readonly sessionId?: string;
   readonly machineDetection?: string;
@@ -110,6 +112,7 @@ function endMembers(data: EndData): Omit<NotificationBody, Ours> {
     ...(data.callDurationS === undefined
       ? {}
       : { callDuration: data.callDurationS, duration: String(data.callDurationS) }),
+    ...(data.callDurationMs === undefined ? {} : { callDurationMs: data.callDurationMs }),
     callDisconnectTime: data.callDisconnectTime,
     ...(data.sessionId === undefined ? {} : { sessionId: data.sessionId }),
     ...(data.machineDetection === undefined ? {} : { machineDetection: data.machineDetection }),

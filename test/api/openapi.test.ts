@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dialoutExample } from '../../src/api/dialout-schema.ts';
+import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
 import { dial, type Harness, startHarness } from './support.ts';
 
 type Node = { readonly [name: string]: Node };
@@ -104,9 +105,19 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  test('its example of a request is accepted', async () => {
+  test('its example of a request is accepted, and rings nobody outside this machine', async () => {
     const response = await dial(harness, { ...dialoutExample, botId: 'st-1' });
 
     expect(response.statusCode).toBe(200);
+    const sandboxTargets = sandboxNumbers.map(({ number }) => `tel:${number}`);
+    expect(sandboxTargets).toContain(dialoutExample.target);
+    expect(new URL(dialoutExample.notifyurl).hostname).toBe('127.0.0.1');
+  });
+
+  test('says at the way in how to get what it asks for', () => {
+    const { auth, apiKey } = document['components']?.['securitySchemes'] ?? {};
+
+    expect(auth?.['description']).toContain('`npx offhook token`');
+    expect(apiKey?.['description']).toContain('`.offhook/dev-app.json`');
   });
 });

@@ -325,6 +325,7 @@ describe('a call that is answered', () => {
         callConnectTime: '2026-01-01T00:00:03.500Z',
         callDisconnectTime: '2026-01-01T00:00:10.700Z',
         callDurationS: 7,
+        callDurationMs: 7_200,
         sessionId: 'ss-11111111-1111-4111-8111-111111111111',
         notificationSequence: 2,
       },

@@ -88,6 +88,15 @@ describe('call --follow', () => {
     expect(lines.slice(1, -1).map((line) => line.split(/ +/)[1])).toEqual(types);
     expect(lines.at(-1)).toBe('ended: completed (200 OK, Caller-disconnected)');
   });
+
+  test('tells how long the call was up, to the millisecond', async () => {
+    const data = { reason: '200 OK', reasonCode: 'Caller-disconnected', callDurationMs: 7_982 };
+    const told = timeline.map((entry) => (entry.type === 'completed' ? { ...entry, data } : entry));
+
+    const lines = await follow(await gatewayWith([told]));
+
+    expect(lines.at(-2)).toMatch(/completed +200 OK, Caller-disconnected, 7\.982 s$/);
+  });
 });
 
 describe('a timeline that grows', () => {

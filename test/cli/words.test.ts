@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { targetOf } from '../../src/cli/call-command.ts';
 import { problemsOf, type Scene, scenes } from '../../src/cli/demo-scenes.ts';
 import { parseDurationS } from '../../src/cli/durations.ts';
+import { describeNotification } from '../../src/cli/notification-lines.ts';
 import type { ReceivedNotification } from '../../src/cli/receiver.ts';
 
 describe('a duration', () => {
@@ -34,6 +35,28 @@ describe('a target', () => {
 
   test('another word is refused with what could be meant', () => {
     expect(() => targetOf('hugo')).toThrow(/person, person-hangs-up/);
+  });
+});
+
+describe('a notification in one line', () => {
+  const lineOf = (members: object): string => {
+    const common = { callId: 'call-1', sequence: 4, timestamp: '2026-11-20T08:00:00.000Z' };
+    return describeNotification({
+      headers: {},
+      rawBody: '',
+      body: { ...common, status: 'completed', reasonCode: 'Caller-disconnected', ...members },
+      verified: true,
+    });
+  };
+
+  test('has how long the call was up to the millisecond', () => {
+    expect(lineOf({ callDuration: 8, callDurationMs: 7_982 })).toContain(
+      '#4 completed         Caller-disconnected, 7.982 s ',
+    );
+  });
+
+  test('and in whole seconds where an older gateway sent it', () => {
+    expect(lineOf({ callDuration: 8 })).toContain('Caller-disconnected, 8 s ');
   });
 });
 

@@ -81,6 +81,7 @@ describe('the body of a notification', () => {
       reasonCode: 'Caller-disconnected',
       callDuration: 12,
       duration: '12',
+      callDurationMs: 12_400,
       callDisconnectTime: '2026-11-20T08:00:14.400Z',
       sessionId: 'session-1',
       machineDetection: 'amd_human_detected',
@@ -88,6 +89,14 @@ describe('the body of a notification', () => {
       outcome: 'completed',
       sipStatus: 200,
     });
+  });
+
+  test('of a call that an older version ended: without the milliseconds', () => {
+    const fact = factTeller().completed() as CallEvent & { type: 'completed' };
+    const { callDurationMs: _, ...data } = fact.data;
+
+    expect(notificationOf({ ...fact, data })).not.toHaveProperty('callDurationMs');
+    expect(notificationOf({ ...fact, data })).toMatchObject({ callDuration: 12, duration: '12' });
   });
 
   test('of a failed call, without what there was not', () => {

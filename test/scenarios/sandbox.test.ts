@@ -75,6 +75,12 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
       callDuration: 8,
       duration: '8',
     });
+    const exactMs = Number(all.at(-1)?.['callDurationMs']);
+    expect(Math.round(exactMs / 1_000)).toBe(8);
+    expect(
+      Date.parse(String(all.at(-1)?.['callDisconnectTime'])) -
+        Date.parse(String(all.at(-1)?.['callConnectTime'])),
+    ).toBe(exactMs);
 
     const secret = gateway.dialer.app.webhookSecret;
     for (const received of receiver.accepted().filter((entry) => entry.body.callId === callId)) {

@@ -85,6 +85,7 @@ export function factTeller(identity: CallIdentity = someIdentity()) {
         sipStatus: 200,
         callDisconnectTime: '2026-11-20T08:00:14.400Z',
         callDurationS: 12,
+        callDurationMs: 12_400,
         sessionId: 'session-1',
         machineDetection: 'amd_human_detected',
         context,
