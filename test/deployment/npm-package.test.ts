@@ -1,0 +1,36 @@
+// `npx offhook` is for the checkout: the name is nobody's in the public registry, and whoever took it would be run in our place.
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** In the checkout, where no registry answers. */
+async function offline(command: string, ...args: readonly string[]): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'offhook-npm-'));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  const { stdout } = await promisify(execFile)(command, args, {
+    cwd: root,
+    env: { PATH: process.env['PATH'], HOME: home, npm_config_offline: 'true' },
+  });
+  return stdout.trim();
+}
+
+test('npx finds the command in the checkout, and asks no registry', async () => {
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+
+  expect(await offline('npx', 'offhook', '--version')).toBe(version);
+});
+
+test('nothing publishes the package by mistake', async () => {
+  await expect(offline('npm', 'publish', '--dry-run', '--ignore-scripts')).rejects.toThrow(
+    'EPRIVATE',
+  );
+});
