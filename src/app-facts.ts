@@ -26,6 +26,7 @@ type Parts = {
   readonly events: Events;
   readonly contexts: ContextStore;
   readonly metrics: Metrics;
+  readonly mayDeliver: () => boolean;
 };
 
 /** Facts in one statement. */
@@ -119,6 +120,7 @@ async function openNotifier(environment: Environment, parts: Parts) {
     store,
     recipients,
     sender,
+    mayDeliver: parts.mayDeliver,
     secrets: (appId) => apps.webhookSecrets(appId),
     schedule: defaultRetrySchedule,
     now: () => clock.now(),

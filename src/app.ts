@@ -83,7 +83,10 @@ async function openApp(environment: Environment): Promise<App> {
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;
   const metrics = createMetrics(() => activeCalls(), sip.gateways);
-  const facts = await openFactConsumers(environment, { storage, events, contexts, metrics });
+  const facts = await openFactConsumers(environment, {
+    ...{ storage, events, contexts, metrics },
+    mayDeliver: () => node.lease.isHeld,
+  });
   const parts = { storage, node, facts, events, metrics };
   const calls = openCalls(environment, {
     ...parts,

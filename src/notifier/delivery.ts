@@ -29,14 +29,17 @@ export type Delivery = {
   readonly record: AttemptRecord;
 };
 
+/** Undefined: it might not be sent any more, and was not. */
 export async function attemptDelivery(
   deps: DeliveryDeps,
   notification: PendingNotification,
   callId: string,
   recipient: Recipient | undefined,
-): Promise<Delivery> {
+  mayBeSent: () => boolean,
+): Promise<Delivery | undefined> {
   const startedAt = deps.now();
-  const result = await send(deps, notification, recipient, startedAt);
+  const result = await send(deps, notification, recipient, startedAt, mayBeSent);
+  if (result === undefined) return undefined;
   const at = deps.now();
   const attempts = notification.attempts + 1;
   const verdict = judge(
@@ -64,7 +67,8 @@ async function send(
   notification: PendingNotification,
   recipient: Recipient | undefined,
   startedAt: Date,
-): Promise<AttemptResult> {
+  mayBeSent: () => boolean,
+): Promise<AttemptResult | undefined> {
   if (recipient?.notifyUrl === undefined) {
     return { kind: 'forbidden', error: 'the call and its notification URL are gone' };
   }
@@ -89,5 +93,6 @@ async function send(
     'user-agent': `Offhook/${deps.version}`,
     ...signatures,
   });
-  return await deps.sender.send({ url: recipient.notifyUrl, headers, body: notification.body });
+  const { notifyUrl: url } = recipient;
+  return await deps.sender.send({ url, headers, body: notification.body, mayBeSent });
 }

@@ -48,11 +48,16 @@ const maxLanes = 2_000;
 const claimLimit = 200;
 /** Some polls' worth; more are found by the poll that looks for what is due. */
 const maxWanted = 2_000;
-/** A call that found no place at its receiver looks again after this. */
+/** A call that found no place at its receiver, or that this process may not send for just now, looks again after this. */
 const noRoomDelayMs = 2_000;
 export type DispatcherDeps = DeliveryDeps & {
   readonly store: NotificationStore;
   readonly recipients: RecipientLookup;
+  /**
+   * False: others may have taken over what this process holds, whatever the leases of its calls say; a process that was
+   * stopped finds them as long as it left them.
+   */
+  readonly mayDeliver: () => boolean;
   readonly logger: Logger;
   /** Told of each attempt. No endpoint: the call is gone. */
   readonly onAttempt?: (delivery: Delivery, endpoint: Endpoint | undefined) => void;
@@ -114,7 +119,8 @@ export class NotificationDispatcher implements IntakeTarget {
   }
 
   canTake(origin: string): boolean {
-    return !this.#isStopping && this.#lanes.size < maxLanes && this.#gates.hasRoom(origin);
+    if (this.#isStopping || !this.#deps.mayDeliver()) return false;
+    return this.#lanes.size < maxLanes && this.#gates.hasRoom(origin);
   }
 
   leaseUntil(): Date {
@@ -220,7 +226,17 @@ export class NotificationDispatcher implements IntakeTarget {
       // Both may have come about while it waited for its place.
       if (this.#isStopping || lane.isStale) return 'no-room';
       if (lane.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
-      const delivery = await attemptDelivery(this.#deps, notification, lane.callId, lane.recipient);
+      const delivery = await attemptDelivery(
+        this.#deps,
+        notification,
+        lane.callId,
+        lane.recipient,
+        this.#deps.mayDeliver,
+      );
+      if (delivery === undefined) {
+        lane.heldUntil = this.#now() + noRoomDelayMs;
+        return 'no-room';
+      }
       this.#deps.onAttempt?.(delivery, endpointOf(lane));
       failed = receiverFailed(delivery.result);
       recordInLane(lane, notification.eventId, delivery);
@@ -269,6 +285,8 @@ export class NotificationDispatcher implements IntakeTarget {
 
   async #claim(due: boolean): Promise<'more' | 'wanted' | 'nothing'> {
     this.#gates.forgetIdle(this.#now());
+    // What is claimed now could not be sent.
+    if (!this.#deps.mayDeliver()) return 'nothing';
     const places = Math.max(0, maxLanes - this.#lanes.size);
     const wanted = [...this.#wanted].slice(0, Math.min(claimLimit, places));
     // Those that find no place are due all the same.

@@ -1,7 +1,7 @@
 // Sends one notification over HTTP and says what became of it, as a value. Connections are kept and bounded per
 // receiver, and only made to addresses that the guard let pass.
 
-import { Agent, request } from 'undici';
+import { Agent, DecoratorHandler, type Dispatcher, request } from 'undici';
 import { type AttemptResult, parseRetryAfterS } from './delivery-plan.ts';
 import { AddressNotAllowedError, type SsrfGuard } from './ssrf-guard.ts';
 
@@ -16,11 +16,13 @@ export type OutgoingNotification = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Asked in the moment in which it is written: it may have waited for its connection, and this process may have been stopped. */
+  readonly mayBeSent: () => boolean;
 };
 
 export type NotificationSender = {
-  /** Never rejects. */
-  send(notification: OutgoingNotification): Promise<AttemptResult>;
+  /** Never rejects. Undefined: it was not allowed any more, and not a byte of it was written. */
+  send(notification: OutgoingNotification): Promise<AttemptResult | undefined>;
   close(): Promise<void>;
 };
 
@@ -41,6 +43,7 @@ export function createSender(options: SenderOptions): NotificationSender {
     bodyTimeout: timeoutMs,
     connect: { timeout: timeoutMs, lookup: options.guard.lookup },
   });
+  const dispatcher = agent.compose(withhold);
   return {
     send: async (notification) => {
       const url = URL.canParse(notification.url) ? new URL(notification.url) : undefined;
@@ -53,7 +56,8 @@ export function createSender(options: SenderOptions): NotificationSender {
           method: 'POST',
           headers: notification.headers,
           body: notification.body,
-          dispatcher: agent,
+          dispatcher,
+          opaque: notification.mayBeSent,
           signal: deadline.signal,
         });
         // The status decides; the rest of the answer only has to be out of the way.
@@ -71,6 +75,20 @@ export function createSender(options: SenderOptions): NotificationSender {
   };
 }
 
+class WithheldError extends Error {}
+
+const withhold: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  const { opaque } = options as { readonly opaque?: () => boolean };
+  const checked: Dispatcher.DispatchHandler = new DecoratorHandler(handler);
+  const start = checked.onRequestStart?.bind(checked);
+  // undici starts a request right before it writes the first byte of it.
+  checked.onRequestStart = (controller, context) => {
+    if (opaque === undefined || opaque()) start?.(controller, context);
+    else controller.abort(new WithheldError('not allowed to send any more'));
+  };
+  return dispatch(options, checked);
+};
+
 function answered(
   status: number,
   retryAfter: string | string[] | undefined,
@@ -81,8 +99,9 @@ function answered(
   return { kind: 'response', status, ...(retryAfterS === undefined ? {} : { retryAfterS }) };
 }
 
-function failure(error: unknown): AttemptResult {
+function failure(error: unknown): AttemptResult | undefined {
   for (const cause of causes(error)) {
+    if (cause instanceof WithheldError) return undefined;
     if (cause instanceof AddressNotAllowedError) return forbidden(cause);
   }
   const code = errorCode(error);

@@ -280,6 +280,34 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     expect(receiver.received).toHaveLength(2);
   });
 
+  test('a process whose own lease ran out sends nothing of what it has in memory; others do', async () => {
+    let isHeld = true;
+    const sleeper = await rig.start({
+      ...{ nodeId: 'a', pollMs: 1_000_000, gates: { maxActive: 1 } },
+      mayDeliver: () => isHeld,
+    });
+    const arrived: string[] = [];
+    const answers: (() => void)[] = [];
+    receiver.answerWith(({ callId }) => {
+      arrived.push(callId);
+      return new Promise((resolve) => answers.push(() => resolve(200)));
+    });
+    const [first, second] = [rig.call(receiver.url), rig.call(receiver.url)];
+    await sleeper.handle([first.answered()]);
+    await sleeper.handle([second.answered()]);
+    await eventually(() => arrived.length === 1, 'one is under way, the other waits for its place');
+
+    isHeld = false;
+    answers[0]?.();
+    await eventually(() => sleeper.lanes() === 0, 'both are out of its hands');
+    expect(arrived).toEqual([first.identity.callId]);
+
+    receiver.answerWith(() => 200);
+    await rig.start({ nodeId: 'b' });
+    await eventually(() => receiver.of(second.identity.callId).length === 1, 'the other is sent');
+    expect(receiver.of(first.identity.callId)).toHaveLength(1);
+  });
+
   test('two nodes share the work and send nothing twice', async () => {
     const nodes = [await rig.start({ nodeId: 'a' }), await rig.start({ nodeId: 'b' })] as const;
     const calls = Array.from({ length: 40 }, () => rig.call(receiver.url));

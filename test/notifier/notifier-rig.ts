@@ -54,6 +54,8 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
       readonly pollMs?: number;
       /** Where they differ from the usual ones. */
       readonly gates?: Partial<GateLimits>;
+      /** Whether the node's own lease is held. */
+      readonly mayDeliver?: () => boolean;
     } = {},
   ): Promise<TestNode> => {
     const nodeId = options.nodeId ?? 'node-1';
@@ -71,6 +73,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
         store,
         recipients,
         sender,
+        mayDeliver: options.mayDeliver ?? (() => true),
         secrets: () => Promise.resolve([secret]),
         schedule,
         now,

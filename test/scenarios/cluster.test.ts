@@ -10,6 +10,8 @@ import type { GatewayProcess } from '../support/gateway-process.ts';
 import { isTerminal } from '../support/receiver.ts';
 
 const leaseMs = 3_000;
+/** Of one node to one receiver. */
+const sendsAtOnce = 32;
 
 async function build(trunk: readonly string[] = []) {
   const database = await openTestDatabase('postgres');
@@ -48,6 +50,21 @@ async function dial(
 
 const many = (count: number, ...behaviour: readonly [Parameters<typeof numberFor>[0], number]) =>
   Array.from({ length: count }, (_, index) => numberFor(...behaviour, index));
+
+type World = Awaited<ReturnType<typeof build>>;
+
+async function untilLost({ database }: World): Promise<void> {
+  const lost = () => database.pool.query('select from nodes where lost_at is not null');
+  await eventually(async () => (await lost()).rowCount === 1, 'the node is lost');
+}
+
+async function callsOf({ database }: World, node: string): Promise<readonly string[]> {
+  const { rows } = await database.pool.query<{ call_id: string }>(
+    `select call_id from calls where owner_id like $1`,
+    [`${node}/%`],
+  );
+  return rows.map((row) => row.call_id);
+}
 
 /** Each call told from its first to its one end, in order, whoever told it. */
 function expectWhole(cluster: Cluster, calls: readonly Dialled[]): void {
@@ -134,16 +151,8 @@ describe('a cluster', () => {
     const calls = await dial(cluster, [sleeper, living], numbers);
     await eventually(() => cluster.farEnd.calls.length === 20, 'all ring or are up');
     sleeper.child.kill('SIGSTOP');
-    await eventually(
-      async () =>
-        (await world.database.pool.query('select from nodes where lost_at is not null'))
-          .rowCount === 1,
-      'the node is lost',
-    );
-    const { rows } = await world.database.pool.query<{ call_id: string }>(
-      `select call_id from calls where owner_id like 'a/%'`,
-    );
-    const lost = rows.map((row) => row.call_id);
+    await untilLost(world);
+    const lost = await callsOf(world, 'a');
     await eventually(
       () => lost.every((callId) => cluster.receiver.of(callId).some(isTerminal)),
       'its calls are told to be over',
@@ -167,6 +176,55 @@ describe('a cluster', () => {
       15_000,
     );
     expect(cluster.farEnd.calls).toHaveLength(20);
+    expectWhole(
+      cluster,
+      calls.filter(({ callId }) => lost.includes(callId)),
+    );
+  }, 60_000);
+
+  test('a node that wakes up with notifications in memory sends none that another node has taken over', async () => {
+    await using world = await build();
+    const { cluster } = world;
+    const { receiver } = cluster;
+    const [sleeper, living] = [await cluster.startNode('a'), await cluster.startNode('b')];
+    // Held by their receiver, so that those after them wait for their place in the memory of both nodes.
+    let arrived = 0;
+    let answer: () => void = () => undefined;
+    const held = new Promise<number>((resolve) => {
+      answer = () => resolve(200);
+    });
+    receiver.answerWith(() => {
+      arrived += 1;
+      return held;
+    });
+    const calls = await dial(cluster, [sleeper, living], many(120, 'stay', 0));
+    await eventually(() => arrived === 2 * sendsAtOnce, 'both nodes send as much as they may');
+    sleeper.child.kill('SIGSTOP');
+    await untilLost(world);
+    const lost = await callsOf(world, 'a');
+    answer();
+    const answeredPending = () =>
+      world.database.pool.query(
+        `select from notifications where call_id = any($1) and sequence = 1 and state = 'pending'`,
+        [lost],
+      );
+    await eventually(
+      async () => (await answeredPending()).rowCount === 0,
+      'the other node has sent what it had in memory',
+    );
+
+    const sent = new Set(receiver.received.map(({ body }) => body.eventId));
+    const before = receiver.received.length;
+    sleeper.child.kill('SIGCONT');
+    await eventually(() => sleeper.child.exitCode !== null, 'it ends itself');
+
+    const later = receiver.received.slice(before).map(({ body }) => body.eventId);
+    expect(later.filter((eventId) => sent.has(eventId))).toEqual([]);
+    await eventually(
+      () => lost.every((callId) => receiver.of(callId).some(isTerminal)),
+      'its calls are told to be over',
+      25_000,
+    );
     expectWhole(
       cluster,
       calls.filter(({ callId }) => lost.includes(callId)),

@@ -27,20 +27,21 @@ export type Notification = {
 
 export async function startReceiver(port = 0) {
   const received: Received[] = [];
-  let answer: (notification: Notification) => number = () => 200;
+  let answer: (notification: Notification) => number | Promise<number> = () => 200;
   let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
+    const respond = async (): Promise<void> => {
       const rawBody = Buffer.concat(chunks).toString('utf8');
       const body = JSON.parse(rawBody) as Notification;
-      const status = answer(body);
+      const status = await answer(body);
       const entry = { headers: request.headers, rawBody, body, status };
       received.push(entry);
       response.writeHead(status).end();
       listener(entry);
-    });
+    };
+    request.on('end', () => void respond());
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const address = server.address() as AddressInfo;
@@ -55,7 +56,7 @@ export async function startReceiver(port = 0) {
       accepted()
         .map((entry) => entry.body)
         .filter((body) => body.callId === callId),
-    answerWith: (next: (notification: Notification) => number) => {
+    answerWith: (next: (notification: Notification) => number | Promise<number>) => {
       answer = next;
     },
     onReceived: (next: (entry: Received) => void) => {
