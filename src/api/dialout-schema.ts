@@ -56,7 +56,9 @@ const metadata = z.record(z.string(), z.unknown()).superRefine((value, context) 
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
 
-const milliseconds = (from: number, to: number) => z.number().int().min(from).max(to);
+/** The specification says "number": what is a fraction of a millisecond is rounded before its bounds are looked at. */
+const milliseconds = (from: number, to: number) =>
+  z.number().overwrite(Math.round).min(from).max(to);
 
 /** Under 100 ms no timer can be told from the jitter of speech; over a minute a greeting is no greeting. */
 const timer = milliseconds(100, 60_000);
@@ -178,7 +180,7 @@ export const dialoutSchema = z
   .meta({
     id: 'DialoutRequest',
     description:
-      'Members that are not listed are ignored, except a misspelling of a listed one (other case, `_` or `-`), which is a 400.',
+      'Members that are not listed are ignored, except a misspelling of a listed one (other case, `_` or `-`), which is a 400. Milliseconds are rounded to whole ones.',
     examples: [dialoutExample],
   });
 

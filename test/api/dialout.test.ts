@@ -146,6 +146,40 @@ describe('a dial-out request', () => {
     expect(request.amd.speechToText).toEqual(speechToText);
   });
 
+  test('milliseconds that are no integers are rounded, whichever member has them', async () => {
+    const { request } = await accepted({
+      timeoutInMs: 30_000.4,
+      queueTimeoutMs: 999.5,
+      timers: { noSpeechTimeoutMs: 99.5, decisionTimeoutMs: 120_000.4, toneTimeoutMs: 2_000.5 },
+      callControlParameter: {
+        ...{ sttProvider: 'our-engine', sttLanguage: 'en-US' },
+        ...{ continuousASRTimeoutInMS: 0.4, sttVendorUtteranceEndMs: 1e-7 },
+        sttVendorEndpointing: 299.6,
+      },
+    });
+
+    expect(request).toMatchObject({
+      ringTimeoutMs: 30_000,
+      queueTimeoutMs: 1_000,
+      amd: {
+        timers: { noSpeechTimeoutMs: 100, decisionTimeoutMs: 120_000, toneTimeoutMs: 2_001 },
+        speechToText: {
+          ...{ continuousASRTimeoutInMS: 0, sttVendorUtteranceEndMs: 0 },
+          sttVendorEndpointing: 300,
+        },
+      },
+    });
+  });
+
+  test('a time-out that is rounded differently is another request for its idempotency key', async () => {
+    const key = { 'idempotency-key': 'order-4711' };
+    const hashOf = async (timeoutInMs: number) =>
+      (await accepted({ timeoutInMs }, key)).idempotency?.requestHash;
+
+    expect(await hashOf(30_000.2)).toBe(await hashOf(30_000));
+    expect(await hashOf(30_000.7)).not.toBe(await hashOf(30_000));
+  });
+
   test('an empty subscription is kept as such: no AMD notification', async () => {
     const { request } = await accepted({ amdEventsSubscription: [] });
 
@@ -292,6 +326,8 @@ describe('members', () => {
     ['notify URL without end', { notifyurl: `https://a/${'b'.repeat(2_048)}` }, 'notifyurl'],
     ['time-out under a second', { timeoutInMs: 999 }, 'timeoutInMs'],
     ['time-out over three minutes', { timeoutInMs: 180_001 }, 'timeoutInMs'],
+    ['time-out that rounds to under a second', { timeoutInMs: 999.4 }, 'timeoutInMs'],
+    ['time-out that rounds to over three minutes', { timeoutInMs: 180_000.5 }, 'timeoutInMs'],
     ['time-out in words', { timeoutInMs: '30000' }, 'timeoutInMs'],
     ['unknown trunk', { trunk: 'nowhere' }, 'trunk'],
     ['metadata that is a list', { metadata: [1] }, 'metadata'],

@@ -88,6 +88,12 @@ export const existingApi = {
   IOMappings: ['textToText', 'imageToText'],
 };
 
+/** The existing-provider form with its mapping in one place, where the specification has it in two. */
+export function onlyIn(place: 'fields' | 'body') {
+  const { mapProvider, IOMappings, ...rest } = existingApi;
+  return place === 'fields' ? rest : { ...rest, fields: api.fields, mapProvider, IOMappings };
+}
+
 export const everyShape = { vendorA, vendorB, hostedVendorA, customApi, existingApi };
 
 export const secretTexts = [

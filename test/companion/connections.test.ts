@@ -11,6 +11,7 @@ import {
   existingApi,
   hostedVendorA,
   maskedKey,
+  onlyIn,
   secretTexts,
   vendorA,
   vendorB,
@@ -156,15 +157,18 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       ['connections.create.body.LLM_API_URL', existingApi, 'LLM_API_URL'],
       ['connections.create.body.LLM_API_KEY', customApi, 'LLM_API_KEY'],
       ['connections.create.body.LLM_API_KEY', existingApi, 'LLM_API_KEY'],
-      ['connections.create.body.fields.IOMapping', existingApi, 'fields.IOMapping'],
-      ['connections.create.body.fields.mapProvider', existingApi, 'fields.mapProvider'],
+      ['connections.create.body.fields.IOMapping', onlyIn('fields'), 'fields.IOMapping'],
+      ['connections.create.body.fields.mapProvider', onlyIn('fields'), 'fields.mapProvider'],
+      ['connections.create.body.IOMappings', onlyIn('body'), 'IOMappings'],
+      ['connections.create.body.mapProvider', onlyIn('body'), 'mapProvider'],
     ];
     test.each(required)('%s is required', async (id, body, path) => {
       proves(id);
       const response = await create(changed(body, path, undefined));
 
       expect(response.statusCode).toBe(400);
-      expect(problemOf(response).errors?.map((error) => error.path)).toEqual([path]);
+      const named = path.replace(/^(mapProvider|IOMapping)s?$/, 'fields.$1');
+      expect(problemOf(response).errors?.map((error) => error.path)).toEqual([named]);
     });
 
     // A member, and a value that it cannot have.
@@ -293,6 +297,26 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect((await create({ ...inside, LLM_API_URL })).statusCode).toBe(200);
       expect(errorsOf(await create({ ...inside, LLM_API_KEY: 'another' }))).toEqual([
         'fields.LLM_API_KEY: differs from LLM_API_KEY beside fields',
+      ]);
+    });
+
+    test('takes the mapping in fields alone, and beside them alone', async () => {
+      proves('connections.create.rule.API-existing');
+      proves('connections.create.body.mapProvider', 'connections.create.body.IOMappings');
+      for (const place of ['fields', 'body'] as const) {
+        const body = onlyIn(place);
+        const response = await create(body);
+
+        expect([place, response.statusCode]).toEqual([place, 200]);
+        const { IOMapping, mapProvider } = response.json<{ fields: Record<string, string> }>()
+          .fields;
+        expect({ IOMapping, mapProvider }).toEqual(
+          place === 'body' ? {} : { IOMapping: 'textToText', mapProvider: 'vendorAModel' },
+        );
+      }
+      const noMapping = await create({ ...onlyIn('body'), IOMappings: [] });
+      expect(errorsOf(noMapping)).toEqual([
+        expect.stringContaining('fields.IOMapping: is required'),
       ]);
     });
 

@@ -10,6 +10,7 @@ import {
 import { databaseKinds } from '../support/databases.ts';
 import { type Message, type Page, tell } from './history-support.ts';
 import { proves } from './proves.ts';
+import type { SpecId } from './spec-ids.ts';
 import { type Ask, errorsOf, problemOf, type Rig, startRig } from './support.ts';
 
 const user = 'jane.doe@example.com';
@@ -249,10 +250,58 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       });
       expect(await idsOf(get(v1, { callId: 'call-1', channelType: 'rtm' }))).toEqual([]);
       expect(await idsOf(post(v1, { callId: 'call-1' }))).toEqual([spoken]);
-      // Of the query's parameters some are usable in the POST for voice calls.
-      expect(await idsOf(rig.ask('POST', v1, {}, { query: { callId: 'call-1' } }))).toEqual([
-        spoken,
+    });
+
+    // "Query parameters (GET; some also usable in the v1 call for voice calls)"
+    const inQuery: readonly [SpecId, Record<string, string>, number][] = [
+      ['history.v1-post.query.userId', { userId: 'u-1' }, 3],
+      ['history.v1-post.query.skip', { userId: 'u-1', skip: '1' }, 1],
+      ['history.v1-post.query.offset', { userId: 'u-1', offset: '1' }, 1],
+      ['history.v1-post.query.limit', { userId: 'u-1', limit: '1' }, 1],
+      ['history.v1-post.query.channelType', { channelType: 'ivrVoice' }, 1],
+      ['history.v1-post.query.dateFrom', { dateFrom: '2026-11-20' }, 4],
+      ['history.v1-post.query.dateTo', { dateTo: '2026-11-19' }, 0],
+      ['history.v1-post.query.sessionId', { sessionId: 'ss-2' }, 2],
+      ['history.v1-post.query.callId', { callId: 'call-1' }, 1],
+      ['history.v1-post.query.getAgentsInfo', { getAgentsInfo: 'true', sessionId: 'ss-1' }, 1],
+      [
+        'history.v1-post.query.includeSecureForm',
+        { includeSecureForm: 'true', sessionId: 'ss-2' },
+        2,
+      ],
+    ];
+    test.each(inQuery)('%s: the POST takes it in the query as well', async (id, query, count) => {
+      proves(id);
+      await tell(rig.database, [
+        { createdBy: 'u-1', sessionId: 'ss-1', agentInfo: { name: 'Ada' } },
+        { createdBy: 'u-1', sessionId: 'ss-2' },
+        { createdBy: 'u-1', sessionId: 'ss-2', secureForm: { pin: '1' } },
+        { createdBy: 'u-2', sessionId: 'ss-3' },
+        { createdBy: 'u-2', sessionId: 'ss-3', callId: 'call-1', channels: [{ type: 'ivrVoice' }] },
       ]);
+      for (const url of [v1, console]) {
+        const { messages } = await pageOf(rig.ask('POST', url, {}, { query }));
+        expect(messages).toHaveLength(count);
+        const shown = (name: 'agentInfo' | 'secureForm') =>
+          messages.some((message) => message[name] !== undefined);
+        expect(shown('agentInfo')).toBe(query['getAgentsInfo'] === 'true');
+        expect(shown('secureForm')).toBe(query['includeSecureForm'] === 'true');
+      }
+    });
+
+    test('the query and the body of a POST go together: what contradicts is named', async () => {
+      const [wanted] = await tell(rig.database, [
+        { createdBy: 'u-1', callId: 'call-1' },
+        { createdBy: 'u-2', callId: 'call-1' },
+      ]);
+      const ask = (query: Record<string, string>, body: object) =>
+        rig.ask('POST', v1, body, { query });
+
+      expect(await idsOf(ask({ callId: 'call-1' }, { userId: 'u-1' }))).toEqual([wanted]);
+      expect(errorsOf(await ask({ skip: '1' }, { offset: 2 }))).toHaveLength(2);
+      expect(errorsOf(await ask({ dateFrom: '2026-11-20' }, { msgId: 'ms-1' }))).toHaveLength(2);
+      expect(errorsOf(await ask({ limit: '101' }, {}))).toEqual(['limit: must be at most 100']);
+      expect(errorsOf(await ask({ forward: 'true' }, {}))).toEqual(['forward: is not known']);
     });
 
     test('tags: messages whose tags contain these', async () => {

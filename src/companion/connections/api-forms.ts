@@ -10,8 +10,11 @@ const customOnly = [
   'outputTokensPath',
 ];
 const existingOnly = ['idp', 'bodyTab', 'mapProvider', 'llmFeatures', 'IOMappings'];
-/** In `fields`. */
-const mapped = ['IOMapping', 'mapProvider'];
+/** In `fields`, or beside them: the specification has them in both places, and its table says required of the first alone. */
+const mapped = [
+  { inside: 'IOMapping', beside: 'IOMappings' },
+  { inside: 'mapProvider', beside: 'mapProvider' },
+] as const;
 
 type Members = Readonly<Record<string, unknown>>;
 type Body = Members & { readonly fields: Members };
@@ -19,7 +22,8 @@ type Problem = { readonly path: string[]; readonly message: string };
 
 /** What is wrong with the members taken together. */
 export function apiFormProblems(body: Body): readonly Problem[] {
-  const mark = [...existingOnly, ...mapped].find((name) => name in body || name in body.fields);
+  const marks = [...existingOnly, ...mapped.map(({ inside }) => inside)];
+  const mark = marks.find((name) => name in body || name in body.fields);
   return [
     ...placeProblems(body, 'LLM_API_URL'),
     ...placeProblems(body, 'LLM_API_KEY'),
@@ -31,27 +35,41 @@ export function apiFormProblems(body: Body): readonly Problem[] {
 function placeProblems(body: Body, name: string): readonly Problem[] {
   const [outer, inner] = [body[name], body.fields[name]];
   if (outer === undefined && inner === undefined) return [{ path: [name], message: 'is required' }];
-  if (outer === undefined || inner === undefined || outer === inner) return [];
+  if (!differ(outer, inner)) return [];
   return [{ path: ['fields', name], message: `differs from ${name} beside fields` }];
 }
 
 function existingProblems({ fields, ...body }: Body, mark: string): readonly Problem[] {
   const strangers = customOnly.filter((name) => name in body);
-  const missing = mapped.filter((name) => !(name in fields));
+  const missing = mapped.filter(
+    ({ inside, beside }) => !(inside in fields) && isLeftOut(body[beside]),
+  );
   const { mapProvider, IOMappings } = body;
   const problems = [
     ...strangers.map((name) => ({
       path: [name],
       message: `belongs to the custom-provider form, ${mark} to the existing-provider form`,
     })),
-    ...missing.map((name) => ({ path: ['fields', name], message: `is required with ${mark}` })),
+    ...missing.map(({ inside, beside }) => ({
+      path: ['fields', inside],
+      message: `is required with ${mark}, here or as ${beside} beside fields`,
+    })),
   ];
   if (problems.length > 0) return problems;
-  if (mapProvider !== undefined && mapProvider !== fields['mapProvider']) {
+  if (differ(mapProvider, fields['mapProvider'])) {
     problems.push({ path: ['mapProvider'], message: 'differs from fields.mapProvider' });
   }
-  if (Array.isArray(IOMappings) && !IOMappings.includes(fields['IOMapping'])) {
+  const { IOMapping } = fields;
+  if (IOMapping !== undefined && Array.isArray(IOMappings) && !IOMappings.includes(IOMapping)) {
     problems.push({ path: ['IOMappings'], message: 'must contain fields.IOMapping' });
   }
   return problems;
+}
+
+function isLeftOut(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.length === 0);
+}
+
+function differ(outer: unknown, inner: unknown): boolean {
+  return outer !== undefined && inner !== undefined && outer !== inner;
 }

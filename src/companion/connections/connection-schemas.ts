@@ -110,8 +110,12 @@ const api = z
       BASE_URL: url,
       API_KEY: secret,
       MODEL_NAME: line(256),
-      IOMapping: mappings.exactOptional().describe(`${existing}, and required there`),
-      mapProvider: mappedProvider.exactOptional().describe(`${existing}, and required there`),
+      IOMapping: mappings
+        .exactOptional()
+        .describe(`${existing}, and required there, here or as \`IOMappings\` beside \`fields\``),
+      mapProvider: mappedProvider
+        .exactOptional()
+        .describe(`${existing}, and required there, here or beside \`fields\``),
       LLM_API_URL: url.exactOptional(),
       LLM_API_KEY: secret.exactOptional(),
     }),
@@ -138,7 +142,9 @@ const api = z
     outputTokensPath: line(512).exactOptional().describe(`to the output token count; ${custom}`),
     idp: z.literal('none').exactOptional().describe(existing),
     bodyTab: z.literal('providerReferences').exactOptional().describe(existing),
-    mapProvider: mappedProvider.exactOptional().describe(`as in \`fields\`; ${existing}`),
+    mapProvider: mappedProvider
+      .exactOptional()
+      .describe(`as in \`fields\`, if it is there; ${existing}`),
     llmFeatures: z
       .strictObject({
         toolCalling: z.boolean().exactOptional(),
@@ -152,7 +158,7 @@ const api = z
       .describe(existing),
     IOMappings: boundedArray(mappings, 4)
       .exactOptional()
-      .describe(`with the one in \`fields\` among them; ${existing}`),
+      .describe(`with the one in \`fields\`, if it is there, among them; ${existing}`),
   })
   .superRefine((body, context) => {
     for (const { path, message } of apiFormProblems(body)) {

@@ -103,10 +103,14 @@ export function getQuery(version: Version) {
   });
 }
 
-/** Those of the GET that the body of the specification lacks; the body takes them, too. */
+/**
+ * Of version 1 the specification says that parameters of the GET are usable as well; of version 2 nothing, and the query has
+ * what its body lacks.
+ */
 export function postQuery(version: Version) {
-  const { callId, includeSecureForm } = queryMembers(version);
-  return z.strictObject({ callId, includeSecureForm });
+  const known = queryMembers(version);
+  const { callId, includeSecureForm } = known;
+  return z.strictObject(version === 1 ? known : { callId, includeSecureForm });
 }
 
 export function postBody(version: Version) {

@@ -36,6 +36,28 @@ export const historyIds = {
     'boolean, required for v2: show form input submitted by the user',
   'history.get.query.sessionId': 'a specific session',
   'history.get.query.callId': 'a specific call (voice channels)',
+  'history.v1-post.query.userId':
+    'user identifier; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.skip':
+    'sessions to skip; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.offset':
+    'sessions to skip; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.limit':
+    'messages per page; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.channelType':
+    'default `rtm`; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.dateFrom':
+    '`yyyy-mm-dd` or `yyyy-mm-ddThh:mm:ss.msZ`; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.dateTo':
+    'same formats; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.getAgentsInfo':
+    'include agent info; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.includeSecureForm':
+    'show form input submitted by the user; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.sessionId':
+    'a specific session; query parameters, some also usable in the v1 call for voice calls',
+  'history.v1-post.query.callId':
+    'a specific call (voice channels); query parameters, some also usable in the v1 call for voice calls',
   'history.post.body.userId': 'user identifier, not required',
   'history.post.body.skip': 'sessions to skip',
   'history.post.body.offset': 'sessions to skip',
