@@ -6,7 +6,11 @@ export type HealthSources = {
   readonly database: { query(statement: string): Promise<unknown> };
   readonly nats: { connected(): boolean };
   readonly sip: { ready(): boolean };
-  readonly node: { readonly lease: { readonly isHeld: boolean }; isDraining(): boolean };
+  readonly node: {
+    readonly lease: { readonly isHeld: boolean };
+    isStarted(): boolean;
+    isDraining(): boolean;
+  };
 };
 
 export function healthChecks({ database, nats, sip, node }: HealthSources): readonly HealthCheck[] {
@@ -34,6 +38,12 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
       name: 'lease',
       failure: 'the lease of this node is not held',
       check: async () => ({ ok: node.lease.isHeld }),
+    },
+    {
+      // The API answers before runtime.json says where: who waits for this looks there next.
+      name: 'started',
+      failure: 'this node is still starting',
+      check: async () => ({ ok: node.isStarted() }),
     },
     {
       name: 'accepting',

@@ -13,6 +13,9 @@ export type Node = {
   report(state: { readonly calls: () => number }): void;
   drain(): Promise<void>;
   isDraining(): boolean;
+  /** Everything is up, and where it listens can be read. */
+  markStarted(): void;
+  isStarted(): boolean;
   /** Called once, when another process has taken over. */
   onLost(handler: () => void): void;
 };
@@ -25,6 +28,7 @@ export async function openNode(
   const store = createNodeStore(storage.database.pool, config.ownerId, config.leaseMs);
   let calls = (): number => 0;
   let draining = false;
+  let started = false;
   let isLost = false;
   let onLost = (): void => undefined;
   const nowMs = (): number => performance.now();
@@ -60,6 +64,10 @@ export async function openNode(
       return lease.renewNow();
     },
     isDraining: () => draining,
+    markStarted: () => {
+      started = true;
+    },
+    isStarted: () => started,
     onLost: (handler) => {
       onLost = handler;
       // While the rest was opened: a start may wait for longer than a lease.

@@ -116,7 +116,7 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     logLevel: config.logLevel,
     nodeId: config.nodeId,
   };
-  let engine = await startSipEngineThread(options).catch((cause: unknown) => {
+  let engine = await startSipEngineThread(options, logger).catch((cause: unknown) => {
     const { host, port } = config.sip;
     throw new Error(`the SIP engine does not start on SIP_HOST ${host}, SIP_PORT ${port}`, {
       cause,
@@ -132,7 +132,7 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
   const restart = async (): Promise<void> => {
     while (!closing) {
       try {
-        engine = await startSipEngineThread({ ...options, sipPort, controlPort });
+        engine = await startSipEngineThread({ ...options, sipPort, controlPort }, logger);
         return watch();
       } catch (error) {
         logger.error({ err: error }, 'the SIP engine does not start');
@@ -153,7 +153,7 @@ async function openSandbox({ config, logger, closers }: Environment) {
   const { logLevel, nodeId } = config;
   const sandbox = await startSandboxThread(
     { sipHost: '127.0.0.1', logLevel, nodeId },
-    { onExit: (error) => logger.error({ err: error }, 'the sandbox carrier ended') },
+    { logger, onExit: (error) => logger.error({ err: error }, 'the sandbox carrier ended') },
   );
   closers.add('sandbox', () => sandbox.close());
   return sandbox;

@@ -111,6 +111,7 @@ async function openApp(environment: Environment): Promise<App> {
   };
   await writeRuntime(config, runtime);
   closers.add('runtime file', () => removeRuntime(config));
+  node.markStarted();
   logger.info(
     { httpUrl, nats: events.address, drachtio: sip.address, sandbox: sip.sandbox },
     'offhook is up',

@@ -1,6 +1,7 @@
 // One pino logger for the process. Messages are static, fields carry the data. Phone numbers and SIP URIs go only under
 // `pii`, which is redacted unless somebody debugs on purpose; secrets never reach a log call at all.
 
+import { isMainThread } from 'node:worker_threads';
 import { type Logger as PinoLogger, pino } from 'pino';
 import { PinoPretty as pretty } from 'pino-pretty';
 import { errorForLog } from './error-for-log.ts';
@@ -17,11 +18,14 @@ export function createLogger(options: {
   readonly toStderr?: boolean;
   /** For people at a terminal; programs read JSON lines. */
   readonly pretty?: boolean;
+  /** Of a thread: what it is, in a word. */
+  readonly part?: string;
 }): Logger {
+  const { nodeId, part } = options;
   return pino(
     {
       level: options.level,
-      base: { nodeId: options.nodeId },
+      base: { nodeId, ...(part === undefined ? {} : { part }) },
       serializers: logSerializers,
       redact: { paths: ['pii', '*.pii', 'req.headers'], censor: '***' },
     },
@@ -30,10 +34,25 @@ export function createLogger(options: {
 }
 
 function destination(options: { readonly toStderr?: boolean; readonly pretty?: boolean }) {
+  // The main thread reads it and passes it on (see thread-output.ts): two writers would tear each other's lines apart.
+  if (!isMainThread) return process.stdout;
   const fd = options.toStderr === true ? 2 : 1;
   return options.pretty === true
-    ? pretty({ destination: fd, ignore: 'pid,hostname,nodeId', translateTime: 'HH:MM:ss.l' })
+    ? pretty({
+        destination: fd,
+        ignore: 'pid,hostname,nodeId',
+        translateTime: 'HH:MM:ss',
+        singleLine: true,
+      })
     : pino.destination(fd);
+}
+
+/** A line as it is, in its place among the others. */
+export function writeLine(logger: Logger, line: string): void {
+  const { [pino.symbols.streamSym]: stream } = logger as unknown as {
+    readonly [pino.symbols.streamSym]: { write(text: string): void };
+  };
+  stream.write(`${line}\n`);
 }
 
 export const silentLogger: Logger = pino({ level: 'silent' });

@@ -1,17 +1,25 @@
 // Worker threads from built JavaScript or, in development and tests, straight from the TypeScript source.
 
-import { Worker } from 'node:worker_threads';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { relayOutput, type ThreadOutput } from './thread-output.ts';
 
-/** `url`: `new URL('./media-worker.ts', import.meta.url)`, written with the extension of the file that runs (see `siblingModule`). */
-export function spawnWorker(url: URL, workerData: unknown): Worker {
-  if (!url.pathname.endsWith('.ts')) return new Worker(url, { workerData });
+/** `url`: `new URL('./media-worker.ts', import.meta.url)`, written with the extension of the file that runs (see `siblingModule`). `output`: left out, it writes where the process does. */
+export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput): Worker {
+  const relayed = output !== undefined;
+  const worker = startWorker(url, { workerData, stdout: relayed, stderr: relayed });
+  if (relayed) relayOutput(worker, output);
+  return worker;
+}
+
+function startWorker(url: URL, options: WorkerOptions): Worker {
+  if (!url.pathname.endsWith('.ts')) return new Worker(url, options);
   // Node 20 cannot read TypeScript, and its loader hooks do not reach a worker's own entry file: register tsx first.
   const loader = import.meta.resolve('tsx/esm/api');
   const bootstrap = `import(${JSON.stringify(loader)}).then(({ register }) => {
     register();
     return import(${JSON.stringify(url.href)});
   });`;
-  return new Worker(bootstrap, { workerData, eval: true });
+  return new Worker(bootstrap, { ...options, eval: true });
 }
 
 /** A module beside the caller: `.ts` where the caller runs as source, `.js` where it was built. */

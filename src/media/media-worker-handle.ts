@@ -153,10 +153,11 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   #start(): void {
     const after = this.#lastPort;
-    const worker = spawnWorker(this.#entryUrl, {
+    const data: MediaWorkerData = {
       ...this.#data,
       ...(after === undefined ? {} : { startAfterPort: after }),
-    } satisfies MediaWorkerData);
+    };
+    const worker = spawnWorker(this.#entryUrl, data, { logger: this.#logger, part: 'media' });
     this.#worker = worker;
     worker.on('message', (message: FromMediaWorker) => this.#handle(message));
     worker.on('error', (error) => this.#logger.error({ err: error }, 'media worker failed'));

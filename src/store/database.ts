@@ -69,10 +69,11 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
 }
 
 async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promise<Database> {
-  const server = await startPglite(dataDir, (error) => {
+  const onDeath = (error: Error): void => {
     logger.fatal({ err: error }, 'embedded database died');
     onFatal?.(error);
-  });
+  };
+  const server = await startPglite(dataDir, onDeath, logger);
   const pool = new Pool({
     host: server.socketFolder,
     user: 'postgres',

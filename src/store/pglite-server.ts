@@ -5,6 +5,7 @@ import { lstat, mkdir, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
+import type { Logger } from '../lib/logger.ts';
 import { siblingModule, spawnWorker } from '../lib/spawn-worker.ts';
 
 export type PgliteWorkerData = { readonly folder: string; readonly socketPath: string };
@@ -25,10 +26,11 @@ const startTimeoutMs = 60_000;
 /** A clean stop writes a checkpoint; beyond this it is ended as a crash, which loses nothing that was committed. */
 const stopTimeoutMs = 10_000;
 
-/** `onFatal` is called once if the worker dies without having been asked to. */
+/** `onFatal` is called once if the worker dies without having been asked to; `logger` has what it writes. */
 export async function startPglite(
   dataDir: string,
   onFatal: (error: Error) => void,
+  logger?: Logger,
 ): Promise<PgliteServer> {
   const folder = join(dataDir, 'pglite');
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -38,7 +40,11 @@ export async function startPglite(
   await rm(socketPath, { force: true });
 
   const workerData: PgliteWorkerData = { folder, socketPath };
-  const worker = spawnWorker(siblingModule('./pglite-worker', import.meta.url), workerData);
+  const worker = spawnWorker(
+    siblingModule('./pglite-worker', import.meta.url),
+    workerData,
+    logger && { logger, part: 'pglite' },
+  );
   const exited = new Promise<number>((resolve) => worker.once('exit', resolve));
   let closing = false;
   try {

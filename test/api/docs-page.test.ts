@@ -35,6 +35,15 @@ describe('/docs', () => {
     }
   });
 
+  test('is where the bare address leads, under whatever path a proxy puts it', async () => {
+    const { statusCode, headers } = await harness.server.inject('/');
+    const location = String(headers.location);
+
+    expect(statusCode).toBe(302);
+    expect(new URL(location, 'http://here/').pathname).toBe('/docs');
+    expect(new URL(location, 'http://here/offhook/').pathname).toBe('/offhook/docs');
+  });
+
   test('may load nothing from elsewhere, and be framed by nobody', async () => {
     const { headers } = await harness.server.inject('/docs');
     const policy = String(headers['content-security-policy']);

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => rig.close());
 
 /** For whoever looks after the service, not for its users. */
-const undocumented = ['/live', '/metrics', '/openapi.json', '/ready'];
+const undocumented = ['/', '/live', '/metrics', '/openapi.json', '/ready'];
 
 function everyNode(value: unknown, visit: (node: Record<string, unknown>) => void): void {
   if (typeof value !== 'object' || value === null) return;

@@ -14,6 +14,7 @@ import {
 import { connectEvents } from '../../src/events/connection.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
+import { recordedLogger } from '../support/recorded-logger.ts';
 
 const searchPath = process.env['PATH'] ?? '';
 
@@ -45,6 +46,26 @@ describe('the private nats-server', () => {
   async function connect(url: string) {
     return await connectEvents({ url, prefix: 'test', name: 'test', logger });
   }
+
+  test('has what it writes in the log of the process, and its complaints as errors', async () => {
+    const { logger: recorded, lines } = recordedLogger('debug');
+    const server = await startNatsServer({ dataDir, searchPath, logger: recorded });
+    servers.push(server);
+    const { host } = new URL(server.url);
+    const stranger = `nats://nobody:nothing@${host}`;
+    await expect(
+      connectEvents({ url: stranger, prefix: 't', name: 't', logger, firstConnectTimeoutMs: 0 }),
+    ).rejects.toThrow();
+
+    const written = () => lines.filter(({ part }) => part === 'nats-server');
+    await eventually(() => written().some(({ level }) => level === 50), 'it complains');
+    expect(written()).toContainEqual(
+      expect.objectContaining({ level: 20, output: 'Server is ready' }),
+    );
+    expect(written().find(({ level }) => level === 50)?.['output']).toContain(
+      'authentication error',
+    );
+  });
 
   test('listens on loopback, and lets nobody in without its credentials', async () => {
     const { url } = await start();

@@ -1,7 +1,7 @@
 // /ready of a gateway whose parts go away and come back, one at a time: a load balancer takes it out and in by this, and
 // whoever is on call reads what is missing.
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -9,12 +9,44 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { startNatsServer } from '../../src/embedded/nats/nats-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { makeSeededDataDir, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { numberFor } from '../support/far-end.ts';
-import type { GatewayProcess } from '../support/gateway-process.ts';
+import { freeUdpPort } from '../support/free-port.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 
-const well = { database: 'ok', nats: 'ok', sip: 'ok', lease: 'ok', accepting: 'ok' };
+const well = {
+  database: 'ok',
+  nats: 'ok',
+  sip: 'ok',
+  lease: 'ok',
+  started: 'ok',
+  accepting: 'ok',
+};
+
+test('a gateway that is ready has said where it listens', async () => {
+  const dataDir = await makeSeededDataDir();
+  onTestFinished(() => dataDir.remove());
+  const port = await freeUdpPort();
+  const starting = startGateway(dataDir.path, { HTTP_PORT: String(port) });
+  let isStarting = true;
+  void starting.finally(() => {
+    isStarting = false;
+  });
+  onTestFinished(async () => void (await (await starting).terminate()));
+
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/ready`).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  while (!(await isReady()) && isStarting) {
+    // It may take connections before it is: asked without a pause, so that the first moment is not missed.
+  }
+
+  const runtime = await readFile(join(dataDir.path, 'runtime.json'), 'utf8');
+  expect(JSON.parse(runtime)).toMatchObject({ httpUrl: `http://127.0.0.1:${port}` });
+});
 
 describe('/ready of a gateway', () => {
   let database: TestDatabase;

@@ -7,6 +7,7 @@ import { openDatabase } from '../../src/store/database.ts';
 import { migrate, migrations } from '../../src/store/migrations/migrate.ts';
 import * as schema from '../../src/store/schema.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { recordedLogger } from '../support/recorded-logger.ts';
 
 const tables = Object.values(schema).filter((value) => is(value, PgTable));
 
@@ -66,6 +67,19 @@ test('nodes that start together migrate an empty PostgreSQL once', async () => {
   await Promise.all(nodes.map((node) => node.close()));
   const done = await database.pool.query('select version from schema_migrations order by version');
   expect(done.rows).toEqual(migrations.map(({ version }) => ({ version })));
+});
+
+test('are one line of the log, and none where there was nothing to do', async () => {
+  await using database = await openTestDatabase('postgres');
+  await database.pool.query('drop schema public cascade; create schema public');
+  const { logger, lines } = recordedLogger();
+
+  await migrate(database.pool, logger);
+  await migrate(database.pool, logger);
+
+  expect(lines).toEqual([
+    expect.objectContaining({ msg: 'database migrated', from: 0, to: migrations.length }),
+  ]);
 });
 
 function columnsOf(table: PgTable): string[] {

@@ -3,6 +3,7 @@
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
+import type { Logger } from '../../lib/logger.ts';
 import { siblingModule, spawnWorker } from '../../lib/spawn-worker.ts';
 import type { SipEngineOptions, SipEngineStatistics } from './engine.ts';
 
@@ -35,8 +36,16 @@ export type SipEngineThread = AsyncDisposable & {
 /** A clean stop closes a few sockets; a thread that takes longer is ended. */
 const stopTimeoutMs = 5_000;
 
-export async function startSipEngineThread(options: EngineThreadOptions): Promise<SipEngineThread> {
-  const worker = spawnWorker(siblingModule('./engine-worker', import.meta.url), options);
+/** `logger`: of the process, for what the thread logs. */
+export async function startSipEngineThread(
+  options: EngineThreadOptions,
+  logger?: Logger,
+): Promise<SipEngineThread> {
+  const worker = spawnWorker(
+    siblingModule('./engine-worker', import.meta.url),
+    options,
+    logger && { logger, part: 'sip-engine' },
+  );
   const listening = await firstMessage(worker);
   const state: ThreadState = { closing: undefined, error: undefined, exited: false, listeners: [] };
   worker.on('error', (error) => {

@@ -7,7 +7,7 @@ import type { EngineThreadMessage, EngineThreadOptions } from './engine-thread.t
 
 async function run(options: EngineThreadOptions): Promise<void> {
   const { logLevel, nodeId = 'sip-engine', ...engineOptions } = options;
-  const logger = createLogger({ level: logLevel, nodeId });
+  const logger = createLogger({ level: logLevel, nodeId, part: 'sip-engine' });
   const engine = await startSipEngine({ ...engineOptions, logger });
   const say = (message: EngineThreadMessage): void => parentPort?.postMessage(message);
   parentPort?.on('message', (message: { readonly kind: 'stop' | 'statistics' }) => {

@@ -3,7 +3,7 @@
 // left is ended before a new one opens the same store.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import type { Logger } from '../../lib/logger.ts';
 import { endLeftBehind } from './left-behind.ts';
 import {
@@ -15,6 +15,7 @@ import {
   natsUrl,
   writeConfiguration,
 } from './nats-identity.ts';
+import { followOutput, readTail } from './nats-output.ts';
 import { probeNats } from './nats-probe.ts';
 import { findNatsServer } from './nats-program.ts';
 
@@ -78,6 +79,7 @@ export class NatsServer implements AsyncDisposable {
   #startError: string | undefined;
   #startedAt = 0;
   #restartDelayMs = firstRestartDelayMs;
+  #unfollow: (() => void) | undefined;
   #restartTimer: NodeJS.Timeout | undefined;
   #stopping = false;
 
@@ -118,12 +120,13 @@ export class NatsServer implements AsyncDisposable {
     clearTimeout(this.#restartTimer);
     process.removeListener('exit', this.#killOnExit);
     const child = this.#child;
-    if (child === undefined || hasEnded(child)) return;
+    if (child === undefined || hasEnded(child)) return this.#unfollow?.();
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.kill('SIGTERM');
     const killer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
     await ended;
     clearTimeout(killer);
+    this.#unfollow?.();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -142,6 +145,8 @@ export class NatsServer implements AsyncDisposable {
       detached: true,
     });
     closeSync(output);
+    this.#unfollow?.();
+    this.#unfollow = followOutput(this.#files.output, this.#logger);
     this.#child = child;
     child.once('error', (error) => {
       this.#startError = error.message;
@@ -189,27 +194,4 @@ export class NatsServer implements AsyncDisposable {
 
 function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
-}
-
-const tailBytes = 2_048;
-
-function readTail(path: string): string {
-  try {
-    const file = openSync(path, 'r');
-    try {
-      const buffer = Buffer.alloc(tailBytes);
-      const length = readSync(
-        file,
-        buffer,
-        0,
-        tailBytes,
-        Math.max(0, statSync(path).size - tailBytes),
-      );
-      return buffer.toString('utf8', 0, length);
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return '';
-  }
 }

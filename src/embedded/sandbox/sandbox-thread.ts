@@ -3,6 +3,7 @@
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
+import type { Logger } from '../../lib/logger.ts';
 import { siblingModule, spawnWorker } from '../../lib/spawn-worker.ts';
 import type { SandboxOptions } from './sandbox.ts';
 
@@ -14,6 +15,8 @@ export type SandboxThreadOptions = Pick<SandboxOptions, 'sipHost' | 'sipPort'> &
 export type SandboxThreadHooks = {
   /** The thread ended without being asked to. */
   readonly onExit?: (error: Error | undefined) => void;
+  /** Of the process, for what the thread logs. */
+  readonly logger?: Logger;
 };
 
 /** What the thread says first. */
@@ -29,7 +32,11 @@ export async function startSandboxThread(
   options: SandboxThreadOptions,
   hooks: SandboxThreadHooks = {},
 ): Promise<SandboxThread> {
-  const worker = spawnWorker(siblingModule('./sandbox-worker', import.meta.url), options);
+  const worker = spawnWorker(
+    siblingModule('./sandbox-worker', import.meta.url),
+    options,
+    hooks.logger && { logger: hooks.logger, part: 'sandbox' },
+  );
   const { host, port } = await listening(worker);
   let closing: Promise<void> | undefined;
   let failure: Error | undefined;

@@ -6,7 +6,7 @@ import { startSandbox } from './sandbox.ts';
 import type { SandboxListening, SandboxThreadOptions } from './sandbox-thread.ts';
 
 async function run({ logLevel, nodeId, ...options }: SandboxThreadOptions): Promise<void> {
-  const logger = createLogger({ level: logLevel, nodeId });
+  const logger = createLogger({ level: logLevel, nodeId, part: 'sandbox' });
   const sandbox = await startSandbox({ ...options, logger });
   parentPort?.once('message', () => {
     // The port keeps the thread alive: closing both ends it.

@@ -77,13 +77,17 @@ async function runMissing(
   );
   const { rows } = await client.query<{ version: number }>('select version from schema_migrations');
   const done = new Set(rows.map((row) => row.version));
-  for (const step of steps.filter((candidate) => !done.has(candidate.version))) {
+  const missing = steps.filter((candidate) => !done.has(candidate.version));
+  for (const step of missing) {
     await client.query(step.sql);
     await client.query(
       'insert into schema_migrations (version, name, applied_at) values ($1, $2, now())',
       [step.version, step.name],
     );
-    logger.info({ version: step.version, name: step.name }, 'database migrated');
+  }
+  if (missing.length > 0) {
+    const versions = missing.map((step) => step.version);
+    logger.info({ from: Math.max(0, ...done), to: Math.max(...versions) }, 'database migrated');
   }
   const newest = Math.max(0, ...steps.map((step) => step.version));
   const unknown = [...done].filter((version) => version > newest);
