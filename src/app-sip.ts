@@ -11,6 +11,7 @@ import { startSipEngineThread } from './embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from './embedded/sandbox/sandbox-thread.ts';
 import type { EventConnection } from './events/connection.ts';
 import { askForLegEnd, serveLegRequests } from './events/leg-requests.ts';
+import { errorForPeople } from './lib/error-for-log.ts';
 import { createDrachtioSip, type DrachtioSip } from './sip/drachtio-sip.ts';
 import { createRouter, type Router } from './sip/routing.ts';
 import {
@@ -98,7 +99,10 @@ async function reload(
     port.watchGateways();
     logger.info({ trunks: trunks.all.map(({ name }) => name) }, 'trunks reloaded');
   } catch (error) {
-    const problems = error instanceof Error ? error.message.split('\n') : [String(error)];
+    // With what the system said, e.g. EACCES: the file is there, and may not be read.
+    const problems = errorForPeople(error)
+      .split('\n')
+      .map((line) => line.trim());
     logger.error({ problems }, 'trunks not reloaded, the old ones stay');
   }
 }

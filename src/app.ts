@@ -2,6 +2,7 @@
 // opposite order. Whether a part is the embedded one or a real server is decided here, by the presence of a URL.
 
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createMetrics, type Metrics } from './api/metrics.ts';
 import { createApiServer } from './api/server.ts';
 import { openAdmin } from './app-admin.ts';
@@ -34,8 +35,15 @@ export type App = {
   readonly runtime: Runtime;
   /** Reads again what may change while calls are up: the trunks. Mistakes are logged and change nothing. */
   reload(): Promise<void>;
-  /** Takes no new calls, lets running ones finish for `drainMs` (cut short by `force`), ends the rest, closes everything. */
-  close(options?: { readonly drainMs?: number; readonly force?: AbortSignal }): Promise<void>;
+  /**
+   * Says that it is not ready, and after `delayMs` takes no new calls; lets running ones finish for `drainMs` (both cut short
+   * by `force`), ends the rest, closes everything.
+   */
+  close(options?: {
+    readonly delayMs?: number;
+    readonly drainMs?: number;
+    readonly force?: AbortSignal;
+  }): Promise<void>;
 };
 
 /** A receiver that is slow does not hold a shutdown up: the next process owes it. */
@@ -119,8 +127,10 @@ async function openApp(environment: Environment): Promise<App> {
   return {
     runtime,
     reload: () => sip.reloadTrunks(),
-    async close({ drainMs = 0, force = AbortSignal.abort() } = {}) {
+    async close({ delayMs = 0, drainMs = 0, force = AbortSignal.abort() } = {}) {
       await node.drain();
+      // A load balancer has seen /ready by then, and nobody who comes through it is refused.
+      await pause(delayMs, undefined, { signal: force }).catch(() => undefined);
       await calls.drain(drainMs, force);
       // What the last calls owe leaves before the process does, where the receiver takes it.
       await facts.settle(settleTimeoutMs).catch(() => undefined);

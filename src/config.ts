@@ -173,6 +173,12 @@ const environment = z.object({
     .min(0)
     .default(30_000)
     .describe('how long SIGTERM lets running calls finish'),
+  SHUTDOWN_DELAY_MS: timerMs
+    .min(0)
+    .default(0)
+    .describe(
+      'how long SIGTERM goes on taking requests while /ready says no, so that a load balancer leaves this process out first',
+    ),
   // Not ours to document: where nats-server is looked for.
   PATH: z.string().default(''),
   LOG_LEVEL: z
@@ -268,6 +274,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       historyDays: env.HISTORY_RETENTION_DAYS,
     },
     shutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS,
+    shutdownDelayMs: env.SHUTDOWN_DELAY_MS,
     logLevel: env.LOG_LEVEL,
   };
 }

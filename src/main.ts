@@ -46,7 +46,8 @@ async function main(): Promise<void> {
       stopping.signal.addEventListener('abort', resolve, { once: true }),
     );
   }
-  await app.close({ drainMs: config.shutdownTimeoutMs, force: forced.signal });
+  const { shutdownDelayMs: delayMs, shutdownTimeoutMs: drainMs } = config;
+  await app.close({ delayMs, drainMs, force: forced.signal });
 }
 
 function words(starting: boolean, again: boolean): string {

@@ -47,14 +47,20 @@ type BoundedCheck = Pick<HealthCheck, 'name' | 'failure'> & { run(): Promise<boo
 /** A check that hangs is asked again only when it has returned, so that probes do not pile up behind it. */
 function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
   let running: Promise<boolean> | undefined;
+  let wasOk = true;
+  // Said when it changes: a load balancer asks every second, for as long as a shutdown or an outage takes.
+  const say = (ok: boolean, why: object): boolean => {
+    if (!ok && wasOk) logger.warn({ check: check.name, ...why }, 'health check failed');
+    if (ok && !wasOk) logger.info({ check: check.name }, 'health check passes again');
+    wasOk = ok;
+    return ok;
+  };
   const ask = async (): Promise<boolean> => {
     try {
       const { ok, detail } = await check.check();
-      if (!ok) logger.warn({ check: check.name, detail }, 'health check failed');
-      return ok;
+      return say(ok, { detail });
     } catch (error) {
-      logger.warn({ check: check.name, err: error }, 'health check failed');
-      return false;
+      return say(false, { err: error });
     } finally {
       running = undefined;
     }

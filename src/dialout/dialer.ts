@@ -25,7 +25,7 @@ export type DialerPorts = {
   readonly registry: CallRegistry;
   /** Trunks with limits: their calls wait in SQL. */
   readonly pacers: Pick<TrunkPacers, 'isPaced' | 'wake' | 'look' | 'has'>;
-  readonly ends: EndRecorder;
+  readonly ends: Pick<EndRecorder, 'record' | 'recordQueued'>;
   /** False: no INVITE may leave, e.g. because the lease ran out; what is taken now would fail instead of being dialled by others. */
   readonly mayPlace: () => boolean;
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 // Ends calls that have no machine: still queued, expired, or left by a process that died.
 
-import type { CallEvent } from '../calls/call-events.ts';
+import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import { type CallProgress, endFact } from '../calls/call-facts.ts';
 import { publishInOrder } from '../calls/call-journal.ts';
 import type { CallEnd } from '../calls/call-outcome.ts';
@@ -20,7 +20,13 @@ export type EndRecorder = {
     /** Somebody may be left in the call: whoever hangs up says when it is done with. */
     how?: { readonly owesFarEnd: boolean },
   ): Promise<boolean>;
-  /** The same for a call that nobody has begun to dial. False: somebody has, or it had ended. */
+  /** An end that the stream has, and SQL has not: SQL was put back to an earlier day. It is published again as it was. */
+  recordStated(
+    callId: CallId,
+    end: TerminalEvent,
+    how: { readonly owesFarEnd: boolean },
+  ): Promise<boolean>;
+  /** `record` for a call that nobody has begun to dial. False: somebody has, or it had ended. */
   recordQueued(
     progress: CallProgress,
     end: CallEnd,
@@ -49,6 +55,11 @@ export function createEndRecorder(ports: {
       const { event } = endFact(progress, end);
       const claimed = await ledger.claimEnd(callId, event, missing);
       if (claimed) publish(callId, [...missing, event], owesFarEnd);
+      return claimed;
+    },
+    async recordStated(callId, end, { owesFarEnd }) {
+      const claimed = await ledger.claimEnd(callId, end, []);
+      if (claimed) publish(callId, [end], owesFarEnd);
       return claimed;
     },
     async recordQueued(progress, end, missing = []) {

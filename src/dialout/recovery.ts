@@ -1,7 +1,7 @@
 // What a lost process left: calls that it was dialling or had up, and ends that it had claimed and not finished with. Each
 // call gets its one terminal fact, and the far end gets its BYE; none is dialled again.
 
-import type { CallEvent } from '../calls/call-events.ts';
+import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import type { CallProgress } from '../calls/call-facts.ts';
 import { publishInOrder } from '../calls/call-journal.ts';
 import { type CallEnd, endAfterAnswer, endOfUnknown } from '../calls/call-outcome.ts';
@@ -36,7 +36,7 @@ export type RecoveryPorts = {
   readonly sip: Pick<SipPort, 'endOrphan'>;
   /** Ended calls of this process whose legs are on the wire: they are done with when these are off it. */
   readonly onTheWire: () => readonly CallId[];
-  readonly ends: Pick<EndRecorder, 'record'>;
+  readonly ends: Pick<EndRecorder, 'record' | 'recordStated'>;
   readonly publisher: EventPublisher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -222,11 +222,7 @@ export class Recovery {
     // Nobody is left in a call because its story cannot be read just now. `settleEnds` looks whether it worked.
     this.#endFarEnd(call.callId, leg).catch(() => undefined);
     try {
-      const facts = await this.#ports.factsOfCall(call);
-      const now = this.#ports.clock.now();
-      const { progress, missing } = rebuild(unfinished, facts, now);
-      const owesFarEnd = leg !== undefined;
-      await this.#ports.ends.record(progress, endOf(progress, now), missing, { owesFarEnd });
+      await this.#recordEnd(unfinished, await this.#ports.factsOfCall(call));
       return true;
     } catch (error) {
       this.#ports.logger.error(
@@ -236,6 +232,24 @@ export class Recovery {
       return false;
     }
   }
+
+  async #recordEnd(unfinished: UnfinishedCall, facts: readonly CallEvent[]): Promise<void> {
+    const { ends, clock } = this.#ports;
+    const how = { owesFarEnd: unfinished.leg !== undefined };
+    // Only where a backup of SQL was restored. Receivers have that end: another one under its id would contradict it.
+    const stated = facts.find(isEnd);
+    if (stated !== undefined) {
+      await ends.recordStated(unfinished.call.callId, stated, how);
+      return;
+    }
+    const now = clock.now();
+    const { progress, missing } = rebuild(unfinished, facts, now);
+    await ends.record(progress, endOf(progress, now), missing, how);
+  }
+}
+
+function isEnd(event: CallEvent): event is TerminalEvent {
+  return event.type === 'completed' || event.type === 'failed';
 }
 
 /** Between the claim and the machine lie milliseconds. */

@@ -11,6 +11,7 @@ export type NodeRow = {
   readonly renewedAt: Date;
   /** Late: its lease ran out, and nobody has taken over yet. */
   readonly state: 'up' | 'draining' | 'late' | 'lost';
+  /** Of a lost one: those that nobody has ended yet, not what it last said. */
   readonly calls: number;
   /** Since the lease was renewed last, by the database's clock. */
   readonly leaseAgeMs: number;
@@ -78,7 +79,10 @@ export function createNodeDirectory(pool: Pool): NodeDirectory {
 export async function listNodes(pool: Pool): Promise<readonly NodeRow[]> {
   const { rows } = await pool.query<NodeRow>(
     `select owner_id as "ownerId", node_id as "nodeId", version, started_at as "startedAt",
-       renewed_at as "renewedAt", calls,
+       renewed_at as "renewedAt",
+       case when lost_at is null then calls else
+         (select count(*)::integer from calls where calls.owner_id = nodes.owner_id
+          and end_published_at is null and ended_at is null) end as calls,
        round(extract(epoch from greatest(now() - renewed_at, interval '0')) * 1000)::double precision as "leaseAgeMs",
        case when lost_at is not null then 'lost' when lease_until < now() then 'late'
          when draining then 'draining' else 'up' end as state

@@ -52,7 +52,12 @@ export async function startPglite(
   } catch (error) {
     await worker.terminate();
     await rm(socketFolder, { recursive: true, force: true });
-    throw new Error(`the embedded database under ${folder} did not start`, { cause: error });
+    throw new Error(
+      isNotInstalled(error)
+        ? 'the embedded database is not installed here, as in the container image: set DATABASE_URL'
+        : `the embedded database under ${folder} did not start`,
+      { cause: error },
+    );
   }
   let cause: Error | undefined;
   worker.on('error', (error: Error) => {
@@ -70,6 +75,10 @@ export async function startPglite(
       await rm(socketFolder, { recursive: true, force: true });
     },
   };
+}
+
+function isNotInstalled(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
 }
 
 async function untilReady(worker: Worker): Promise<void> {

@@ -21,7 +21,7 @@ import type { StoredLeg, UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { Recovery, type RecoveryPorts } from '../../src/dialout/recovery.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { acceptedCall, storedLeg } from '../support/call-records.ts';
+import { acceptedCall, endEvent, storedLeg } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
@@ -250,6 +250,26 @@ describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
     world.put(queuedFact(unfinished.call));
 
     expectWhole(world.stream);
+  });
+});
+
+describe('SQL is of an earlier day than the stream, after a backup was restored', () => {
+  test('a call that has ended meanwhile ends as it did: receivers have that end', async () => {
+    const world = new DialoutWorld();
+    const before = story();
+    const unfinished = leftAnswered(before);
+    world.unfinished.set(unfinished.call.callId, unfinished);
+    const ended = endEvent(before.call);
+    world.put(before.queued, before.dialing, before.ringing, before.answered, ended);
+    const next = nextProcess(world);
+
+    expect(await recoverCalls(next.ports)).toEqual({ ended: 1, failed: 0 });
+    await settleEnds(nextProcess(world).ports);
+    await settled();
+
+    expect(world.ends.get(before.call.callId)).toMatchObject({ event: ended, published: true });
+    for (const event of world.published) expect(event).toEqual(ended);
+    expect(next.hungUp).toHaveLength(1);
   });
 });
 

@@ -130,6 +130,27 @@ describe('/ready of a gateway', () => {
     await untilReady();
   });
 
+  test('goes on taking requests for SHUTDOWN_DELAY_MS, so that a load balancer has left it out by then', async () => {
+    const leaving = await cluster.startNode('b', {
+      SHUTDOWN_DELAY_MS: '3600000',
+      SHUTDOWN_TIMEOUT_MS: '3600000',
+    });
+    const status = async () => (await fetch(`${leaving.runtime.httpUrl}/ready`)).status;
+    expect(await status()).toBe(200);
+
+    leaving.child.kill('SIGTERM');
+    await eventually(async () => (await status()) === 503, 'it is not ready');
+
+    const { callId } = await leaving.dialer.dial({ target: `tel:+${numberFor('stay', 0, 1)}` });
+    expect(callId).toMatch(/^call-/);
+    await eventually(() => cluster.farEnd.up === 1, 'the call is up');
+    for (let times = 0; times < 5; times += 1) expect(await status()).toBe(503);
+    expect(leaving.output().match(/"health check failed"/g)).toHaveLength(1);
+    // The second signal.
+    await leaving.terminate();
+    await eventually(() => cluster.farEnd.up === 0, 'the call is over');
+  });
+
   test('says that it is shutting down while its calls end', async () => {
     await gateway.dialer.dial({ target: `tel:+${numberFor('stay', 0, 0)}` });
     await eventually(() => cluster.farEnd.up === 1, 'a call is up');

@@ -1,9 +1,9 @@
 // A gateway with trunks.yaml, over gateways of carriers that fail in every way: which one gets the call in the end, what the
 // timeline says of the others, and a file that changes while calls are up.
 
-import { writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
@@ -298,6 +298,18 @@ describe('trunks.yaml while the gateway runs', () => {
 
     expect(await endOf(callId)).toMatchObject({ outcome: 'busy' });
     expect(gateway.output()).toMatch(/trunks\.yaml:2: trunks\[0\]: [^\n]*colour/);
+  });
+
+  test('a file that cannot be read is refused with the reason of the system', async () => {
+    await withTrunk(trunk('kept', [{ port: carrier(0).port }]));
+    await rm(trunksFile);
+    // Root may read any file, but no folder.
+    await mkdir(trunksFile);
+    onTestFinished(() => rm(trunksFile, { recursive: true, force: true }));
+
+    await reload('trunks not reloaded');
+
+    expect(gateway.output()).toMatch(/TRUNKS_FILE cannot be read: [^\n]*EISDIR/);
   });
 
   test('a gateway that answers OPTIONS with 503 is down in the metrics', async () => {

@@ -1,7 +1,11 @@
 // Leases by the database's clock: who is lost is lost for all, and for good.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createCallLedger } from '../../src/store/call-ledger.ts';
 import { createNodeStore, listNodes, type NodeStore } from '../../src/store/nodes.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+import { acceptedCall, endEvent } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 // In the past by any clock: two statements may fall into one microsecond, or a virtual machine's clock step back.
@@ -46,6 +50,27 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await a.expireOthers()).toEqual([]);
     expect(await late.renew(idle)).toBe(false);
     expect((await listNodes(database.pool)).map(({ state }) => state)).toEqual(['up', 'lost']);
+  });
+
+  test('a lost one has the calls that nobody has ended, not those that it last spoke of', async () => {
+    const ledger = createCallLedger({
+      database,
+      secrets: createSecretBox(Buffer.alloc(32, 7)),
+      logger: silentLogger,
+      clock: { now: () => new Date() },
+    });
+    const [a, late] = [await node('a/1'), await node('b/1', expired)];
+    await late.renew({ calls: 217, draining: false });
+    const call = acceptedCall();
+    await ledger.accept(call, {});
+    await ledger.claimForDialing(call.callId, 'b/1');
+    const callsOfLost = async () => (await listNodes(database.pool))[1]?.calls;
+
+    expect(await callsOfLost()).toBe(217);
+    await a.expireOthers();
+    expect(await callsOfLost()).toBe(1);
+    await ledger.claimEnd(call.callId, endEvent(call), []);
+    expect(await callsOfLost()).toBe(0);
   });
 
   test('one that is late, and that nobody has noticed, goes on', async () => {
