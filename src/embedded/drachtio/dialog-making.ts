@@ -26,6 +26,19 @@ export function dialogOf(outgoing: Outgoing, response: SipResponse, remoteTag: s
   });
 }
 
+export function assumeTarget(dialog: Dialog, requestUri: string): void {
+  dialog.remoteTarget = requestUri;
+  dialog.isTargetAssumed = true;
+}
+
+/** RFC 3261 section 12.2.1.2: a Contact replaces what was known; without one it stays. */
+export function takeTarget(dialog: Dialog, message: Pick<SipMessage, 'headers'>): void {
+  const contact = contactUri(message);
+  if (contact === undefined) return;
+  dialog.remoteTarget = contact;
+  dialog.isTargetAssumed = false;
+}
+
 export function contactUri(message: {
   readonly headers: SipMessage['headers'];
 }): string | undefined {

@@ -43,7 +43,12 @@ export class DialogRequests {
 
   /** Undefined: no usable address, or a name that does not resolve. */
   withPeer(dialog: Dialog, done: (peer: SipPeer | undefined) => void): void {
-    const target = targetOf(dialog.routeSet[0] ?? dialog.remoteTarget);
+    const [firstHop] = dialog.routeSet;
+    if (firstHop === undefined && dialog.isTargetAssumed) {
+      done(dialog.peer);
+      return;
+    }
+    const target = targetOf(firstHop ?? dialog.remoteTarget);
     if (target.kind === 'peer') {
       done(isUnreachable(dialog, target.peer) ? dialog.peer : target.peer);
       return;

@@ -30,6 +30,8 @@ export type Dialog = {
   /** Our Contact value. */
   localContact: string;
   remoteTarget: string;
+  /** No Contact named it: it is the INVITE's request URI, and reached where the INVITE went. */
+  isTargetAssumed: boolean;
   readonly routeSet: readonly string[];
   localCseq: number;
   remoteCseq: number | undefined;
@@ -76,6 +78,7 @@ export type DialogSeed = Pick<
 export function newDialog(seed: DialogSeed): Dialog {
   return {
     ...seed,
+    isTargetAssumed: false,
     confirmed: false,
     unacknowledged: undefined,
     ack: undefined,

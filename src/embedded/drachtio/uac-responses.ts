@@ -4,7 +4,7 @@
 import type { ControlClient } from './control-client.ts';
 import type { MessageMeta } from './control-messages.ts';
 import { type Dialog, endsSubscription } from './dialog.ts';
-import { contactUri, dialogOf } from './dialog-making.ts';
+import { assumeTarget, dialogOf, takeTarget } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Outgoing } from './outgoing.ts';
@@ -143,7 +143,9 @@ export class UacResponses {
       const key = `${addressTag(headerValue(response, 'To') ?? '') ?? ''} ${rseq}`;
       if (outgoing.lastRseq === key) return;
       outgoing.lastRseq = key;
-      this.#makeDialog(outgoing, response);
+      const dialog = this.#makeDialog(outgoing, response);
+      // RFC 3262 section 4 wants a Contact there; its PRACK must reach who left it out too, or the call never gets up.
+      if (dialog?.remoteTarget === '') assumeTarget(dialog, outgoing.request.uri);
     }
     this.#pass(outgoing, response, peer, bytes);
   }
@@ -168,7 +170,8 @@ export class UacResponses {
   #receiveAnswer(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
     const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
-    if (known?.confirmed === true && known.remoteTag !== tag) {
+    // Only an initial INVITE forks: within a dialog another tag is the far end's error, and its call is up all the same.
+    if (outgoing.initial && known?.confirmed === true && known.remoteTag !== tag) {
       this.#hangUpFork(outgoing, response, tag);
       return;
     }
@@ -184,8 +187,7 @@ export class UacResponses {
     dialog.confirmed = true;
     dialog.unacknowledged = { cseq: outgoing.cseq, transactionId: outgoing.transactionId };
     if (outgoing.cancel.state !== 'none') dialog.cancelled = true;
-    const contact = contactUri(response);
-    if (contact !== undefined) dialog.remoteTarget = contact;
+    takeTarget(dialog, response);
     armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
     this.#forgetEarly(outgoing);
     if (!outgoing.client.alive) {

@@ -3,7 +3,7 @@
 
 import type { ControlClient } from './control-client.ts';
 import { type Dialog, dialogIdOf } from './dialog.ts';
-import { contactUri } from './dialog-making.ts';
+import { takeTarget } from './dialog-making.ts';
 import type { DialogRequests } from './dialog-requests.ts';
 import type { EngineContext } from './engine-context.ts';
 import type { Incoming, IncomingTable } from './incoming.ts';
@@ -154,10 +154,7 @@ export class Uas {
       return;
     }
     if (this.#refuseShortSession(received)) return;
-    const contact = contactUri(request);
-    if (contact !== undefined && refreshesTarget.has(request.method)) {
-      dialog.remoteTarget = contact;
-    }
+    if (refreshesTarget.has(request.method)) takeTarget(dialog, request);
     if (request.method === 'PRACK') {
       this.#parts.reliable.acknowledge(headerValue(request, 'RAck') ?? '', dialog);
     }

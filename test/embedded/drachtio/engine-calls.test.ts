@@ -232,6 +232,53 @@ describe('calls in trouble', () => {
     expect(engine.statistics().dialogs).toBe(1);
   });
 
+  test('a reliable 18x without Contact gets its PRACK where the INVITE went, at its request URI', async () => {
+    const hop = `sip:127.0.0.1:${peer.port};lr`;
+    const uri = 'sip:bob@far.example';
+    const sent = await application.request(
+      `||${hop}\r\nINVITE ${uri} SIP/2.0\r\nContent-Length: ${sdp.length}\r\n\r\n${sdp}`,
+    );
+    const request = await peer.inbox.take(/^INVITE /);
+    peer.answer(request, '180 Ringing', 'far', 'Require: 100rel\r\nRSeq: 1');
+    const rings = await application.inbox.take(/SIP\/2.0 180/);
+    const dialogId = rings.split('|')[9] ?? '';
+
+    const rack = `1 ${Number.parseInt(header(request, 'CSeq'), 10)} INVITE`;
+    await application.request(`|${dialogId}\r\nPRACK ${uri} SIP/2.0\r\nRAck: ${rack}\r\n\r\n`);
+    const prack = await peer.inbox.take(/^PRACK /);
+    peer.answer(prack, '200 OK', 'far');
+    peer.answer(request, '200 OK', 'far');
+    await application.inbox.take(/SIP\/2.0 200 OK.*CSeq: \d+ INVITE/s);
+    await application.request(`|${dialogId}\r\nACK ${uri} SIP/2.0\r\n\r\n`);
+
+    expect(sent.answer).toContain('|OK|');
+    expect(prack).toMatch(/^PRACK sip:bob@far\.example SIP\/2\.0\r\n/);
+    expect(header(prack, 'To')).toContain(';tag=far');
+    expect(header(prack, 'RAck')).toBe(rack);
+    expect(await peer.inbox.take(/^ACK /)).toMatch(new RegExp(`^ACK ${peer.uri} `));
+    expect(engine.statistics().dialogs).toBe(1);
+  });
+
+  test('a 200 to a re-INVITE with another To tag is no fork: it is acknowledged, and the call stays up', async () => {
+    const call = await answered();
+    const reinvited = await application.request(
+      `|${call.dialogId}\r\nINVITE sip:placeholder SIP/2.0\r\nContent-Length: ${sdp.length}\r\n\r\n${sdp}`,
+    );
+    const request = await peer.inbox.take(/^INVITE .*\r\nTo: [^\r]*;tag=far/s);
+    const retagged = request.replace(';tag=far', ';tag=changed');
+    peer.answer(retagged, '200 OK', 'unused');
+    const notice = await application.inbox.take(/SIP\/2.0 200.*;tag=changed/s);
+    await application.request(`|${call.dialogId}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
+    const ack = await peer.inbox.take(/^ACK /);
+    peer.answer(retagged, '200 OK', 'unused');
+
+    expect(await peer.inbox.take(/^ACK /)).toBe(ack);
+    expect(header(ack, 'CSeq')).toBe(`${Number.parseInt(header(request, 'CSeq'), 10)} ACK`);
+    expect(notice).toContain(`|${reinvited.transactionId}|${call.dialogId}|`);
+    expect(peer.inbox.matching(/^BYE /)).toBe(0);
+    expect(engine.statistics().dialogs).toBe(1);
+  });
+
   test('requests in a call follow its recorded route, nearest proxy first', async () => {
     const call = await invite();
     const proxy = await RawPeer.open(engine);
