@@ -7,7 +7,7 @@ import type { Logger } from '../lib/logger.ts';
 import type { EngineLink } from './engine-link.ts';
 import { gatewayName } from './gateway-name.ts';
 import { withCredentials } from './invite.ts';
-import { bracketed, gatewayUri, userPart } from './routing.ts';
+import { authority, bracketed, gatewayUri, userPart } from './routing.ts';
 import type { SipLimits } from './sip-limits.ts';
 import type { RequestOptions, SipMessage } from './srf-types.ts';
 import { transact } from './transaction.ts';
@@ -77,6 +77,8 @@ type Outcome =
   /** 423: too brief for the registrar. */
   | { readonly kind: 'tooBrief'; readonly minExpiresS: number }
   | { readonly kind: 'failed'; readonly reason: string }
+  /** By the engine, for a reason that stays as long as its configuration and ours do. */
+  | { readonly kind: 'impossible'; readonly reason: string }
   /** The engine is gone; its successor begins anew. */
   | { readonly kind: 'lost' };
 
@@ -106,12 +108,13 @@ class Registration {
     const outcome = await this.#ask();
     if (this.#isStopped || outcome.kind === 'lost') return;
     const delayMs = this.#take(outcome);
+    if (delayMs === undefined) return;
     this.#timer = setTimeout(() => void this.#register(), delayMs);
     this.#timer.unref();
   }
 
-  /** When to register again. */
-  #take(outcome: Exclude<Outcome, { kind: 'lost' }>): number {
+  /** When to register again; undefined: not before the trunks are read again, or the engine is another one. */
+  #take(outcome: Exclude<Outcome, { kind: 'lost' }>): number | undefined {
     const { trunk, gateway, limits, logger } = this.#options;
     const names = { trunk: trunk.name, gateway: gatewayName(gateway), engine: this.#link.engine };
     switch (outcome.kind) {
@@ -126,6 +129,13 @@ class Registration {
         this.#isRegistered = false;
         logger.warn({ ...names, reason: outcome.reason }, 'not registered');
         return limits.registerRetryMs;
+      case 'impossible':
+        this.#isRegistered = false;
+        logger.error(
+          { ...names, reason: outcome.reason },
+          'cannot be registered as it is configured, and is not tried again before a reload',
+        );
+        return undefined;
     }
   }
 
@@ -142,7 +152,7 @@ class Registration {
       case 'response':
         return this.#outcomeOf(result.status, result.message);
       case 'refused':
-        return { kind: 'failed', reason: result.reason };
+        return { kind: isFinal(result.reason) ? 'impossible' : 'failed', reason: result.reason };
       case 'timeout':
         return { kind: 'failed', reason: 'no answer' };
       case 'lost':
@@ -167,11 +177,13 @@ class Registration {
   #request(): RequestOptions {
     const { trunk, gateway } = this.#options;
     const domain = bracketed(trunk.fromDomain ?? gateway.host);
+    // The port of a registrar belongs into the request URI, and never into From and To (RFC 3261, 19.1.1, table 1).
+    const registrar = trunk.fromDomain === undefined ? authority(gateway) : domain;
     const user = userPart(trunk.auth.username);
     const transport = gateway.transport === 'udp' ? '' : `;transport=${gateway.transport}`;
     return {
       method: 'REGISTER',
-      uri: `sip:${domain}`,
+      uri: `sip:${registrar}`,
       proxy: gatewayUri(gateway),
       headers: {
         From: `<sip:${user}@${domain}>`,
@@ -184,6 +196,17 @@ class Registration {
       },
     };
   }
+}
+
+/** drachtio's words, by which it refuses every time. */
+const finalRefusals = [
+  'can not send request to myself',
+  'requested protocol/transport not available',
+  'invalid request-uri',
+];
+
+function isFinal(reason: string): boolean {
+  return finalRefusals.some((words) => reason.startsWith(words));
 }
 
 /** The registrar lists all contacts of the user: the shortest time is the safe one. */

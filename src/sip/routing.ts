@@ -195,7 +195,7 @@ export function userPart(text: string): string {
   );
 }
 
-function authority(place: { readonly host: string; readonly port?: number }): string {
+export function authority(place: { readonly host: string; readonly port?: number }): string {
   return `${bracketed(place.host)}${place.port === undefined ? '' : `:${place.port}`}`;
 }
 

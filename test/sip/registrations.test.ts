@@ -1,6 +1,8 @@
+import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SipLimits } from '../../src/sip/sip-limits.ts';
-import type { Trunk } from '../../src/sip/trunks.ts';
+import { builtInTrunk, type Trunk } from '../../src/sip/trunks.ts';
+import { eventually } from '../support/eventually.ts';
 import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
 import { openTrunkWorld, type TrunkWorld } from './trunk-world.ts';
 
@@ -9,9 +11,15 @@ const registering: Partial<Trunk> = {
   register: { expiresS: 3_600 },
   fromDomain: 'carrier.example',
 };
+const withoutDomain: Partial<Trunk> = {
+  auth: { username: 'alice', password: 'secret' },
+  register: { expiresS: 3_600 },
+};
 const challenge = {
   headers: ['WWW-Authenticate: Digest realm="lab", nonce="abc", algorithm=MD5'],
 };
+
+type LogLine = { readonly level: number; readonly msg: string; readonly reason?: string };
 
 let world: TrunkWorld | undefined;
 
@@ -25,8 +33,10 @@ async function open(options: {
   readonly limits?: Partial<SipLimits>;
   readonly gateways?: number;
 }) {
-  world = await openTrunkWorld({ gateways: 1, trunk: registering, ...options });
-  return { ...world, first: world.gateways[0] as RawCallee };
+  const log: LogLine[] = [];
+  const logger = pino({ level: 'info' }, { write: (line) => log.push(JSON.parse(line)) });
+  world = await openTrunkWorld({ gateways: 1, trunk: registering, logger, ...options });
+  return { ...world, log, first: world.gateways[0] as RawCallee };
 }
 
 /** Time for what must not come to come. */
@@ -48,6 +58,33 @@ describe('REGISTER where the carrier wants it', () => {
     expect(one(request, 'expires')).toBe('3600');
     expect(one(request, 'authorization')).toContain('username="alice"');
     first.reply(request, 200, 'OK', { contact: false });
+  });
+
+  test('without `fromDomain` the domain is the gateway, with its port in the request URI alone', async () => {
+    const { first } = await open({ trunk: withoutDomain });
+
+    const request = await first.take('REGISTER');
+
+    expect(request.startLine).toBe(`REGISTER sip:127.0.0.1:${first.port} SIP/2.0`);
+    expect(one(request, 'to')).toBe('<sip:alice@127.0.0.1>');
+    expect(one(request, 'from')).toMatch(/^<sip:alice@127\.0\.0\.1>;tag=/);
+    first.reply(request, 200, 'OK', { contact: false });
+  });
+
+  test('what the engine will never send, as to its own address, is said once, as an error, until the trunks are read again', async () => {
+    const { log, engines, replace } = await open({ trunk: {}, limits: { registerRetryMs: 20 } });
+    const [engine] = engines;
+    const itself = { host: '127.0.0.1', port: engine?.sipPort ?? 0, transport: 'udp' } as const;
+    const refused = () => log.filter(({ reason }) => reason === 'can not send request to myself');
+
+    const { gateways } = builtInTrunk('carrier', itself);
+    replace({ ...withoutDomain, gateways });
+    await eventually(() => refused().length > 0, 'the refusal is logged');
+    await new Promise((resolve) => setTimeout(resolve, quietMs));
+    expect(refused().map(({ level }) => level)).toEqual([pino.levels.values['error']]);
+
+    replace({ ...withoutDomain, gateways });
+    await eventually(() => refused().length > 1, 'it is tried again');
   });
 
   test('at every gateway, from every engine', async () => {

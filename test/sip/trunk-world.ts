@@ -6,7 +6,7 @@ import {
   type SipTimers,
   startSipEngine,
 } from '../../src/embedded/drachtio/engine.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
+import { type Logger, silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import type { Dice } from '../../src/sip/gateway-order.ts';
 import type { SipLimits } from '../../src/sip/sip-limits.ts';
@@ -61,6 +61,7 @@ export async function openTrunkWorld(
     readonly timers?: Partial<SipTimers>;
     readonly limits?: Partial<SipLimits>;
     readonly dice?: Dice;
+    readonly logger?: Logger;
   } = {},
 ): Promise<TrunkWorld> {
   const engines: SipEngine[] = [];
@@ -88,7 +89,7 @@ export async function openTrunkWorld(
     }),
     trunks,
     allowedNetworks: [],
-    logger: silentLogger,
+    logger: options.logger ?? silentLogger,
     clock: { now: () => new Date() },
     limits: { disposeTimeoutMs: 300, reconnectMinMs: 20, ...options.limits },
     ...(options.dice !== undefined && { dice: options.dice }),
