@@ -10,6 +10,7 @@ import { authenticated, responses } from '../../api/route-schema.ts';
 import { takeTurns } from '../../lib/turns.ts';
 import type { BotDirectory } from '../../store/bot-directory.ts';
 import type { CompanionDependencies } from '../companion.ts';
+import { grantedBotIds } from '../granted-bots.ts';
 import { createHistoryReader, type HistoryReader } from './history-reader.ts';
 import {
   getQuery,
@@ -141,16 +142,14 @@ function describe({ version, access }: Form): string {
 
 function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory): Answer {
   const scopeOf = async ({ access }: Form, request: FastifyRequest) => {
-    const { accountId, bots: granted } = caller.of(request);
+    const app = caller.of(request);
+    const { accountId } = app;
     if (access.botParameter !== undefined) {
       const bot = caller.botOf(request);
       return { accountId, botIds: [bot.botId], icon: bot.iconUrl ?? '' };
     }
-    const botIds = granted.includes('*')
-      ? await reader.botsOf(accountId)
-      : await Promise.all(granted.map(async (name) => (await bots.find(name))?.botId ?? name));
-    // An app may have been granted a bot by both of its names.
-    return { accountId, botIds: [...new Set(botIds)], icon: '' };
+    const botIds = (await grantedBotIds(bots, app)) ?? (await reader.botsOf(accountId));
+    return { accountId, botIds, icon: '' };
   };
   const turns = takeTurns(
     atOnce,

@@ -1,6 +1,6 @@
 // Test runs: followed as the test runner publishes them, whatever the order and however often; read by whoever started them.
 
-import { and, eq, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, or, sql } from 'drizzle-orm';
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
@@ -38,6 +38,45 @@ export async function findTestRun(
   const { suiteName, fileName, document } = row;
   // Written by `applyTestRuns`, which had it checked.
   return { suiteName, fileName: fileName ?? undefined, run: document as TestRun };
+}
+
+export type StreamQuery = {
+  readonly accountId: string;
+  /** What a run was published with. */
+  readonly streamId: string;
+  readonly suiteName: string;
+  readonly runId: string;
+  /** Of these bots; undefined: of any. */
+  readonly botIds: readonly string[] | undefined;
+};
+
+export function botsOfRunStatement({ db }: Pick<Database, 'db'>, query: StreamQuery) {
+  const isNamed = eq(testRuns.botId, query.streamId);
+  return (
+    db
+      .select({ botId: testRuns.botId })
+      .from(testRuns)
+      .where(
+        and(
+          eq(testRuns.accountId, query.accountId),
+          eq(testRuns.runId, query.runId),
+          eq(testRuns.suiteName, query.suiteName),
+          or(isNamed, sql`${testRuns.document}->>'streamId' = ${query.streamId}`),
+          query.botIds && inArray(testRuns.botId, [...query.botIds]),
+        ),
+      )
+      .orderBy(desc(isNamed))
+      // Two are enough to know that the stream does not tell them apart.
+      .limit(2)
+  );
+}
+
+/** The bot of that very name before others; two at most. */
+export async function botsOfRun(
+  database: Pick<Database, 'db'>,
+  query: StreamQuery,
+): Promise<readonly string[]> {
+  return (await botsOfRunStatement(database, query)).map(({ botId }) => botId);
 }
 
 /** A run tells its progress every second or so: few are ever waiting. */

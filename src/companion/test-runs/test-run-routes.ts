@@ -6,14 +6,25 @@ import { ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { createResultFiles, type ResultFile, type ResultFiles } from '../result-files.ts';
+import { botOfStream, noSuchRun } from './bot-of-stream.ts';
 import { createResultLinks, linkBase, type ResultLinks, resultPath } from './result-links.ts';
 import { findTestRun, type StoredTestRun } from './stored-test-runs.ts';
-import { id, languageCode, suiteName, type TestRun, testRun } from './test-run-schema.ts';
+import { id, languageCode, suiteName as suite, type TestRun, testRun } from './test-run-schema.ts';
+
+const link =
+  'A completed run that left a file has a `fileUrl`: a link to the CSV that needs no credentials, works for 15 minutes and is made anew for each answer.';
 
 /** The bot may be named by either of its identifiers, whichever form of the path it stands in. */
 const forms = [
-  { segment: 'bot', parameter: 'botId', operationId: 'getTestRunStatus' },
-  { segment: 'stream', parameter: 'streamId', operationId: 'getTestRunStatusOfStream' },
+  {
+    ...{ segment: 'bot', parameter: 'botId', operationId: 'getTestRunStatus' },
+    ...{ means: 'bot or stream identifier', description: link },
+  },
+  {
+    ...{ segment: 'stream', parameter: 'streamId', operationId: 'getTestRunStatusOfStream' },
+    means: 'stream or bot identifier, or the `streamId` that the run was published with',
+    description: `${link} An identifier that is registered means its bot; another one is looked for in the runs of the account's bots that the app may see, and must not be in those of two.`,
+  },
 ] as const;
 
 /** The largest file for the slowest reader; whoever takes longer holds the connection on purpose. */
@@ -32,27 +43,28 @@ export function registerTestRunRoutes(
 function registerStatus(
   server: ApiInstance,
   caller: Caller,
-  { database, config }: CompanionDependencies,
+  dependencies: CompanionDependencies,
   links: ResultLinks,
 ): void {
-  for (const { segment, parameter, operationId } of forms) {
+  const { config } = dependencies;
+  for (const { segment, parameter, operationId, means, description } of forms) {
     server.route({
       method: 'GET',
       url: `/api/public/${segment}/:${parameter}/testsuite/:testSuiteName/:testRunId/status`,
       onRequest: caller.require({
         scheme: 'jwt',
         scope: 'Batch Tests Execution',
-        botParameter: parameter,
+        // Whose a stream is, its runs may have to tell.
+        ...(segment === 'bot' ? { botParameter: parameter } : {}),
       }),
       schema: {
         operationId,
         summary: 'How far a batch test run is, and its result',
-        description:
-          'A completed run that left a file has a `fileUrl`: a link to the CSV that needs no credentials, works for 15 minutes and is made anew for each answer.',
+        description,
         tags: ['test-runs'],
         params: z.object({
-          [parameter]: id.describe('bot or stream identifier'),
-          testSuiteName: suiteName.describe('name of the test suite, URL-encoded'),
+          [parameter]: id.describe(means),
+          testSuiteName: suite.describe('name of the test suite, URL-encoded'),
           testRunId: id.describe('`tr-<uuid>`'),
         }),
         headers: z.looseObject({
@@ -64,18 +76,19 @@ function registerStatus(
         ...authenticated,
       },
       handler: async (request) => {
-        const { testSuiteName, testRunId: runId } = request.params as Record<string, string>;
-        const { accountId, botId } = caller.botOf(request);
-        const key = { accountId, botId, runId: runId ?? '' };
-        const found = await findTestRun(database, key);
+        const {
+          [parameter]: streamId = '',
+          testSuiteName: suiteName = '',
+          testRunId: runId = '',
+        } = request.params as Record<string, string>;
+        const { accountId, botId } =
+          segment === 'bot'
+            ? caller.botOf(request)
+            : await botOfStream(dependencies, caller.of(request), { streamId, suiteName, runId });
+        const key = { accountId, botId, runId };
+        const found = await findTestRun(dependencies.database, key);
         const language = request.headers['bot-language'];
-        if (
-          found === undefined ||
-          found.suiteName !== testSuiteName ||
-          !isOfLanguage(found, language)
-        ) {
-          throw new ProblemError('not-found', 'There is no such test run.');
-        }
+        if (found?.suiteName !== suiteName || !isOfLanguage(found, language)) throw noSuchRun();
         return withLink(found, () => linkBase(request, config.http.publicUrl) + links.make(key));
       },
     });

@@ -21,5 +21,6 @@ export const testRuns = pgTable(
   (table) => [
     primaryKey({ columns: [table.accountId, table.botId, table.runId] }),
     index('test_runs_by_age').on(table.updatedAt),
+    index('test_runs_by_id').on(table.accountId, table.runId),
   ],
 );

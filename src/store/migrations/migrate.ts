@@ -17,6 +17,7 @@ import { appLimits } from './0012-app-limits.ts';
 import { deliveries } from './0013-deliveries.ts';
 import { trunkTake } from './0014-trunk-take.ts';
 import { companionRetention } from './0015-companion-retention.ts';
+import { testRunsById } from './0016-test-runs-by-id.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -35,6 +36,7 @@ export const migrations: readonly Migration[] = [
   deliveries,
   trunkTake,
   companionRetention,
+  testRunsById,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

@@ -1,0 +1,165 @@
+// A batch test run found under `stream/{streamId}` by the identifier that it was published with, which no operator needs to
+// know of; and what a producer or a tenant gets out of the identifier of somebody else: nothing.
+
+import { sql } from 'drizzle-orm';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  applyTestRuns,
+  botsOfRunStatement,
+  findTestRun,
+} from '../../src/companion/test-runs/stored-test-runs.ts';
+import type { PublishedTestRun } from '../../src/companion/test-runs/test-run-schema.ts';
+import { databaseKinds } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { proves } from './proves.ts';
+import { problemOf, type Rig, startRig, type TestApp } from './support.ts';
+import { completed, publish, runId, running, statusPath, suite } from './test-runs-support.ts';
+
+const { streamId } = running();
+
+describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
+  let rig: Rig;
+  let ofFirst: TestApp;
+  let ofSecond: TestApp;
+  beforeAll(async () => {
+    rig = await startRig(kind, { nats: true });
+    await rig.addBot({ botId: 'b-1', accountId: 'acme' });
+    await rig.addBot({ botId: 'b-2', streamId: 'st-2', accountId: 'acme' });
+    await rig.addBot({ botId: 'b-rival', streamId: 'st-rival', accountId: 'rival' });
+    ofFirst = await rig.addApp({ bots: ['b-1'] });
+    ofSecond = await rig.addApp({ bots: ['st-2'] });
+  });
+  afterEach(() => rig.clear());
+  afterAll(() => rig.close());
+
+  let version = 0;
+  /** As the consumer stores what a producer published about this bot. */
+  const told = async (botId: string, run: PublishedTestRun, accountId = 'acme') => {
+    version += 1;
+    const store = applyTestRuns(
+      rig.database,
+      { put: async () => undefined },
+      { now: () => new Date() },
+    );
+    await store([{ bot: { botId, accountId }, body: run, version }]);
+  };
+  const ask = async (stream = streamId, as: TestApp = rig.acme, name = suite) =>
+    await rig.ask('GET', statusPath(name, { form: 'stream', bot: stream }), undefined, { as });
+  const statusOf = async (...asked: Parameters<typeof ask>) => (await ask(...asked)).statusCode;
+
+  test('the identifier that a run was published with finds it, though no bot is registered under it', async () => {
+    proves('test-runs.status.path.streamId');
+    await publish(rig.events, running());
+    const key = { accountId: 'acme', botId: 'b-1', runId };
+    await eventually(
+      async () => (await findTestRun(rig.database, key)) !== undefined,
+      'it is stored',
+    );
+
+    const response = await ask();
+
+    const { testSuiteName: _name, ...run } = running();
+    expect(response.statusCode).toBe(200);
+    expect(response.json()).toEqual(run);
+  });
+
+  test('an app that may see the bot of the run finds it, one of another bot does not', async () => {
+    await told('b-1', running());
+    await told('b-2', running({ _id: 'tr-2' }));
+
+    expect(await statusOf(streamId, ofFirst)).toBe(200);
+    expect(await statusOf(streamId, ofSecond)).toBe(404);
+    expect(await statusOf(streamId, rig.powerless)).toBe(403);
+  });
+
+  test('the link of a run that was found so leads to its file', async () => {
+    await told('b-1', completed({ resultCsv: 'a,b\r\n' }));
+
+    const { result } = (await ask()).json<{ result: { fileUrl: string } }>();
+
+    expect(result.fileUrl).toContain(`/api/public/test-results/acme/b-1/${runId}?`);
+  });
+
+  test('suite, run and language must be its own, as with the bot', async () => {
+    await told('b-1', running());
+    const path = statusPath(suite, { form: 'stream', bot: streamId });
+    const inLanguage = async (language: string) =>
+      (await rig.ask('GET', path, undefined, { headers: { 'bot-language': language } })).statusCode;
+
+    expect(await statusOf(streamId, rig.acme, 'Another suite')).toBe(404);
+    expect(await statusOf('st-other')).toBe(404);
+    expect(await inLanguage('de')).toBe(404);
+    expect(await inLanguage('en-US')).toBe(200);
+    const other = statusPath(suite, { form: 'stream', bot: streamId, id: 'tr-other' });
+    expect((await rig.ask('GET', other)).statusCode).toBe(404);
+  });
+
+  test('the last version says which stream it is of', async () => {
+    await told('b-1', running());
+    await told('b-1', running({ streamId: 'st-later' }));
+
+    expect(await statusOf('st-later')).toBe(200);
+    expect(await statusOf()).toBe(404);
+  });
+
+  test('another account finds nothing, and what it publishes under the same identifier is found by itself alone', async () => {
+    await told('b-1', running({ utterance_ran: 7 }));
+    expect(await statusOf(streamId, rig.rival)).toBe(404);
+
+    await told('b-rival', running({ utterance_ran: 39 }), 'rival');
+
+    expect((await ask()).json()).toMatchObject({ utterance_ran: 7 });
+    expect((await ask(streamId, rig.rival)).json()).toMatchObject({ utterance_ran: 39 });
+  });
+
+  test('a registered identifier means its bot and no other, whatever runs are published with', async () => {
+    await told('b-1', running({ streamId: 'st-2' }));
+    await told('b-1', running({ _id: 'tr-2', streamId: 'st-rival' }));
+    expect(await statusOf('st-2')).toBe(404);
+    expect(await statusOf('st-rival', rig.acme)).toBe(404);
+    expect(await statusOf('st-rival', rig.rival)).toBe(404);
+
+    await told('b-2', running({ utterance_ran: 7 }));
+
+    expect((await ask('st-2')).json()).toMatchObject({ utterance_ran: 7 });
+  });
+
+  test('of two bots that tell one run of one stream none is taken for the other', async () => {
+    await told('b-1', running({ utterance_ran: 7 }));
+    await told('b-2', running({ utterance_ran: 39 }));
+
+    const both = await ask();
+
+    expect(both.statusCode).toBe(404);
+    expect(problemOf(both).detail).toMatch(/more than one bot/);
+    expect((await ask(streamId, ofFirst)).json()).toMatchObject({ utterance_ran: 7 });
+    expect((await ask(streamId, ofSecond)).json()).toMatchObject({ utterance_ran: 39 });
+  });
+
+  test('a bot that has since become another account’s takes its runs out of reach', async () => {
+    await told('b-rival', running());
+
+    expect(await statusOf()).toBe(404);
+    expect(await statusOf(streamId, rig.rival)).toBe(404);
+  });
+
+  test('what is told under the name of a bot is found by it before what merely says so', async () => {
+    await told('st-unregistered', running({ utterance_ran: 7 }));
+    await told('b-1', running({ utterance_ran: 39, streamId: 'st-unregistered' }));
+
+    expect((await ask('st-unregistered')).json()).toMatchObject({ utterance_ran: 7 });
+  });
+
+  test('is found by an index, however many runs there are', async () => {
+    await rig.database.pool.query(`
+      insert into test_runs
+      select 'acme', 'b-1', 'tr-' || i, 'Smoke test', '{"streamId":"st-9"}'::jsonb, null, true, i, now()
+      from generate_series(1, 5000) i`);
+    const asked = { accountId: 'acme', streamId: 'st-9', suiteName: suite, runId: 'tr-7' };
+    const statement = botsOfRunStatement(rig.database, { ...asked, botIds: undefined });
+    const { rows } = await rig.database.db.execute(sql`explain ${statement.getSQL()}`);
+
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect(plan).toContain('test_runs_by_id');
+  });
+});
