@@ -190,6 +190,7 @@ function addAppCommands(program: Command): void {
     .option('--grace <duration>', 'how long the former one is taken: 0s, 24h, 7d', '24h')
     .option('--public-key <file>', 'the new one, where the app signs with a private key')
     .option('--jwks <file>', 'the same as a JWKS document of several keys')
+    .option('--force', 'also within the grace time of the rotation before: ends the oldest one now')
     .action(async (appId: string, what: RotatableCredential, options: RotateOptions) => {
       await rotateApp(createContext(), appId, what, options);
     });

@@ -80,6 +80,7 @@ const rotation = z.strictObject({
   what: z.enum(rotatable),
   graceS: z.number().int().min(0).max(longestGraceS),
   publicKeys: publicKeys.optional(),
+  force: z.boolean().default(false),
 });
 
 const prefixes = z
@@ -120,6 +121,12 @@ export const adminOperations = {
     });
     if (result.kind === 'unknown') throw noSuchApp();
     if (result.kind === 'refused') throw refused('publicKeys', result.message);
+    if (result.kind === 'in-grace') {
+      throw refused(
+        'force',
+        `the one before the present one is taken until ${result.until.toISOString()}, and would end now; with --force it does`,
+      );
+    }
     return result.rotated;
   }),
   'apps.limit': operation(appLimits, async ({ apps }, { appId: app, ...given }) => {

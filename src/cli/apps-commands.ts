@@ -87,7 +87,7 @@ function describeLimits(limits: AppLimits): string {
     .join('  ');
 }
 
-export type RotateOptions = KeyOptions & { readonly grace: string };
+export type RotateOptions = KeyOptions & { readonly grace: string; readonly force?: boolean };
 
 export async function rotateApp(
   context: CliContext,
@@ -101,13 +101,16 @@ export async function rotateApp(
   }
   const keys = await readPublicKeys(options);
   await using access = await openAdminAccess(context);
-  const rotated = await access.run('apps.rotate', { appId, what, graceS, ...keys });
+  const rotated = await access.run('apps.rotate', {
+    ...{ appId, what, graceS, ...keys },
+    force: options.force === true,
+  });
   const { databaseUrl, dataDir } = context.config;
   if (databaseUrl === undefined) await updateDevAppFile(dataDir, rotated);
   context.note(
     graceS === 0
       ? 'The former one is taken no more.'
-      : `The former one is taken until ${rotated.previousUntil}, and one before it no more.`,
+      : `The former one is taken until ${rotated.previousUntil}.`,
   );
   context.print(JSON.stringify(rotated, undefined, 2));
 }

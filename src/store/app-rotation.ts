@@ -1,5 +1,5 @@
 // A credential is replaced while the one before it lives on for a grace time, so that whoever uses it can change over. At most
-// two of a kind are live: a rotation within the grace time of the one before ends the oldest at once.
+// two of a kind are live: a rotation within that time would end the oldest at once, which somebody may still use. It must be forced.
 
 import { randomUUID } from 'node:crypto';
 import { and, eq, gt, isNull } from 'drizzle-orm';
@@ -23,6 +23,8 @@ export type Rotation = {
   readonly graceS: number;
   /** PEM, JWK or JWKS: for `jwt`, where the app signs with a private key of its own. */
   readonly publicKeys?: string;
+  /** Also where the one before the present one is still in its grace time: it ends now. */
+  readonly force?: boolean;
 };
 
 export type Rotated = {
@@ -39,7 +41,9 @@ export type RotationResult =
   /** Or revoked. */
   | { readonly kind: 'unknown' }
   /** What was given does not fit the app. */
-  | { readonly kind: 'refused'; readonly message: string };
+  | { readonly kind: 'refused'; readonly message: string }
+  /** Two are live already, the older one until then. */
+  | { readonly kind: 'in-grace'; readonly until: Date };
 
 type Dependencies = {
   readonly database: Pick<Database, 'db'>;
@@ -57,9 +61,10 @@ type Step = Dependencies & {
 export async function rotate(
   dependencies: Dependencies,
   appId: string,
-  { what, graceS, publicKeys }: Rotation,
+  { what, graceS, publicKeys, force = false }: Rotation,
 ): Promise<RotationResult> {
-  const until = new Date(dependencies.clock.now().getTime() + graceS * 1_000);
+  const now = dependencies.clock.now();
+  const until = new Date(now.getTime() + graceS * 1_000);
   return await dependencies.database.db.transaction(async (transaction) => {
     // Two rotations at once would both leave a secret without an end: the second one waits here.
     const [app] = await transaction
@@ -70,16 +75,49 @@ export async function rotate(
     if (app === undefined) return { kind: 'unknown' };
     const jwt = what === 'jwt' ? newJwtKey(app, publicKeys) : undefined;
     if (jwt?.ok === false) return { kind: 'refused', message: jwt.message };
+    const graceUntil = force ? undefined : await graceEnd(transaction, app, what, now);
+    if (graceUntil !== undefined) return { kind: 'in-grace', until: graceUntil };
 
-    const step = { ...dependencies, transaction, app, until };
-    const made =
-      jwt !== undefined
-        ? await rotateJwt(step, jwt.key, jwt.told)
-        : what === 'api-key'
-          ? await rotateApiKey(step)
-          : await rotateWebhookSecret(step);
+    const made = await replace(what, { ...dependencies, transaction, app, until }, jwt);
     return { kind: 'rotated', rotated: { appId, ...made, previousUntil: until } };
   });
+}
+
+async function replace(
+  what: RotatableCredential,
+  step: Step,
+  jwt: Extract<NewJwtKey, { ok: true }> | undefined,
+) {
+  if (jwt !== undefined) return await rotateJwt(step, jwt.key, jwt.told);
+  return what === 'api-key' ? await rotateApiKey(step) : await rotateWebhookSecret(step);
+}
+
+/** Of the credential before the present one; undefined: none is live. */
+async function graceEnd(
+  transaction: Transaction,
+  app: AppRow,
+  what: RotatableCredential,
+  now: Date,
+): Promise<Date | undefined> {
+  const until =
+    what === 'webhook-secret'
+      ? await formerWebhookSecretUntil(transaction, app.appId, now)
+      : what === 'jwt'
+        ? app.previousJwtSecretUntil
+        : app.previousApiKeyUntil;
+  return until != null && until > now ? until : undefined;
+}
+
+async function formerWebhookSecretUntil(
+  transaction: Transaction,
+  appId: string,
+  now: Date,
+): Promise<Date | null | undefined> {
+  const [former] = await transaction
+    .select({ until: webhookSecrets.expiresAt })
+    .from(webhookSecrets)
+    .where(and(eq(webhookSecrets.appId, appId), gt(webhookSecrets.expiresAt, now)));
+  return former?.until;
 }
 
 type NewJwtKey =

@@ -126,6 +126,22 @@ describe.each(places)('commands on %s', (_name, open) => {
     );
   });
 
+  test('a second rotation within the grace time says what it would end, and needs --force', async () => {
+    const { appId } = await made((context) =>
+      createApp(context, { ...acme, jwtAlgorithm: 'HS256' }),
+    );
+    const rotate = (force: boolean) =>
+      run((context) => rotateApp(context, appId, 'webhook-secret', { grace: '24h', force }));
+    const { notes } = await rotate(false);
+    const [until = ''] = /20\d\d-\S+Z/.exec(notes) ?? [];
+
+    await expect(rotate(false)).rejects.toThrow(
+      `force: the one before the present one is taken until ${until}, and would end now; with --force it does`,
+    );
+
+    expect(Object.keys(JSON.parse((await rotate(true)).out) as object)).toContain('webhookSecret');
+  });
+
   test('an app brings its own public key, and another one later', async () => {
     const keyFile = join(place.env['DATA_DIR'] ?? '', 'key.pem');
     const setFile = join(place.env['DATA_DIR'] ?? '', 'jwks.json');

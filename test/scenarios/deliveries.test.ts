@@ -94,9 +94,9 @@ test('during a rotation either secret verifies; afterwards only the new one does
   };
   const verifies = ({ rawBody, headers }: Received, secret: string) =>
     verify(rawBody, headers['gateway-signature'], secret).ok;
-  const rotate = async (grace: string) => {
+  const rotate = async (grace: string, force = false) => {
     const printed = await run((context) =>
-      rotateApp(context, gateway.dialer.app.appId, 'webhook-secret', { grace }),
+      rotateApp(context, gateway.dialer.app.appId, 'webhook-secret', { grace, force }),
     );
     return (JSON.parse(printed.join('')) as { webhookSecret: string }).webhookSecret;
   };
@@ -110,7 +110,7 @@ test('during a rotation either secret verifies; afterwards only the new one does
   );
   expect(String(during.headers['webhook-signature']).split(' ')).toHaveLength(2);
 
-  const third = await rotate('0s');
+  const third = await rotate('0s', true);
   const afterwards = await next();
   expect([first, second, third].map((secret) => verifies(afterwards, secret))).toEqual([
     false,

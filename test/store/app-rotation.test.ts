@@ -36,8 +36,12 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     await database.remove();
   });
 
-  async function rotate(appId: string, what: Rotation['what'], graceS = 60) {
-    const result = await apps.rotate(appId, { what, graceS });
+  async function rotate(
+    appId: string,
+    what: Rotation['what'],
+    { graceS = 60, force = false }: Partial<Pick<Rotation, 'graceS' | 'force'>> = {},
+  ) {
+    const result = await apps.rotate(appId, { what, graceS, force });
     if (result.kind !== 'rotated') throw new Error(result.kind);
     return result.rotated;
   }
@@ -107,7 +111,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     'of the %s without a grace time ends the former one at once',
     async (what) => {
       const first = await apps.createApp(dialer);
-      const second = { ...first, ...(await rotate(first.appId, what, 0)) };
+      const second = { ...first, ...(await rotate(first.appId, what, { graceS: 0 })) };
 
       expect(await ownerOf(second.apiKey)).toBe(first.appId);
       expect((await apps.find(first.appId))?.jwtKeys).toEqual([second.jwtSecret]);
@@ -116,15 +120,48 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     },
   );
 
-  test('within the grace time of another leaves two, and ends the oldest', async () => {
+  test.each<Rotation['what']>(['api-key', 'jwt', 'webhook-secret'])(
+    'of the %s is refused while the former one is in its grace time: somebody may use it',
+    async (what) => {
+      const { appId } = await apps.createApp(dialer);
+      await rotate(appId, what);
+      const before = [
+        await database.db.select().from(appTable),
+        await database.db.select().from(webhookSecrets),
+      ];
+      nowMs += 59_999;
+
+      for (const graceS of [60, 0]) {
+        expect(await apps.rotate(appId, { what, graceS })).toEqual({
+          kind: 'in-grace',
+          until: new Date(noon + 60_000),
+        });
+      }
+
+      expect([
+        await database.db.select().from(appTable),
+        await database.db.select().from(webhookSecrets),
+      ]).toEqual(before);
+      nowMs += 1;
+      expect(await apps.rotate(appId, { what, graceS: 60 })).toMatchObject({ kind: 'rotated' });
+    },
+  );
+
+  test('of one credential does not wait for the grace time of another', async () => {
+    const { appId } = await apps.createApp(dialer);
+
+    for (const what of ['api-key', 'jwt', 'webhook-secret'] as const) await rotate(appId, what);
+  });
+
+  test('by force within the grace time of another leaves two, and ends the oldest', async () => {
     const first = await apps.createApp(dialer);
     const { appId } = first;
     const all = [first];
     for (const _again of [1, 2]) {
       nowMs += 1;
-      const key = await rotate(appId, 'api-key');
-      const jwt = await rotate(appId, 'jwt');
-      const webhook = await rotate(appId, 'webhook-secret');
+      const key = await rotate(appId, 'api-key', { force: true });
+      const jwt = await rotate(appId, 'jwt', { force: true });
+      const webhook = await rotate(appId, 'webhook-secret', { force: true });
       all.push({ ...first, ...key, ...jwt, ...webhook });
     }
 
@@ -138,7 +175,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     expect(await apps.webhookSecrets(appId)).toEqual([third?.webhookSecret, second?.webhookSecret]);
   });
 
-  test('by two at once leaves two live', async () => {
+  test('by two at once is one rotation', async () => {
     const { appId, apiKey } = await apps.createApp(dialer);
     nowMs += 1;
 
@@ -146,6 +183,25 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
       [0, 1].flatMap(() => [
         openApps().rotate(appId, { what: 'webhook-secret', graceS: 60 }),
         openApps().rotate(appId, { what: 'api-key', graceS: 60 }),
+      ]),
+    );
+
+    expect(results.map(({ kind: is }) => is).toSorted()).toEqual([
+      ...['in-grace', 'in-grace'],
+      ...['rotated', 'rotated'],
+    ]);
+    expect(await apps.webhookSecrets(appId)).toHaveLength(2);
+    expect(await ownerOf(apiKey)).toBe(appId);
+  });
+
+  test('by two at once, forced, leaves two live', async () => {
+    const { appId, apiKey } = await apps.createApp(dialer);
+    nowMs += 1;
+
+    const results = await Promise.all(
+      [0, 1].flatMap(() => [
+        openApps().rotate(appId, { what: 'webhook-secret', graceS: 60, force: true }),
+        openApps().rotate(appId, { what: 'api-key', graceS: 60, force: true }),
       ]),
     );
 
