@@ -9,7 +9,7 @@ import { startRounds } from './app-rounds.ts';
 import type { Storage } from './app-storage.ts';
 import { CallRegistry } from './calls/call-registry.ts';
 import { defaultCallLimits } from './calls/call-setup.ts';
-import type { CallId } from './calls/call-types.ts';
+import type { CallId } from './calls/contract/identity.ts';
 import type { CallControl, Intake, TrunkLimits } from './calls/dialout-ports.ts';
 import type { MediaPort, SipPort } from './calls/ports.ts';
 import { createCallControl, type NodeCallControl } from './dialout/call-control.ts';

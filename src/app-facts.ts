@@ -4,7 +4,7 @@ import type { Metrics } from './api/metrics.ts';
 import type { Environment } from './app.ts';
 import type { Events } from './app-events.ts';
 import type { Storage } from './app-storage.ts';
-import type { CallEvent } from './calls/call-events.ts';
+import type { CallEvent } from './calls/contract/call-event.ts';
 import { createAlertPublisher } from './events/alerts.ts';
 import { startFactConsumer } from './events/fact-consumer.ts';
 import type { ContextStore } from './interactions/context-store.ts';

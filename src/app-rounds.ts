@@ -5,7 +5,7 @@ import type { FactConsumers } from './app-facts.ts';
 import type { Node } from './app-nodes.ts';
 import type { Storage } from './app-storage.ts';
 import type { CallRegistry } from './calls/call-registry.ts';
-import type { CallId } from './calls/call-types.ts';
+import type { CallId } from './calls/contract/identity.ts';
 import type { Dialer } from './dialout/dialer.ts';
 import type { Recovery } from './dialout/recovery.ts';
 import type { RunningPublisher } from './events/publisher.ts';

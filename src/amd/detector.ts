@@ -1,7 +1,8 @@
 // Answering machine detection on one call: frames of the far end's audio in, AMD events out. Pure apart from the memory of
 // its voice activity detector: the same frames give the same events, however fast they come.
 
-import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
+import type { AmdSettings } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import { type Ears, openEars } from './ears.ts';
 import { createEventGrammar } from './event-grammar.ts';
 import type { Understood } from './stt/understood.ts';

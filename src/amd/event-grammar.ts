@@ -2,7 +2,8 @@
 //   ( human [tone] | [machine] [stopped_speaking] [tone] | no_speech | decision_timeout | error ) stopped
 // with stopped_speaking and tone never without a verdict. Owns the timers; each frame tells it what was heard.
 
-import type { AmdEvent, AmdEventName, AmdEvidence, AmdSettings } from '../calls/call-types.ts';
+import type { AmdSettings } from '../calls/call-types.ts';
+import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/contract/amd-event.ts';
 import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Understood, withSecondOpinion } from './stt/understood.ts';
 import type { ToneFound } from './tone-detector.ts';

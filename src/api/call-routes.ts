@@ -2,7 +2,7 @@
 // else is a 404 like what never was.
 
 import type { FastifyRequest } from 'fastify';
-import type { CallId } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 import type { CallFilter, CallScope } from '../interactions/call-queries.ts';
 import {
   botParams,

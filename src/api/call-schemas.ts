@@ -1,20 +1,12 @@
 // What the API says of calls: the interactions view, timelines, contexts, notifications and their attempts.
 
 import { z } from 'zod';
-import { amdEventNames, callOutcomes, callStates } from '../calls/call-types.ts';
-import { amdEvidenceMembers } from './amd-evidence-schema.ts';
+import { amdEvent } from '../calls/contract/amd-event.ts';
+import { callContextSchema as contextContract } from '../calls/contract/call-context.ts';
+import { callEventTypes } from '../calls/contract/call-event.ts';
+import { callOutcomes, callStates, interactionStatuses } from '../calls/contract/call-words.ts';
+import { timestamp } from '../calls/contract/timestamp.ts';
 import { botId, idempotencyKey } from './dialout-schema.ts';
-import { timestamp } from './timestamp.ts';
-
-export const interactionStatuses = [
-  'queued',
-  'dialing',
-  'ringing',
-  'answered',
-  'completed',
-  'failed',
-  'machineDetected',
-] as const;
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
 
@@ -124,9 +116,7 @@ export const callDetailsSchema = callSummarySchema
         z.object({
           eventId: z.string(),
           eventSequence: z.number().int(),
-          type: z
-            .string()
-            .describe('queued, dialing, ringing, answered, amd, dtmf, completed, failed'),
+          type: z.string().describe(callEventTypes.join(', ')),
           time: timestamp,
           data: z
             .unknown()
@@ -172,28 +162,24 @@ export const callEndSchema = z
   })
   .meta({ id: 'CallEnd', examples: [{ callId: summaryExample.callId, state: 'ending' }] });
 
-const amdEvent = z
-  .looseObject({
-    event: z.enum(amdEventNames),
-    ...amdEvidenceMembers,
-  })
+/** What a later version adds to an event is passed on. */
+const documentedAmdEvent = z
+  .looseObject(amdEvent.shape)
   .meta({ id: 'AmdEvent', description: 'An AMD event with the evidence that it rests on.' });
 
-export const callContextSchema = z
-  .object({
+const { amdInfo, amd } = contextContract.shape.session.shape.UserSession.shape;
+
+export const callContextSchema = contextContract
+  .extend({
     session: z.object({
       UserSession: z.object({
-        amd: z.array(z.enum(amdEventNames)).readonly().describe('event names in their order'),
-        amdInfo: z.object({
-          amdEvents: z.array(amdEvent).readonly().optional(),
-          amdGreeting: z.string().optional(),
-          amdReason: z.string().optional(),
-          amdRingDurationInMs: z.number().optional(),
-          amdConnectDurationInMs: z.number().optional(),
+        amd: amd.readonly(),
+        amdInfo: amdInfo.extend({
+          amdEvents: z.array(documentedAmdEvent).readonly().optional(),
         }),
       }),
     }),
-    metadata: z.record(z.string(), z.unknown()).readonly(),
+    metadata: contextContract.shape.metadata.readonly(),
   })
   .meta({
     id: 'CallContext',

@@ -1,9 +1,9 @@
 // What the API says of notifications that were given up.
 
 import { z } from 'zod';
+import { timestamp } from '../calls/contract/timestamp.ts';
 import { filterInstant } from './call-schemas.ts';
 import { botId } from './dialout-schema.ts';
-import { timestamp } from './timestamp.ts';
 
 const failure = z
   .enum(['expired', 'gone', 'forbidden'])

@@ -2,7 +2,8 @@
 // What concerns several members (spellings, the path's bot, routes) is in dialout-request.ts.
 
 import { z } from 'zod';
-import { amdEventNames, defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
+import { defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
+import { amdEventNames } from '../calls/contract/amd-event.ts';
 import { isSipUser, parseTarget } from './dial-target.ts';
 import { jsonProblem } from './stored-json.ts';
 

@@ -1,7 +1,7 @@
 // Prometheus metrics of one process. Others are handed the functions they need, never the registry.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { CallOutcome } from '../calls/call-types.ts';
+import type { CallOutcome } from '../calls/contract/call-words.ts';
 
 export type NotificationResult = 'delivered' | 'retry' | 'failed';
 

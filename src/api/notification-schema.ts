@@ -1,47 +1,13 @@
-// The body that notify URLs receive, for the OpenAPI document only: the notifier builds it, and a test holds the two together.
+// The body that notify URLs receive, as the OpenAPI document has it.
 
 import { z } from 'zod';
-import { amdEventNames } from '../calls/call-types.ts';
-import { amdEvidenceMembers } from './amd-evidence-schema.ts';
-import { timestamp } from './timestamp.ts';
+import { amdEvidence } from '../calls/contract/amd-event.ts';
+import { notificationSchema as contract } from '../calls/contract/notification.ts';
 
-export const notificationSchema = z
-  .object({
-    eventId: z.string().describe('constant across retries: what receivers de-duplicate by'),
-    sequence: z.number().int().describe("1, 2, … over this call's notifications"),
-    timestamp: timestamp.describe('when it happened, not when it was sent'),
-    callId: z.string(),
-    sid: z.string(),
-    botId: z.string(),
-    conversationId: z.string(),
-    status: z.enum(['Answered', 'Call-In-Progress', 'completed', 'Failed']),
-    reason: z.string().describe('SIP status line, or what failed'),
-    reasonCode: z.enum([
-      'OK',
-      'Busy here',
-      'Service Unavailable',
-      'Temporarily Unavailable',
-      'Caller-disconnected',
-      'Bot-disconnected',
-      'Gateway-disconnected',
-    ]),
-    callConnectTime: timestamp
-      .optional()
-      .describe('instant of the answer; absent where there was none'),
-    ringDurationInMS: z.number().describe('first 18x to the answer, or to the end'),
-    connectDurationInMS: z.number().describe('INVITE to answer; 0 when never answered'),
-    machineDetection: z
-      .enum(amdEventNames)
-      .optional()
-      .describe('the AMD event; on `completed` the verdict'),
-    amd: z.looseObject(amdEvidenceMembers).optional().describe('what an AMD event rests on'),
-    callDuration: z.number().int().optional().describe('seconds, on `completed`'),
-    duration: z.string().optional().describe('the same as a string'),
-    callDurationMs: z.number().int().optional().describe('the same in milliseconds, not rounded'),
-    callDisconnectTime: timestamp.optional(),
-    sessionId: z.string().optional(),
-    outcome: z.string().optional().describe('finer than `reasonCode`, on `completed` and `Failed`'),
-    sipStatus: z.number().int().optional(),
+export const notificationSchema = contract
+  // Receivers pass over what a later version adds.
+  .extend({
+    amd: z.looseObject(amdEvidence.shape).optional().describe('what an AMD event rests on'),
   })
   .meta({
     id: 'CallNotification',

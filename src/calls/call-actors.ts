@@ -2,12 +2,12 @@
 
 import { fromPromise } from 'xstate';
 import type { Logger } from '../lib/logger.ts';
-import type { CallEvent } from './call-events.ts';
 import { CallJournal, publishInOrder } from './call-journal.ts';
 import { createLineActor } from './call-line.ts';
 import { callMachine } from './call-machine.ts';
 import type { Journal, RecordEndInput, StoreAnswerInput } from './call-setup.ts';
-import type { CallId } from './call-types.ts';
+import type { CallEvent } from './contract/call-event.ts';
+import type { CallId } from './contract/identity.ts';
 import { LegRecord } from './leg-record.ts';
 import type { CallLedger, Clock, EventPublisher, MediaPort, SipPort } from './ports.ts';
 

@@ -21,7 +21,7 @@ import {
   endOfRingTimeout,
 } from './call-outcome.ts';
 import { type CallMachineContext, callSetup } from './call-setup.ts';
-import type { AmdEvent } from './call-types.ts';
+import type { AmdEvent } from './contract/amd-event.ts';
 
 export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.sent');

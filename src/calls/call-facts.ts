@@ -1,22 +1,18 @@
 // Builds the facts of a call from what is known of it. Pure: the machine, the intake, the control of queued calls and the
 // recovery after a crash all write the same fact in the same way.
 
+import type { CallEnd } from './call-outcome.ts';
+import type { AcceptedCall } from './call-types.ts';
+import type { AmdEvent, AmdEventName } from './contract/amd-event.ts';
+import type { CallContext } from './contract/call-context.ts';
 import {
   type AnswerTimes,
   type CallEvent,
   callEventId,
   type FailedAttempt,
-  type FailedAttempts,
   type TerminalEvent,
-} from './call-events.ts';
-import type { CallEnd } from './call-outcome.ts';
-import type {
-  AcceptedCall,
-  AmdEvent,
-  AmdEventName,
-  CallContext,
-  CallIdentity,
-} from './call-types.ts';
+} from './contract/call-event.ts';
+import type { CallIdentity } from './contract/identity.ts';
 
 /** What is known of a call so far; grows while it lives. */
 export type CallProgress = {
@@ -261,7 +257,9 @@ function stated<Event extends CallEvent>(
   };
 }
 
-function failedAttemptsOf({ failedAttempts }: CallProgress): FailedAttempts {
+function failedAttemptsOf({ failedAttempts }: CallProgress): {
+  failedAttempts?: readonly FailedAttempt[];
+} {
   return failedAttempts.length === 0 ? {} : { failedAttempts };
 }
 

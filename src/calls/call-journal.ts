@@ -1,6 +1,6 @@
 // The facts of one call on their way to the stream: which of them it has not confirmed yet.
 
-import type { CallEvent } from './call-events.ts';
+import type { CallEvent } from './contract/call-event.ts';
 import type { EventPublisher } from './ports.ts';
 
 export class CallJournal {

@@ -4,6 +4,7 @@
 import { fromCallback } from 'xstate';
 import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
+import type { StoredLeg } from './contract/stored-leg.ts';
 import type {
   CallLeg,
   Clock,
@@ -12,7 +13,6 @@ import type {
   MediaPort,
   MediaSession,
   SipPort,
-  StoredLeg,
 } from './ports.ts';
 
 export type LinePorts = { readonly sip: SipPort; readonly media: MediaPort; readonly clock: Clock };

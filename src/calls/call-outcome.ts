@@ -1,7 +1,7 @@
 // One table: what a SIP status, or a failure of our own, means for the caller. The same words stand in SQL, on NATS, in the
 // notification and in the metrics. Status codes not listed fall to the row of their class.
 
-import type { CallOutcome, ReasonCode } from './call-types.ts';
+import type { CallOutcome, ReasonCode } from './contract/call-words.ts';
 import type { LegFailure } from './ports.ts';
 
 /** How a call ended, before it is written as the terminal fact. */

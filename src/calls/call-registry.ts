@@ -7,7 +7,9 @@ import { queuedFact } from './call-facts.ts';
 import type { CallActor } from './call-machine.ts';
 import type { EndCommand } from './call-outcome.ts';
 import type { CallLimits } from './call-setup.ts';
-import type { AcceptedCall, CallId, CallOutcome } from './call-types.ts';
+import type { AcceptedCall } from './call-types.ts';
+import type { CallOutcome } from './contract/call-words.ts';
+import type { CallId } from './contract/identity.ts';
 
 export type CallRegistryOptions = {
   readonly limits: CallLimits;

@@ -2,11 +2,14 @@
 // that touches the world. `call-machine.ts` is the statechart, `call-effects.ts` what its transitions do.
 
 import { fromCallback, fromPromise, sendTo, setup } from 'xstate';
-import type { CallEvent, FailedAttempt, TerminalEvent } from './call-events.ts';
 import type { CallProgress } from './call-facts.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
-import type { AcceptedCall, AmdEvent, CallOutcome } from './call-types.ts';
-import type { Clock, LegEnd, LegFailure, StoredLeg } from './ports.ts';
+import type { AcceptedCall } from './call-types.ts';
+import type { AmdEvent } from './contract/amd-event.ts';
+import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
+import type { CallOutcome } from './contract/call-words.ts';
+import type { StoredLeg } from './contract/stored-leg.ts';
+import type { Clock, LegEnd, LegFailure } from './ports.ts';
 
 /** What the line (SIP leg and media session together) tells the machine. */
 export type LineEvent =

@@ -1,8 +1,9 @@
 // Keeps in SQL how a call's INVITE can be cancelled. Nobody waits for it, but until it is there no other process could end the
 // call if this one died: so it is tried again while SQL is away. Only the newest leg of a call is worth it.
 
-import type { CallId } from './call-types.ts';
-import type { CallLedger, StoredLeg } from './ports.ts';
+import type { CallId } from './contract/identity.ts';
+import type { StoredLeg } from './contract/stored-leg.ts';
+import type { CallLedger } from './ports.ts';
 
 /** Until the phone has stopped ringing by itself, or SQL is back, whichever is sooner. */
 const mostTries = 120;

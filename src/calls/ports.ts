@@ -1,8 +1,11 @@
 // What a call needs from the world, in the call's own words. Each port has a real implementation and an embedded or
 // scripted one; third-party types never cross it.
 
-import type { CallEvent, FailedAttempt, TerminalEvent } from './call-events.ts';
-import type { AcceptedCall, AmdEvent, AmdSettings, CallId, DialTarget } from './call-types.ts';
+import type { AcceptedCall, AmdSettings, DialTarget } from './call-types.ts';
+import type { AmdEvent } from './contract/amd-event.ts';
+import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
+import type { CallId } from './contract/identity.ts';
+import type { OrphanResult, StoredLeg } from './contract/stored-leg.ts';
 
 export type Clock = { now(): Date };
 
@@ -24,9 +27,6 @@ export type SipPort = {
    */
   endOrphan(orphan: StoredLeg): Promise<OrphanResult>;
 };
-
-export const orphanResults = ['ended', 'gone', 'unreachable'] as const;
-export type OrphanResult = (typeof orphanResults)[number];
 
 export type PlaceRequest = {
   readonly callId: CallId;
@@ -102,24 +102,6 @@ export type CallLeg = {
   hangUp(reason: string): void;
   /** Settles when nothing of this leg is on the wire any more: the trunk's slot is free. Bounded; never rejects. */
   readonly released: Promise<void>;
-};
-
-/** What a stranger needs to end a leg: plain JSON, kept in SQL. */
-export type StoredLeg = {
-  /** Which engine: host:port of the control connection, never its secret. */
-  readonly engine: string;
-  readonly sipCallId: string;
-  readonly transactionId: string;
-  readonly requestUri: string;
-  readonly localTag?: string;
-  /** From here on only after the 200. */
-  readonly dialogId?: string;
-  readonly remoteTag?: string;
-  readonly remoteTarget?: string;
-  readonly routeSet?: readonly string[];
-  readonly localUri?: string;
-  readonly remoteUri?: string;
-  readonly inviteCseq?: number;
 };
 
 // ── Media ────────────────────────────────────────────────────────────────────────────────────────────────────────────

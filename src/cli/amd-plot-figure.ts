@@ -1,6 +1,6 @@
 // One recording as SVG: events above the waveform; below it what was heard, what is true, and the time.
 
-import type { AmdEvent } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { Truth } from './amd-manifest.ts';
 import { eventWord, evidenceParts, seconds } from './amd-report.ts';
 import type { Span, Trace } from './amd-trace.ts';

@@ -1,7 +1,7 @@
 // The page of `offhook amd --plot`: one HTML file with everything in it, for a browser without a network.
 
 import { basename, dirname } from 'node:path';
-import type { AmdEvent } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { Verdict } from './amd-listen.ts';
 import type { Label, Truth } from './amd-manifest.ts';
 import { escaped, figureSvg } from './amd-plot-figure.ts';

@@ -1,6 +1,6 @@
 // Results as text for a terminal: lines that align, units that people read.
 
-import type { AmdEvent } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { Verdict } from './amd-listen.ts';
 import type { Label } from './amd-manifest.ts';
 import { metWithinMs, type Share, type Spread, type Summary } from './amd-score.ts';

@@ -1,6 +1,6 @@
 // Heard against true: what the manifest's labels make of the verdicts. Counts and milliseconds only; words are the report's.
 
-import type { AmdEvent } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { Verdict } from './amd-listen.ts';
 import type { Label, Truth } from './amd-manifest.ts';
 

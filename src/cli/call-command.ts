@@ -1,13 +1,13 @@
 // offhook call: places a call and, with --follow, prints what happens until it ended.
 
-import type { DialingData, EndData } from '../calls/call-events.ts';
+import { lineOf } from '../calls/contract/event-table.ts';
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import type { CallDetails } from '../interactions/call-queries.ts';
 import { createCallTimeline } from './call-timeline.ts';
 import { type CliContext, type DevApp, requireGateway } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
-import { describeNotification, exactSeconds, readBody } from './notification-lines.ts';
+import { describeNotification, readBody } from './notification-lines.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { openTokens } from './tokens.ts';
 
@@ -104,42 +104,13 @@ async function follow(
     }
     const call = await client.call(callId);
     for (const entry of timeline.take(call.timeline, performance.now())) {
-      context.print(`${entry.time.slice(11, 23)}  ${entry.type.padEnd(13)} ${summaryOf(entry)}`);
+      context.print(
+        `${entry.time.slice(11, 23)}  ${entry.type.padEnd(13)} ${lineOf(entry.type, entry.data)}`,
+      );
     }
     if (call.state === 'ended' && !timeline.waiting) return call;
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
-}
-
-function summaryOf({ type, data }: CallDetails['timeline'][number]): string {
-  // Facts of ours; a member that is not there prints as such.
-  const shown = data as Readonly<Record<string, string | number | undefined>>;
-  switch (type) {
-    case 'dialing':
-      return `by ${shown['trunk'] ?? 'no trunk'} to ${shown['gateway']}${afterFailure(data)}`;
-    case 'ringing':
-      return `${shown['sipStatus']} ${shown['sipReason']}`;
-    case 'amd':
-      return (data as { amd?: { event?: string } }).amd?.event ?? '';
-    case 'dtmf':
-      return `${shown['digit']}`;
-    case 'completed':
-    case 'failed':
-      return endOf(data as EndData);
-    default:
-      return '';
-  }
-}
-
-function endOf({ reason, reasonCode, callDurationMs }: EndData): string {
-  const duration = callDurationMs === undefined ? [] : [exactSeconds(callDurationMs)];
-  return [reason, reasonCode, ...duration].join(', ');
-}
-
-function afterFailure(data: unknown): string {
-  const { failedAttempts } = data as DialingData;
-  const last = failedAttempts?.at(-1);
-  return last === undefined ? '' : `, after ${last.sipStatus ?? ''} ${last.reason}`;
 }
 
 async function until(condition: () => boolean, withinMs: number): Promise<void> {

@@ -55,7 +55,7 @@ function callDuration({ callDuration: seconds = 0, callDurationMs }: ShownBody):
   return callDurationMs === undefined ? `${seconds} s` : exactSeconds(callDurationMs);
 }
 
-export function exactSeconds(ms: number): string {
+function exactSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(3)} s`;
 }
 

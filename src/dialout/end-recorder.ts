@@ -1,10 +1,10 @@
 // Ends calls that have no machine: still queued, expired, or left by a process that died.
 
-import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import { type CallProgress, endFact } from '../calls/call-facts.ts';
 import { publishInOrder } from '../calls/call-journal.ts';
 import type { CallEnd } from '../calls/call-outcome.ts';
-import type { CallId } from '../calls/call-types.ts';
+import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLedger, EventPublisher } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 

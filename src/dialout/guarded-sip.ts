@@ -2,7 +2,7 @@
 // a process that was paused may come to itself when another one has long ended the call; and none before its trunk's turn.
 // And it says when a call's leg is off the wire.
 
-import type { CallId } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
 import { atMost } from '../lib/at-most.ts';
 import { HeldLeg } from './held-leg.ts';

@@ -4,7 +4,8 @@
 import { randomUUID } from 'node:crypto';
 import { type AppLimits, mayDial } from '../calls/app-limits.ts';
 import { queuedFact } from '../calls/call-facts.ts';
-import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 import type {
   DialoutAnswer,
   Intake,

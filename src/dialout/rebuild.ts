@@ -1,8 +1,8 @@
 // What a dead process knew of a call, put together from SQL and the stream; and the facts that it owed. Pure.
 
-import type { CallEvent } from '../calls/call-events.ts';
 import { amdFact, type CallProgress, queuedFact } from '../calls/call-facts.ts';
-import type { AmdEvent } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
 
 export type Rebuilt = {

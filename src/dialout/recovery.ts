@@ -1,19 +1,19 @@
 // What a lost process left: calls that it was dialling or had up, and ends that it had claimed and not finished with. Each
 // call gets its one terminal fact, and the far end gets its BYE; none is dialled again.
 
-import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import type { CallProgress } from '../calls/call-facts.ts';
 import { publishInOrder } from '../calls/call-journal.ts';
 import { type CallEnd, endAfterAnswer, endOfUnknown } from '../calls/call-outcome.ts';
-import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type {
   Clock,
   EndToPublish,
   EventPublisher,
-  OrphanResult,
   Owners,
   SipPort,
-  StoredLeg,
   UnfinishedCall,
 } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';

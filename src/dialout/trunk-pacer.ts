@@ -3,7 +3,8 @@
 // each such trunk; the clock and the slots in SQL are theirs together.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 import type { Grant, TrunkLimits, TrunkQueue } from '../calls/dialout-ports.ts';
 import { DistantClock } from '../lib/distant-clock.ts';
 import type { Logger } from '../lib/logger.ts';

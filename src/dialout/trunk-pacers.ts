@@ -1,6 +1,7 @@
 // The trunks with limits that this process dials through, and their slots that its calls hold.
 
-import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 import type { TrunkLimits, TrunkQueue } from '../calls/dialout-ports.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Logger } from '../lib/logger.ts';

@@ -2,8 +2,7 @@
 // where the call left off.
 
 import type { StoredMsg } from '@nats-io/jetstream';
-import { type CallEvent, callEventTypes } from '../calls/call-events.ts';
-import { parseCallEvent } from './call-event-schema.ts';
+import { type CallEvent, callEventTypes, parseCallEvent } from '../calls/contract/call-event.ts';
 import type { EventConnection } from './connection.ts';
 import { type CallAddress, callSubject, streamNames } from './subjects.ts';
 

@@ -1,17 +1,15 @@
 // Commands of bots on `<prefix>.command.<callId>`, request and reply: `{"command":"hangup"}` → `{"ok":true}`.
 
 import type { Msg } from '@nats-io/transport-node';
-import { z } from 'zod';
+import {
+  type Command,
+  type CommandReply,
+  commandReply,
+  commandSchema,
+} from '../calls/contract/command.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { commandSubject } from './subjects.ts';
-
-const commandSchema = z.object({ command: z.enum(['hangup']) });
-
-export type Command = Readonly<z.infer<typeof commandSchema>>;
-export type CommandReply =
-  | { readonly ok: true; readonly [member: string]: unknown }
-  | { readonly ok: false; readonly error: string };
 
 /** Undefined: this process does not know the call; another node may, so nothing is replied. */
 export type CommandHandler = (
@@ -53,7 +51,7 @@ export async function sendCommand(
     const reply = await connection.nats.request(subject, JSON.stringify(command), {
       timeout: commandTimeoutMs,
     });
-    return reply.json<CommandReply>();
+    return commandReply.parse(reply.json<unknown>());
   } catch {
     return undefined;
   }

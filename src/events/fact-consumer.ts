@@ -1,13 +1,13 @@
 // Feeds the facts of calls to a handler. Handlers must be idempotent by event id and must not rely on the order; sequences
 // are in the facts for that.
 
-import type { CallEvent } from '../calls/call-events.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
+import { parseCallEvent } from '../calls/contract/call-event.ts';
 import {
   type BatchConsumer,
   type BatchConsumerOptions,
   startBatchConsumer,
 } from './batch-consumer.ts';
-import { parseCallEvent } from './call-event-schema.ts';
 import type { EventConnection } from './connection.ts';
 import { streamNames } from './subjects.ts';
 

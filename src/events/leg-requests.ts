@@ -2,28 +2,15 @@
 // answers. Whoever cannot reach it either says so, and the next request may find another one.
 
 import type { Msg } from '@nats-io/transport-node';
-import { z } from 'zod';
-import { type OrphanResult, orphanResults, type StoredLeg } from '../calls/ports.ts';
+import {
+  legEndReply,
+  type OrphanResult,
+  type StoredLeg,
+  storedLeg,
+} from '../calls/contract/stored-leg.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { legSubject } from './subjects.ts';
-
-const text = z.string().max(4_096);
-const legSchema = z.object({
-  engine: text,
-  sipCallId: text,
-  transactionId: text,
-  requestUri: text,
-  localTag: text.optional(),
-  dialogId: text.optional(),
-  remoteTag: text.optional(),
-  remoteTarget: text.optional(),
-  routeSet: z.array(text).max(20).optional(),
-  localUri: text.optional(),
-  remoteUri: text.optional(),
-  inviteCseq: z.int().nonnegative().optional(),
-});
-const replySchema = z.object({ result: z.enum(orphanResults) });
 
 /** Longer than a node needs for a BYE that nobody answers at first. */
 const replyTimeoutMs = 6_000;
@@ -36,7 +23,7 @@ export function serveLegRequests(
 ): { stop(): void } {
   const answer = async (message: Msg): Promise<void> => {
     try {
-      const leg = legSchema.parse(message.json<unknown>()) as StoredLeg;
+      const leg: StoredLeg = storedLeg.parse(message.json<unknown>());
       message.respond(JSON.stringify({ result: await end(leg) }));
     } catch (error) {
       // No reply: the requester sees its own time-out.
@@ -66,7 +53,7 @@ export async function askForLegEnd(
       JSON.stringify(leg),
       { timeout: replyTimeoutMs },
     );
-    return replySchema.parse(reply.json<unknown>()).result;
+    return legEndReply.parse(reply.json<unknown>()).result;
   } catch {
     return 'unreachable';
   }

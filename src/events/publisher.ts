@@ -2,7 +2,7 @@
 // message id is the event id, so that a publish whose acknowledgement was lost is stored once.
 
 import { setMaxListeners } from 'node:events';
-import type { CallEvent } from '../calls/call-events.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { EventPublisher } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { untilAborted } from '../lib/until-aborted.ts';

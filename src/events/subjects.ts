@@ -1,6 +1,6 @@
 // Every subject, stream, consumer and bucket name, in one place.
 
-import type { CallEventType } from '../calls/call-events.ts';
+import type { CallEventType } from '../calls/contract/call-event.ts';
 
 /** Dots and wildcards would widen a subject, white space and control characters would break the protocol line. */
 const token = /^[^\s.*>\p{Cc}]{1,200}$/u;

@@ -1,11 +1,7 @@
 // Reading calls: the interactions view, one call with its timeline, its context, its notifications and their attempts.
 
-import type {
-  CallContext,
-  CallOutcome,
-  CallState,
-  InteractionStatus,
-} from '../calls/call-types.ts';
+import type { CallContext } from '../calls/contract/call-context.ts';
+import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 
 /** Whose calls may be seen: an account and one of its bots. Anything else is as if it did not exist. */
 export type CallScope = { readonly accountId: string; readonly botId: string };

@@ -1,7 +1,8 @@
 // The interactions view: one page of calls, newest first, each as its summary.
 
 import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
-import type { CallOutcome, CallState, DialTarget, InteractionStatus } from '../calls/call-types.ts';
+import type { DialTarget } from '../calls/call-types.ts';
+import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import type { Database } from '../store/database.ts';
 import { calls } from '../store/schema.ts';
 import type { CallFilter, CallScope, CallSummary } from './call-queries.ts';

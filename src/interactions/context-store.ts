@@ -2,8 +2,8 @@
 // made from.
 
 import { Kvm } from '@nats-io/kv';
-import { z } from 'zod';
-import { amdEventNames, type CallContext } from '../calls/call-types.ts';
+import { type CallContext, callContextSchema } from '../calls/contract/call-context.ts';
+import { matching } from '../calls/contract/schema.ts';
 import type { EventConnection } from '../events/connection.ts';
 import { streamNames } from '../events/subjects.ts';
 
@@ -16,29 +16,6 @@ export type ContextStore = {
 export function contextKey(call: { readonly botId: string; readonly callId: string }): string {
   return `${call.botId}.${call.callId}`;
 }
-
-const amdEvent = z.looseObject({
-  event: z.enum(amdEventNames),
-  reason: z.string(),
-  elapsedMs: z.number(),
-});
-
-/** Bots hold connections to the same NATS, so that anybody may have written there. */
-const storedContext = z.object({
-  session: z.object({
-    UserSession: z.object({
-      amd: z.array(z.enum(amdEventNames)),
-      amdInfo: z.object({
-        amdEvents: z.array(amdEvent).optional(),
-        amdGreeting: z.string().optional(),
-        amdReason: z.string().optional(),
-        amdRingDurationInMs: z.number().optional(),
-        amdConnectDurationInMs: z.number().optional(),
-      }),
-    }),
-  }),
-  metadata: z.record(z.string(), z.unknown()),
-});
 
 /** The bucket must exist: `ensureStreams` creates it. */
 export async function openContextStore(connection: EventConnection): Promise<ContextStore> {
@@ -64,7 +41,7 @@ function parseContext(text: string): CallContext | undefined {
   } catch {
     return undefined;
   }
-  const parsed = storedContext.safeParse(value);
-  // The schema is the type, but for members that zod calls possibly undefined.
-  return parsed.success ? (parsed.data as CallContext) : undefined;
+  // Bots hold connections to the same NATS, so that anybody may have written there.
+  const read = matching(callContextSchema, value);
+  return read.ok ? read.value : undefined;
 }

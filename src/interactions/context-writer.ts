@@ -1,8 +1,9 @@
 // Facts that carry a context → the bucket that bot flows read. The last fact of a call wins, also when an earlier one is
 // delivered again after it.
 
-import type { CallEvent } from '../calls/call-events.ts';
-import type { CallContext } from '../calls/call-types.ts';
+import type { CallContext } from '../calls/contract/call-context.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
+import { contextOf } from '../calls/contract/event-table.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
 /** Calls whose last sequence is remembered: redeliveries come within seconds, and thousands of calls end in those. */
@@ -57,19 +58,4 @@ function latest(facts: readonly CallEvent[]): readonly Entry[] {
     }
   }
   return [...byKey.values()];
-}
-
-function contextOf(fact: CallEvent): CallContext | undefined {
-  switch (fact.type) {
-    case 'answered':
-    case 'amd':
-    case 'completed':
-    case 'failed':
-      return fact.data.context;
-    case 'queued':
-    case 'dialing':
-    case 'ringing':
-    case 'dtmf':
-      return undefined;
-  }
 }

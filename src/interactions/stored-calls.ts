@@ -1,8 +1,8 @@
 // `CallQueries` on SQL, with the context bucket in front for calls that are up.
 
 import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm';
-import type { CallEvent } from '../calls/call-events.ts';
-import type { CallContext } from '../calls/call-types.ts';
+import type { CallContext } from '../calls/contract/call-context.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { Database } from '../store/database.ts';
 import {
   callEvents,

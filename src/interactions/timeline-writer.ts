@@ -1,7 +1,7 @@
 // Facts → rows of `call_events`: the timeline of a call. Idempotent by event id.
 
 import type { Pool } from 'pg';
-import type { CallEvent } from '../calls/call-events.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
 import { jsonRows, storableJson } from '../store/json-rows.ts';
 
 const insertStatement = `

@@ -1,6 +1,7 @@
 // One call's detector, fenced in: whatever it throws becomes `amd_error` and `amd_stopped`, and hurts no other call.
 
-import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
+import type { AmdSettings } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { CreateDetector, Detector } from './detector-port.ts';
 
 const frameMs = 20;

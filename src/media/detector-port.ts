@@ -1,6 +1,7 @@
 // The media worker's view of answering machine detection: frames in, events out. src/amd implements it.
 
-import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
+import type { AmdSettings } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 
 export type Detector = {
   /**

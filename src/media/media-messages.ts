@@ -1,6 +1,7 @@
 // What the main thread and a media worker say to each other. A handful of messages per call, none per packet.
 
-import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
+import type { AmdSettings } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { RemoteMedia } from './sdp.ts';
 
 export type MediaWorkerData = {

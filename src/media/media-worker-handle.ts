@@ -2,8 +2,9 @@
 // that they failed; detection that was under way is closed with `amd_error` and `amd_stopped`, as the grammar demands.
 
 import type { Worker } from 'node:worker_threads';
-import type { AmdEvent, AmdSettings } from '../calls/call-types.ts';
+import type { AmdSettings } from '../calls/call-types.ts';
 import { assertNever } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { MediaObserver } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { spawnWorker } from '../lib/spawn-worker.ts';

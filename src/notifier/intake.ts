@@ -1,8 +1,8 @@
 // Turns facts into notifications that are owed: one row each, with the body as it will be signed and sent. A fact that
 // comes twice is one row; when the rows are stored the fact has done its work here.
 
-import { type CallEvent, callEventId } from '../calls/call-events.ts';
-import { notificationOf } from './notification.ts';
+import { type CallEvent, callEventId } from '../calls/contract/call-event.ts';
+import { notificationOf } from '../calls/contract/event-table.ts';
 import type { AcceptedLane, NewNotification, NotificationStore } from './notification-store.ts';
 import { originOf } from './origin-gates.ts';
 import { type Recipient, type RecipientLookup, rememberRecipients } from './recipients.ts';

@@ -2,7 +2,7 @@
 // ids when its engine is back. While it stays away, another process that may still reach it is asked to do that; and once it
 // was answered, another engine of this process can send a rebuilt BYE.
 
-import type { OrphanResult, StoredLeg } from '../calls/ports.ts';
+import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EngineLink } from './engine-link.ts';
 import { endOrphanOn } from './orphans.ts';

@@ -1,7 +1,7 @@
 // What must be known to end a leg from elsewhere, read off the INVITE as it was sent and the 200 that answered it.
 
 import ipaddr from 'ipaddr.js';
-import type { StoredLeg } from '../calls/ports.ts';
+import type { StoredLeg } from '../calls/contract/stored-leg.ts';
 import { addressList, cseqNumber, hostOf, tagOf, uriOf } from './sip-headers.ts';
 import type { ReceivedResponse, SentRequest } from './srf-types.ts';
 

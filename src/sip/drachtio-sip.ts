@@ -1,14 +1,13 @@
 // The SIP port over any number of drachtio servers. Calls are spread over those that are connected; a server that goes
 // away ends its legs within seconds, and what it left up at the far end is ended when it is back.
 
+import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type {
   CallLeg,
   Clock,
   LegObserver,
-  OrphanResult,
   PlaceRequest,
   SipPort,
-  StoredLeg,
   VoiceCodec,
 } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';

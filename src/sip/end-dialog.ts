@@ -1,6 +1,6 @@
 // BYE for a dialog of ours, and a second one outside of it where drachtio finds no way into the dialog.
 
-import type { StoredLeg } from '../calls/ports.ts';
+import type { StoredLeg } from '../calls/contract/stored-leg.ts';
 import type { EngineLink } from './engine-link.ts';
 import { withCredentials } from './invite.ts';
 import { rebuiltBye } from './orphans.ts';

@@ -2,7 +2,7 @@
 // another address may be the same engine by another name, and no other engine has ids like them), else by a BYE that is built anew from the dialog's state.
 
 import { setTimeout } from 'node:timers/promises';
-import type { OrphanResult, StoredLeg } from '../calls/ports.ts';
+import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type { EngineLink } from './engine-link.ts';
 import type { SipLimits } from './sip-limits.ts';
 import type { RequestOptions } from './srf-types.ts';

@@ -2,14 +2,8 @@
 // (once told an end, it hears nothing more) and what is still on the wire (followed in the background until the far end is
 // certainly out of the call, or a bound is over). `released` settles with the second.
 
-import type {
-  CallLeg,
-  Clock,
-  LegEnd,
-  LegObserver,
-  PlaceRequest,
-  StoredLeg,
-} from '../calls/ports.ts';
+import type { StoredLeg } from '../calls/contract/stored-leg.ts';
+import type { CallLeg, Clock, LegEnd, LegObserver, PlaceRequest } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite } from './dialog-state.ts';

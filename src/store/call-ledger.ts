@@ -1,6 +1,7 @@
 // The ledger of calls: what SQL is the authority on. Accepted, taken, rung, answered, ended, published.
 
-import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLedger, Clock } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { type AcceptExtra, type AcceptResult, createCallIntake } from './call-intake.ts';

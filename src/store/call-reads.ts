@@ -1,9 +1,11 @@
 // What sweepers, recovery, control and the notifier ask about calls.
 
 import type { Pool } from 'pg';
-import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
-import type { AcceptedCall, CallId } from '../calls/call-types.ts';
-import type { EndToPublish, Owners, StoredLeg, UnfinishedCall } from '../calls/ports.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { StoredLeg } from '../calls/contract/stored-leg.ts';
+import type { EndToPublish, Owners, UnfinishedCall } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 import type { SecretBox } from './secrets.ts';

@@ -1,6 +1,7 @@
 // A row of `calls` as `pg` gives it, and what the domain calls it.
 
-import type { AcceptedCall, CallId, DialoutRequest } from '../calls/call-types.ts';
+import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 
 export type CallColumns = {
   readonly call_id: string;

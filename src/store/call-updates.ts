@@ -2,9 +2,11 @@
 // batch holds whatever many calls have to store at that moment, and a call's own writes stay in order.
 
 import type { Pool } from 'pg';
-import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
-import type { CallId, InteractionStatus } from '../calls/call-types.ts';
-import type { CallLedger, Clock, StoredLeg } from '../calls/ports.ts';
+import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
+import type { InteractionStatus } from '../calls/contract/call-words.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { StoredLeg } from '../calls/contract/stored-leg.ts';
+import type { CallLedger, Clock } from '../calls/ports.ts';
 import { acceptedCallOf, type CallColumns } from './call-rows.ts';
 import { DialingClaims } from './dialing-claims.ts';
 import { GroupWriter } from './group-writer.ts';

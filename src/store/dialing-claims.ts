@@ -1,7 +1,8 @@
 // The claim of a call for dialing when the database goes away in that very moment: it may stand, and nobody was told. Such
 // a claim may be tried again by the process that made it, and by nobody else, so that the call is neither lost nor dialled twice.
 
-import type { AcceptedCall, CallId } from '../calls/call-types.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 
 type Claim = (callId: CallId, owner: string, isRetry: boolean) => Promise<AcceptedCall | undefined>;
 

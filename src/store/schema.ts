@@ -15,9 +15,9 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import type { AppLimits } from '../calls/app-limits.ts';
-import type { CallEvent, TerminalEvent } from '../calls/call-events.ts';
 import type { DialoutRequest } from '../calls/call-types.ts';
-import type { StoredLeg } from '../calls/ports.ts';
+import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
+import type { StoredLeg } from '../calls/contract/stored-leg.ts';
 import { bytea, instant } from './columns.ts';
 
 export { bots } from './companion/bots.ts';

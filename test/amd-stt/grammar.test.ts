@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameMs, frameSamples } from '../../src/amd/frame.ts';
 import type { SettlingPhrase, Understood } from '../../src/amd/stt/understood.ts';
-import { type AmdEvent, defaultAmdTimers } from '../../src/calls/call-types.ts';
+import { defaultAmdTimers } from '../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
 import { grammarFault } from '../amd/grammar-check.ts';
 import { anything, type Random, seededRandom } from '../amd/made-up-audio.ts';
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { callContext, progressOfAccepted } from '../../src/calls/call-facts.ts';
-import { type AcceptedCall, type AmdEvent, defaultAmdTimers } from '../../src/calls/call-types.ts';
+import { type AcceptedCall, defaultAmdTimers } from '../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
 import { someIdentity } from '../support/call-facts.ts';
 
 const call: AcceptedCall = {

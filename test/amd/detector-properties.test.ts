@@ -4,7 +4,8 @@
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameSamples } from '../../src/amd/frame.ts';
-import type { AmdEvent, AmdSettings } from '../../src/calls/call-types.ts';
+import type { AmdSettings } from '../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
 import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { grammarFault } from './grammar-check.ts';

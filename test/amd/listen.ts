@@ -2,12 +2,8 @@
 
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameMs, frameSamples } from '../../src/amd/frame.ts';
-import {
-  type AmdEvent,
-  type AmdEventName,
-  type AmdSettings,
-  defaultAmdTimers,
-} from '../../src/calls/call-types.ts';
+import { type AmdSettings, defaultAmdTimers } from '../../src/calls/call-types.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
 
 export const defaultSettings: AmdSettings = { timers: defaultAmdTimers };
 

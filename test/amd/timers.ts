@@ -1,7 +1,8 @@
 // What the timers promise of the events of a whole call, to one frame.
 
 import { frameMs } from '../../src/amd/frame.ts';
-import type { AmdEvent, AmdEventName, AmdTimers } from '../../src/calls/call-types.ts';
+import type { AmdTimers } from '../../src/calls/call-types.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
 
 const longestGreetingMs = 60_000;
 const humanListenMs = 3_000;

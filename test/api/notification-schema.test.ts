@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { notificationSchema } from '../../src/api/notification-schema.ts';
-import { notificationOf } from '../../src/notifier/notification.ts';
+import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { factTeller } from '../support/call-facts.ts';
 
 const teller = factTeller();

@@ -2,7 +2,7 @@
 // leaves nothing open. Each run is one seed: a failing one is named.
 
 import { describe, expect, test } from 'vitest';
-import type { CallEvent } from '../../src/calls/call-events.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { grammarFault } from '../amd/grammar-check.ts';
 import { randomCall, randomOf } from '../support/random-call.ts';
 

@@ -1,9 +1,9 @@
 // SQL goes away while calls are placed.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { CallId } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import { LegRecord } from '../../src/calls/leg-record.ts';
-import type { StoredLeg } from '../../src/calls/ports.ts';
 import { storedLeg } from '../support/scripted-call.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -9,6 +9,7 @@ import { type CallOptions, placeCall } from '../../src/cli/call-command.ts';
 import { createCallTimeline } from '../../src/cli/call-timeline.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { TimelineEntry } from '../../src/interactions/call-queries.ts';
+import { factTeller } from '../support/call-facts.ts';
 import { removeFolder, temporaryFolder } from './support.ts';
 
 const types = ['queued', 'dialing', 'answered', 'amd', 'completed'];
@@ -90,7 +91,7 @@ describe('call --follow', () => {
   });
 
   test('tells how long the call was up, to the millisecond', async () => {
-    const data = { reason: '200 OK', reasonCode: 'Caller-disconnected', callDurationMs: 7_982 };
+    const data = { ...factTeller().completed().data, callDurationMs: 7_982 };
     const told = timeline.map((entry) => (entry.type === 'completed' ? { ...entry, data } : entry));
 
     const lines = await follow(await gatewayWith([told]));

@@ -1,7 +1,7 @@
 // Every instant that the service tells is ISO 8601 UTC with milliseconds: in the document, and from either database.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { timestamp } from '../../src/api/timestamp.ts';
+import { timestamp } from '../../src/calls/contract/timestamp.ts';
 import { calls } from '../../src/store/schema.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';

@@ -3,7 +3,7 @@
 
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
-import type { CallId } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { MediaPort, SipPort } from '../../src/calls/ports.ts';
 import type { CompanionDependencies } from '../../src/companion/companion.ts';
 import { createCallControl } from '../../src/dialout/call-control.ts';

@@ -2,9 +2,9 @@
 // and SQL what it had answered for, or a little more. Whatever the next process makes of it must be one whole story.
 
 import { describe, expect, test } from 'vitest';
-import type { CallEvent } from '../../src/calls/call-events.ts';
 import { queuedFact } from '../../src/calls/call-facts.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import type { StoredAnswer, UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { Recovery, type RecoveryPorts } from '../../src/dialout/recovery.ts';

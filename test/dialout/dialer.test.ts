@@ -4,7 +4,8 @@
 import { describe, expect, test } from 'vitest';
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
-import type { AcceptedCall, CallId } from '../../src/calls/call-types.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import { Dialer, type DialerPorts } from '../../src/dialout/dialer.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { silentLogger } from '../../src/lib/logger.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CallId } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { LegFailure, LegObserver, PlaceRequest, SipPort } from '../../src/calls/ports.ts';
 import { guardSip } from '../../src/dialout/guarded-sip.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { CallEvent } from '../../src/calls/call-events.ts';
-import type { AcceptedCall, CallId } from '../../src/calls/call-types.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { Submission } from '../../src/calls/dialout-ports.ts';
 import { createIntake, type IntakePorts } from '../../src/dialout/intake.ts';
 import { silentLogger } from '../../src/lib/logger.ts';

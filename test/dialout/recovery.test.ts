@@ -3,7 +3,6 @@
 // process dies too.
 
 import { describe, expect, test, vi } from 'vitest';
-import type { CallEvent } from '../../src/calls/call-events.ts';
 import {
   amdFact,
   answeredFact,
@@ -16,8 +15,11 @@ import {
   type Stated,
 } from '../../src/calls/call-facts.ts';
 import { endOfRemoteBye } from '../../src/calls/call-outcome.ts';
-import type { AcceptedCall, AmdEvent, DialoutRequest } from '../../src/calls/call-types.ts';
-import type { StoredLeg, UnfinishedCall } from '../../src/calls/ports.ts';
+import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { Recovery, type RecoveryPorts } from '../../src/dialout/recovery.ts';
 import { silentLogger } from '../../src/lib/logger.ts';

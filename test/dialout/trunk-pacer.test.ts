@@ -1,7 +1,7 @@
 // One node of a trunk whose database answers late, by a clock that the test turns.
 
 import { expect, test } from 'vitest';
-import type { CallId } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { Taken } from '../../src/calls/dialout-ports.ts';
 import { TrunkPacer } from '../../src/dialout/trunk-pacer.ts';
 import { silentLogger } from '../../src/lib/logger.ts';

@@ -1,7 +1,8 @@
 // Nodes that share a trunk, on a queue in memory: every call starts once, and no more are up than the trunk allows.
 
 import { describe, expect, test } from 'vitest';
-import type { AcceptedCall, CallId } from '../../src/calls/call-types.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { TrunkLimits, TrunkQueue } from '../../src/calls/dialout-ports.ts';
 import { TrunkPacers } from '../../src/dialout/trunk-pacers.ts';
 import { silentLogger } from '../../src/lib/logger.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CallEvent } from '../../src/calls/call-events.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { factsOfCall } from '../../src/events/call-stream.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { type FactConsumer, startFactConsumer } from '../../src/events/fact-consumer.ts';

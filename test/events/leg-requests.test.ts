@@ -1,7 +1,7 @@
 // A node asks the others to end a leg, over a real nats-server.
 
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { OrphanResult, StoredLeg } from '../../src/calls/ports.ts';
+import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { askForLegEnd, serveLegRequests } from '../../src/events/leg-requests.ts';
 import { legSubject } from '../../src/events/subjects.ts';

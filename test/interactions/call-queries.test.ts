@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { CallEvent, TerminalEvent } from '../../src/calls/call-events.ts';
-import type { CallContext } from '../../src/calls/call-types.ts';
+import type { CallContext } from '../../src/calls/contract/call-context.ts';
+import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import { createTimelineWriter } from '../../src/interactions/timeline-writer.ts';

@@ -1,7 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type CallId, defaultAmdTimers } from '../../src/calls/call-types.ts';
+import { defaultAmdTimers } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../src/media/media-port.ts';
 import { parseSdp } from '../../src/media/sdp-parse.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { CallEvent } from '../../src/calls/call-events.ts';
-import { notificationOf } from '../../src/notifier/notification.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { mergeHeaders } from '../../src/notifier/notification-headers.ts';
 import { provesOnAny } from '../companion/proves.ts';
 import { factTeller } from '../support/call-facts.ts';

@@ -1,7 +1,7 @@
 // A notifier over a real database, fed with facts directly; calls go to the URLs that a test names.
 
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { CallEvent } from '../../src/calls/call-events.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import type { RetrySchedule } from '../../src/notifier/delivery-plan.ts';
 import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';

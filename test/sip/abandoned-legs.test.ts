@@ -1,7 +1,7 @@
 // Legs of an engine that stays away: other processes are asked, until the leg is ended or its time is over.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { OrphanResult, StoredLeg } from '../../src/calls/ports.ts';
+import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { AbandonedLegs } from '../../src/sip/abandoned-legs.ts';
 import type { EngineLink } from '../../src/sip/engine-link.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { CallId } from '../../src/calls/call-types.ts';
-import type { StoredLeg } from '../../src/calls/ports.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
 import { maxFrameBytes, type SipLimits } from '../../src/sip/sip-limits.ts';

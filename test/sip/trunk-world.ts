@@ -1,6 +1,7 @@
 // A trunk with several gateways, each a callee that does only what the test writes, behind the real port and engine.
 
-import type { CallId, DialTarget } from '../../src/calls/call-types.ts';
+import type { DialTarget } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import {
   type SipEngine,
   type SipTimers,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { queuedFact } from '../../src/calls/call-facts.ts';
-import type { CallId } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { Owners } from '../../src/calls/ports.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
 import { acceptedCall, answeredEvent, endEvent, storedLeg } from '../support/call-records.ts';

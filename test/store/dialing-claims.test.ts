@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { AcceptedCall, CallId } from '../../src/calls/call-types.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import { DialingClaims } from '../../src/store/dialing-claims.ts';
 import { acceptedCall } from '../support/call-records.ts';
 

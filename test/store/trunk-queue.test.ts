@@ -1,7 +1,8 @@
 // What a trunk allows, whoever asks: starts by one clock, slots that are counted once, calls that are taken once.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { AcceptedCall, CallId } from '../../src/calls/call-types.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { TrunkLimits, TrunkQueue } from '../../src/calls/dialout-ports.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
 import { createTrunkQueue } from '../../src/store/trunk-queue.ts';

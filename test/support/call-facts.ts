@@ -1,13 +1,10 @@
 // Facts of a made-up call, well-formed, for tests of those who read them.
 
 import { randomUUID } from 'node:crypto';
-import { type CallEvent, callEventId } from '../../src/calls/call-events.ts';
-import type {
-  AmdEventName,
-  CallContext,
-  CallId,
-  CallIdentity,
-} from '../../src/calls/call-types.ts';
+import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { CallContext } from '../../src/calls/contract/call-context.ts';
+import { type CallEvent, callEventId } from '../../src/calls/contract/call-event.ts';
+import type { CallId, CallIdentity } from '../../src/calls/contract/identity.ts';
 
 const context: CallContext = { session: { UserSession: { amd: [], amdInfo: {} } }, metadata: {} };
 

@@ -1,10 +1,15 @@
 // Calls and facts to store, complete and made up.
 
 import { randomUUID } from 'node:crypto';
-import { type CallEvent, callEventId, type TerminalEvent } from '../../src/calls/call-events.ts';
-import type { AcceptedCall, CallId, DialoutRequest } from '../../src/calls/call-types.ts';
+import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
 import { defaultAmdTimers } from '../../src/calls/call-types.ts';
-import type { StoredLeg } from '../../src/calls/ports.ts';
+import {
+  type CallEvent,
+  callEventId,
+  type TerminalEvent,
+} from '../../src/calls/contract/call-event.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 
 export function acceptedCall(changes: Partial<AcceptedCall> = {}): AcceptedCall {
   const request: DialoutRequest = {

@@ -1,14 +1,10 @@
 // What outlives a process, played in memory: the rows of SQL and the stream. Tests let a process die at any point and
 // look at what the next one makes of what is left.
 
-import type { CallEvent, TerminalEvent } from '../../src/calls/call-events.ts';
-import type { CallId } from '../../src/calls/call-types.ts';
-import type {
-  CallLedger,
-  EventPublisher,
-  StoredLeg,
-  UnfinishedCall,
-} from '../../src/calls/ports.ts';
+import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { CallLedger, EventPublisher, UnfinishedCall } from '../../src/calls/ports.ts';
 import type { RecoveryPorts } from '../../src/dialout/recovery.ts';
 
 type End = {

@@ -1,7 +1,8 @@
 // One call to which anything happens in any order, within what the ports promise: a leg's life has an order, and detection
 // its grammar. Each seed is one such call, the same every time.
 
-import type { AmdEventName, DialoutRequest } from '../../src/calls/call-types.ts';
+import type { DialoutRequest } from '../../src/calls/call-types.ts';
+import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
 import { type ScriptOptions, scriptCall } from './scripted-call.ts';
 
 /** mulberry32: small, and the same everywhere. */

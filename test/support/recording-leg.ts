@@ -1,7 +1,8 @@
 // A leg's observer that writes down what it was told, in order.
 
-import type { FailedAttempt } from '../../src/calls/call-events.ts';
-import type { LegEnd, LegFailure, LegObserver, StoredLeg } from '../../src/calls/ports.ts';
+import type { FailedAttempt } from '../../src/calls/contract/call-event.ts';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { LegEnd, LegFailure, LegObserver } from '../../src/calls/ports.ts';
 import { eventually } from './eventually.ts';
 
 export type LegFact =

@@ -2,17 +2,17 @@
 
 import { createActor, SimulatedClock } from 'xstate';
 import { type CallPorts, createCallLogic, createJournal } from '../../src/calls/call-actors.ts';
-import type { CallEvent, TerminalEvent } from '../../src/calls/call-events.ts';
 import { queuedFact } from '../../src/calls/call-facts.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/call-setup.ts';
 import {
   type AcceptedCall,
-  type AmdEvent,
-  type AmdEventName,
-  type CallId,
   type DialoutRequest,
   defaultAmdTimers,
 } from '../../src/calls/call-types.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type {
   CallLedger,
   EventPublisher,
@@ -21,7 +21,6 @@ import type {
   MediaObserver,
   PlaceRequest,
   StoredAnswer,
-  StoredLeg,
 } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 

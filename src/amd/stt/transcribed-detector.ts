@@ -2,7 +2,8 @@
 // verdict. The recogniser only ever adds to what the detector knows: the clock, the timers and the order of events are the
 // detector's, and where the recogniser fails the detector goes on as it would have without.
 
-import type { AmdEvent, SpeechToTextSettings, TranscriptionState } from '../../calls/call-types.ts';
+import type { SpeechToTextSettings } from '../../calls/call-types.ts';
+import type { AmdEvent, TranscriptionState } from '../../calls/contract/amd-event.ts';
 import type { CreateDetector, Detector } from '../detector.ts';
 import { createPhraseFinder } from './phrase-finder.ts';
 import { protocolFor } from './protocols.ts';

@@ -3,8 +3,8 @@
 
 import { z } from 'zod';
 import { jsonProblem } from '../../api/stored-json.ts';
-import { timestamp } from '../../api/timestamp.ts';
 import { boundedArray } from '../../api/validation.ts';
+import { timestamp } from '../../calls/contract/timestamp.ts';
 import { providers } from '../../store/companion/connections.ts';
 import { apiFormProblems } from './api-forms.ts';
 import { newConnectionExamples } from './connection-examples.ts';

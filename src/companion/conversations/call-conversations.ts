@@ -2,9 +2,9 @@
 // is the queue that the call waits in.
 
 import { and, eq } from 'drizzle-orm';
-import type { TerminalEvent } from '../../calls/call-events.ts';
 import { callIdOfSession } from '../../calls/call-facts.ts';
 import type { DialTarget } from '../../calls/call-types.ts';
+import type { TerminalEvent } from '../../calls/contract/call-event.ts';
 import type { BotOwner } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
 import { calls } from '../../store/schema.ts';

@@ -1,7 +1,7 @@
 // A conversation session as the specification describes it, as it is published, and as it is answered.
 
 import { z } from 'zod';
-import { timestamp } from '../../api/timestamp.ts';
+import { timestamp } from '../../calls/contract/timestamp.ts';
 
 /** Bounds are generous: they are there so that one session cannot fill a database or an answer. */
 const name = z.string().max(256);

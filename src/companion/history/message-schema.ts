@@ -1,7 +1,7 @@
 // A message as the specification describes it, as it is published, and as it is answered.
 
 import { z } from 'zod';
-import { timestamp } from '../../api/timestamp.ts';
+import { timestamp } from '../../calls/contract/timestamp.ts';
 
 export const channelTypes: readonly string[] = [
   'msteams twitter spark rtm facebook slack kore email sms wfacebook ringcentral jabber yammer alexa twiliovoice telegram',

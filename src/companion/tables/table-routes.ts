@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { ApiInstance, Caller } from '../../api/http.ts';
 import { invalidRequest, ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
-import { timestamp } from '../../api/timestamp.ts';
+import { timestamp } from '../../calls/contract/timestamp.ts';
 import { createDataTables, type DefinedTable } from '../../store/data-tables.ts';
 import { ExpiringCache } from '../../store/expiring-cache.ts';
 import { isId } from '../../store/ids.ts';

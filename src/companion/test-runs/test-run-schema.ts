@@ -1,7 +1,7 @@
 // A batch test run as the specification describes it, and as the test runner publishes it.
 
 import { z } from 'zod';
-import { timestamp } from '../../api/timestamp.ts';
+import { timestamp } from '../../calls/contract/timestamp.ts';
 import { isId } from '../../store/ids.ts';
 
 const plain = /^[^\p{C}]*$/u;

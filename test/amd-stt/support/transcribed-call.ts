@@ -8,12 +8,11 @@ import {
 } from '../../../src/amd/stt/transcribed-detector.ts';
 import type { Understood } from '../../../src/amd/stt/understood.ts';
 import {
-  type AmdEvent,
-  type AmdEventName,
   type AmdSettings,
   defaultAmdTimers,
   type SpeechToTextSettings,
 } from '../../../src/calls/call-types.ts';
+import type { AmdEvent, AmdEventName } from '../../../src/calls/contract/amd-event.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { EngineKind } from './scripted-engine.ts';
 

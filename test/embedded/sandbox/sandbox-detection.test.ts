@@ -1,12 +1,9 @@
 // The sandbox's callees heard over real RTP by the gateway's own media and detection: what a dialer will be told.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  type AmdEvent,
-  type AmdEventName,
-  type CallId,
-  defaultAmdTimers,
-} from '../../../src/calls/call-types.ts';
+import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
+import type { AmdEvent, AmdEventName } from '../../../src/calls/contract/amd-event.ts';
+import type { CallId } from '../../../src/calls/contract/identity.ts';
 import type { SandboxName } from '../../../src/embedded/sandbox/sandbox-numbers.ts';
 import {
   type SandboxThread,

@@ -1,7 +1,8 @@
 // A MediaObserver that keeps what it was told, and a bounded wait for it.
 
-import type { AmdEvent, AmdSettings } from '../../../src/calls/call-types.ts';
+import type { AmdSettings } from '../../../src/calls/call-types.ts';
 import { defaultAmdTimers } from '../../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
 import type { MediaObserver } from '../../../src/calls/ports.ts';
 
 export type Observed = MediaObserver & {

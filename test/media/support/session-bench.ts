@@ -1,6 +1,6 @@
 // An RTP session on a clock that the test turns by hand, what it says, and a far end that sends what it is told.
 
-import type { AmdEvent } from '../../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
 import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp-packet.ts';

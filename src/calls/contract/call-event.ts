@@ -1,0 +1,168 @@
+// What a call states, as it stands on JetStream: `<prefix>.call.<accountId>.<botId>.<callId>.<type>`. Past-tense and
+// self-contained: a reader needs no other source to build a notification, a timeline row or the context. Ids derive from the
+// call id, so that an event that is published again is recognised. A new type needs its data here and a row in
+// `event-table.ts`.
+
+import { z } from 'zod';
+import { amdEvent, amdEventNames } from './amd-event.ts';
+import { callContextSchema } from './call-context.ts';
+import { type CallOutcome, callOutcomes, type ReasonCode, reasonCodes } from './call-words.ts';
+import { callIdentity } from './identity.ts';
+import {
+  durationMs,
+  type Immutable,
+  instant,
+  type Mismatch,
+  matching,
+  sequence,
+  wordOf,
+} from './schema.ts';
+
+/**
+ * Set on events that are notified (answered, subscribed AMD events, the end) when the call has a notify URL:
+ * 1, 2, … over this call's notifications. Given by the call, so that the body never depends on who builds it.
+ */
+const notificationSequence = sequence.exactOptional();
+
+const failedAttempt = z.object({
+  gateway: z.string().describe('host:port, and the transport where it is not UDP'),
+  sipStatus: z.number().int().exactOptional(),
+  reason: z.string().describe('phrase without the status, or what failed'),
+  durationMs,
+});
+/** What came of an INVITE over one gateway, after which another gateway was tried. */
+export type FailedAttempt = Immutable<z.infer<typeof failedAttempt>>;
+
+const failedAttempts = z
+  .array(failedAttempt)
+  .exactOptional()
+  .describe('what the call tried before in vain, in order; absent where the first gateway took it');
+
+/** Of the answer; repeated on every later event of the call. */
+const answerTimes = {
+  callConnectTime: instant,
+  ringDurationInMS: durationMs,
+  connectDurationInMS: durationMs,
+};
+export type AnswerTimes = Immutable<z.infer<z.ZodObject<typeof answerTimes>>>;
+
+/** The one terminal event of a call, `completed` or `failed`. */
+const end = z.object({
+  outcome: wordOf<CallOutcome>(callOutcomes),
+  reason: z.string(),
+  reasonCode: wordOf<ReasonCode>(reasonCodes),
+  sipStatus: z.number().int().exactOptional().describe('absent where no SIP status led to the end'),
+  callConnectTime: instant.exactOptional().describe('absent where the call was never answered'),
+  ringDurationInMS: durationMs.describe('first 18x to the answer, or to the end; 0 without a ring'),
+  connectDurationInMS: durationMs.describe('INVITE to answer; 0 when never answered'),
+  callDisconnectTime: instant,
+  callDurationS: durationMs
+    .exactOptional()
+    .describe('whole seconds from answer to end; only on `completed`'),
+  callDurationMs: durationMs.exactOptional().describe('the same in milliseconds, not rounded'),
+  sessionId: z
+    .string()
+    .exactOptional()
+    .describe('only on `completed`: `GET …/conversations/sessions/{sessionId}` is asked with it'),
+  machineDetection: z
+    .enum(amdEventNames)
+    .exactOptional()
+    .describe('the verdict where detection ran and has one, never `amd_stopped`'),
+  machineDetected: z
+    .boolean()
+    .exactOptional()
+    .describe('true when `machineDetection: disconnect` ended the call'),
+  failedAttempts,
+  notificationSequence,
+  context: callContextSchema,
+});
+
+/** Of each type what its event carries as `data`. Durations in ms, instants ISO 8601 UTC. */
+export const callEventData = {
+  queued: z.object({ trunk: z.string().exactOptional() }),
+  /** An INVITE left. There is one for each gateway that was tried. */
+  dialing: z.object({
+    trunk: z.string().exactOptional(),
+    gateway: z.string(),
+    attempt: z.number().int().min(1).describe('counts the gateways from 1'),
+    failedAttempts,
+  }),
+  ringing: z.object({
+    sipStatus: z.number().int(),
+    sipReason: z.string(),
+    earlyMedia: z.boolean(),
+  }),
+  answered: z.object({ ...answerTimes, notificationSequence, context: callContextSchema }),
+  amd: z.object({
+    ...answerTimes,
+    notificationSequence,
+    amd: amdEvent,
+    context: callContextSchema,
+  }),
+  dtmf: z.object({
+    digit: z.string(),
+    durationMs: durationMs.exactOptional(),
+    source: z.enum(['rtp', 'info']),
+  }),
+  completed: end,
+  failed: end,
+} as const;
+
+export type CallEventType = keyof typeof callEventData;
+export const callEventTypes = Object.keys(callEventData) as readonly CallEventType[];
+
+export type DataOf<Type extends CallEventType> = Immutable<z.infer<(typeof callEventData)[Type]>>;
+export type EndData = DataOf<'completed'>;
+
+const envelope = z.object({
+  ...callIdentity.shape,
+  id: z.string().min(1),
+  time: instant.describe('when it happened, not when it was published'),
+  eventSequence: sequence.describe('1, 2, … over all events of the call'),
+});
+
+export type EventOf<Type extends CallEventType> = Immutable<z.infer<typeof envelope>> & {
+  readonly type: Type;
+  readonly data: DataOf<Type>;
+};
+export type CallEvent = { [Type in CallEventType]: EventOf<Type> }[CallEventType];
+export type TerminalEvent = EventOf<'completed'> | EventOf<'failed'>;
+
+const isType = (value: unknown): value is CallEventType =>
+  callEventTypes.some((type) => type === value);
+
+/** A message on the calls stream as far as it can be believed. */
+export function parseCallEvent(
+  text: string,
+): { readonly ok: true; readonly event: CallEvent } | Mismatch {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { ok: false, reason: 'not JSON' };
+  }
+  const type = memberOf(value, 'type');
+  if (!isType(type)) return { ok: false, reason: unknownType(type) };
+  const parsed = matching(z.object({ ...envelope.shape, data: callEventData[type] }), value);
+  // The type was read from it, and the schema chosen by it.
+  return parsed.ok ? { ok: true, event: { ...parsed.value, type } as CallEvent } : parsed;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? (value as Readonly<Record<string, unknown>>)[name]
+    : undefined;
+}
+
+/** One of a later version is told apart from rubbish: it is somebody else's to read. */
+function unknownType(type: unknown): string {
+  return typeof type === 'string'
+    ? `unknown event type ${JSON.stringify(type.slice(0, 64))}`
+    : 'an event without a type';
+}
+
+/** By sequence, except the end, which has one id whoever states it (the call, or a recovery after a crash). */
+export function callEventId(callId: string, type: CallEventType, eventSequence: number): string {
+  const suffix = type === 'completed' || type === 'failed' ? 'end' : String(eventSequence);
+  return `evt-${callId.replace(/^call-/, '')}-${suffix}`;
+}

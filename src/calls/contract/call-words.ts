@@ -1,0 +1,46 @@
+// The words in which a call's state and end are told.
+
+/** Public state of a call, as `GET …/calls/{callId}` says it. */
+export const callStates = ['queued', 'dialing', 'ringing', 'answered', 'ended'] as const;
+export type CallState = (typeof callStates)[number];
+
+/** Status column of the interactions view. */
+export const interactionStatuses = [
+  'queued',
+  'dialing',
+  'ringing',
+  'answered',
+  'completed',
+  'failed',
+  'machineDetected',
+] as const;
+export type InteractionStatus = (typeof interactionStatuses)[number];
+
+/** Our finer word beside the documented `reasonCode`s. Every call ends with exactly one. */
+export const callOutcomes = [
+  'completed',
+  'machine',
+  'busy',
+  'declined',
+  'no-answer',
+  'unavailable',
+  'invalid-number',
+  'rejected',
+  'carrier-failure',
+  'gateway-failure',
+  'cancelled',
+  'expired',
+  'unknown',
+] as const;
+export type CallOutcome = (typeof callOutcomes)[number];
+
+export const reasonCodes = [
+  'OK',
+  'Busy here',
+  'Service Unavailable',
+  'Temporarily Unavailable',
+  'Caller-disconnected',
+  'Bot-disconnected',
+  'Gateway-disconnected',
+] as const;
+export type ReasonCode = (typeof reasonCodes)[number];

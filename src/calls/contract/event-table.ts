@@ -1,0 +1,166 @@
+// What follows from each type of event: the notification that its receiver gets, the context that bot flows read, and a line
+// for people. One row a type; a type without its row does not compile. Pure, so that the same event gives the same body to
+// the byte wherever it is built.
+
+import type { CallContext } from './call-context.ts';
+import {
+  type CallEvent,
+  type CallEventType,
+  callEventData,
+  type DataOf,
+  type EndData,
+  type EventOf,
+} from './call-event.ts';
+import type { NotificationBody, NotificationStatus } from './notification.ts';
+import { matching } from './schema.ts';
+
+/** What every notification has, whatever it tells. */
+type Envelope =
+  | 'status'
+  | 'conversationId'
+  | 'eventId'
+  | 'sequence'
+  | 'timestamp'
+  | 'callId'
+  | 'sid'
+  | 'botId';
+type Members = Omit<NotificationBody, Envelope>;
+
+type Row<Type extends CallEventType> = {
+  /** `never`: no receiver is told. */
+  readonly notification:
+    | 'never'
+    | { readonly status: NotificationStatus; members(data: DataOf<Type>): Members };
+  /** `unchanged`: the context is what it was. */
+  readonly context: 'unchanged' | ((data: DataOf<Type>) => CallContext);
+  /** For people, after the time and the type. */
+  line(data: DataOf<Type>): string;
+};
+
+export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
+  queued: {
+    notification: 'never',
+    context: 'unchanged',
+    line: () => '',
+  },
+  dialing: {
+    notification: 'never',
+    context: 'unchanged',
+    line: (data) => `by ${data.trunk ?? 'no trunk'} to ${data.gateway}${afterFailure(data)}`,
+  },
+  ringing: {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ sipStatus, sipReason }) => `${sipStatus} ${sipReason}`,
+  },
+  answered: {
+    notification: { status: 'Answered', members: answerMembers },
+    context: ({ context }) => context,
+    line: () => '',
+  },
+  amd: {
+    notification: {
+      status: 'Call-In-Progress',
+      members: (data) => {
+        const { event, ...evidence } = data.amd;
+        return { ...answerMembers(data), machineDetection: event, amd: evidence };
+      },
+    },
+    context: ({ context }) => context,
+    line: ({ amd }) => amd.event,
+  },
+  dtmf: {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ digit }) => digit,
+  },
+  completed: {
+    notification: { status: 'completed', members: endMembers },
+    context: ({ context }) => context,
+    line: endLine,
+  },
+  failed: {
+    notification: { status: 'Failed', members: endMembers },
+    context: ({ context }) => context,
+    line: endLine,
+  },
+};
+
+/** The row and the event go together; TypeScript cannot follow that through a union. */
+function rowOf<Type extends CallEventType>(event: EventOf<Type>): Row<Type> {
+  return eventTable[event.type];
+}
+
+/** Undefined: nobody is told of this event. */
+export function notificationOf(event: CallEvent): NotificationBody | undefined {
+  const { notification } = rowOf(event);
+  // The call gives the sequence; without one the event was not subscribed to, or there is no receiver.
+  const sequence =
+    'notificationSequence' in event.data ? event.data.notificationSequence : undefined;
+  if (notification === 'never' || sequence === undefined) return undefined;
+  return {
+    status: notification.status,
+    conversationId: event.conversationId,
+    ...notification.members(event.data),
+    eventId: event.id,
+    sequence,
+    timestamp: event.time,
+    callId: event.callId,
+    sid: event.sid,
+    botId: event.botId,
+  };
+}
+
+/** Undefined: it is what it was. */
+export function contextOf(event: CallEvent): CallContext | undefined {
+  const { context } = rowOf(event);
+  return context === 'unchanged' ? undefined : context(event.data);
+}
+
+/** Of an event as a timeline has it; nothing where another version wrote what this one does not know. */
+export function lineOf(type: string, data: unknown): string {
+  if (!Object.hasOwn(callEventData, type)) return '';
+  const known = type as CallEventType;
+  const read = matching(callEventData[known], data);
+  return read.ok ? (eventTable[known] as Row<CallEventType>).line(read.value) : '';
+}
+
+function answerMembers(data: DataOf<'answered'> | DataOf<'amd'>): Members {
+  return {
+    reason: '200 OK',
+    reasonCode: 'OK',
+    callConnectTime: data.callConnectTime,
+    ringDurationInMS: data.ringDurationInMS,
+    connectDurationInMS: data.connectDurationInMS,
+  };
+}
+
+function endMembers(data: EndData): Members {
+  return {
+    reason: data.reason,
+    reasonCode: data.reasonCode,
+    ...(data.callConnectTime === undefined ? {} : { callConnectTime: data.callConnectTime }),
+    ringDurationInMS: data.ringDurationInMS,
+    connectDurationInMS: data.connectDurationInMS,
+    // In seconds twice, as the specification spells it in two places.
+    ...(data.callDurationS === undefined
+      ? {}
+      : { callDuration: data.callDurationS, duration: String(data.callDurationS) }),
+    ...(data.callDurationMs === undefined ? {} : { callDurationMs: data.callDurationMs }),
+    callDisconnectTime: data.callDisconnectTime,
+    ...(data.sessionId === undefined ? {} : { sessionId: data.sessionId }),
+    ...(data.machineDetection === undefined ? {} : { machineDetection: data.machineDetection }),
+    outcome: data.outcome,
+    ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),
+  };
+}
+
+function endLine({ reason, reasonCode, callDurationMs }: EndData): string {
+  const duration = callDurationMs === undefined ? [] : [`${(callDurationMs / 1_000).toFixed(3)} s`];
+  return [reason, reasonCode, ...duration].join(', ');
+}
+
+function afterFailure({ failedAttempts }: DataOf<'dialing'>): string {
+  const last = failedAttempts?.at(-1);
+  return last === undefined ? '' : `, after ${last.sipStatus ?? ''} ${last.reason}`;
+}

@@ -1,0 +1,45 @@
+// The body that notify URLs receive: the specification's members in their canonical spelling, and ours beside them.
+
+import { z } from 'zod';
+import { amdEventNames, amdEvidence } from './amd-event.ts';
+import { type CallOutcome, callOutcomes, reasonCodes } from './call-words.ts';
+import { type Immutable, sequence, wordOf } from './schema.ts';
+import { timestamp } from './timestamp.ts';
+
+export const notificationSchema = z.object({
+  eventId: z.string().describe('constant across retries: what receivers de-duplicate by'),
+  sequence: sequence.describe("1, 2, … over this call's notifications"),
+  timestamp: timestamp.describe('when it happened, not when it was sent'),
+  callId: z.string(),
+  sid: z.string(),
+  botId: z.string(),
+  conversationId: z.string(),
+  status: z.enum(['Answered', 'Call-In-Progress', 'completed', 'Failed']),
+  reason: z.string().describe('SIP status line, or what failed'),
+  reasonCode: z.enum(reasonCodes),
+  callConnectTime: timestamp
+    .exactOptional()
+    .describe('instant of the answer; absent where there was none'),
+  ringDurationInMS: z.number().describe('first 18x to the answer, or to the end'),
+  connectDurationInMS: z.number().describe('INVITE to answer; 0 when never answered'),
+  machineDetection: z
+    .enum(amdEventNames)
+    .exactOptional()
+    .describe('the AMD event; on `completed` the verdict'),
+  amd: amdEvidence.exactOptional().describe('what an AMD event rests on'),
+  callDuration: z.number().int().exactOptional().describe('seconds, on `completed`'),
+  duration: z.string().exactOptional().describe('the same as a string'),
+  callDurationMs: z
+    .number()
+    .int()
+    .exactOptional()
+    .describe('the same in milliseconds, not rounded'),
+  callDisconnectTime: timestamp.exactOptional(),
+  sessionId: z.string().exactOptional(),
+  outcome: wordOf<CallOutcome>(callOutcomes)
+    .optional()
+    .describe('finer than `reasonCode`, on `completed` and `Failed`'),
+  sipStatus: z.number().int().exactOptional(),
+});
+export type NotificationBody = Immutable<z.infer<typeof notificationSchema>>;
+export type NotificationStatus = NotificationBody['status'];

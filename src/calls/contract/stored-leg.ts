@@ -1,0 +1,29 @@
+// What a stranger needs to end a leg: kept in SQL, and sent to another node that is asked to do it.
+
+import { z } from 'zod';
+import type { Immutable } from './schema.ts';
+
+/** A header line of a well-behaved far end is far below. */
+const text = z.string().max(4_096);
+
+export const storedLeg = z.object({
+  engine: text.describe('host:port of the control connection, never its secret'),
+  sipCallId: text,
+  transactionId: text,
+  requestUri: text,
+  localTag: text.exactOptional(),
+  dialogId: text.exactOptional().describe('from here on only after the 200'),
+  remoteTag: text.exactOptional(),
+  remoteTarget: text.exactOptional(),
+  routeSet: z.array(text).max(20).exactOptional(),
+  localUri: text.exactOptional(),
+  remoteUri: text.exactOptional(),
+  inviteCseq: z.int().nonnegative().exactOptional(),
+});
+export type StoredLeg = Immutable<z.infer<typeof storedLeg>>;
+
+export const orphanResults = ['ended', 'gone', 'unreachable'] as const;
+export type OrphanResult = (typeof orphanResults)[number];
+
+/** What the node that was asked says. */
+export const legEndReply = z.object({ result: z.enum(orphanResults) });
