@@ -138,9 +138,25 @@ export function endOfMaxDuration(at: Date): CallEnd {
   };
 }
 
+/** What became of the process that had a call: this node started again, another node is gone, or the call is lost within it. */
+export type GatewayLoss = 'restarted' | 'lost' | 'failed';
+
+const losses: Readonly<Record<GatewayLoss, readonly [what: string, more: string]>> = {
+  restarted: ['Gateway restarted', ''],
+  lost: ['Gateway lost', '; another node ended the call'],
+  failed: ['Gateway failed', ''],
+};
+
+/** The call was up. */
+export function endOfLoss(loss: GatewayLoss, at: Date): CallEnd {
+  const [what, more] = losses[loss];
+  return endAfterAnswer({ by: 'gateway', reason: `${what}${more}` }, at);
+}
+
 /** Found after a crash in the state "an INVITE may have left": nobody knows whether a phone rang, and it is not rung again. */
-export function endOfUnknown(at: Date): CallEnd {
-  return { at, ...unknown, reason: 'Gateway restarted while the call was being placed' };
+export function endOfUnknown(loss: GatewayLoss, at: Date): CallEnd {
+  const [what, more] = losses[loss];
+  return { at, ...unknown, reason: `${what} while the call was being placed${more}` };
 }
 
 /** Waited in the queue longer than its limit; not dialled late. */

@@ -55,7 +55,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
     apps: createAppStore({ database, secrets, clock }),
     bots: createBotDirectory({ database, clock }),
     tables: createDataTables({ database, clock }),
-    nodes: createNodeDirectory(database.pool),
+    nodes: createNodeDirectory(database.pool, { alone: embedded }),
   };
   return {
     run: async (operation, input) => {

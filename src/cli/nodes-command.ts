@@ -12,7 +12,9 @@ export async function listNodes(
 ): Promise<void> {
   await using access = await openAdminAccess(context);
   const { nodes } = await access.run('nodes.list', {});
-  if (nodes.length === 0) context.note('No gateway runs on this database.');
+  if (nodes.every(({ state }) => state === 'lost')) {
+    context.note('No gateway runs on this database.');
+  }
   if (options.json === true) for (const node of nodes) context.print(JSON.stringify(node));
   else for (const line of inColumns(nodes.map(cells))) context.print(line);
 }

@@ -1,6 +1,7 @@
 // What a dead process knew of a call, put together from SQL and the stream; and the facts that it owed. Pure.
 
 import { amdFact, type CallProgress, queuedFact } from '../calls/call-facts.ts';
+import type { GatewayLoss } from '../calls/call-outcome.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
@@ -15,7 +16,7 @@ export type Rebuilt = {
 export function rebuild(
   unfinished: UnfinishedCall,
   onStream: readonly CallEvent[],
-  now: Date,
+  { now, loss }: { readonly now: Date; readonly loss: GatewayLoss },
 ): Rebuilt {
   const missing = missingFacts(unfinished, onStream);
   const progress = progressOf(unfinished, [...onStream, ...missing]);
@@ -24,7 +25,7 @@ export function rebuild(
 
   const amd: AmdEvent = {
     event: 'amd_stopped',
-    reason: 'gateway-restarted',
+    reason: `gateway-${loss}`,
     elapsedMs: Math.max(0, now.getTime() - answeredAt.getTime()),
   };
   const stopped = { ...progress, answeredAt, amdEvents: [...progress.amdEvents, amd] };

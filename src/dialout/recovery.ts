@@ -1,9 +1,8 @@
 // What a lost process left: calls that it was dialling or had up, and ends that it had claimed and not finished with. Each
 // call gets its one terminal fact, and the far end gets its BYE; none is dialled again.
 
-import type { CallProgress } from '../calls/call-facts.ts';
 import { publishInOrder } from '../calls/call-journal.ts';
-import { type CallEnd, endAfterAnswer, endOfUnknown } from '../calls/call-outcome.ts';
+import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -173,10 +172,15 @@ export class Recovery {
   }
 
   async #keepHangingUp(callId: CallId, leg: StoredLeg): Promise<boolean> {
+    const { logger } = this.#ports;
     await this.#turn();
     try {
+      let told: OrphanResult | undefined;
       for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
         const farEnd = await this.#hangUp(callId, leg);
+        // Not at each try: one that is away stays away for a while.
+        if (farEnd !== told) logger.info({ callId, farEnd }, 'far end of a lost process');
+        told = farEnd;
         if (farEnd !== 'unreachable') return true;
         await this.#pause();
       }
@@ -200,9 +204,7 @@ export class Recovery {
   async #hangUp(callId: CallId, leg: StoredLeg): Promise<OrphanResult> {
     const { sip, logger } = this.#ports;
     try {
-      const farEnd = await sip.endOrphan(leg);
-      logger.info({ callId, farEnd }, 'far end of a lost process');
-      return farEnd;
+      return await sip.endOrphan(leg);
     } catch (error) {
       logger.error({ err: error, callId }, 'far end could not be hung up');
       return 'gone';
@@ -243,8 +245,10 @@ export class Recovery {
       return;
     }
     const now = clock.now();
-    const { progress, missing } = rebuild(unfinished, facts, now);
-    await ends.record(progress, endOf(progress, now), missing, how);
+    const loss = lossOf(unfinished.ownerId, this.#ownerId);
+    const { progress, missing } = rebuild(unfinished, facts, { now, loss });
+    const end = (progress.answeredAt === undefined ? endOfUnknown : endOfLoss)(loss, now);
+    await ends.record(progress, end, missing, how);
   }
 }
 
@@ -255,8 +259,9 @@ function isEnd(event: CallEvent): event is TerminalEvent {
 /** Between the claim and the machine lie milliseconds. */
 const lostAfterMs = 60_000;
 
-function endOf(progress: CallProgress, at: Date): CallEnd {
-  return progress.answeredAt === undefined
-    ? endOfUnknown(at)
-    : endAfterAnswer({ by: 'gateway', reason: 'Gateway restarted' }, at);
+/** An owner is a node, and one start of it. */
+function lossOf(lost: string, own: string): GatewayLoss {
+  if (lost === own) return 'failed';
+  const nodeOf = (ownerId: string): string => ownerId.slice(0, ownerId.lastIndexOf('/'));
+  return nodeOf(lost) === nodeOf(own) ? 'restarted' : 'lost';
 }

@@ -27,7 +27,7 @@ export type NodeStore = {
   renew(state: NodeState): Promise<boolean>;
   /** Marks those lost whose lease ran out; `evenIfRunning`: all others, where this process has the database alone. */
   expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
-  /** This process ends and owes nothing any more. */
+  /** This process ends and owes nothing any more. Nobody needs to know of its lost predecessors either. */
   leave(): Promise<void>;
   /** Lost ones whose calls are ended, some time ago: nobody needs to know of them. */
   forgetLost(): Promise<void>;
@@ -64,7 +64,11 @@ export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): N
       return rows.map((row) => row.owner_id);
     },
     async leave() {
-      await pool.query('delete from nodes where owner_id = $1', [ownerId]);
+      await pool.query(
+        `delete from nodes where owner_id = $1
+           or lost_at is not null and node_id = (select node_id from nodes where owner_id = $1)`,
+        [ownerId],
+      );
     },
     async forgetLost() {
       await pool.query(`delete from nodes where lost_at < now() - interval '1 day'`);
@@ -72,21 +76,34 @@ export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): N
   };
 }
 
-export function createNodeDirectory(pool: Pool): NodeDirectory {
-  return { list: () => listNodes(pool) };
+/** `alone`: whoever asks has the database alone, so that no node runs, whatever its lease says. */
+export type Onlooker = { readonly alone: boolean };
+
+export function createNodeDirectory(pool: Pool, onlooker?: Onlooker): NodeDirectory {
+  return { list: () => listNodes(pool, onlooker) };
 }
 
-export async function listNodes(pool: Pool): Promise<readonly NodeRow[]> {
+/** Without lost ones that have left no calls and were started again under their name. */
+export async function listNodes(
+  pool: Pool,
+  { alone }: Onlooker = { alone: false },
+): Promise<readonly NodeRow[]> {
   const { rows } = await pool.query<NodeRow>(
     `select owner_id as "ownerId", node_id as "nodeId", version, started_at as "startedAt",
-       renewed_at as "renewedAt",
-       case when lost_at is null then calls else
-         (select count(*)::integer from calls where calls.owner_id = nodes.owner_id
-          and end_published_at is null and ended_at is null) end as calls,
+       renewed_at as "renewedAt", case when is_lost then left_calls else calls end as calls,
        round(extract(epoch from greatest(now() - renewed_at, interval '0')) * 1000)::double precision as "leaseAgeMs",
-       case when lost_at is not null then 'lost' when lease_until < now() then 'late'
+       case when is_lost then 'lost' when lease_until < now() then 'late'
          when draining then 'draining' else 'up' end as state
-     from nodes order by started_at, owner_id`,
+     from nodes
+     cross join lateral (select lost_at is not null or $1::boolean as is_lost) as fate
+     left join lateral (
+       select count(*)::integer as left_calls from calls
+       where calls.end_published_at is null and calls.ended_at is null and calls.owner_id = nodes.owner_id
+     ) as remainder on is_lost
+     where not is_lost or left_calls > 0 or not exists (
+       select from nodes next where next.node_id = nodes.node_id and next.started_at > nodes.started_at)
+     order by started_at, owner_id`,
+    [alone],
   );
   return rows;
 }

@@ -115,7 +115,7 @@ describe('what we did ourselves', () => {
     ],
     [
       'found after a crash',
-      endOfUnknown(at),
+      endOfUnknown('restarted', at),
       'unknown',
       'Service Unavailable',
       'Gateway restarted while the call was being placed',

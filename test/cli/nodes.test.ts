@@ -90,6 +90,22 @@ describe('offhook nodes', () => {
     });
   });
 
+  test('shows no gateway as up that was killed', async () => {
+    const dataDir = await makeSeededDataDir();
+    onTestFinished(() => dataDir.remove());
+    const env = { DATA_DIR: dataDir.path };
+    const killed = await startGateway(dataDir.path, { NODE_ID: 'laptop' });
+    await killed.kill();
+
+    const { lines, notes } = await listed(env);
+    expect(lines).toEqual([expect.stringMatching(/^laptop {2}lost {2}0 calls {2}/)]);
+    expect(notes).toEqual(['No gateway runs on this database.']);
+
+    const next = await startGateway(dataDir.path, { NODE_ID: 'laptop' });
+    onTestFinished(async () => void (await next.terminate()));
+    expect((await listed(env)).lines).toEqual([expect.stringMatching(/^laptop {2}up {2}0 calls /)]);
+  });
+
   test('asks a gateway that has the embedded database open', async () => {
     const dataDir = await makeSeededDataDir();
     onTestFinished(() => dataDir.remove());

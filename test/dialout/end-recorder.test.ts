@@ -22,7 +22,7 @@ describe('the end of a call without a machine', () => {
     world.isPublishing = false;
     const missing = [queuedFact(call)];
 
-    expect(await ends.record(progress, endOfUnknown(at), missing)).toBe(true);
+    expect(await ends.record(progress, endOfUnknown('restarted', at), missing)).toBe(true);
     expect(world.ends.get(call.callId)).toMatchObject({
       event: { type: 'failed', data: { outcome: 'unknown' } },
       unpublished: missing,
@@ -39,7 +39,7 @@ describe('the end of a call without a machine', () => {
   test('is one, however many claim it, and only the one that counts is published', async () => {
     const { world, ends, progress } = rig();
     const claims = await Promise.all([
-      ends.record(progress, endOfUnknown(at)),
+      ends.record(progress, endOfUnknown('restarted', at)),
       ends.record(progress, endOfExpiry(at)),
     ]);
     await settled();
@@ -57,7 +57,7 @@ describe('the end of a call without a machine', () => {
       },
     };
     const ends = createEndRecorder({ ledger, publisher, logger: silentLogger });
-    await ends.record(progress, endOfUnknown(at), [queuedFact(call)]);
+    await ends.record(progress, endOfUnknown('restarted', at), [queuedFact(call)]);
     await settled();
 
     expect(await ledger.endsToPublish('node-1', [], 10)).toHaveLength(1);

@@ -2,6 +2,7 @@
 // death the story on the stream must come out whole: no gap in the sequences, one end, the same again when the next
 // process dies too.
 
+import { pino } from 'pino';
 import { describe, expect, test, vi } from 'vitest';
 import {
   amdFact,
@@ -351,6 +352,34 @@ describe('the recovery', () => {
     expect(world.ends.get(one.call.callId)?.published).toBe(true);
   });
 
+  test('says once of a far end that it cannot be reached, and once when it is', async () => {
+    vi.useFakeTimers();
+    const world = new DialoutWorld();
+    const one = leftAnswered(story());
+    world.unfinished.set(one.call.callId, one);
+    const next = nextProcess(world);
+    const said: unknown[] = [];
+    const logger = pino({}, { write: (line) => said.push(JSON.parse(line)) });
+    let tries = 0;
+    const sip = {
+      endOrphan: async () => {
+        tries += 1;
+        return tries < 10 ? ('unreachable' as const) : ('ended' as const);
+      },
+    };
+    await recoveryOf({ ...next.ports, sip, logger }).endLostProcesses();
+    await vi.advanceTimersByTimeAsync(30_000);
+    vi.useRealTimers();
+
+    const { callId } = one.call;
+    expect(tries).toBe(10);
+    expect(said).toMatchObject([
+      { msg: 'far end of a lost process', callId, farEnd: 'unreachable' },
+      { msg: 'far end of a lost process', callId, farEnd: 'ended' },
+    ]);
+    expect(said).toHaveLength(2);
+  });
+
   test('leaves alone what is still being hung up here', async () => {
     const world = new DialoutWorld();
     const one = left(story());
@@ -459,6 +488,45 @@ describe('the recovery', () => {
     await settled();
 
     expect(told(world.published)).toEqual(['completed 2/1']);
+  });
+});
+
+describe('the end of a call says who is gone', () => {
+  const owners = [
+    ['this node, before it restarted', 'node-1/old', 'Gateway restarted', 'gateway-restarted'],
+    ['another node', 'node-2/old', 'Gateway lost; another node ended the call', 'gateway-lost'],
+    ['this very process, which lost it', 'node-1/new', 'Gateway failed', 'gateway-failed'],
+  ] as const;
+  const end = async (unfinished: UnfinishedCall) => {
+    const world = new DialoutWorld();
+    world.unfinished.set(unfinished.call.callId, unfinished);
+    const recovery = recoveryOf(nextProcess(world).ports);
+    await (unfinished.ownerId === 'node-1/new'
+      ? recovery.endLostCalls(() => false)
+      : recovery.endLostProcesses());
+    await settled();
+    return world.stream;
+  };
+
+  test.each(owners)('that was up with %s', async (_who, ownerId, reason, amdReason) => {
+    const facts = await end(leftAnswered(story(), { ownerId }));
+
+    const amd = { event: 'amd_stopped', reason: amdReason };
+    expect(facts.slice(-2)).toMatchObject([
+      { type: 'amd', data: { amd } },
+      { type: 'completed', data: { reason, reasonCode: 'Gateway-disconnected' } },
+    ]);
+  });
+
+  test.each([
+    ['node-1/old', 'Gateway restarted while the call was being placed'],
+    ['node-2/old', 'Gateway lost while the call was being placed; another node ended the call'],
+    ['node-1/new', 'Gateway failed while the call was being placed'],
+  ])('that was being placed by %s', async (ownerId, reason) => {
+    const facts = await end(left(story(), { ownerId }));
+
+    const data = { reason, reasonCode: 'Service Unavailable', outcome: 'unknown' };
+    expect(facts.at(-1)).toMatchObject({ type: 'failed', data });
   });
 });
 

@@ -134,6 +134,7 @@ describe('a cluster', () => {
     for (const { callId } of lost) {
       expect(cluster.receiver.of(callId).find(isTerminal)).toMatchObject({
         status: 'completed',
+        reason: 'Gateway lost; another node ended the call',
         reasonCode: 'Gateway-disconnected',
       });
     }

@@ -203,7 +203,11 @@ describe.each([
       60_000,
     );
     expectWholeStories(receiver, callIds);
-    expectEnds(receiver, upIds, { status: 'completed', reasonCode: 'Gateway-disconnected' });
+    expectEnds(receiver, upIds, {
+      status: 'completed',
+      reason: 'Gateway restarted',
+      reasonCode: 'Gateway-disconnected',
+    });
     expectEnds(receiver, [...ringingIds, ...lateIds], { status: 'Failed', outcome: 'unknown' });
     expectEnds(receiver, endedIds, { status: 'completed', reasonCode: 'Caller-disconnected' });
     await expectOneInviteEach(callees);

@@ -28,6 +28,19 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await store.register({ nodeId: ownerId.replace(/\/.*/, ''), version: '1.2.3' });
     return store;
   }
+  /** A call that this process dials; ends it. */
+  async function dialing(ownerId: string): Promise<() => Promise<unknown>> {
+    const ledger = createCallLedger({
+      database,
+      secrets: createSecretBox(Buffer.alloc(32, 7)),
+      logger: silentLogger,
+      clock: { now: () => new Date() },
+    });
+    const call = acceptedCall();
+    await ledger.accept(call, {});
+    await ledger.claimForDialing(call.callId, ownerId);
+    return () => ledger.claimEnd(call.callId, endEvent(call), []);
+  }
   const idle = { calls: 0, draining: false };
 
   test('one that renews in time is left alone', async () => {
@@ -53,29 +66,44 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
   });
 
   test('a lost one has the calls that nobody has ended, not those that it last spoke of', async () => {
-    const ledger = createCallLedger({
-      database,
-      secrets: createSecretBox(Buffer.alloc(32, 7)),
-      logger: silentLogger,
-      clock: { now: () => new Date() },
-    });
     const [a, late] = [await node('a/1'), await node('b/1', expired)];
     await late.renew({ calls: 217, draining: false });
-    const call = acceptedCall();
-    await ledger.accept(call, {});
-    await ledger.claimForDialing(call.callId, 'b/1');
+    const end = await dialing('b/1');
     const callsOfLost = async () => (await listNodes(database.pool))[1]?.calls;
 
     expect(await callsOfLost()).toBe(217);
     await a.expireOthers();
     expect(await callsOfLost()).toBe(1);
-    await ledger.claimEnd(call.callId, endEvent(call), []);
+    await end();
     expect(await callsOfLost()).toBe(0);
   });
 
   test('one that is late, and that nobody has noticed, goes on', async () => {
     const late = await node('a/1', expired);
     expect(await late.renew(idle)).toBe(true);
+  });
+
+  test('a lost one that runs again under its name is shown while it has calls left', async () => {
+    await node('a/1');
+    const end = await dialing('a/1');
+    const again = await node('a/2');
+    await again.expireOthers({ evenIfRunning: true });
+    const shown = async () => (await listNodes(database.pool)).map(({ ownerId }) => ownerId);
+
+    expect(await shown()).toEqual(['a/1', 'a/2']);
+    await end();
+    expect(await shown()).toEqual(['a/2']);
+    await again.leave();
+    expect(await shown()).toEqual([]);
+  });
+
+  test('nobody runs where the database is had alone, whatever the leases say', async () => {
+    const a = await node('a/1');
+    await a.renew({ calls: 3, draining: false });
+
+    expect(await listNodes(database.pool, { alone: true })).toMatchObject([
+      { ownerId: 'a/1', state: 'lost', calls: 0 },
+    ]);
   });
 
   test('whoever has the database alone is the only one', async () => {
