@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { loadProviders, type SpeechToTextProviders } from './amd/stt/providers.ts';
+import type { SpeechToText } from './amd/stt/transcribed-detector.ts';
 import type { Environment } from './app.ts';
 import { type Config, readSecrets } from './config.ts';
 import { createMediaPort, type MediaGateway } from './media/media-port.ts';
@@ -10,25 +11,47 @@ import { addressProblem } from './media/rtp-sockets.ts';
 
 export type MediaParts = {
   readonly port: MediaGateway;
-  /** Names that a request may say. */
-  readonly speechToTextProviders: ReadonlySet<string>;
+  /** In strict mode the names that a request may say; undefined: any. */
+  readonly speechToTextProviders: ReadonlySet<string> | undefined;
 };
 
 /** @throws Error when the address is not ours, the workers do not start, or the providers' file has mistakes. */
 export async function openMedia({ config, logger, closers }: Environment): Promise<MediaParts> {
-  const providers = await readProviders(config);
+  const { onlyNames, ...speechToText } = await readSpeechToText(config, (names) =>
+    readSecrets(names),
+  );
   const problem = await addressProblem(config.media.host);
   if (problem !== undefined) throw new Error(`MEDIA_HOST cannot be used: ${problem}`);
-  const port = createMediaPort({ ...config.media, detectorData: providers, logger });
+  const port = createMediaPort({ ...config.media, detectorData: speechToText, logger });
   closers.add('media', () => port[Symbol.asyncDispose]());
   if (!(await port.ready())) throw new Error('the media workers did not start');
-  return { port, speechToTextProviders: new Set(providers.keys()) };
+  return { port, speechToTextProviders: onlyNames };
 }
 
-async function readProviders({ sttProvidersFile }: Config): Promise<SpeechToTextProviders> {
-  if (sttProvidersFile === undefined) return new Map();
-  const text = await readFile(sttProvidersFile, 'utf8').catch((error: unknown) => {
-    throw new Error(`STT_PROVIDERS_FILE cannot be read: ${sttProvidersFile}`, { cause: error });
+type Secrets = Parameters<typeof loadProviders>[1];
+
+/** @throws Error when the file cannot be read or has mistakes, or lacks the default. */
+export async function readSpeechToText(
+  { sttProvidersFile, sttDefaultProvider, isSttStrict }: Config,
+  secrets: Secrets,
+): Promise<SpeechToText & { readonly onlyNames: ReadonlySet<string> | undefined }> {
+  const providers = await readProviders(sttProvidersFile, secrets);
+  if (sttDefaultProvider !== undefined && !providers.has(sttDefaultProvider)) {
+    throw new Error(
+      `STT_DEFAULT_PROVIDER: STT_PROVIDERS_FILE has no provider of the name ${sttDefaultProvider}`,
+    );
+  }
+  const onlyNames = isSttStrict ? new Set(providers.keys()) : undefined;
+  return { providers, defaultProvider: sttDefaultProvider, onlyNames };
+}
+
+async function readProviders(
+  path: string | undefined,
+  secrets: Secrets,
+): Promise<SpeechToTextProviders> {
+  if (path === undefined) return new Map();
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new Error(`STT_PROVIDERS_FILE cannot be read: ${path}`, { cause: error });
   });
-  return loadProviders({ name: basename(sttProvidersFile), text }, (names) => readSecrets(names));
+  return loadProviders({ name: basename(path), text }, secrets);
 }

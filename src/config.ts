@@ -100,6 +100,16 @@ const environment = z.object({
     .string()
     .optional()
     .describe('speech-to-text providers (yaml); absent: none, words are counted by ear'),
+  STT_DEFAULT_PROVIDER: z
+    .string()
+    .optional()
+    .describe(
+      'the one of them that is used where a request names none of them; absent: its words are counted by ear',
+    ),
+  STT_STRICT: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('true: a request that names a provider that is not configured is a 400'),
   SANDBOX: z
     .enum(['on', 'off'])
     .optional()
@@ -226,6 +236,9 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       'Bad configuration:\n  SECRETS_KEY: is required with DATABASE_URL (32 bytes, e.g. openssl rand -hex 32)',
     );
   }
+  if (env.STT_STRICT === 'true' && env.STT_DEFAULT_PROVIDER !== undefined) {
+    throw new Error('Bad configuration:\n  STT_STRICT: contradicts STT_DEFAULT_PROVIDER');
+  }
   const dataDir = resolve(env.DATA_DIR);
   const mediaHost = env.MEDIA_HOST ?? env.SIP_HOST;
   const nodeId = env.NODE_ID ?? hostname();
@@ -248,6 +261,8 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     },
     trunksFile: env.TRUNKS_FILE,
     sttProvidersFile: env.STT_PROVIDERS_FILE,
+    sttDefaultProvider: env.STT_DEFAULT_PROVIDER,
+    isSttStrict: env.STT_STRICT === 'true',
     sandbox: env.SANDBOX,
     media: {
       host: mediaHost,

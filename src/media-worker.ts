@@ -1,7 +1,7 @@
 // A media worker thread: wires the RTP engine of src/media with the detector of src/amd. Started by src/media/media-port.ts.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import type { SpeechToTextProviders } from './amd/stt/providers.ts';
+import type { SpeechToText } from './amd/stt/transcribed-detector.ts';
 import type { CreateDetector } from './media/detector-port.ts';
 import { MediaEngine } from './media/media-engine.ts';
 import type { FromMediaWorker, MediaWorkerData, ToMediaWorker } from './media/media-messages.ts';
@@ -23,10 +23,10 @@ async function loadDetector({ detectorModule, detectorData }: MediaWorkerData) {
   const { createDetector } = await import('./amd/detector.ts');
   const { createTranscribedDetector } = await import('./amd/stt/transcribed-detector.ts');
   // As src/app-media.ts hands it in.
-  const providers = (detectorData as SpeechToTextProviders | undefined) ?? new Map();
+  const speechToText = (detectorData as SpeechToText | undefined) ?? { providers: new Map() };
   return createTranscribedDetector({
     createDetector,
-    providers,
+    speechToText,
     onFailed: (report) => post({ kind: 'transcriptionFailed', ...report }),
   });
 }

@@ -25,6 +25,12 @@ describe('bad configuration', () => {
     );
   });
 
+  test('a default for unknown speech-to-text providers leaves nothing to be strict about', () => {
+    expect(() => loadConfig({ STT_STRICT: 'true', STT_DEFAULT_PROVIDER: 'our-engine' })).toThrow(
+      'STT_STRICT: contradicts STT_DEFAULT_PROVIDER',
+    );
+  });
+
   test('an empty variable is not set', () => {
     expect(loadConfig({ HTTP_PORT: '' }).http.port).toBe(3000);
   });

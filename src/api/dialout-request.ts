@@ -77,7 +77,7 @@ function acrossMembers(
     });
   }
   const provider = wanted.callControlParameter?.sttProvider;
-  if (provider !== undefined && !speechToTextProviders.has(provider)) {
+  if (provider !== undefined && speechToTextProviders?.has(provider) === false) {
     errors.push({
       path: 'callControlParameter.sttProvider',
       message: 'no speech-to-text provider of this name is configured',

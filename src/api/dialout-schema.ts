@@ -87,7 +87,9 @@ const sttName = z
   .max(128)
   .regex(/^[^\p{C}]+$/u, 'must be 1 to 128 characters without control characters');
 export const callControlSchema = z.object({
-  sttProvider: sttName.describe('a speech-to-text provider that is configured; another is a 400'),
+  sttProvider: sttName.describe(
+    'a speech-to-text provider. One that is not configured is accepted: the words are counted by ear and `transcription` is `unconfigured` in the evidence, unless the gateway has a default for it, or is strict, and then it is a 400',
+  ),
   sttLanguage: sttName.describe('language code'),
   interim: z
     .boolean()

@@ -27,8 +27,8 @@ export type ApiServices = {
   readonly bots: BotDirectory;
   readonly intake: Intake;
   readonly routes: RoutePlanner;
-  /** Names that a request's `callControlParameter.sttProvider` may say. */
-  readonly speechToTextProviders: ReadonlySet<string>;
+  /** Names that a request's `callControlParameter.sttProvider` may say; undefined: any, and words are counted by ear. */
+  readonly speechToTextProviders: ReadonlySet<string> | undefined;
   readonly control: CallControl;
   readonly calls: CallQueries;
   readonly deadLetters: DeadLetters;

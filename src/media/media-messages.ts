@@ -40,7 +40,10 @@ export type FromMediaWorker =
   | { readonly kind: 'amd'; readonly id: number; readonly events: readonly AmdEvent[] }
   /** For the log; the observer is told `amd_error`. At most once per session. */
   | { readonly kind: 'detectorError'; readonly reason: string }
-  /** For the log; the events say that words were counted by ear. Not for each failure: `failures` says for how many. */
+  /**
+   * For the log; the events say that words were counted by ear. Not for each failure: `failures` says for how many. For each
+   * call whose provider is `unconfigured`.
+   */
   | {
       readonly kind: 'transcriptionFailed';
       readonly provider: string;

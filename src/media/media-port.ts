@@ -8,6 +8,7 @@ import { siblingModule } from '../lib/spawn-worker.ts';
 import type { MediaStatistics } from './media-messages.ts';
 import { createMediaSession } from './media-session.ts';
 import { MediaWorkerHandle } from './media-worker-handle.ts';
+import { createTranscriptionLog } from './transcription-log.ts';
 
 /** Longer than packets of an ended call keep coming: a lost BYE is sent again for some seconds. */
 const defaultPortDrainMs = 5_000;
@@ -76,6 +77,7 @@ export function createMediaPort(options: MediaPortOptions): MediaGateway {
 function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
   const { host, portMin, portMax, inactivityTimeoutMs, logger } = options;
   const { detectorModule, detectorData } = options;
+  const onTranscriptionFailed = createTranscriptionLog(logger);
   const entryUrl = siblingModule('../media-worker', import.meta.url);
   return Array.from(
     { length: options.workers },
@@ -94,6 +96,7 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
           ...(detectorData === undefined ? {} : { detectorData }),
         },
         logger.child({ mediaWorker: workerIndex }),
+        onTranscriptionFailed,
       ),
   );
 }

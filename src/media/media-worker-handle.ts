@@ -14,6 +14,7 @@ import type {
   MediaWorkerData,
   ToMediaWorker,
 } from './media-messages.ts';
+import type { TranscriptionReport } from './transcription-log.ts';
 
 /** Loading the detector takes under a second; a loaded machine may need many times that. */
 const startTimeoutMs = 20_000;
@@ -39,6 +40,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   readonly #entryUrl: URL;
   readonly #data: MediaWorkerData;
   readonly #logger: Logger;
+  readonly #onTranscriptionFailed: (report: TranscriptionReport) => void;
   readonly #entries = new Map<number, Entry>();
   readonly #statisticsWaiting = new Map<
     number,
@@ -53,7 +55,13 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #restartTimer: NodeJS.Timeout | undefined;
   #stopping = false;
 
-  constructor(entryUrl: URL, data: MediaWorkerData, logger: Logger) {
+  constructor(
+    entryUrl: URL,
+    data: MediaWorkerData,
+    logger: Logger,
+    onTranscriptionFailed: (report: TranscriptionReport) => void,
+  ) {
+    this.#onTranscriptionFailed = onTranscriptionFailed;
     this.#entryUrl = entryUrl;
     this.#data = data;
     this.#logger = logger;
@@ -217,11 +225,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
       case 'detectorError':
         this.#logger.error({ reason: message.reason }, 'detector failed');
         return;
-      case 'transcriptionFailed': {
-        const { kind: _, ...failure } = message;
-        this.#logger.warn(failure, 'speech-to-text failed, words are counted by ear');
+      case 'transcriptionFailed':
+        this.#onTranscriptionFailed(message);
         return;
-      }
       case 'dtmf':
         this.#tellLive(message.id, (observer) =>
           observer.onDtmf(message.digit, message.durationMs),

@@ -572,4 +572,20 @@ describe('a provider that this gateway does not have', () => {
     expect(call.events.every(({ transcription }) => transcription === 'unconfigured')).toBe(true);
     expect(call.failures).toEqual([{ provider: 'gone', reason: 'unconfigured', failures: 1 }]);
   });
+
+  test('is replaced by the default, where there is one', async () => {
+    await using engine = await startEngine();
+    const call = new TranscribedCall({
+      url: engine.url,
+      speechToText: { sttProvider: 'gone', sttLanguage: 'en-GB' },
+      defaultProvider: 'engine',
+    });
+    call.play(hello);
+
+    await converse(call, await engine.session(), () => 'Hello?', 3_000);
+
+    expect((await engine.session()).messages[0]).toMatchObject({ language: 'en-GB' });
+    expect(call.events[0]).toMatchObject({ transcript: 'Hello?', transcription: 'used' });
+    expect(call.failures).toEqual([]);
+  });
 });

@@ -3,6 +3,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readSpeechToText } from '../../src/app-media.ts';
+import { loadConfig } from '../../src/config.ts';
 import { taskProvesOnAny } from '../companion/proves.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
@@ -150,15 +152,50 @@ describe('a call with speech-to-text', { concurrent: true, timeout: 60_000 }, ()
     expect(notified.at(-1)).toMatchObject({ reasonCode: 'Caller-disconnected' });
   });
 
-  test('an unknown provider is a 400 that names the field', async () => {
-    const answer = await gateway.dialer.post({
-      target: voicemail,
-      callControlParameter: { sttProvider: 'nobody', sttLanguage: 'en-US' },
-    });
+  test('a provider that is not configured is accepted; detection goes on by ear, and says so', async () => {
+    const [unknown, again, without] = await Promise.all([
+      dial(voicemail, 'sttVendor'),
+      dial(personHangsUp, 'sttVendor'),
+      dial(voicemail),
+    ]);
 
-    expect(answer.status).toBe(400);
-    expect(answer.body).toMatchObject({
-      errors: [{ path: 'callControlParameter.sttProvider' }],
+    expect(glance(unknown.notified)).toEqual(glance(without.notified));
+    expect(unknown.notified[1]?.['amd']).toMatchObject({
+      reason: expect.stringMatching(/-transcription-unconfigured$/) as string,
+      transcription: 'unconfigured',
     });
+    expect(again.notified[1]?.['amd']).toMatchObject({ transcription: 'unconfigured' });
+    // Once for its name, however many calls have it.
+    const warnings = gateway.output().split('speech-to-text provider is not configured').length - 1;
+    expect(warnings).toBe(1);
+  });
+});
+
+describe('STT_DEFAULT_PROVIDER and STT_STRICT', () => {
+  const file = () => join(dataDir.path, 'stt-providers.yaml');
+
+  test('a default that the file lacks stops the start, and says what is wrong', async () => {
+    const variables = {
+      STT_PROVIDERS_FILE: file(),
+      STT_DEFAULT_PROVIDER: 'nobody',
+      ENGINE_KEY: 'k',
+    };
+    const config = loadConfig({ ...variables, MEDIA_HOST: '127.0.0.1' });
+
+    await expect(readSpeechToText(config, () => variables)).rejects.toThrow(
+      'STT_DEFAULT_PROVIDER: STT_PROVIDERS_FILE has no provider of the name nobody',
+    );
+  });
+
+  test('strict mode knows the names of the file alone; without it every name will do', async () => {
+    const secrets = () => ({ ENGINE_KEY: 'k' });
+    const read = async (variables: Record<string, string>) =>
+      await readSpeechToText(loadConfig({ STT_PROVIDERS_FILE: file(), ...variables }), secrets);
+
+    expect((await read({ STT_STRICT: 'true' })).onlyNames).toEqual(
+      new Set(['speaking', 'stalling', 'refusing']),
+    );
+    expect((await read({ STT_STRICT: 'false' })).onlyNames).toBeUndefined();
+    expect((await read({ STT_DEFAULT_PROVIDER: 'speaking' })).onlyNames).toBeUndefined();
   });
 });

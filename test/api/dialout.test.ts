@@ -146,6 +146,32 @@ describe('a dial-out request', () => {
     expect(request.amd.speechToText).toEqual(speechToText);
   });
 
+  test('a speech-to-text provider that is not configured is accepted as it was named', async () => {
+    provesOnAny('dialout.start.body.callControlParameter.sttProvider');
+    const speechToText = { sttProvider: 'sttVendor', sttLanguage: 'en-US' };
+
+    const { request } = await accepted({ callControlParameter: speechToText });
+
+    expect(request.amd.speechToText).toEqual(speechToText);
+  });
+
+  test('in strict mode a provider that is not configured is refused, and one that is goes through', async () => {
+    await using strict = await startHarness({ speechToTextProviders: new Set(['our-engine']) });
+    const naming = (sttProvider: string) =>
+      dial(strict, { ...minimal, callControlParameter: { sttProvider, sttLanguage: 'en-US' } });
+
+    const refusal = await naming('sttVendor');
+
+    expect(refusal.statusCode).toBe(400);
+    expect(refusal.json<ProblemDocument>().errors).toEqual([
+      {
+        path: 'callControlParameter.sttProvider',
+        message: 'no speech-to-text provider of this name is configured',
+      },
+    ]);
+    expect((await naming('our-engine')).statusCode).toBe(200);
+  });
+
   test('milliseconds that are no integers are rounded, whichever member has them', async () => {
     const { request } = await accepted({
       timeoutInMs: 30_000.4,
@@ -352,8 +378,8 @@ describe('members', () => {
     ['half a word', { thresholdWordCount: 1.5 }, 'thresholdWordCount'],
     ['unknown AMD event', { amdEventsSubscription: ['amd_x'] }, 'amdEventsSubscription.0'],
     [
-      'speech-to-text that is not configured',
-      { callControlParameter: { sttProvider: 'acme', sttLanguage: 'en-US' } },
+      'a speech-to-text provider without a name',
+      { callControlParameter: { sttProvider: '', sttLanguage: 'en-US' } },
       'callControlParameter.sttProvider',
     ],
     [

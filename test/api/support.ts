@@ -95,7 +95,7 @@ export async function startHarness(
         return trunk === undefined ? { ok: true } : { ok: true, trunk };
       },
     },
-    speechToTextProviders: new Set(['our-engine']),
+    speechToTextProviders: undefined,
     control: {
       end: async (callId) => {
         ended.push(callId);

@@ -122,7 +122,7 @@ export async function startRig(
       bots,
       intake: { submit: unused },
       routes: { plan: () => ({ ok: false, field: 'target', message: 'no calls here' }) },
-      speechToTextProviders: new Set(),
+      speechToTextProviders: undefined,
       control: { end: unused },
       calls: { list: unused, details: unused, context: unused, notifications: unused },
       deadLetters: { list: unused, replayOne: unused, replay: unused },

@@ -57,7 +57,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
       trunks: loadTrunks({ secrets: () => ({}), builtIn: [builtInTrunk('carrier', gateway)] }),
       allowedNetworks: ['127.0.0.0/8'],
     }),
-    speechToTextProviders: new Set(['our-engine']),
+    speechToTextProviders: undefined,
     deadLetters: createDeadLetters(database.pool, clock),
     isNotifiable: () => true,
   };

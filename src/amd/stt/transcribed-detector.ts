@@ -13,6 +13,12 @@ import { createTranscript, type Transcript } from './transcript.ts';
 import { keepsUp, type Understood } from './understood.ts';
 import { createWordCounter } from './words.ts';
 
+export type SpeechToText = {
+  readonly providers: SpeechToTextProviders;
+  /** Stands in for a provider that a call names and this gateway has not. */
+  readonly defaultProvider?: string | undefined;
+};
+
 export type TranscriptionFailure = {
   readonly provider: string;
   readonly reason: FailureReason | 'unconfigured';
@@ -25,8 +31,11 @@ export type FailureReport = TranscriptionFailure & {
 
 export type TranscribedDetectorOptions = {
   readonly createDetector: CreateDetector;
-  readonly providers: SpeechToTextProviders;
-  /** For the log, and no more often than a log can bear; the events say it to everybody else. */
+  readonly speechToText: SpeechToText;
+  /**
+   * For the log, and no more often than a log can bear; the events say it to everybody else. What is unconfigured is told of
+   * each call: who logs it knows the names that it has logged.
+   */
   readonly onFailed: (report: FailureReport) => void;
 };
 
@@ -36,14 +45,14 @@ const reportEveryMs = 10_000;
 const nothingUnderstood: Understood = { words: 0, heardUntilMs: 0 };
 
 export function createTranscribedDetector(options: TranscribedDetectorOptions): CreateDetector {
-  const { createDetector, providers } = options;
+  const { createDetector, speechToText } = options;
   const onFailed = reportSometimes(options.onFailed);
   // ICU's tables are read at the first use, for tens of milliseconds: not while calls are up.
-  if (providers.size > 0) createWordCounter('en')('ready');
+  if (speechToText.providers.size > 0) createWordCounter('en')('ready');
   return (settings) => {
     const detector = createDetector(settings);
     if (settings.speechToText === undefined) return detector;
-    const transcription = openTranscription(settings.speechToText, providers, {
+    const transcription = openTranscription(settings.speechToText, speechToText, {
       onUnderstood: (understood) => detector.understand(understood),
       onFailed,
     });
@@ -55,6 +64,10 @@ function reportSometimes(report: (report: FailureReport) => void) {
   let failures = 0;
   let nextMs = 0;
   return (failure: TranscriptionFailure): void => {
+    if (failure.reason === 'unconfigured') {
+      report({ ...failure, failures: 1 });
+      return;
+    }
     failures += 1;
     const nowMs = performance.now();
     if (nowMs < nextMs) return;
@@ -118,14 +131,14 @@ type TranscriptionSink = {
 
 function openTranscription(
   settings: SpeechToTextSettings,
-  providers: SpeechToTextProviders,
+  { providers, defaultProvider = '' }: SpeechToText,
   sink: TranscriptionSink,
 ): Transcription {
-  const { sttProvider: name, sttLanguage: language, interim } = settings;
+  const { sttProvider: asked, sttLanguage: language, interim } = settings;
+  const name = providers.has(asked) ? asked : defaultProvider;
   const provider = providers.get(name);
-  // Accepted by a process that had it, dialled by one that has not.
   if (provider === undefined) {
-    sink.onFailed({ provider: name, reason: 'unconfigured' });
+    sink.onFailed({ provider: asked, reason: 'unconfigured' });
     return brokenTranscription('unconfigured');
   }
   const countWords = createWordCounter(language);

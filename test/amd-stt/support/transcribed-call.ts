@@ -23,6 +23,8 @@ export type CallOptions = {
   readonly kind?: EngineKind;
   readonly provider?: Partial<SpeechToTextProvider>;
   readonly speechToText?: SpeechToTextSettings | undefined;
+  /** Stands in for names that are not configured. */
+  readonly defaultProvider?: string;
   readonly thresholdWordCount?: number;
 };
 
@@ -45,7 +47,10 @@ export class TranscribedCall {
     };
     const create = createTranscribedDetector({
       createDetector: (given) => this.#observed(createDetector(given)),
-      providers: new Map([['engine', { kind, url, parameters: {}, ...provider }]]),
+      speechToText: {
+        providers: new Map([['engine', { kind, url, parameters: {}, ...provider }]]),
+        defaultProvider: asks.defaultProvider,
+      },
       onFailed: (failure) => this.failures.push(failure),
     });
     this.#detector = create(settings);
