@@ -3,6 +3,7 @@
 import type { Metrics } from './api/metrics.ts';
 import type { Environment } from './app.ts';
 import type { Events } from './app-events.ts';
+import { networksOpenTo } from './app-networks.ts';
 import type { Storage } from './app-storage.ts';
 import type { CallEvent } from './calls/contract/call-event.ts';
 import { createAlertPublisher } from './events/alerts.ts';
@@ -27,6 +28,8 @@ type Parts = {
   readonly contexts: ContextStore;
   readonly metrics: Metrics;
   readonly mayDeliver: () => boolean;
+  /** As SIP found it. */
+  readonly beyondLaptop: readonly string[];
 };
 
 /** Facts in one statement. */
@@ -36,7 +39,6 @@ const dispatcherStopTimeoutMs = 3_000;
 const settlePollMs = 25;
 /** How late an alert may be. */
 const watchEveryMs = 5_000;
-const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
 export type FactConsumers = {
   /** Whether notifications may go to the host of this URL, as far as the URL itself says. */
@@ -103,9 +105,8 @@ function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts
 async function openNotifier(environment: Environment, parts: Parts) {
   const { config, logger, clock, closers } = environment;
   const { ledger, apps, database } = parts.storage;
-  const embedded = config.databaseUrl === undefined;
   const guard = createSsrfGuard(
-    config.notifier.allowedNetworks ?? (embedded ? loopbackNetworks : []),
+    networksOpenTo(config.notifier.allowedNetworks, parts.beyondLaptop),
   );
   const sender = createSender({
     guard,

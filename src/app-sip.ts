@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from './app.ts';
+import { beyondLaptop, networksOpenTo } from './app-networks.ts';
 import { type Config, type DrachtioServer, readSecrets } from './config.ts';
 import { startSipEngineThread } from './embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from './embedded/sandbox/sandbox-thread.ts';
@@ -35,6 +36,8 @@ export type SipParts = {
   readonly sandbox?: string;
   /** For metrics. */
   readonly gateways: () => ReturnType<DrachtioSip['gateways']>;
+  /** Variables that make this more than a laptop's gateway; none: loopback may be open. */
+  readonly beyondLaptop: readonly string[];
   /** Reads the trunks again. What is wrong with them is logged, and they stay as they were. */
   reloadTrunks(): Promise<void>;
 };
@@ -43,7 +46,6 @@ type SipAddress = { readonly host: string; readonly port: number };
 
 /** Its ports may still be in use for a moment. */
 const engineRestartDelayMs = 500;
-const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
 
 export async function openSip(
@@ -61,8 +63,11 @@ export async function openSip(
       config.drachtioServers === undefined ? embeddedTransports : undefined,
     );
   const trunks = liveTrunks(read(file));
-  const onlySandbox = file === undefined && sandbox !== undefined;
-  const allowedNetworks = config.sip.allowedNetworks ?? (onlySandbox ? loopbackNetworks : []);
+  const beyond = beyondLaptop(config, file !== undefined);
+  const allowedNetworks =
+    sandbox === undefined
+      ? (config.sip.allowedNetworks ?? [])
+      : networksOpenTo(config.sip.allowedNetworks, beyond);
   const port = createDrachtioSip({
     ...{ servers, trunks, allowedNetworks, logger, clock },
     askOthers: (leg) => askForLegEnd(connection, leg),
@@ -81,17 +86,25 @@ export async function openSip(
     address: servers.map((server) => `${server.host}:${server.port}`).join(', '),
     ...(sandbox === undefined ? {} : { sandbox: `sip:${sandbox.host}:${sandbox.port}` }),
     gateways: () => port.gateways(),
-    reloadTrunks: () => reload(environment, trunks, port, read),
+    beyondLaptop: beyond,
+    reloadTrunks: () => reload(environment, file, { trunks, port, read }),
   };
 }
 
+type Reloaded = {
+  readonly trunks: LiveTrunks;
+  readonly port: DrachtioSip;
+  readonly read: (file: TrunkFile) => TrunkDirectory;
+};
+
 async function reload(
   { config, logger }: Environment,
-  trunks: LiveTrunks,
-  port: DrachtioSip,
-  read: (file: TrunkFile) => TrunkDirectory,
+  atStart: TrunkFile | undefined,
+  { trunks, port, read }: Reloaded,
 ): Promise<void> {
   try {
+    // The sandbox is on, and loopback is open: neither goes together with a carrier.
+    if (atStart === undefined) throw new Error('started without trunks; start again to have them');
     const file = await readTrunkFile(config);
     // Nothing is better: without a file, calls would fall to the sandbox in silence.
     if (file === undefined) throw new Error('there is no trunks file');

@@ -94,6 +94,7 @@ async function openApp(environment: Environment): Promise<App> {
   const facts = await openFactConsumers(environment, {
     ...{ storage, events, contexts, metrics },
     mayDeliver: () => node.lease.isHeld,
+    beyondLaptop: sip.beyondLaptop,
   });
   const parts = { storage, node, facts, events, metrics };
   const calls = openCalls(environment, {
@@ -124,6 +125,7 @@ async function openApp(environment: Environment): Promise<App> {
     { httpUrl, nats: events.address, drachtio: sip.address, sandbox: sip.sandbox },
     'offhook is up',
   );
+  tellOfLoopback(environment, sip.beyondLaptop);
   return {
     runtime,
     reload: () => sip.reloadTrunks(),
@@ -137,6 +139,15 @@ async function openApp(environment: Environment): Promise<App> {
       await closers.closeAll();
     },
   };
+}
+
+/** A receiver on this machine worked until the gateway was more than a laptop's: why it does not any more. */
+function tellOfLoopback({ config, logger }: Environment, beyond: readonly string[]): void {
+  if (beyond.length === 0 || config.notifier.allowedNetworks !== undefined) return;
+  logger.info(
+    { because: beyond },
+    'notifications to loopback and private addresses are refused; NOTIFY_ALLOWED_NETWORKS opens them',
+  );
 }
 
 type ApiParts = {

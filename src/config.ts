@@ -14,13 +14,16 @@ const port = z.coerce.number().int().min(0).max(65_535);
 const longestTimerMs = 2_147_483_647;
 const timerMs = z.coerce.number().int().max(longestTimerMs);
 
+/** `none` says what an empty variable cannot: that nothing is allowed, whatever "not set" would mean. */
 const networks = z
   .string()
   .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== ''),
+    text.trim() === 'none'
+      ? []
+      : text
+          .split(',')
+          .map((part) => part.trim())
+          .filter((part) => part !== ''),
   )
   .pipe(
     z.array(
@@ -28,7 +31,7 @@ const networks = z
         .string()
         .refine(
           (cidr) => ipaddr.isValidCIDR(cidr),
-          'must be CIDR networks separated by commas, e.g. 10.0.0.0/8',
+          'must be `none`, or CIDR networks separated by commas, e.g. 10.0.0.0/8',
         ),
     ),
   );
@@ -90,7 +93,7 @@ const environment = z.object({
   SIP_ALLOWED_NETWORKS: networks
     .optional()
     .describe(
-      'hosts that sip: targets may be dialled at directly; absent: loopback while only the sandbox is configured, else none',
+      'networks in which sip: targets may be dialled directly, or `none`; absent: loopback on a laptop (see NOTIFY_ALLOWED_NETWORKS) whose sandbox is on, else none',
     ),
   TRUNKS_FILE: z
     .string()
@@ -145,7 +148,7 @@ const environment = z.object({
   NOTIFY_ALLOWED_NETWORKS: networks
     .optional()
     .describe(
-      'private networks that notifications may be sent to; absent: loopback in the embedded profile, else none',
+      'private networks that notifications may be sent to, or `none`; absent: loopback on a laptop (HTTP_HOST and PUBLIC_URL local, no trunks, no DRACHTIO_URL, no DATABASE_URL), else none',
     ),
   SECRETS_KEY: z
     .string()

@@ -19,7 +19,7 @@ describe('bad configuration', () => {
         '  PUBLIC_URL: must be an absolute URL, e.g. https://offhook.example.com',
         '  SIP_PORT: must be at most 65535',
         '  MAX_CALL_DURATION_MS: must be an integer',
-        '  NOTIFY_ALLOWED_NETWORKS: must be CIDR networks separated by commas, e.g. 10.0.0.0/8',
+        '  NOTIFY_ALLOWED_NETWORKS: must be `none`, or CIDR networks separated by commas, e.g. 10.0.0.0/8',
         '  LOG_LEVEL: must be one of trace, debug, info, warn, error, silent',
       ].join('\n'),
     );
@@ -33,5 +33,18 @@ describe('bad configuration', () => {
 
   test('an empty variable is not set', () => {
     expect(loadConfig({ HTTP_PORT: '' }).http.port).toBe(3000);
+    expect(loadConfig({ NOTIFY_ALLOWED_NETWORKS: '' }).notifier.allowedNetworks).toBeUndefined();
+  });
+
+  test('`none` allows no network, and does not stand among others', () => {
+    const { notifier, sip } = loadConfig({
+      NOTIFY_ALLOWED_NETWORKS: 'none',
+      SIP_ALLOWED_NETWORKS: ' none ',
+    });
+
+    expect([notifier.allowedNetworks, sip.allowedNetworks]).toEqual([[], []]);
+    expect(() => loadConfig({ SIP_ALLOWED_NETWORKS: 'none,10.0.0.0/8' })).toThrow(
+      'SIP_ALLOWED_NETWORKS: must be `none`',
+    );
   });
 });

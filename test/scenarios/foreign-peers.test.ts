@@ -301,6 +301,7 @@ describe('through trunks', () => {
     const own = await startGateway(ownDataDir.path, {
       TRUNKS_FILE: trunksFile,
       DIGEST_PASSWORD: 'wonderland',
+      NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
     });
     try {
       const tcp = await own.dialer.dial({ target: 'tel:+12025550100', notifyurl: receiver.url });

@@ -58,6 +58,7 @@ async function build(engineOfItsOwn: boolean): Promise<World> {
     // The callees send no audio.
     RTP_INACTIVITY_TIMEOUT_MS: '120000',
     SIP_ALLOWED_NETWORKS: '127.0.0.0/8',
+    NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
     SIP_PORT: String(sipPort),
     ...(engine === undefined
       ? {}

@@ -1,0 +1,49 @@
+// What a gateway that others can reach may be made to connect to on its own machine: nothing, unless it is told so.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeSeededDataDir } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
+
+let dataDir: Awaited<ReturnType<typeof makeSeededDataDir>>;
+let gateway: GatewayProcess;
+
+beforeAll(async () => {
+  dataDir = await makeSeededDataDir();
+  gateway = await startGateway(dataDir.path, {
+    PUBLIC_URL: 'https://offhook.example.com',
+    NOTIFY_ALLOWED_NETWORKS: '',
+    LOG_LEVEL: 'info',
+  });
+});
+
+afterAll(async () => {
+  await gateway.terminate();
+  await dataDir.remove();
+});
+
+test.each([
+  ['notifyurl', { target: 'tel:+15550100001', notifyurl: 'http://127.0.0.1:4222/' }],
+  ['notifyurl', { target: 'tel:+15550100001', notifyurl: 'http://[::ffff:7f00:1]/' }],
+  ['target', { target: 'sip:anybody@127.0.0.1:5060' }],
+])('%s on this machine is a 400: %j', async (path, request) => {
+  const answer = await gateway.dialer.post(request);
+
+  expect(answer).toMatchObject({ status: 400, body: { errors: [{ path }] } });
+});
+
+test('the log says why a receiver on this machine is refused', () => {
+  expect(gateway.output()).toMatch(
+    /"because":\["PUBLIC_URL"\].*NOTIFY_ALLOWED_NETWORKS opens them/,
+  );
+});
+
+test('a trunk does not come to a gateway that started as a laptop’s', async () => {
+  gateway.child.kill('SIGHUP');
+
+  await eventually(
+    () => gateway.output().includes('trunks not reloaded'),
+    'the file was asked for',
+  );
+  expect(gateway.output()).toContain('started without trunks; start again to have them');
+});
