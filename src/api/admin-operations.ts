@@ -8,7 +8,7 @@ import { jwtAlgorithms, scopes } from '../store/app-directory.ts';
 import type { AppStore } from '../store/apps.ts';
 import type { BotStore } from '../store/bot-directory.ts';
 import type { DataTables } from '../store/data-tables.ts';
-import { isId } from '../store/ids.ts';
+import { identifier, plainId } from '../store/ids.ts';
 import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
 import type { NodeDirectory } from '../store/nodes.ts';
 import { tableDefinition } from '../store/table-definition.ts';
@@ -22,16 +22,13 @@ export type AdminStores = {
   readonly nodes: NodeDirectory;
 };
 
-/** Account and bot ids are tokens of NATS subjects. */
-const id = z.string().refine(isId, 'must be up to 128 letters, digits, - and _');
-const appId = z.string();
 const publicKeys = z.string().max(maxKeyDocumentChars);
 
 const newApp = z
   .strictObject({
-    name: z.string().min(1).max(128),
-    accountId: id,
-    bots: z.union([z.tuple([z.literal('*')]), z.array(id).min(1).max(1_000)], {
+    name: identifier,
+    accountId: plainId,
+    bots: z.union([z.tuple([z.literal('*')]), z.array(plainId).min(1).max(1_000)], {
       error: 'must be ids of letters, digits, - and _, or * alone',
     }),
     scopes: z.array(z.enum(scopes)),
@@ -55,9 +52,9 @@ const newApp = z
 
 const newBot = z
   .strictObject({
-    botId: id,
-    accountId: id,
-    streamId: id.optional(),
+    botId: plainId,
+    accountId: plainId,
+    streamId: plainId.optional(),
     iconUrl: z
       .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
       .max(2_048)
@@ -73,10 +70,10 @@ const newBot = z
     ...(iconUrl === undefined ? {} : { iconUrl }),
   }));
 
-const newTable = tableDefinition.extend({ accountId: id, replace: z.boolean() });
+const newTable = tableDefinition.extend({ accountId: plainId, replace: z.boolean() });
 
 const rotation = z.strictObject({
-  appId,
+  appId: plainId,
   what: z.enum(rotatable),
   graceS: z.number().int().min(0).max(longestGraceS),
   publicKeys: publicKeys.optional(),
@@ -91,7 +88,7 @@ const count = z.number().int().min(0).max(1_000_000_000);
 
 /** Left out: as it is. Null: none. */
 const appLimits = z.strictObject({
-  appId,
+  appId: plainId,
   allowedPrefixes: prefixes.nullish(),
   deniedPrefixes: prefixes.nullish(),
   callsAtOnce: count.nullish(),
@@ -138,12 +135,12 @@ export const adminOperations = {
     if (limits === undefined) throw noSuchApp();
     return { appId: app, limits };
   }),
-  'apps.revoke': operation(z.strictObject({ appId }), async ({ apps }, { appId: app }) => {
+  'apps.revoke': operation(z.strictObject({ appId: plainId }), async ({ apps }, { appId: app }) => {
     if (!(await apps.revoke(app))) throw noSuchApp();
     return { appId: app };
   }),
   'apps.token': operation(
-    z.strictObject({ appId, ttlS: z.number().int().min(1).max(longestTokenTtlS) }),
+    z.strictObject({ appId: plainId, ttlS: z.number().int().min(1).max(longestTokenTtlS) }),
     async ({ apps }, { appId: named, ttlS }) => {
       const app = await apps.find(named);
       if (app === undefined) throw noSuchApp();

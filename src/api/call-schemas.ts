@@ -5,30 +5,46 @@ import { amdEvent } from '../calls/contract/amd-event.ts';
 import { callContextSchema as contextContract } from '../calls/contract/call-context.ts';
 import { callEventTypes } from '../calls/contract/call-event.ts';
 import { callOutcomes, callStates, interactionStatuses } from '../calls/contract/call-words.ts';
-import { timestamp } from '../calls/contract/timestamp.ts';
+import { inRange, timestamp } from '../calls/contract/timestamp.ts';
+import { identifier } from '../store/ids.ts';
 import { botId, idempotencyKey } from './dialout-schema.ts';
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
 
 export const botParams = z.object({ botId });
-export const callParams = z.object({ botId, callId: z.string().describe('`call-<uuid>`') });
+export const callParams = z.object({ botId, callId: identifier.describe('`call-<uuid>`') });
 
-export const filterInstant = z.iso.datetime({
-  offset: true,
-  error: 'must be an ISO 8601 time with its zone, e.g. 2026-11-20T09:30:00Z',
-});
+export const filterInstant = inRange(
+  z.iso.datetime({
+    offset: true,
+    abort: true,
+    error: 'must be an ISO 8601 time with its zone, e.g. 2026-11-20T09:30:00Z',
+  }),
+);
+
+type Period = { readonly from?: string | undefined; readonly to?: string | undefined };
+
+/** For `superRefine`: what ends before it begins would hold nothing, and nobody would know why. */
+export function checkPeriod({ from, to }: Period, context: z.RefinementCtx): void {
+  if (from === undefined || to === undefined || Date.parse(from) <= Date.parse(to)) return;
+  context.addIssue({ code: 'custom', path: ['to'], message: 'must not be before `from`' });
+}
 
 /** Strict: a filter that is not known would silently list everything. */
-export const listQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(200).default(50).describe('calls in one page'),
-  cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the page before'),
-  status: z.enum(interactionStatuses).optional().describe('Status column'),
-  state: z.enum(callStates).optional(),
-  outcome: z.enum(callOutcomes).optional(),
-  idempotencyKey: idempotencyKey.optional().describe('`Idempotency-Key` of the request'),
-  from: filterInstant.optional().describe('accepted at this instant or later'),
-  to: filterInstant.optional().describe('accepted before this instant'),
-});
+export const listQuery = z
+  .strictObject({
+    limit: z.coerce.number().int().min(1).max(200).default(50).describe('calls in one page'),
+    cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the page before'),
+    status: z.enum(interactionStatuses).optional().describe('Status column'),
+    state: z.enum(callStates).optional(),
+    outcome: z.enum(callOutcomes).optional(),
+    idempotencyKey: idempotencyKey.optional().describe('`Idempotency-Key` of the request'),
+    from: filterInstant.optional().describe('accepted at this instant or later'),
+    to: filterInstant
+      .optional()
+      .describe('accepted before this instant, which is not before `from`'),
+  })
+  .superRefine(checkPeriod);
 
 const summaryExample = {
   callId: 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',

@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { timestamp } from '../calls/contract/timestamp.ts';
-import { filterInstant } from './call-schemas.ts';
+import { identifier } from '../store/ids.ts';
+import { checkPeriod, filterInstant } from './call-schemas.ts';
 import { botId } from './dialout-schema.ts';
 
 const failure = z
@@ -11,16 +12,22 @@ const failure = z
     '`expired`: not accepted within 24 hours; `gone`: the receiver said 410, to this one or another of the call; `forbidden`: it may not, or cannot, be sent there',
   );
 
-/** Strict: a filter that is not known would silently list everything. */
-export const deadLetterQuery = z.strictObject({
-  state: z.enum(['failed']).default('failed').describe('dead letters; the only kind listed here'),
-  limit: z.coerce.number().int().min(1).max(200).default(50).describe('in one page'),
-  cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the page before'),
-  callId: z.string().max(128).optional(),
-  failure: failure.optional(),
+const period = {
   from: filterInstant.optional().describe('given up at this instant or later'),
-  to: filterInstant.optional().describe('given up before this instant'),
-});
+  to: filterInstant.optional().describe('given up before this instant, which is not before `from`'),
+};
+
+/** Strict: a filter that is not known would silently list everything. */
+export const deadLetterQuery = z
+  .strictObject({
+    state: z.enum(['failed']).default('failed').describe('dead letters; the only kind listed here'),
+    limit: z.coerce.number().int().min(1).max(200).default(50).describe('in one page'),
+    cursor: z.string().min(1).max(256).optional().describe('`nextCursor` of the page before'),
+    callId: identifier.optional(),
+    failure: failure.optional(),
+    ...period,
+  })
+  .superRefine(checkPeriod);
 
 const example = {
   eventId: 'evt-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10-end',
@@ -64,7 +71,7 @@ export const deadLetterPageSchema = z
 
 export const notificationParams = z.object({
   botId,
-  eventId: z.string().describe('`eventId` of the notification'),
+  eventId: identifier.describe('`eventId` of the notification'),
 });
 
 export const replayedSchema = z
@@ -85,17 +92,31 @@ export const replayedSchema = z
 
 export const replaySelectionSchema = z
   .strictObject({
-    callId: z.string().max(128).optional().describe('dead letters of this call'),
-    from: filterInstant.optional().describe('given up at this instant or later'),
-    to: filterInstant.optional().describe('given up before this instant'),
+    callId: identifier
+      .optional()
+      .describe('dead letters of this call, all of them: without a time'),
+    ...period,
   })
-  .refine(
-    ({ callId, from, to }) => callId !== undefined || from !== undefined || to !== undefined,
-    {
-      message: 'must name a callId, from or to',
-    },
-  )
-  .meta({ id: 'ReplaySelection', examples: [{ from: '2026-11-20T09:00:00Z' }] });
+  .superRefine(checkPeriod)
+  .superRefine(({ callId, ...times }, context) => {
+    const given = Object.entries(times).flatMap(([name, time]) =>
+      time === undefined ? [] : [name],
+    );
+    if (callId === undefined && given.length === 0) {
+      context.addIssue({ code: 'custom', message: 'must name a callId, from or to' });
+    }
+    for (const name of callId === undefined ? [] : given) {
+      context.addIssue({
+        code: 'custom',
+        path: [name],
+        message: 'cannot be combined with `callId`',
+      });
+    }
+  })
+  .meta({
+    id: 'ReplaySelection',
+    examples: [{ from: '2026-11-20T09:00:00Z' }, { callId: example.callId }],
+  });
 
 export const replayResultSchema = z
   .object({

@@ -4,16 +4,11 @@
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
 import { amdEventNames } from '../calls/contract/amd-event.ts';
+import { plainId } from '../store/ids.ts';
 import { isSipUser, parseTarget } from './dial-target.ts';
 import { jsonProblem } from './stored-json.ts';
 
-/** Used as tokens of NATS subjects and as path segments. */
-export const botIdPattern = /^[A-Za-z0-9_-]{1,128}$/;
-export const botId = z
-  .string()
-  .regex(botIdPattern, 'must be 1 to 128 letters, digits, "_" or "-"')
-  .describe('bot or stream identifier')
-  .meta({ examples: ['st-1b2c3d'] });
+export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
 
 const target = z
   .string()
@@ -28,6 +23,8 @@ const target = z
 const notifyUrl = z
   .string()
   .max(2_048)
+  // A parser of URLs would leave them out, and mend what is half a character.
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters')
   .transform((text, context) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     const problem = notifyUrlProblem(url);
@@ -136,7 +133,7 @@ export const dialoutSchema = z
       .record(z.string(), z.string())
       .optional()
       .describe(
-        'sent along with each notification. `Host`, hop-by-hop, length, encoding and signature headers are refused; `Accept` and `Content-Type: application/json` are accepted and change nothing',
+        'sent along with each notification. `Host`, `User-Agent`, hop-by-hop, length, encoding and signature headers are refused by name; `Accept` and `Content-Type: application/json` are accepted and change nothing',
       ),
     timeoutInMs: milliseconds(1_000, 180_000)
       .default(60_000)

@@ -1,7 +1,26 @@
-// Identifiers that come from outside: of accounts, bots and tables. They are tokens of NATS subjects and segments of paths.
+// Identifiers that come from outside, in paths, queries, headers, bodies and messages: whichever they are, they are of one of the
+// two forms here, so that none of them holds what a database refuses, or is longer than what an index takes.
 
-const idPattern = /^[A-Za-z0-9_-]{1,128}$/;
+import { z } from 'zod';
+
+const longestId = 128;
+
+/** Of accounts, bots, apps and tables: they are tokens of NATS subjects and segments of paths. */
+const plainPattern = /^[A-Za-z0-9_-]{1,128}$/;
+export const plainId = z
+  .string()
+  .regex(plainPattern, 'must be 1 to 128 letters, digits, "_" or "-"');
 
 export function isId(text: string): boolean {
-  return idPattern.test(text);
+  return plainPattern.test(text);
 }
+
+/** Of what others name as they like: neither U+0000 nor half a character, which PostgreSQL does not take, nor other controls. */
+export function identifierUpTo(longest: number) {
+  return z
+    .string()
+    .min(1)
+    .max(longest)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be text without control characters');
+}
+export const identifier = identifierUpTo(longestId);

@@ -1,7 +1,7 @@
 // What a data table is: its columns with their types, and the apps that may write to it. Made by whoever runs the service.
 
 import { z } from 'zod';
-import { isId } from './ids.ts';
+import { plainId } from './ids.ts';
 
 export const columnTypes = [
   'string',
@@ -30,8 +30,6 @@ export const maxColumns = 500;
 /** JSON parsers refuse the last one: no request could ever fill it. */
 const reservedNames = new Set([...systemColumns, '__proto__'].map((name) => name.toLowerCase()));
 
-const id = z.string().refine(isId, 'must be letters, digits, - and _, up to 128 of them');
-
 const column = z.strictObject({
   name: z
     .string()
@@ -43,10 +41,12 @@ const column = z.strictObject({
 });
 
 export const tableDefinition = z.strictObject({
-  name: id,
+  name: plainId,
   columns: z.array(column).min(1).max(maxColumns).refine(areDistinct, 'must have distinct names'),
   writers: z
-    .array(z.union([z.literal('*'), id], 'must be an app id, or * for every app of the account'))
+    .array(
+      z.union([z.literal('*'), plainId], 'must be an app id, or * for every app of the account'),
+    )
     .max(1_000),
 });
 export type TableDefinition = Readonly<z.infer<typeof tableDefinition>>;

@@ -79,6 +79,9 @@ describe('the list of calls', () => {
     ['state=gone', 'state'],
     ['outcome=gone', 'outcome'],
     ['from=yesterday', 'from'],
+    ['from=0000-01-01T00:00:00Z', 'from'],
+    ['to=9999-12-31T23:59:59-23:59', 'to'],
+    ['from=2026-11-21T08:00:00Z&to=2026-11-21T08:00:00%2B01:00', 'to'],
     ['to=2026-13-01T00:00:00Z', 'to'],
     ['idempotencyKey=%00', 'idempotencyKey'],
     ['cursor=bad', 'cursor'],
@@ -130,7 +133,19 @@ describe('one call', () => {
     expect(harness.ended).toEqual([]);
   });
 
-  test.each(['call-%00', 'x', 'call-..%2F', `call-${'a'.repeat(65)}`])(
+  test.each(['call-%00', 'call-%7F', 'call-%C2%85'])(
+    'an id with a control character is a 400 that names it: %s',
+    async (id) => {
+      const response = await ask(`/api/public/bot/st-1/calls/${id}`);
+
+      expect(response.statusCode).toBe(400);
+      expect(response.json<ProblemDocument>().errors).toEqual([
+        { path: 'callId', message: 'must be text without control characters' },
+      ]);
+    },
+  );
+
+  test.each(['x', 'call-..%2F', `call-${'a'.repeat(65)}`])(
     'an id that cannot be one is a 404: %s',
     async (id) => {
       harness.call = details;

@@ -67,12 +67,20 @@ describe('dead letters over HTTP', () => {
     ]);
   });
 
-  test.each(['?state=delivered', '?cursor=bad', '?unknown=1', '?from=yesterday', '?limit=0'])(
-    'a filter that is not one is a 400: %s',
-    async (query) => {
-      expect((await ask('GET', `${path}${query}`)).statusCode).toBe(400);
-    },
-  );
+  test.each([
+    '?state=delivered',
+    '?cursor=bad',
+    '?unknown=1',
+    '?from=yesterday',
+    '?from=0000-01-01T00:00:00Z',
+    '?limit=0',
+    '?callId=%00',
+    '?callId=',
+    `?callId=${'c'.repeat(129)}`,
+    '?from=2026-11-20T09:00:00Z&to=2026-11-20T08:59:59Z',
+  ])('a filter that is not one is a 400: %s', async (query) => {
+    expect((await ask('GET', `${path}${query}`)).statusCode).toBe(400);
+  });
 
   test('one is replayed, in the name of the app', async () => {
     const response = await ask('POST', `${path}/evt-1/replay`);
@@ -99,6 +107,27 @@ describe('dead letters over HTTP', () => {
     ]);
     expect((await ask('POST', `${path}/replay`, {})).statusCode).toBe(400);
     expect((await ask('POST', `${path}/replay`, { callID: 'call-1' })).statusCode).toBe(400);
+  });
+
+  test.each<[string, object]>([
+    ['from', { callId: 'call-1', from: '2026-11-20T09:00:00Z' }],
+    ['to', { callId: 'call-1', to: '2026-11-20T09:00:00Z' }],
+    ['to', { from: '2026-11-20T09:00:00Z', to: '2026-11-20T09:30:00+01:00' }],
+    ['callId', { callId: '\u0000' }],
+    ['callId', { callId: 'call-\ud800' }],
+  ])('what to replay is said in one way, which %s is not: %j', async (member, selection) => {
+    const response = await ask('POST', `${path}/replay`, selection);
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<ProblemDocument>().errors?.map(({ path: at }) => at)).toEqual([member]);
+    expect(asked).toEqual([]);
+  });
+
+  test('an event id with a control character is a 400 that names it', async () => {
+    const response = await ask('POST', `${path}/a%00/replay`);
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<ProblemDocument>().errors?.map(({ path: at }) => at)).toEqual(['eventId']);
   });
 
   test('need the scope Dialout, and a bot of the app', async () => {

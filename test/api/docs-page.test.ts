@@ -58,7 +58,18 @@ describe('/docs', () => {
     const document = (await harness.server.inject('/openapi.json')).json();
     const described = (await harness.server.inject('/docs/json')).json();
 
-    expect(described).toEqual({ ...document, servers: [{ url: '..' }] });
+    // Patterns that the page would read otherwise are left out of it.
+    const withoutUnicodePatterns = JSON.parse(JSON.stringify(document), (_name, value) =>
+      typeof value?.pattern === 'string' && value.pattern.includes('\\p{')
+        ? { ...value, pattern: undefined }
+        : value,
+    );
+    expect(described.paths).toEqual(withoutUnicodePatterns.paths);
+    expect(described).toEqual({
+      ...document,
+      servers: [{ url: '..' }],
+      paths: described.paths,
+    });
   });
 
   test('has the headers of the page on no other answer', async () => {

@@ -459,16 +459,19 @@ describe.each(databaseKinds)('connections on %s', (kind) => {
       expect((await get(id)).json()).toMatchObject({ fields: { API_KEY: masked } });
     });
 
-    test.each([
-      'cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
-      'cn-1',
-      'nonsense',
-      '%00',
-      "';--",
-      'toString',
-    ])('%s is a 404', async (id) => {
-      expect((await get(id)).statusCode).toBe(404);
-      expect((await update(id, { fields: { API_KEY: 'new' } })).statusCode).toBe(404);
+    test.each(['cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10', 'cn-1', 'nonsense', "';--", 'toString'])(
+      '%s is a 404',
+      async (id) => {
+        expect((await get(id)).statusCode).toBe(404);
+        expect((await update(id, { fields: { API_KEY: 'new' } })).statusCode).toBe(404);
+      },
+    );
+
+    test('an id with a control character is a 400 that names it', async () => {
+      const answer = await get('cn-%00');
+
+      expect(answer.statusCode).toBe(400);
+      expect(answer.json()).toMatchObject({ errors: [{ path: 'connectionId' }] });
     });
   });
 

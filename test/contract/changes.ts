@@ -1,6 +1,7 @@
 // What a hostile or careless client gets wrong, as changes to a request that was right.
 
 import fc from 'fast-check';
+import { placesOf, type Spoiler, spoilers } from './places.ts';
 import type { ApiRequest, Body } from './requests.ts';
 import { hostileStrings, hostileValues } from './values.ts';
 
@@ -12,6 +13,7 @@ export type Change =
   | { readonly at: 'content type'; readonly headers: Readonly<Record<string, string>> }
   | { readonly at: 'path'; readonly which: number; readonly segment: string }
   | { readonly at: 'query'; readonly which: number; readonly value: string }
+  | { readonly at: 'any string'; readonly which: number; readonly spoiler: Spoiler }
   | { readonly at: 'extra query'; readonly name: string; readonly value: string }
   | { readonly at: 'repeated query'; readonly which: number }
   | { readonly at: 'header'; readonly which: number; readonly value: string };
@@ -147,6 +149,13 @@ export const changes: fc.Arbitrary<Change> = fc.oneof(
   ...[1, 2].map(() =>
     fc.record({ at: fc.constant('query' as const), which, value: hostileStrings }),
   ),
+  ...[1, 2, 3].map(() =>
+    fc.record({
+      at: fc.constant('any string' as const),
+      which,
+      spoiler: fc.constantFrom(...spoilers),
+    }),
+  ),
   fc.record({ at: fc.constant('extra query' as const), name: memberNames, value: hostileStrings }),
   fc.record({ at: fc.constant('repeated query' as const), which }),
   fc.record({ at: fc.constant('header' as const), which, value: headerValues }),
@@ -170,6 +179,11 @@ export function changed(request: ApiRequest, wrong: Change): ApiRequest {
     case 'query': {
       const replaced = withNth(Object.fromEntries(query), wrong.which, wrong.value);
       return { ...request, query: Object.entries(replaced) };
+    }
+    case 'any string': {
+      // What headers may hold at all is a change of its own.
+      const places = placesOf(request).filter(({ part }) => part !== 'header');
+      return places[wrong.which % places.length]?.spoiled(wrong.spoiler) ?? request;
     }
     case 'extra query':
       return { ...request, query: [...query, [wrong.name, wrong.value]] };
@@ -224,7 +238,16 @@ function withExtra(body: Body | undefined, name: string, value: unknown): Body |
   return { json: Object.fromEntries([...Object.entries(body.json), [name, value]]) };
 }
 
-/** Halves of surrogate pairs have no UTF-8. */
+/** Halves of surrogate pairs have no UTF-8; who sends them all the same writes what their three bytes would be. */
 export function encodedAsFarAsPossible(text: string): string {
-  return encodeURIComponent(Buffer.from(text, 'utf8').toString('utf8'));
+  return text
+    .split(/(\p{Cs})/u)
+    .map((part) => (/^\p{Cs}$/u.test(part) ? bytesOfHalf(part) : encodeURIComponent(part)))
+    .join('');
+}
+
+function bytesOfHalf(half: string): string {
+  const code = half.charCodeAt(0);
+  const bytes = [0xed, 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)];
+  return bytes.map((byte) => `%${byte.toString(16)}`).join('');
 }

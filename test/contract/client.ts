@@ -4,6 +4,7 @@ import { Agent, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Answer } from './answers.ts';
+import { encodedAsFarAsPossible } from './changes.ts';
 import type { ApiRequest, Body } from './requests.ts';
 
 export type Client = { send(request: Sent): Promise<Answer>; close(): void };
@@ -47,10 +48,7 @@ export function createClient(baseUrl: string): Client {
 export function written({ operation, path, query, headers, body }: ApiRequest): Sent {
   const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => path[name] ?? '');
   const search = query
-    .map(
-      ([name, value]) =>
-        `${encodeURIComponent(wellFormed(name))}=${encodeURIComponent(wellFormed(value))}`,
-    )
+    .map(([name, value]) => `${encodedAsFarAsPossible(name)}=${encodedAsFarAsPossible(value)}`)
     .join('&');
   const bytes = bytesOf(body);
   const type = bytes === undefined ? {} : { 'content-type': 'application/json' };
@@ -67,11 +65,6 @@ function bytesOf(body: Body | undefined): Buffer | undefined {
   if ('raw' in body) return Buffer.from(body.raw, body.encoding);
   const text = JSON.stringify(body.json) as string | undefined;
   return text === undefined ? undefined : Buffer.from(text);
-}
-
-/** Halves of surrogate pairs have no UTF-8. */
-function wellFormed(text: string): string {
-  return Buffer.from(text).toString();
 }
 
 /** Only what a header may hold gets out of Node. */

@@ -3,6 +3,11 @@
 
 import { z } from 'zod';
 
+/** What lies outside is a mistake, or has no four digits for its year in every zone, and PostgreSQL refuses some of it. */
+export function inRange<Time extends z.ZodType<string>>(time: Time) {
+  return time.refine((text) => text >= '1970' && text < '9999', 'must be from 1970 to 9998');
+}
+
 export const timestamp = z.iso
   .datetime({ offset: true, abort: true })
   .overwrite((text) => new Date(text).toISOString())

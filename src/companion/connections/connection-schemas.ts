@@ -6,6 +6,7 @@ import { jsonProblem } from '../../api/stored-json.ts';
 import { boundedArray } from '../../api/validation.ts';
 import { timestamp } from '../../calls/contract/timestamp.ts';
 import { providers } from '../../store/companion/connections.ts';
+import { identifier } from '../../store/ids.ts';
 import { apiFormProblems } from './api-forms.ts';
 import { newConnectionExamples } from './connection-examples.ts';
 import { isMask } from './connection-secrets.ts';
@@ -191,7 +192,7 @@ const connectionId = z
   .string()
   .describe('`cn-<uuid>`')
   .meta({ examples: ['cn-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10'] });
-export const connectionParams = z.object({ connectionId });
+export const connectionParams = z.object({ connectionId: identifier.describe('`cn-<uuid>`') });
 
 // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -7,6 +7,7 @@ import { botId } from '../../api/dialout-schema.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../api/http.ts';
 import { invalidRequest, ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
+import { identifier } from '../../store/ids.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { findCall } from './call-conversations.ts';
 import { conversationSession, sessionId } from './conversation-schema.ts';
@@ -65,7 +66,7 @@ export function registerConversationRoutes(
 
 /** Loose: what a schema of headers does not name would be gone from the request. */
 const headers = z.looseObject({
-  accountid: z.string().min(1).max(128).describe('the account of the app; another is a 404'),
+  accountid: identifier.describe('the account of the app; another is a 404'),
   accept: z
     .string()
     .describe('must name `application/json`, alone or among others; `*/*` does not, and is a 406'),

@@ -4,7 +4,8 @@
 import { z } from 'zod';
 import { invalidRequest, type MemberError } from '../../api/problem.ts';
 import { jsonProblem } from '../../api/stored-json.ts';
-import { channelTypes, defaultChannel, identifier, inRange, messageId } from './message-schema.ts';
+import { inRange } from '../../calls/contract/timestamp.ts';
+import { channelTypes, defaultChannel, identifier, messageId } from './message-schema.ts';
 
 const dayMs = 86_400_000;
 const longestSpanMs = 7 * dayMs;

@@ -1,7 +1,8 @@
 // A message as the specification describes it, as it is published, and as it is answered.
 
 import { z } from 'zod';
-import { timestamp } from '../../calls/contract/timestamp.ts';
+import { inRange, timestamp } from '../../calls/contract/timestamp.ts';
+import { identifierUpTo } from '../../store/ids.ts';
 
 export const channelTypes: readonly string[] = [
   'msteams twitter spark rtm facebook slack kore email sms wfacebook ringcentral jabber yammer alexa twiliovoice telegram',
@@ -9,21 +10,13 @@ export const channelTypes: readonly string[] = [
 ].flatMap((names) => names.split(' '));
 export const defaultChannel = 'rtm';
 
-export const identifier = z
-  .string()
-  .min(1)
-  .max(256)
-  .refine((text) => !text.includes('\u0000'), 'must not contain the character U+0000');
+/** Of users, too, who may be called by their e-mail addresses. */
+export const identifier = identifierUpTo(256);
 
 export const messageId = z
   .string()
   .regex(/^ms-[0-9A-Za-z-]{1,64}$/, 'must be `ms-<uuid>`')
   .describe('`ms-<uuid>`');
-
-/** What lies outside is a mistake, or has no four digits for its year in every zone. */
-export function inRange<Time extends z.ZodType<string>>(time: Time) {
-  return time.refine((text) => text >= '1970' && text < '9999', 'must be from 1970 to 9998');
-}
 
 const publishedTime = inRange(timestamp);
 

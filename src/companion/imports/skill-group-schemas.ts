@@ -4,15 +4,10 @@
 import { z } from 'zod';
 import { jsonProblem } from '../../api/stored-json.ts';
 import { boundedArray } from '../../api/validation.ts';
+import { identifier } from '../../store/ids.ts';
 
 export const importTypes = ['skillGroups'] as const;
 
-/** Keys of rows: short, and nothing that a database refuses. */
-export const identifier = z
-  .string()
-  .min(1)
-  .max(128)
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be text without control characters');
 const identifiers = boundedArray(identifier, 10_000);
 const name = z.string().min(1).max(256);
 

@@ -8,7 +8,7 @@ import { authenticated, responses } from '../../api/route-schema.ts';
 import { timestamp } from '../../calls/contract/timestamp.ts';
 import { createDataTables, type DefinedTable } from '../../store/data-tables.ts';
 import { ExpiringCache } from '../../store/expiring-cache.ts';
-import { isId } from '../../store/ids.ts';
+import { identifier, isId } from '../../store/ids.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { checkRow } from './row-check.ts';
 
@@ -89,7 +89,7 @@ export function registerTableRoutes(
       description:
         "The app needs no scope but write access, which the table's definition grants. Every column that is unknown, missing or of another type is listed in `errors`. Instants are stored in UTC with milliseconds; a column that is not required may be null or left out.",
       tags: ['tables'],
-      params: z.object({ tableName: z.string().describe('name of a table of the account') }),
+      params: z.object({ tableName: identifier.describe('name of a table of the account') }),
       body: insertBody,
       response: responses('The stored row', storedRow, [400, 401, 403, 404, 406, 413, 415]),
       ...authenticated,

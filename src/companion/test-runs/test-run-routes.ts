@@ -4,12 +4,13 @@ import { z } from 'zod';
 import type { ApiInstance, Caller } from '../../api/http.ts';
 import { ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
+import { plainId as id } from '../../store/ids.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { createResultFiles, type ResultFile, type ResultFiles } from '../result-files.ts';
 import { botOfStream, noSuchRun } from './bot-of-stream.ts';
 import { createResultLinks, linkBase, type ResultLinks, resultPath } from './result-links.ts';
 import { findTestRun, type StoredTestRun } from './stored-test-runs.ts';
-import { id, languageCode, suiteName as suite, type TestRun, testRun } from './test-run-schema.ts';
+import { languageCode, suiteName as suite, type TestRun, testRun } from './test-run-schema.ts';
 
 const link =
   'A completed run that left a file has a `fileUrl`: a link to the CSV that needs no credentials, works for 15 minutes and is made anew for each answer.';
@@ -114,8 +115,8 @@ function registerDownload(
       tags: ['test-runs'],
       params: z.object({ accountId: id, botId: id, testRunId: id }),
       querystring: z.object({
-        expires: z.string().describe('unix time, seconds'),
-        signature: z.string(),
+        expires: z.string().max(20).describe('unix time, seconds'),
+        signature: z.string().max(128),
       }),
       response: {
         ...responses('The result file', z.unknown(), [403, 404]),

@@ -2,12 +2,11 @@
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
-import { isId } from '../../store/ids.ts';
+import { plainId as id } from '../../store/ids.ts';
 
 const plain = /^[^\p{C}]*$/u;
 /** Written by another service: bounded, and nothing in it that breaks a line or the database. */
 const text = z.string().max(256).regex(plain, 'must not contain control characters');
-export const id = z.string().refine(isId, 'must be letters, digits, - and _, up to 128 of them');
 const count = z.number().min(0);
 const decimal = z
   .string()
