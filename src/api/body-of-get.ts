@@ -5,6 +5,7 @@ import type { SwaggerTransform } from '@fastify/swagger';
 import type { FastifyRequest } from 'fastify';
 import { jsonSchemaTransform } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
+import { invalidBody, parseJsonBody } from './json-body.ts';
 import { ProblemError } from './problem.ts';
 import { validatorCompiler } from './validation.ts';
 
@@ -21,10 +22,13 @@ export function bodyOfGet(schema: z.ZodType) {
     jsonSchemaTransform({ ...document, schema: { ...document.schema, body: schema } });
   return {
     preValidation: async (request: FastifyRequest): Promise<void> => {
-      const text = await textOf(request);
-      if (text === '') return;
+      const bytes = await bytesOf(request);
+      if (bytes.length === 0) return;
       assertJson(request);
-      const result = check(parse(text)) as { readonly value?: unknown; readonly error?: Error };
+      const result = check(parseJsonBody(bytes)) as {
+        readonly value?: unknown;
+        readonly error?: Error;
+      };
       if (result.error !== undefined) throw result.error;
       request.body = result.value;
     },
@@ -32,7 +36,7 @@ export function bodyOfGet(schema: z.ZodType) {
   };
 }
 
-async function textOf({ raw }: FastifyRequest): Promise<string> {
+async function bytesOf({ raw }: FastifyRequest): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -42,9 +46,9 @@ async function textOf({ raw }: FastifyRequest): Promise<string> {
       if (bytes <= longestBytes) chunks.push(chunk);
     }
   } catch (error) {
-    throw invalid('The body did not arrive.', error);
+    throw invalidBody('The body did not arrive.', error);
   }
-  if (bytes <= longestBytes) return Buffer.concat(chunks).toString();
+  if (bytes <= longestBytes) return Buffer.concat(chunks);
   throw new ProblemError('body-too-large', `The body of a GET is at most ${longestBytes} bytes.`);
 }
 
@@ -52,16 +56,4 @@ function assertJson({ headers }: FastifyRequest): void {
   const isJson = /^application\/json *(;|$)/i.test(headers['content-type'] ?? '');
   if (isJson && (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity') return;
   throw new ProblemError('unsupported-media-type', 'Send application/json, not encoded.');
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw invalid('The body is not JSON.', error);
-  }
-}
-
-function invalid(detail: string, cause: unknown): ProblemError {
-  return new ProblemError('invalid-request', detail, { cause });
 }

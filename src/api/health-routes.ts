@@ -26,7 +26,7 @@ export function registerHealthRoutes(server: ApiInstance, deps: HealthDependenci
     );
     const failures = results.filter(({ ok }) => !ok).map(({ failure }) => failure);
     const ready = failures.length === 0;
-    void reply.code(ready ? 200 : 503).header('cache-control', 'no-store');
+    void reply.code(ready ? 200 : 503);
     if (!ready) void reply.header('retry-after', '5');
     return {
       status: ready ? 'ready' : 'unready',

@@ -25,7 +25,9 @@ const refused: ReadonlyMap<string, string> = new Map([
     'transfer-encoding',
     'upgrade',
     'expect',
+    'http2-settings',
   ].map((name) => [name, 'cannot be set: it belongs to the connection'] as const),
+  ['user-agent', 'cannot be set: it names this service'],
   ['content-length', 'cannot be set: it comes from the body'],
   ['content-encoding', 'cannot be set: the body is sent as it is signed'],
   ...['gateway-signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature'].map(

@@ -57,7 +57,7 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
         title: 'Offhook',
         version: '1.1',
         description:
-          'Places outbound phone calls and tells you who picked up; keeps connections, imports, tables, test runs and the history of conversations beside them.',
+          'Places outbound phone calls and tells you who picked up; keeps connections, imports, tables, test runs and the history of conversations beside them.\n\nBodies are JSON in UTF-8; of a member that is given twice the last one counts. Ids have no control characters. A method that an address does not take is a 405 with `Allow`. Answers are not to be cached (`Cache-Control: no-store`).',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: options.publicUrl ?? '/' }],

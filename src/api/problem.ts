@@ -11,6 +11,7 @@ const catalogue = {
   unauthorized: { status: 401, title: 'Credentials are missing or not valid' },
   forbidden: { status: 403, title: 'Not permitted' },
   'not-found': { status: 404, title: 'Not found' },
+  'method-not-allowed': { status: 405, title: 'The method is not for this address' },
   'not-acceptable': { status: 406, title: 'No acceptable representation' },
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used before' },
@@ -32,6 +33,8 @@ type ProblemExtras = {
   readonly retryAfterS?: number;
   /** Of a 401; left out: a token. */
   readonly challenge?: string;
+  /** Of a 405: the methods that the address takes. */
+  readonly allow?: readonly string[];
   readonly cause?: unknown;
 };
 
@@ -40,6 +43,7 @@ export class ProblemError extends Error {
   readonly errors: readonly MemberError[] | undefined;
   readonly retryAfterS: number | undefined;
   readonly challenge: string;
+  readonly allow: readonly string[] | undefined;
 
   constructor(kind: ProblemKind, detail: string, extras: ProblemExtras = {}) {
     super(detail, extras.cause === undefined ? {} : { cause: extras.cause });
@@ -48,6 +52,7 @@ export class ProblemError extends Error {
     this.errors = extras.errors;
     this.retryAfterS = extras.retryAfterS;
     this.challenge = extras.challenge ?? 'Bearer';
+    this.allow = extras.allow;
   }
 
   get status(): number {
@@ -65,6 +70,7 @@ export function problemHeaders(problem: ProblemError): Record<string, string> {
     'content-type': 'application/problem+json; charset=utf-8',
     'cache-control': 'no-store',
     ...(problem.retryAfterS === undefined ? {} : { 'retry-after': String(problem.retryAfterS) }),
+    ...(problem.allow === undefined ? {} : { allow: problem.allow.join(', ') }),
     // RFC 9110 section 11.6.1: a 401 names the scheme. Credentials travel in headers of their own, not in `Authorization`.
     ...(problem.kind === 'unauthorized'
       ? { 'www-authenticate': `${problem.challenge} realm="offhook"` }
@@ -148,7 +154,7 @@ function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | und
   const cause = { cause: error };
   switch (error.statusCode ?? 500) {
     case 400:
-      // Bad JSON, an empty body, `__proto__` as a member, a length that does not fit, a bad escape in the path.
+      // A length that does not fit, a bad escape in the path.
       return new ProblemError('invalid-request', sentence(error.message), cause);
     case 403: // a path that leads out of the folder of static files
     case 404:

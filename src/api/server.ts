@@ -15,6 +15,7 @@ import { registerDialout } from './dialout-route.ts';
 import { registerDocsPage } from './docs-page.ts';
 import { registerHealthRoutes } from './health-routes.ts';
 import { type ApiInstance, type Caller, createCaller } from './http.ts';
+import { parseJsonBody } from './json-body.ts';
 import type { Metrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
 import {
@@ -26,6 +27,7 @@ import {
 } from './problem.ts';
 import type { ApiServices } from './services.ts';
 import { validatorCompiler } from './validation.ts';
+import { refuseWrongMethods } from './wrong-method.ts';
 
 export type ApiServerOptions = {
   readonly services: ApiServices;
@@ -56,9 +58,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   const base = fastify({
     ...serverLimits,
     routerOptions: { maxParamLength },
-    // Bodies become records of ours: a `__proto__` member is a 400, not a prototype.
-    onProtoPoisoning: 'error',
-    onConstructorPoisoning: 'error',
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
     // Requests that are in while we close are answered like any other, by our own translator.
@@ -92,7 +91,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
       reply,
     ),
   );
+  server.addHook('preValidation', refuseBadQuery);
   observe(server, logger, metrics);
+  refuseWrongMethods(server, maxParamLength);
 
   await registerOpenApi(server, { publicUrl: config.http.publicUrl });
   await registerDocsPage(server);
@@ -113,16 +114,13 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
 
 /** JSON as it is; everything else is a 415. */
 function acceptOnlyJson(server: ApiInstance): void {
-  const parseJson = server.getDefaultJsonParser('error', 'error');
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser<string>(
+  server.addContentTypeParser<Buffer>(
     'application/json',
-    { parseAs: 'string' },
-    (request, body, done) => {
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) =>
       // Clients that set the content type on every request do so on a DELETE without a body too.
-      if (request.method === 'DELETE') done(null);
-      else void parseJson(request, body, done);
-    },
+      request.method === 'DELETE' ? undefined : parseJsonBody(body),
   );
   server.addHook('preParsing', async (request, _reply, payload) => {
     const encoding = request.headers['content-encoding'] ?? 'identity';
@@ -133,10 +131,26 @@ function acceptOnlyJson(server: ApiInstance): void {
   });
 }
 
-/** The request id goes out with every answer, and each answer is measured. Paths stay out of logs: routes say enough. */
+/** The parser would leave what is not percent-encoded UTF-8 as it stands. In a path the router refuses it. */
+async function refuseBadQuery({ url, routeOptions }: FastifyRequest): Promise<void> {
+  const { schema, attachValidation } = routeOptions;
+  if (schema?.querystring === undefined || attachValidation) return;
+  try {
+    decodeURIComponent(url);
+  } catch (error) {
+    throw undecodableQuery(error);
+  }
+}
+
+function undecodableQuery(cause: unknown): ProblemError {
+  return new ProblemError('invalid-request', 'The query is not percent-encoded UTF-8.', { cause });
+}
+
+/** Every answer has the request id, is nobody's to keep unless its route says so, and is measured. Paths stay out of logs: routes say enough. */
 function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefined): void {
   server.addHook('onRequest', async (request, reply) => {
-    void reply.header('x-request-id', request.id);
+    // What is said of calls, keys and conversations is not for the caches of proxies and browsers (RFC 9111 section 5.2.2.5).
+    void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' });
   });
   server.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none';

@@ -444,6 +444,8 @@ describe('notifyHeaders', () => {
     'Transfer-Encoding',
     'Upgrade',
     'Expect',
+    'HTTP2-Settings',
+    'User-Agent',
     'Content-Length',
     'content-encoding',
     'Gateway-Signature',

@@ -71,8 +71,6 @@ describe('problem documents', () => {
 
   test.each([
     ['GET', '/nowhere'],
-    ['GET', dialoutPath],
-    ['PUT', '/api/public/bot/st-1/calls'],
     ['GET', `/api/public/bot/${'b'.repeat(129)}/calls`],
   ] as const)('%s %s is a 404 like any other', async (method, url) => {
     const response = await harness.server.inject({ method, url, headers: { auth: await token() } });
@@ -81,11 +79,101 @@ describe('problem documents', () => {
     expect(response.json<ProblemDocument>().title).toBe('Not found');
   });
 
+  test.each([
+    ['GET', dialoutPath, 'POST'],
+    ['PUT', '/api/public/bot/st-1/calls', 'GET, HEAD'],
+    ['PATCH', '/api/public/bot/st-1/calls/call-1?limit=1', 'DELETE, GET, HEAD'],
+    ['OPTIONS', '/api/public/bot/st-1/notifications/replay', 'POST'],
+    ['DELETE', '/live', 'GET, HEAD'],
+    ['POST', '/docs/static/index.html', 'GET, HEAD'],
+  ] as const)('%s %s is a 405 that names what is allowed', async (method, url, allow) => {
+    const response = await harness.server.inject({
+      ...{ method, url, payload: '{' },
+      headers: { 'content-type': 'application/json' },
+    });
+
+    expect(response.statusCode).toBe(405);
+    expect(response.headers['allow']).toBe(allow);
+    expect(response.json<ProblemDocument>().type).toBe('urn:offhook:problem:method-not-allowed');
+  });
+
   test('a path that cannot be decoded is a 400', async () => {
     const response = await harness.server.inject('/api/%zz');
 
     expect(response.statusCode).toBe(400);
     expect(response.headers['content-type']).toMatch(/^application\/problem\+json/);
+  });
+});
+
+test.each(['%', '%zz', '%ff', '%ed%a0%80', 'call%'])(
+  'a query that is not percent-encoded UTF-8 is a 400: %s',
+  async (callId) => {
+    const response = await harness.server.inject({
+      url: `/api/public/bot/st-1/notifications?callId=${callId}`,
+      headers: { auth: await token() },
+    });
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<ProblemDocument>().detail).toBe('The query is not percent-encoded UTF-8.');
+  },
+);
+
+describe('a body', () => {
+  test.each([
+    ['__proto__', '{"__proto__":{"polluted":true}}'],
+    ['metadata.__proto__', '{"metadata":{"__proto__":1}}'],
+    ['metadata.a.0.__proto__', '{"metadata":{"a":[{"\\u005f_proto__":{}}]}}'],
+    ['metadata.constructor', '{"metadata":{"constructor":{"prototype":{}}}}'],
+  ])('that reaches for a prototype is refused at %s', async (path, body) => {
+    const response = await dial(harness, body);
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<ProblemDocument>().errors).toEqual([
+      {
+        path,
+        message: 'is refused: no member may be `__proto__`, or `constructor` with a `prototype`',
+      },
+    ]);
+  });
+
+  test('may hold such words where they name no member', async () => {
+    const metadata = { constructor: 'Ada', note: '__proto__', prototype: { constructor: {} } };
+
+    expect((await dial(harness, { ...minimal, metadata })).statusCode).toBe(200);
+    expect(harness.submissions[0]?.request.metadata).toEqual(metadata);
+  });
+
+  test.each([
+    ['half a character', [0xc3]],
+    ['Latin-1', [0xfc]],
+    ['an overlong form', [0xc0, 0xaf]],
+    ['half a surrogate pair', [0xed, 0xa0, 0x80]],
+  ])('that is not UTF-8 is refused, and never mended: %s', async (_name, bytes) => {
+    const [before = '', after = ''] = JSON.stringify({ ...minimal, metadata: { a: '|' } }).split(
+      '|',
+    );
+    const response = await dial(
+      harness,
+      Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]),
+    );
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json<ProblemDocument>().detail).toBe('The body is not UTF-8.');
+    expect(harness.submissions).toEqual([]);
+  });
+
+  test.each([
+    ['', 'The body is empty; JSON is expected.'],
+    ['{"botId":', 'The body is not JSON.'],
+  ])('%j is no JSON', async (body, detail) => {
+    expect((await dial(harness, body)).json<ProblemDocument>().detail).toBe(detail);
+  });
+
+  test('of a member that is given twice, the last one counts', async () => {
+    const twice = JSON.stringify(minimal).replace('{', '{"caller":"first",');
+
+    expect((await dial(harness, twice)).statusCode).toBe(200);
+    expect(harness.submissions[0]?.request.caller).toBe(minimal.caller);
   });
 });
 

@@ -146,7 +146,8 @@ export async function dial(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ) {
-  const payload = typeof body === 'string' ? body : JSON.stringify(body);
+  const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
+  const payload = isRaw ? body : JSON.stringify(body);
   return await harness.server.inject({
     method: 'POST',
     url: dialoutPath,

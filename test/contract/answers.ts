@@ -49,6 +49,7 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
 
 function problemsOfEvery({ status, headers, text }: Answer, type: string): readonly string[] {
   if (headers['x-request-id'] === undefined) return ['no x-request-id'];
+  if (!String(headers['cache-control']).includes('no-store')) return ['may be cached'];
   if (status < 400) return [];
   if (type !== 'application/problem+json') return [`an error as '${type}'`];
   const problem = JSON.parse(text) as { readonly status: unknown; readonly requestId: unknown };
