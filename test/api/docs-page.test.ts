@@ -59,12 +59,12 @@ describe('/docs', () => {
     const described = (await harness.server.inject('/docs/json')).json();
 
     // Patterns that the page would read otherwise are left out of it.
-    const withoutUnicodePatterns = JSON.parse(JSON.stringify(document), (_name, value) =>
-      typeof value?.pattern === 'string' && value.pattern.includes('\\p{')
-        ? { ...value, pattern: undefined }
-        : value,
-    );
-    expect(described.paths).toEqual(withoutUnicodePatterns.paths);
+    const isReadOtherwise = (name: string, value: unknown) =>
+      name === 'pattern' && typeof value === 'string' && value.includes('\\p{');
+    const withoutThem = JSON.parse(JSON.stringify(document.paths), (name, value: unknown) =>
+      isReadOtherwise(name, value) ? undefined : value,
+    ) as unknown;
+    expect(described.paths).toEqual(withoutThem);
     expect(described).toEqual({
       ...document,
       servers: [{ url: '..' }],
