@@ -2,13 +2,13 @@
 // runs them itself on PostgreSQL; with the embedded database the gateway that has it open does, behind the admin server.
 
 import { z } from 'zod';
+import { identifier, plainId } from '../lib/ids.ts';
 import { describeIssues } from '../lib/issues.ts';
 import { longestGraceS, rotatable } from '../store/app-credentials.ts';
 import { jwtAlgorithms, scopes } from '../store/app-directory.ts';
 import type { AppStore } from '../store/apps.ts';
 import type { BotStore } from '../store/bot-directory.ts';
 import type { DataTables } from '../store/data-tables.ts';
-import { identifier, plainId } from '../store/ids.ts';
 import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
 import type { NodeDirectory } from '../store/nodes.ts';
 import { tableDefinition } from '../store/table-definition.ts';

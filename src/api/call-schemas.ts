@@ -6,7 +6,7 @@ import { callContextSchema as contextContract } from '../calls/contract/call-con
 import { callEventTypes } from '../calls/contract/call-event.ts';
 import { callOutcomes, callStates, interactionStatuses } from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
-import { identifier } from '../store/ids.ts';
+import { identifier } from '../lib/ids.ts';
 import { botId, idempotencyKey } from './dialout-schema.ts';
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { timestamp } from '../calls/contract/timestamp.ts';
-import { identifier } from '../store/ids.ts';
+import { identifier } from '../lib/ids.ts';
 import { checkPeriod, filterInstant } from './call-schemas.ts';
 import { botId } from './dialout-schema.ts';
 

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
 import { amdEventNames } from '../calls/contract/amd-event.ts';
-import { plainId } from '../store/ids.ts';
+import { plainId } from '../lib/ids.ts';
 import { isSipUser, parseTarget } from './dial-target.ts';
 import { jsonProblem } from './stored-json.ts';
 

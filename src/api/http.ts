@@ -9,9 +9,9 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { isId } from '../lib/ids.ts';
 import type { App, Scope } from '../store/app-directory.ts';
 import type { Bot, BotDirectory } from '../store/bot-directory.ts';
-import { isId } from '../store/ids.ts';
 import { type Authenticator, authorizeBot, authorizeScope } from './auth.ts';
 import { ProblemError } from './problem.ts';
 

@@ -189,8 +189,15 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const problem = clientProblem(error.code);
   const requestId = randomUUID();
   const body = problemBody(problem, requestId);
+  const headers = {
+    ...problemHeaders(problem),
+    'x-request-id': requestId,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: application/problem+json\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`,
   );
 }
 

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm';
 import type { AppLimits } from '../calls/app-limits.ts';
 import type { Clock } from '../calls/ports.ts';
+import { isId } from '../lib/ids.ts';
 import {
   type AppCredentials,
   apiKeyPattern,
@@ -18,7 +19,6 @@ import { type LimitChange, limitApp } from './app-limiting.ts';
 import { type Rotation, type RotationResult, rotate } from './app-rotation.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
-import { isId } from './ids.ts';
 import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 import { apps, webhookSecrets } from './schema.ts';
 import type { SecretBox } from './secrets.ts';

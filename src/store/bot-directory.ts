@@ -3,9 +3,9 @@
 
 import { asc, eq, inArray, or, sql } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
+import { isId } from '../lib/ids.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
-import { isId } from './ids.ts';
 import { bots } from './schema.ts';
 
 export type Bot = {

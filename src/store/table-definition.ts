@@ -1,7 +1,7 @@
 // What a data table is: its columns with their types, and the apps that may write to it. Made by whoever runs the service.
 
 import { z } from 'zod';
-import { plainId } from './ids.ts';
+import { plainId } from '../lib/ids.ts';
 
 export const columnTypes = [
   'string',

@@ -196,6 +196,7 @@ describe('on the wire', () => {
     );
 
     expect(text).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
+    expect(text).toContain('\r\ncache-control: no-store\r\n');
   });
 
   test('a body that is larger than it may be is refused before it has all arrived', async () => {

@@ -236,12 +236,17 @@ describe('fact consumer', () => {
 
     await connection.jetstream.publish(subject, '{"id":"x","type":"failed"}');
     await connection.jetstream.publish(subject, 'not json');
+    // A database would refuse it each time that it comes again.
+    await connection.jetstream.publish(
+      subject,
+      JSON.stringify({ ...call.failed(), id: 'evt-\u0000' }),
+    );
     await connection.jetstream.publish(subject, JSON.stringify(call.failed()));
     await eventually(() => seen.length === 1, 'the good fact arrives');
 
     const dead = streamNames(connection.prefix).dead;
     await eventually(
-      async () => (await connection.manager.streams.info(dead)).state.messages === 2,
+      async () => (await connection.manager.streams.info(dead)).state.messages === 3,
       'dead letters',
     );
     const letter = await connection.manager.streams.getMessage(dead, { seq: 2 });

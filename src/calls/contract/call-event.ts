@@ -4,6 +4,7 @@
 // `event-table.ts`.
 
 import { z } from 'zod';
+import { identifier } from '../../lib/ids.ts';
 import { amdEvent, amdEventNames } from './amd-event.ts';
 import { callContextSchema } from './call-context.ts';
 import { type CallOutcome, callOutcomes, type ReasonCode, reasonCodes } from './call-words.ts';
@@ -116,7 +117,7 @@ export type EndData = DataOf<'completed'>;
 
 const envelope = z.object({
   ...callIdentity.shape,
-  id: z.string().min(1),
+  id: identifier,
   time: instant.describe('when it happened, not when it was published'),
   eventSequence: sequence.describe('1, 2, … over all events of the call'),
 });

@@ -1,18 +1,19 @@
 // What identifies a call, and what each of its events repeats.
 
 import { z } from 'zod';
+import { identifier } from '../../lib/ids.ts';
 import type { Immutable } from './schema.ts';
 
 /** `call-<uuid>`: one phone call. Safe as a NATS subject token and as a path segment. */
-export const callIdSchema = z.string().min(1).brand<'CallId'>();
+export const callIdSchema = identifier.brand<'CallId'>();
 export type CallId = z.infer<typeof callIdSchema>;
 
 export const callIdentity = z.object({
   callId: callIdSchema,
-  sid: z.string().min(1).describe('`sid-<uuid>`: names the dial-out request'),
-  conversationId: z.string().min(1).describe('UUID: joins the notifications of one conversation'),
-  botId: z.string().min(1),
-  accountId: z.string().min(1),
-  appId: z.string().min(1),
+  sid: identifier.describe('`sid-<uuid>`: names the dial-out request'),
+  conversationId: identifier.describe('UUID: joins the notifications of one conversation'),
+  botId: identifier,
+  accountId: identifier,
+  appId: identifier,
 });
 export type CallIdentity = Immutable<z.infer<typeof callIdentity>>;

@@ -7,7 +7,7 @@ import { botId } from '../../api/dialout-schema.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../api/http.ts';
 import { invalidRequest, ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
-import { identifier } from '../../store/ids.ts';
+import { identifier } from '../../lib/ids.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { findCall } from './call-conversations.ts';
 import { conversationSession, sessionId } from './conversation-schema.ts';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { inRange, timestamp } from '../../calls/contract/timestamp.ts';
-import { identifierUpTo } from '../../store/ids.ts';
+import { identifierUpTo } from '../../lib/ids.ts';
 
 export const channelTypes: readonly string[] = [
   'msteams twitter spark rtm facebook slack kore email sms wfacebook ringcentral jabber yammer alexa twiliovoice telegram',

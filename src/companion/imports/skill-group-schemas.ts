@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { jsonProblem } from '../../api/stored-json.ts';
 import { boundedArray } from '../../api/validation.ts';
-import { identifier } from '../../store/ids.ts';
+import { identifier } from '../../lib/ids.ts';
 
 export const importTypes = ['skillGroups'] as const;
 

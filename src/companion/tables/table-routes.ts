@@ -6,9 +6,9 @@ import type { ApiInstance, Caller } from '../../api/http.ts';
 import { invalidRequest, ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
 import { timestamp } from '../../calls/contract/timestamp.ts';
+import { identifier, isId } from '../../lib/ids.ts';
 import { createDataTables, type DefinedTable } from '../../store/data-tables.ts';
 import { ExpiringCache } from '../../store/expiring-cache.ts';
-import { identifier, isId } from '../../store/ids.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { checkRow } from './row-check.ts';
 

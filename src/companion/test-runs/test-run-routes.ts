@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ApiInstance, Caller } from '../../api/http.ts';
 import { ProblemError } from '../../api/problem.ts';
 import { authenticated, responses } from '../../api/route-schema.ts';
-import { plainId as id } from '../../store/ids.ts';
+import { plainId as id } from '../../lib/ids.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { createResultFiles, type ResultFile, type ResultFiles } from '../result-files.ts';
 import { botOfStream, noSuchRun } from './bot-of-stream.ts';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { timestamp } from '../../calls/contract/timestamp.ts';
-import { plainId as id } from '../../store/ids.ts';
+import { plainId as id } from '../../lib/ids.ts';
 
 const plain = /^[^\p{C}]*$/u;
 /** Written by another service: bounded, and nothing in it that breaks a line or the database. */
