@@ -128,9 +128,7 @@ async function openNotifier(environment: Environment, parts: Parts) {
     random: Math.random,
     version,
     logger,
-    onAttempt: (delivery, endpoint) => {
-      const { verdict, record } = delivery;
-      environment.watcher?.onDelivery(delivery, endpoint?.origin);
+    onAttempt: ({ verdict, record }, endpoint) => {
       parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000);
       if (endpoint === undefined) return;
       const error = record.error ?? String(record.responseStatus);

@@ -9,7 +9,6 @@ import type { CallId } from './calls/contract/identity.ts';
 import type { Dialer } from './dialout/dialer.ts';
 import type { Recovery } from './dialout/recovery.ts';
 import type { RunningPublisher } from './events/publisher.ts';
-import { deadline } from './lib/deadline.ts';
 import type { Logger } from './lib/logger.ts';
 import { type Repetition, repeat } from './lib/repeat.ts';
 
@@ -42,8 +41,7 @@ export async function startRounds(
   const { config, logger } = environment;
   const { recovery, dialer, registry, publisher } = parts;
   const left = await endLostProcesses(recovery, logger);
-  using patience = deadline(startSettleTimeoutMs);
-  await recovery.settleEnds(patience.signal);
+  await recovery.settleEnds(AbortSignal.timeout(startSettleTimeoutMs));
   return [
     repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
     repeat({ name: 'owed ends', everyMs: settleEveryMs, logger }, (stopped) =>

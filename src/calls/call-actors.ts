@@ -52,9 +52,9 @@ export function createCallLogic(ports: CallPorts) {
       recordInvite: ({ context }, leg) => {
         legs.keep(context.call.callId, leg);
       },
-      recordRinging: ({ context }, at) => {
+      recordRinging: ({ context }, { at, leg }) => {
         const { callId } = context.call;
-        ledger.recordRinging(callId, at).catch(logged(callId, 'recordRinging'));
+        ledger.recordRinging(callId, at, leg).catch(logged(callId, 'recordRinging'));
       },
     },
   });

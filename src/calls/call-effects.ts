@@ -41,7 +41,10 @@ export const stateRinging = callSetup.enqueueActions(({ context, event, enqueue 
   assertEvent(event, 'line.ringing');
   const { event: fact, ...sequences } = ringingFact(context, event.at, event);
   enqueue.assign({ ringingAt: event.at, ...sequences });
-  enqueue({ type: 'recordRinging', params: event.at });
+  enqueue({
+    type: 'recordRinging',
+    params: { at: event.at, ...(event.leg !== undefined && { leg: event.leg }) },
+  });
   enqueue({ type: 'publish', params: fact });
 });
 

@@ -130,7 +130,7 @@ class Line {
       onSent: ({ gateway, leg, at }) => this.#send({ type: 'line.sent', at, gateway, leg }),
       onResent: (leg) => this.#send({ type: 'line.resent', leg }),
       onAttemptFailed: (attempt) => this.#send({ type: 'line.attemptFailed', attempt }),
-      onProvisional: ({ status, reason, sdp, at }) => {
+      onProvisional: ({ status, reason, sdp, at, leg }) => {
         if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
         // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.
         if (status < 180) return;
@@ -140,6 +140,7 @@ class Line {
           sipStatus: status,
           sipReason: reason,
           earlyMedia: sdp !== undefined,
+          ...(leg !== undefined && { leg }),
         });
       },
       onAnswered: ({ sdp, leg, at }) => {

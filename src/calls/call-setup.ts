@@ -29,6 +29,7 @@ export type LineEvent =
       readonly sipStatus: number;
       readonly sipReason: string;
       readonly earlyMedia: boolean;
+      readonly leg?: StoredLeg;
     }
   | { readonly type: 'line.answered'; readonly at: Date; readonly leg: StoredLeg }
   | { readonly type: 'line.failed'; readonly failure: LegFailure }
@@ -120,6 +121,8 @@ export type RecordEndInput = {
   readonly journal: Journal;
 };
 
+export type Ringing = { readonly at: Date; readonly leg?: StoredLeg };
+
 const notProvided = (name: string) => (): never => {
   throw new Error(`${name} is not provided`);
 };
@@ -140,7 +143,7 @@ export const callSetup = setup({
   actions: {
     publish: ({ context }, event: CallEvent) => context.journal.publish(event),
     recordInvite: (_, _leg: StoredLeg) => notProvided('recordInvite')(),
-    recordRinging: (_, _at: Date) => notProvided('recordRinging')(),
+    recordRinging: (_, _ringing: Ringing) => notProvided('recordRinging')(),
     commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {

@@ -23,7 +23,9 @@ export type SipPort = {
   place(request: PlaceRequest, observer: LegObserver): CallLeg;
   /**
    * Ends what an earlier process left up at the far end, known only from what was stored: CANCELs or BYEs by id on the
-   * engine that holds it. Bounded in time. `gone`: the engine or the far end no longer knows it.
+   * engine that holds it. Bounded in time. `gone`: the engine or the far end no longer knows it. `cancelled`: the CANCEL has
+   * left, and the final response has not come yet. It may still be a 200: ask again, for 32 s (64*T1, after which a callee
+   * repeats it no more).
    */
   endOrphan(orphan: StoredLeg): Promise<OrphanResult>;
 };
@@ -54,6 +56,8 @@ export type LegObserver = {
     readonly reason: string;
     readonly sdp?: string;
     readonly at: Date;
+    /** Of an 18x: stored, so that the early dialog can be ended where the engine that knew the INVITE is lost. */
+    readonly leg?: StoredLeg;
   }): void;
   /**
    * A usable 200 OK arrived. It is ACKed when `acknowledge()` is called; not called within 5 s, or `hangUp()` called
@@ -164,7 +168,8 @@ export type CallLedger = {
    */
   claimForDialing(callId: CallId, nodeId: string): Promise<AcceptedCall | undefined>;
   recordInvite(callId: CallId, leg: StoredLeg): Promise<void>;
-  recordRinging(callId: CallId, at: Date): Promise<void>;
+  /** The leg as the 18x made it, where one is given. */
+  recordRinging(callId: CallId, at: Date, leg?: StoredLeg): Promise<void>;
   /**
    * Before the ACK: the leg, and the `answered` fact in case this process dies before it is published, with those before
    * it that the stream has not confirmed yet.

@@ -1,6 +1,7 @@
 // What a lost process left: calls that it was dialling or had up, and ends that it had claimed and not finished with. Each
 // call gets its one terminal fact, and the far end gets its BYE; none is dialled again.
 
+import { setMaxListeners } from 'node:events';
 import { publishInOrder } from '../calls/call-journal.ts';
 import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -50,6 +51,9 @@ const farEndsAtOnce = 100;
 /** An engine that is away is waited for; beyond this the far end has given up by itself (RFC 3261 knows nothing longer than 3 min). */
 const farEndTries = 150;
 const farEndPauseMs = 2_000;
+/** After a CANCEL a 200 may still come: it is repeated for 32 s (RFC 3261, 13.3.1.4). Each try takes half a second itself. */
+const lateAnswerTries = 32;
+const lateAnswerPauseMs = 500;
 
 /** Looks after what lost processes left, and what this one still owes. */
 export class Recovery {
@@ -66,6 +70,8 @@ export class Recovery {
   constructor(ports: RecoveryPorts, ownerId: string) {
     this.#ports = ports;
     this.#ownerId = ownerId;
+    // Each leg that waits to be tried again listens.
+    setMaxListeners(unfinishedLimit, this.#stopped.signal);
   }
 
   /** What is not done by then is left to the next process. */
@@ -173,18 +179,25 @@ export class Recovery {
 
   async #keepHangingUp(callId: CallId, leg: StoredLeg): Promise<boolean> {
     const { logger } = this.#ports;
+    let told: OrphanResult | undefined;
+    let lateAnswers = 0;
+    for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
+      const farEnd = await this.#hangUpInTurn(callId, leg);
+      // Not at each try: one that is away stays away for a while.
+      if (farEnd !== told) logger.info({ callId, farEnd }, 'far end of a lost process');
+      told = farEnd;
+      if (farEnd === 'cancelled') lateAnswers += 1;
+      if (isOver(farEnd, lateAnswers)) return true;
+      await this.#pause(farEnd === 'cancelled' ? lateAnswerPauseMs : farEndPauseMs);
+    }
+    return !this.#stopped.signal.aborted;
+  }
+
+  /** What waits to be tried again takes nobody's turn. */
+  async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<OrphanResult> {
     await this.#turn();
     try {
-      let told: OrphanResult | undefined;
-      for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
-        const farEnd = await this.#hangUp(callId, leg);
-        // Not at each try: one that is away stays away for a while.
-        if (farEnd !== told) logger.info({ callId, farEnd }, 'far end of a lost process');
-        told = farEnd;
-        if (farEnd !== 'unreachable') return true;
-        await this.#pause();
-      }
-      return !this.#stopped.signal.aborted;
+      return this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg);
     } finally {
       this.#hangingUp -= 1;
       this.#waiting.shift()?.();
@@ -192,11 +205,11 @@ export class Recovery {
   }
 
   /** Ends with the time, or with this process. */
-  #pause(): Promise<void> {
+  #pause(pauseMs: number): Promise<void> {
     const { signal } = this.#stopped;
     let timer: NodeJS.Timeout | undefined;
     const elapsed = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, farEndPauseMs);
+      timer = setTimeout(resolve, pauseMs);
     });
     return untilAborted(elapsed, signal).finally(() => clearTimeout(timer));
   }
@@ -254,6 +267,10 @@ export class Recovery {
 
 function isEnd(event: CallEvent): event is TerminalEvent {
   return event.type === 'completed' || event.type === 'failed';
+}
+
+function isOver(farEnd: OrphanResult, lateAnswers: number): boolean {
+  return farEnd === 'ended' || farEnd === 'gone' || lateAnswers === lateAnswerTries;
 }
 
 /** Between the claim and the machine lie milliseconds. */

@@ -24,8 +24,6 @@ export type DeliveryDeps = {
 };
 
 export type Delivery = {
-  /** As it was before. */
-  readonly notification: PendingNotification;
   readonly result: AttemptResult;
   readonly verdict: Verdict;
   readonly record: AttemptRecord;
@@ -61,7 +59,7 @@ export async function attemptDelivery(
     ...(verdict.kind === 'failed' ? { failure: verdict.failure } : {}),
     refused: verdict.kind === 'retry' && verdict.fault === 'event',
   };
-  return { notification, result, verdict, record };
+  return { result, verdict, record };
 }
 
 async function send(

@@ -1,6 +1,7 @@
 // Legs whose engine went away under them. Their calls have ended, but the far end may still be in one: each is ended by its
 // ids when its engine is back. While it stays away, another process that may still reach it is asked to do that; and once it
-// was answered, another engine of this process can send a rebuilt BYE.
+// has rung, another engine of this process can send a rebuilt BYE. What was only CANCELled stays here, for a late 200 would put
+// the far end into a call that nobody is in.
 
 import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -11,6 +12,8 @@ import type { SipLimits } from './sip-limits.ts';
 type Abandoned = {
   readonly leg: StoredLeg;
   readonly at: number;
+  /** First CANCELled then, and not known to have ended by it. */
+  cancelledAt: number | undefined;
   /** Nothing more will be done about it. */
   readonly settle: () => void;
   /** Over a link of this process. */
@@ -44,9 +47,9 @@ export class AbandonedLegs {
     this.#dependencies = dependencies;
   }
 
-  /** Resolves when the leg is ended, or given up. */
+  /** Resolves when the leg is ended, or given up; never where this process stops before: the next one finds it in SQL. */
   add(leg: StoredLeg): Promise<void> {
-    if (this.#isClosed) return Promise.resolve();
+    if (this.#isClosed) return new Promise(() => undefined);
     const { limits, logger } = this.#dependencies;
     if (this.#legs.size >= limits.abandonedLegs) {
       logger.warn({ engine: leg.engine }, 'too many legs of lost engines, one is left to itself');
@@ -55,7 +58,8 @@ export class AbandonedLegs {
     this.#timer ??= setInterval(() => this.#sweep(), limits.abandonedSweepMs);
     return new Promise((settle) => {
       const at = performance.now();
-      this.#legs.add({ leg, at, settle, isBeingEnded: false, isAskedFor: false });
+      const isNew = { cancelledAt: undefined, isBeingEnded: false, isAskedFor: false };
+      this.#legs.add({ leg, at, settle, ...isNew });
     });
   }
 
@@ -65,21 +69,27 @@ export class AbandonedLegs {
 
   close(): void {
     this.#isClosed = true;
-    for (const entry of this.#legs) this.#drop(entry);
+    this.#legs.clear();
+    clearInterval(this.#timer);
   }
 
   #sweep(): void {
-    const { limits, linkOf, otherLink } = this.#dependencies;
+    const { limits } = this.#dependencies;
     const now = performance.now();
     for (const entry of this.#legs) {
-      const { engine, dialogId } = entry.leg;
       const ageMs = now - entry.at;
+      const isDue = ageMs >= limits.takeOverAfterMs || entry.cancelledAt !== undefined;
       if (ageMs > limits.abandonedForMs) this.#drop(entry);
-      if (ageMs > limits.abandonedForMs || ageMs < limits.takeOverAfterMs) continue;
-      const link = linkOf(engine) ?? (dialogId === undefined ? undefined : otherLink(engine));
-      if (link === undefined) void this.#askOthers(entry);
-      else this.#end(link, entry);
+      else if (isDue) this.#tryToEnd(entry);
     }
+  }
+
+  #tryToEnd(entry: Abandoned): void {
+    const { linkOf, otherLink } = this.#dependencies;
+    const { engine } = entry.leg;
+    const link = linkOf(engine) ?? (hasDialog(entry.leg) ? otherLink(engine) : undefined);
+    if (link === undefined) void this.#askOthers(entry);
+    else this.#end(link, entry);
   }
 
   #end(link: EngineLink, entry: Abandoned): void {
@@ -88,7 +98,8 @@ export class AbandonedLegs {
     void endOrphanOn(link, entry.leg, this.#dependencies.limits).then((result) => {
       entry.isBeingEnded = false;
       // The engine went away again: it is ended when it is back the next time.
-      if (result !== 'unreachable' || link.isUp) this.#drop(entry, result);
+      const isLost = result === 'unreachable' && !link.isUp;
+      if (!isLost && !this.#mayBeAnswered(entry, result)) this.#drop(entry, result);
     });
   }
 
@@ -99,9 +110,17 @@ export class AbandonedLegs {
     const result = await this.#dependencies.askOthers(entry.leg);
     this.#asked -= 1;
     entry.isAskedFor = false;
-    // One that was not answered is known to its own engine only, which the other process may not have asked.
-    const isOver = result === 'ended' || (result === 'gone' && entry.leg.dialogId !== undefined);
-    if (isOver) this.#drop(entry, result);
+    if (result === 'unreachable' || this.#mayBeAnswered(entry, result)) return;
+    // One that has not rung is known to its own engine only, which the other process may not have asked.
+    const isKnown = hasDialog(entry.leg) || entry.cancelledAt !== undefined;
+    if (result !== 'gone' || isKnown) this.#drop(entry, result);
+  }
+
+  #mayBeAnswered(entry: Abandoned, result: OrphanResult): boolean {
+    if (result !== 'cancelled') return false;
+    const now = performance.now();
+    entry.cancelledAt ??= now;
+    return now - entry.cancelledAt < this.#dependencies.limits.lateAnswerMs;
   }
 
   #drop(entry: Abandoned, result?: OrphanResult): void {
@@ -115,4 +134,9 @@ export class AbandonedLegs {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
+
+/** A BYE can be built for it: it was answered, or has rung. */
+function hasDialog(leg: StoredLeg): boolean {
+  return leg.dialogId !== undefined || leg.remoteTag !== undefined;
 }

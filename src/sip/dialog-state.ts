@@ -1,4 +1,4 @@
-// What must be known to end a leg from elsewhere, read off the INVITE as it was sent and the 200 that answered it.
+// What must be known to end a leg from elsewhere, read off the INVITE as it was sent, the 18x and the 200 that answered it.
 
 import ipaddr from 'ipaddr.js';
 import type { StoredLeg } from '../calls/contract/stored-leg.ts';
@@ -23,17 +23,36 @@ export function legOfInvite(invite: SentRequest, engine: string): StoredLeg {
   };
 }
 
+/** With the early dialog of an 18x (RFC 3261, 12.1), which need not have a Contact. Another branch of a fork is another dialog. */
+export function ringingLeg(leg: StoredLeg, response: ReceivedResponse): StoredLeg {
+  const remoteTag = tagOf(response.get('To'));
+  if (remoteTag === undefined) return leg;
+  const known = remoteTag === leg.remoteTag ? leg : withoutDialog(leg);
+  return { ...known, remoteTag, ...targetOf(response) };
+}
+
+/** drachtio knows the dialog by its name from the 200 on. */
 export function answeredLeg(leg: StoredLeg, response: ReceivedResponse): StoredLeg {
   const remoteTag = tagOf(response.get('To'));
+  return {
+    ...withoutDialog(leg),
+    ...(response.stackDialogId && { dialogId: response.stackDialogId }),
+    ...(remoteTag !== undefined && { remoteTag }),
+    ...targetOf(response),
+  };
+}
+
+function withoutDialog({ remoteTag, remoteTarget, routeSet, ...leg }: StoredLeg): StoredLeg {
+  return leg;
+}
+
+function targetOf(response: ReceivedResponse): Pick<StoredLeg, 'remoteTarget' | 'routeSet'> {
   const remoteTarget = uriOf(response.get('Contact'));
   // The caller's route set is the Record-Route backwards (RFC 3261, 12.1.2).
   const recorded = [...addressList(response.get('Record-Route'))].reverse();
   const aroundNat = hopAroundNat(response, recorded[0] ?? remoteTarget);
   const routeSet = aroundNat === undefined ? recorded : [aroundNat, ...recorded];
   return {
-    ...leg,
-    ...(response.stackDialogId && { dialogId: response.stackDialogId }),
-    ...(remoteTag !== undefined && { remoteTag }),
     ...(remoteTarget !== undefined && { remoteTarget }),
     ...(routeSet.length > 0 && { routeSet }),
   };

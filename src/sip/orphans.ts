@@ -1,5 +1,6 @@
 // Ends a leg that this process knows only from what was stored: by the engine's own ids where the engine knows them (one at
-// another address may be the same engine by another name, and no other engine has ids like them), else by a BYE that is built anew from the dialog's state.
+// another address may be the same engine by another name, and no other engine has ids like them), else by a BYE that is built anew from the dialog's state; what rings is ended so too, in its
+// early dialog (RFC 3261, 15), where the engine that could CANCEL it is lost.
 
 import { setTimeout } from 'node:timers/promises';
 import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
@@ -24,6 +25,8 @@ export async function endOrphanOn(
       ? await endUnanswered(link, orphan, limits.crossingMs, remainingMs)
       : await hangUp(link, orphan, orphan.dialogId, remainingMs);
   if (result !== undefined) return result;
+  // What is refused because the connection went is no word of the engine.
+  if (!link.isUp) return 'unreachable';
   const bye = rebuiltBye(orphan);
   if (bye === undefined) return 'gone';
   return (
@@ -41,24 +44,41 @@ async function endUnanswered(
   crossingMs: number,
   remainingMs: () => number,
 ): Promise<OrphanResult | undefined> {
-  const cancelled = await transact(
+  const hangUpIfAnswered = async () => {
+    const dialogId = dialogIdOf(orphan);
+    return dialogId === undefined ? undefined : hangUp(link, orphan, dialogId, remainingMs);
+  };
+  const cancelled = await cancel(link, orphan, remainingMs());
+  if (cancelled === 'unreachable') return cancelled;
+  const answered = await hangUpIfAnswered();
+  if (answered !== undefined) return answered;
+  if (cancelled === 'unknown') return undefined;
+  await setTimeout(Math.min(crossingMs, remainingMs()));
+  const crossed = await hangUpIfAnswered();
+  if (crossed !== undefined) return crossed;
+  // A second CANCEL puts nothing on the wire; the engine refuses it once the INVITE has its final response.
+  const isOver = (await cancel(link, orphan, remainingMs())) === 'unknown';
+  return isOver ? 'ended' : 'cancelled';
+}
+
+/** `unknown`: no such INVITE is under way on this engine. */
+async function cancel(
+  link: EngineLink,
+  orphan: StoredLeg,
+  timeoutMs: number,
+): Promise<'cancelled' | 'unknown' | 'unreachable'> {
+  const result = await transact(
     link,
     { method: 'CANCEL', uri: orphan.requestUri, stackTxnId: orphan.transactionId },
-    { until: 'sent', timeoutMs: remainingMs() },
+    { until: 'sent', timeoutMs },
   );
-  if (cancelled.kind === 'timeout' || cancelled.kind === 'lost') return 'unreachable';
-  const isCancelled = cancelled.kind === 'response';
-  const dialogId = dialogIdOf(orphan);
-  if (dialogId !== undefined) {
-    const answered = await hangUp(link, orphan, dialogId, remainingMs);
-    if (answered !== undefined) return answered;
-    if (!isCancelled) return undefined;
-    await setTimeout(Math.min(crossingMs, remainingMs()));
-    const crossed = await hangUp(link, orphan, dialogId, remainingMs);
-    if (crossed !== undefined) return crossed;
-  }
-  return isCancelled ? 'ended' : undefined;
+  if (result.kind === 'timeout' || result.kind === 'lost' || !link.isUp) return 'unreachable';
+  const isCancelled = result.kind === 'response' || result.reason.startsWith(cancelledBefore);
+  return isCancelled ? 'cancelled' : 'unknown';
 }
+
+/** drachtio's words where it knows the INVITE, and has cancelled it already. */
+const cancelledBefore = 'internal server error canceling transaction id';
 
 /** ACK and BYE. Undefined: the engine does not know the dialog. */
 async function hangUp(

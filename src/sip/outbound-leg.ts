@@ -6,7 +6,7 @@ import type { StoredLeg } from '../calls/contract/stored-leg.ts';
 import type { CallLeg, Clock, LegEnd, LegObserver, PlaceRequest } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
-import { answeredLeg, legOfInvite } from './dialog-state.ts';
+import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
 import { endDialog } from './end-dialog.ts';
 import { type DialogOwner, type EngineLink, guarded, type LinkOwner } from './engine-link.ts';
 import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
@@ -218,13 +218,17 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   #onProvisional(response: ReceivedResponse, ack: AckFunction): void {
     if (response.has('RSeq')) ack();
-    if (this.#told !== 'nothing' || response.status <= 100) return;
+    if (response.status <= 100) return;
+    const leg = this.#stored && ringingLeg(this.#stored, response);
+    this.#stored = leg;
+    if (this.#told !== 'nothing') return;
     const sdp = sdpOf(response);
     this.#observer.onProvisional({
       status: response.status,
       reason: response.reason,
       ...(sdp !== undefined && { sdp }),
       at: this.#dependencies.clock.now(),
+      ...(leg !== undefined && { leg }),
     });
   }
 

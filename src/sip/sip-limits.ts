@@ -19,8 +19,10 @@ export type SipLimits = {
   readonly followTimeoutMs: number;
   /** Everything that `endOrphan` does for one leg. */
   readonly orphanTimeoutMs: number;
-  /** A 200 that crossed an orphan's CANCEL has arrived by then. */
+  /** A 200 that crossed an orphan's CANCEL has mostly arrived by then. */
   readonly crossingMs: number;
+  /** The final response to an orphan's INVITE is asked for this long after its CANCEL: a 200 is repeated for 64*T1. */
+  readonly lateAnswerMs: number;
   /** Resolving a host name that a `sip:` target names. */
   readonly resolveTimeoutMs: number;
   /** Final response to a REGISTER; then it is sent again. */
@@ -52,6 +54,7 @@ export const defaultSipLimits: SipLimits = {
   followTimeoutMs: 220_000,
   orphanTimeoutMs: 5_000,
   crossingMs: 500,
+  lateAnswerMs: 32_000,
   resolveTimeoutMs: 5_000,
   registerTimeoutMs: 10_000,
   registerRetryMs: 30_000,

@@ -40,12 +40,16 @@ type Effect = CallColumns | undefined;
 
 // `where` says when each kind takes effect; what it returns took effect. Nothing moves a state backwards, so a write that
 // arrives late does no harm: an answered or ended call does not ring again. The leg of an answer is kept even for an ended
-// call, because somebody may have to hang it up, and what only cancels does not take its place.
+// call, because somebody may have to hang it up, and what only cancels does not take its place; nor does a late INVITE that of
+// the 18x to it.
 const updateStatement = `
 update calls c set
   dial_started_at = case when i.kind in ('claim', 'reclaim') then i.at else c.dial_started_at end,
   owner_id = case when i.kind in ('claim', 'reclaim') then i.owner else c.owner_id end,
-  leg = case when i.kind in ('invite', 'answer') then i.leg else c.leg end,
+  leg = case
+    when i.kind in ('invite', 'answer') then i.leg
+    when i.kind = 'ringing' and c.answered_at is null and c.leg->>'dialogId' is null then coalesce(i.leg, c.leg)
+    else c.leg end,
   ringing_at = case when i.kind = 'ringing' then i.at else c.ringing_at end,
   answered_at = case when i.kind = 'answer' and c.ended_at is null then i.at else c.answered_at end,
   answered_event = case when i.kind = 'answer' and c.ended_at is null then i.event else c.answered_event end,
@@ -79,6 +83,7 @@ where c.call_id = i.call_id and case i.kind
   when 'claim' then c.dial_started_at is null and c.ended_at is null
   when 'reclaim' then (c.dial_started_at is null or c.owner_id = i.owner) and c.ended_at is null
   when 'invite' then c.answered_at is null and c.leg->>'dialogId' is null
+    and (c.leg->>'remoteTag' is null or c.leg->>'transactionId' <> i.leg->>'transactionId')
   when 'ringing' then c.ringing_at is null
   when 'answer' then c.answered_at is null
   when 'end' then c.ended_at is null or (c.end_event = i.event and c.end_published_at is null)
@@ -115,8 +120,8 @@ export function createCallUpdates(pool: Pool, clock: Clock): CallUpdates {
     async recordInvite(callId, leg) {
       await write({ call_id: callId, kind: 'invite', at: clock.now(), leg });
     },
-    async recordRinging(callId, at) {
-      await write({ call_id: callId, kind: 'ringing', at });
+    async recordRinging(callId, at, leg) {
+      await write({ call_id: callId, kind: 'ringing', at, ...(leg !== undefined && { leg }) });
     },
     async recordAnswer(callId, { at, leg, event, unpublished }) {
       await write({ call_id: callId, kind: 'answer', at, leg, event, ...unlessEmpty(unpublished) });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { provesOnAny } from '../companion/proves.ts';
 import { eventually } from '../support/eventually.ts';
-import { type ScriptOptions, scriptCall } from '../support/scripted-call.ts';
+import { type ScriptOptions, scriptCall, storedLeg } from '../support/scripted-call.ts';
 
 async function answered(options: ScriptOptions = {}) {
   const call = scriptCall(options);
@@ -26,6 +26,20 @@ describe('a call that is placed', () => {
       trunk: 'sandbox',
       offerSdp: 'offer',
     });
+  });
+
+  test('stores with the first ring how its early dialog can be ended, and nothing with the next ones', async () => {
+    const call = scriptCall();
+    await call.sent();
+    const early = { ...storedLeg, remoteTag: 'far', remoteTarget: 'sip:phone@127.0.0.1' };
+    call.ring(180, undefined, early);
+    call.ring(183, 'sdp', { ...early, remoteTag: 'another' });
+
+    expect(call.ringing).toEqual([early]);
+    expect(call.log.filter((entry) => entry.startsWith('record'))).toEqual([
+      'recordInvite',
+      'recordRinging',
+    ]);
   });
 
   test('states dialing for each gateway, and at the end what came of those that failed', async () => {

@@ -3,7 +3,7 @@
 // process dies too.
 
 import { pino } from 'pino';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   amdFact,
   answeredFact,
@@ -19,7 +19,7 @@ import { endOfRemoteBye } from '../../src/calls/call-outcome.ts';
 import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
-import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { Recovery, type RecoveryPorts } from '../../src/dialout/recovery.ts';
@@ -378,6 +378,77 @@ describe('the recovery', () => {
       { msg: 'far end of a lost process', callId, farEnd: 'ended' },
     ]);
     expect(said).toHaveLength(2);
+  });
+
+  describe('of what was cancelled, and may be answered all the same', () => {
+    beforeEach(() => void vi.useFakeTimers());
+    afterEach(() => void vi.useRealTimers());
+
+    function ringing(count: number, endOrphan: (leg: StoredLeg) => Promise<OrphanResult>) {
+      const world = new DialoutWorld();
+      for (let index = 0; index < count; index += 1) {
+        const one = left(story(), { leg: { ...storedLeg, transactionId: `leg-${index}` } });
+        world.unfinished.set(one.call.callId, one);
+      }
+      const recovery = recoveryOf({ ...nextProcess(world).ports, sip: { endOrphan } });
+      const isDone = () => [...world.ends.values()].every(({ published }) => published);
+      const start = async () => {
+        await recovery.endLostProcesses();
+        void recovery.settleEnds();
+        await vi.advanceTimersByTimeAsync(0);
+      };
+      return { recovery, isDone, start };
+    }
+
+    test('asks again until it is known to be over', async () => {
+      const results: OrphanResult[] = ['cancelled', 'cancelled', 'ended'];
+      let tries = 0;
+      const { isDone, start } = ringing(1, async () => {
+        tries += 1;
+        return results[tries - 1] ?? 'gone';
+      });
+      await start();
+      expect([tries, isDone()]).toEqual([1, false]);
+
+      await vi.advanceTimersByTimeAsync(5_000);
+
+      expect([tries, isDone()]).toEqual([3, true]);
+    });
+
+    test('asks no more when no 200 can come any more', async () => {
+      let tries = 0;
+      const { isDone, start } = ringing(1, async () => {
+        tries += 1;
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        return 'cancelled';
+      });
+      await start();
+
+      await vi.advanceTimersByTimeAsync(30_000);
+      expect(isDone()).toBe(false);
+      await vi.advanceTimersByTimeAsync(4_000);
+      expect([tries, isDone()]).toEqual([32, true]);
+    });
+
+    test('holds up no other far end meanwhile', async () => {
+      const asked = new Set<string>();
+      const { start } = ringing(250, async ({ transactionId }) => {
+        asked.add(transactionId);
+        return 'cancelled';
+      });
+      await start();
+
+      expect(asked.size).toBe(250);
+    });
+
+    test('leaves it to the next process when this one stops', async () => {
+      const { recovery, isDone, start } = ringing(1, async () => 'cancelled');
+      await start();
+      recovery.stop();
+      await vi.advanceTimersByTimeAsync(60_000);
+
+      expect(isDone()).toBe(false);
+    });
   });
 
   test('leaves alone what is still being hung up here', async () => {

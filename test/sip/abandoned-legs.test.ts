@@ -1,6 +1,6 @@
 // Legs of an engine that stays away: other processes are asked, until the leg is ended or its time is over.
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { AbandonedLegs } from '../../src/sip/abandoned-legs.ts';
@@ -20,11 +20,12 @@ type Answer = OrphanResult | Promise<OrphanResult>;
 /** Others answer one after the other; the last answer is repeated. */
 function rig(...answers: readonly [Answer, ...Answer[]]) {
   const asked: StoredLeg[] = [];
+  const links: { own?: EngineLink; other?: EngineLink } = {};
   const legs = new AbandonedLegs({
-    limits: defaultSipLimits,
+    limits: { ...defaultSipLimits, crossingMs: 1 },
     logger: silentLogger,
-    linkOf: () => undefined,
-    otherLink: () => undefined,
+    linkOf: () => links.own,
+    otherLink: () => links.other,
     askOthers: async (leg) => {
       asked.push(leg);
       return await (answers[Math.min(asked.length, answers.length) - 1] ?? 'unreachable');
@@ -37,7 +38,18 @@ function rig(...answers: readonly [Answer, ...Answer[]]) {
     });
     return entry;
   };
-  return { legs, asked, add };
+  return { legs, asked, add, links };
+}
+
+type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+
+function linkOf(engine: string, answerTo: (method: string) => Verdict): EngineLink {
+  const link = {
+    ...{ engine, isUp: true, attach: () => undefined, detach: () => undefined },
+    request: ({ method }: { method: string }, done: (result: Verdict) => void) =>
+      done(answerTo(method)),
+  };
+  return link as unknown as EngineLink;
 }
 
 test('its own engine has some seconds to come back before others are asked', async () => {
@@ -89,17 +101,11 @@ test('while others are asked its own engine may come back, and end it', async ()
   );
   const entry = add(answeredLeg);
   await vi.advanceTimersByTimeAsync(4_000);
-  const link = {
-    engine: answeredLeg.engine,
-    isUp: true,
-    attach: () => undefined,
-    detach: () => undefined,
-    request: ({ method }: { method: string }, done: (result: unknown) => void) => {
-      requests.push(method);
-      done({ ok: false, reason: 'unable to find dialog' });
-    },
-  };
-  legs.onUp(link as unknown as EngineLink);
+  const link = linkOf(answeredLeg.engine, (method) => {
+    requests.push(method);
+    return { ok: false, reason: 'unable to find dialog' };
+  });
+  legs.onUp(link);
   await vi.advanceTimersByTimeAsync(0);
 
   expect(requests).toEqual(['ACK', 'BYE']);
@@ -119,12 +125,74 @@ test('what nobody knows is over where it was answered; one that rings may be kno
   expect(ringing.isOver).toBe(true);
 });
 
-test('what was asked for when this process stops is given up', async () => {
+test('what is not over when this process stops is not said to be: the next one finds it in SQL', async () => {
   const { legs, add } = rig('unreachable');
   const entry = add(answeredLeg);
   await vi.advanceTimersByTimeAsync(4_000);
   legs.close();
-  await vi.advanceTimersByTimeAsync(0);
+  const late = add(answeredLeg);
+  await vi.advanceTimersByTimeAsync(defaultSipLimits.abandonedForMs);
 
-  expect(entry.isOver).toBe(true);
+  expect([entry.isOver, late.isOver]).toEqual([false, false]);
+});
+
+describe('a leg that is cancelled, and may be answered all the same', () => {
+  test('is asked for again for 32 s, and no longer', async () => {
+    const { asked, add } = rig('cancelled');
+    const entry = add(storedLeg);
+
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(entry.isOver).toBe(false);
+    expect(asked.length).toBeGreaterThan(20);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(entry.isOver).toBe(true);
+    const times = asked.length;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(asked).toHaveLength(times);
+  });
+
+  test.each(['ended', 'gone'] as const)('is over when it is %s', async (result) => {
+    const { add } = rig('cancelled', 'cancelled', result);
+    const entry = add(storedLeg);
+
+    await vi.advanceTimersByTimeAsync(10_000);
+
+    expect(entry.isOver).toBe(true);
+  });
+
+  test('is asked for at its own engine at once, and again', async () => {
+    const { legs, add, links } = rig('unreachable');
+    const entry = add({ ...storedLeg, localTag: 'mine' });
+    const requests: string[] = [];
+    let cancels = 0;
+    const link = linkOf(storedLeg.engine, (method) => {
+      requests.push(method);
+      if (method === 'CANCEL') cancels += 1;
+      // The final response is there at the end of the second time.
+      const isUnderWay = method === 'CANCEL' && cancels <= 3;
+      return isUnderWay ? { ok: true } : { ok: false, reason: 'unknown' };
+    });
+    links.own = link;
+    legs.onUp(link);
+    await vi.waitFor(() => expect(entry.isOver).toBe(true), { timeout: 5_000 });
+
+    const once = ['CANCEL', 'ACK', 'BYE', 'ACK', 'BYE', 'CANCEL'];
+    expect(requests).toEqual([...once, ...once]);
+  });
+});
+
+test('what has rung is ended by another engine where its own one stays away', async () => {
+  const { asked, add, links } = rig('unreachable');
+  const requests: string[] = [];
+  links.other = linkOf('127.0.0.1:9023', (method) => {
+    requests.push(method);
+    return { ok: false, reason: 'unknown' };
+  });
+  const ringing = add({ ...storedLeg, remoteTag: 'far' });
+  const silent = add(storedLeg);
+  await vi.advanceTimersByTimeAsync(4_000);
+
+  expect(requests).toEqual(['CANCEL']);
+  expect([ringing.isOver, silent.isOver]).toEqual([true, false]);
+  expect(new Set(asked)).toEqual(new Set([storedLeg]));
 });

@@ -729,6 +729,15 @@ describe('sip port over a control connection', () => {
       routeSet: ['sip:proxy@127.0.0.1:5072;lr'],
     };
 
+    const earlyState = {
+      remoteTag: 'theirs',
+      remoteTarget: 'sip:callee@127.0.0.1:5071',
+      routeSet: ['sip:proxy@127.0.0.1:5072;lr'],
+    };
+    /** In the server's words. */
+    const unknownTransaction = 'unable to cancel unknown transaction id: txn-orphan';
+    const alreadyCancelled = 'internal server error canceling transaction id: txn-orphan';
+
     function confirmCancel(cancel: ControlFrame): void {
       const message = 'CANCEL sip:a@b SIP/2.0\r\nCSeq: 10 CANCEL\r\n\r\n';
       drachtio.confirm(cancel, 'txn-cancel', message);
@@ -762,6 +771,7 @@ describe('sip port over a control connection', () => {
       confirmCancel(cancel);
       await refuseBye();
       await refuseBye();
+      drachtio.refuse(await drachtio.take('CANCEL'), unknownTransaction);
       expect(await result).toBe('ended');
     });
 
@@ -773,6 +783,82 @@ describe('sip port over a control connection', () => {
       await drachtio.take('ACK');
       await byeResponse(200);
       expect(await result).toBe('ended');
+    });
+
+    test('one whose answer comes long after the CANCEL is hung up when it is asked for again', async () => {
+      const first = sip.endOrphan(stored());
+      confirmCancel(await drachtio.take('CANCEL'));
+      await refuseBye();
+      await refuseBye();
+      drachtio.refuse(await drachtio.take('CANCEL'), alreadyCancelled);
+      expect(await first).toBe('cancelled');
+
+      const second = sip.endOrphan(stored());
+      drachtio.refuse(await drachtio.take('CANCEL'), alreadyCancelled);
+      await drachtio.take('ACK');
+      await byeResponse(200);
+      expect(await second).toBe('ended');
+      expect(drachtio.frames).toEqual([]);
+    });
+
+    test('one whose engine goes after the CANCEL is not over', async () => {
+      const result = sip.endOrphan(stored());
+      confirmCancel(await drachtio.take('CANCEL'));
+      await refuseBye();
+      drachtio.dropConnections();
+
+      expect(['cancelled', 'unreachable']).toContain(await result);
+    });
+
+    test('one that rang on an engine that is lost gets a BYE in its early dialog, from one that does not know it', async () => {
+      const result = sip.endOrphan(stored(earlyState));
+
+      drachtio.refuse(await drachtio.take('CANCEL'), unknownTransaction);
+      await refuseBye();
+      await eventually(() => drachtio.frames.length === 1, 'the rebuilt BYE arrives');
+      const [bye] = drachtio.frames;
+      expect(bye?.fields.slice(2)).toEqual(['', '', 'sip:proxy@127.0.0.1:5072;lr']);
+      expect(bye?.sip).toMatch(/^BYE sip:callee@127\.0\.0\.1:5071 SIP\/2\.0/);
+      expect(headerOf(bye?.sip ?? '', 'To')).toBe('<sip:callee@127.0.0.1:5070>;tag=theirs');
+      await byeResponse(200);
+      expect(await result).toBe('ended');
+    });
+
+    test('one that rings on an engine that knows it is cancelled, and gets no BYE of ours', async () => {
+      const result = sip.endOrphan(stored(earlyState));
+
+      confirmCancel(await drachtio.take('CANCEL'));
+      await refuseBye();
+      await refuseBye();
+      drachtio.refuse(await drachtio.take('CANCEL'), unknownTransaction);
+
+      expect(await result).toBe('ended');
+      expect(drachtio.frames).toEqual([]);
+    });
+
+    test('an 18x tells its early dialog: tag, Contact and route; another branch tells its own', async () => {
+      const { observer, invite } = await ring();
+      expect(observer.ringingLeg).toMatchObject({
+        transactionId: invite.transactionId,
+        remoteTag: 'remote',
+        remoteTarget: 'sip:callee@127.0.0.1:5070',
+      });
+      expect(observer.ringingLeg?.dialogId).toBeUndefined();
+
+      const headers = ['Record-Route: <sip:127.0.0.2;lr>, <sip:127.0.0.3;lr>'];
+      invite.respond(183, 'Session Progress', { headers, contact: false });
+      await eventually(() => observer.kinds().includes('183'), 'the 183 is told');
+      expect(observer.ringingLeg).toMatchObject({
+        remoteTarget: 'sip:callee@127.0.0.1:5070',
+        routeSet: ['sip:127.0.0.3;lr', 'sip:127.0.0.2;lr'],
+      });
+
+      invite.respond(181, 'Call Is Being Forwarded', { contact: false, tag: 'branch' });
+      await eventually(() => observer.kinds().includes('181'), 'the 181 is told');
+      expect(observer.ringingLeg).toEqual({
+        ...(await observer.until('sent')).leg,
+        remoteTag: 'branch',
+      });
     });
 
     test('one that was answered is acknowledged once more and gets a BYE by its dialog', async () => {
@@ -902,6 +988,7 @@ describe('sip port over a control connection', () => {
       confirmCancel(await drachtio.take('CANCEL'));
       await refuseBye();
       await refuseBye();
+      drachtio.refuse(await drachtio.take('CANCEL'), unknownTransaction);
       expect(await result).toBe('ended');
     });
   });

@@ -496,6 +496,22 @@ describe('sip port over the embedded engine', () => {
     await leg.released;
   });
 
+  test('a phone that a killed engine left ringing is told by its successor, in its early dialog', async () => {
+    const { leg, observer, invite } = await ring();
+    const { controlPort } = engine;
+
+    await engine.close();
+    engine = await startEngine(controlPort);
+
+    const bye = await takeBye();
+    expect(bye.startLine).toBe(`BYE sip:callee@127.0.0.1:${callee.port} SIP/2.0`);
+    expect(one(bye, 'call-id')).toBe(one(invite, 'call-id'));
+    expect(one(bye, 'from')).toBe(one(invite, 'from'));
+    expect(one(bye, 'to')).toMatch(/tag=callee$/);
+    await leg.released;
+    expect(observer.kinds()).toEqual(['sent', '180', 'failed']);
+  });
+
   describe('legs of an earlier process', () => {
     /** The first process dies: its connection goes, the engine and the callee stay. */
     async function orphanOf(call: Awaited<ReturnType<typeof ring>>, kind: 'sent' | 'answered') {
@@ -562,6 +578,24 @@ describe('sip port over the embedded engine', () => {
       expect(Number.parseInt(one(bye, 'cseq'), 10)).toBeGreaterThan(
         Number.parseInt(one(call.invite, 'cseq'), 10),
       );
+      await sip[Symbol.asyncDispose]();
+      await other.close();
+    });
+
+    test('one that rings and whose engine is dead too gets a BYE in its early dialog', async () => {
+      const call = await ring(first);
+      const leg = call.observer.ringingLeg;
+      if (leg === undefined) throw new Error('the 180 told no leg');
+      const other = await startEngine();
+      await sip[Symbol.asyncDispose]();
+      sip = connect(serverOf(other));
+      await eventually(() => sip.ready(), 'the other engine is connected');
+
+      const result = sip.endOrphan(leg);
+      const bye = await takeBye();
+
+      expect(await result).toBe('ended');
+      expect(one(bye, 'to')).toMatch(/tag=callee$/);
       await sip[Symbol.asyncDispose]();
       await other.close();
     });

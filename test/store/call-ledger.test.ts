@@ -139,6 +139,35 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       });
     });
 
+    test('keeps the early dialog of a ringing call until the answer, or an INVITE with credentials', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+      await ledger.claimForDialing(call.callId, 'node-1');
+      const early = { ...storedLeg, remoteTag: 'far', routeSet: ['sip:127.0.0.1;lr'] };
+      const repeated = { ...storedLeg, transactionId: 'repeated with credentials' };
+
+      await ledger.recordRinging(call.callId, noon, early);
+      await ledger.recordInvite(call.callId, storedLeg);
+      await ledger.recordRinging(call.callId, tomorrow, { ...early, remoteTag: 'another branch' });
+      expect(await rowOf(call.callId)).toMatchObject({ ringing_at: noon, leg: early });
+
+      await ledger.recordInvite(call.callId, repeated);
+      expect(await rowOf(call.callId)).toMatchObject({ leg: repeated });
+    });
+
+    test('takes no early dialog in place of an answered one', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+      await ledger.claimForDialing(call.callId, 'node-1');
+      const event = answeredEvent(call, noon.toISOString());
+      const leg = { ...storedLeg, dialogId: 'dialog-1', remoteTag: 'far' };
+      await ledger.recordAnswer(call.callId, { at: noon, leg, event, unpublished: [] });
+
+      await ledger.recordRinging(call.callId, noon, { ...storedLeg, remoteTag: 'early' });
+
+      expect(await rowOf(call.callId)).toMatchObject({ ringing_at: noon, leg });
+    });
+
     test('keeps the leg, but no answer, of a call that had ended before', async () => {
       const call = acceptedCall();
       await ledger.accept(call, {});

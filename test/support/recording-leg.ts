@@ -18,6 +18,8 @@ export type LegFact =
 
 export class RecordingLeg implements LegObserver {
   readonly facts: LegFact[] = [];
+  /** As the last 18x made it. */
+  ringingLeg: StoredLeg | undefined;
   /** What a re-offer is answered; undefined refuses it. */
   reofferAnswer: string | undefined = 'v=0\r\ns=answer\r\n';
 
@@ -30,8 +32,9 @@ export class RecordingLeg implements LegObserver {
   onAttemptFailed(attempt: FailedAttempt): void {
     this.facts.push({ kind: 'attemptFailed', attempt });
   }
-  onProvisional(response: { status: number; sdp?: string }): void {
-    const { status, sdp } = response;
+  onProvisional(response: { status: number; sdp?: string; leg?: StoredLeg }): void {
+    const { status, sdp, leg } = response;
+    this.ringingLeg = leg;
     this.facts.push({ kind: 'provisional', status, ...(sdp !== undefined && { sdp }) });
   }
   onAnswered(answer: { sdp: string; leg: StoredLeg }): void {

@@ -78,6 +78,7 @@ export function scriptCall(options: ScriptOptions = {}) {
   const claimed: { event: TerminalEvent; unpublished: readonly CallEvent[] }[] = [];
   const answers: StoredAnswer[] = [];
   const log: string[] = [];
+  const ringing: (StoredLeg | undefined)[] = [];
   let leg: LegObserver | undefined;
   let media: MediaObserver | undefined;
   let placed: PlaceRequest | undefined;
@@ -85,7 +86,10 @@ export function scriptCall(options: ScriptOptions = {}) {
   const ledger: CallLedger = {
     claimForDialing: () => Promise.resolve(undefined),
     recordInvite: async () => void log.push('recordInvite'),
-    recordRinging: async () => void log.push('recordRinging'),
+    recordRinging: async (_callId, _at, ringingLeg) => {
+      log.push('recordRinging');
+      ringing.push(ringingLeg);
+    },
     recordAnswer: async (_callId, answer) => {
       log.push('recordAnswer');
       answers.push(answer);
@@ -164,6 +168,8 @@ export function scriptCall(options: ScriptOptions = {}) {
     published,
     claimed,
     answers,
+    /** The legs that were stored with the ringing. */
+    ringing,
     now,
     placed: () => present(placed, 'the INVITE'),
     leg: () => present(leg, 'the leg'),
@@ -177,13 +183,14 @@ export function scriptCall(options: ScriptOptions = {}) {
       await this.settle();
       this.leg().onSent({ gateway: 'gw', leg: storedLeg, at: now() });
     },
-    ring(status = 180, sdp?: string) {
+    ring(status = 180, sdp?: string, ringingLeg?: StoredLeg) {
       const reason = status === 183 ? 'Session Progress' : 'Ringing';
       this.leg().onProvisional({
         status,
         reason,
         at: now(),
         ...(sdp === undefined ? {} : { sdp }),
+        ...(ringingLeg === undefined ? {} : { leg: ringingLeg }),
       });
     },
     async answer() {

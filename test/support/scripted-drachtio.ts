@@ -218,6 +218,8 @@ export class ScriptedInvite {
       readonly body?: string;
       readonly madeUp?: boolean;
       readonly contact?: boolean;
+      /** In To; another one is another branch of a fork. */
+      readonly tag?: string;
     } = {},
   ): void {
     const body = options.body ?? '';
@@ -225,7 +227,7 @@ export class ScriptedInvite {
     const message = [
       `SIP/2.0 ${status} ${reason}`,
       `From: <sip:100@127.0.0.1:5060>;tag=${this.localTag}`,
-      'To: <sip:callee@127.0.0.1:5070>;tag=remote',
+      `To: <sip:callee@127.0.0.1:5070>;tag=${options.tag ?? 'remote'}`,
       `Call-ID: ${this.callId}`,
       `CSeq: ${this.#cseq} INVITE`,
       ...(withContact ? ['Contact: <sip:callee@127.0.0.1:5070>'] : []),

@@ -12,8 +12,10 @@ export const storedLeg = z.object({
   transactionId: text,
   requestUri: text,
   localTag: text.exactOptional(),
-  dialogId: text.exactOptional().describe('from here on only after the 200'),
-  remoteTag: text.exactOptional(),
+  dialogId: text.exactOptional().describe('only after the 200'),
+  remoteTag: text
+    .exactOptional()
+    .describe('this and the next two from the first 18x on, of its early dialog; then of the 200'),
   remoteTarget: text.exactOptional(),
   routeSet: z.array(text).max(20).exactOptional(),
   localUri: text.exactOptional(),
@@ -22,7 +24,7 @@ export const storedLeg = z.object({
 });
 export type StoredLeg = Immutable<z.infer<typeof storedLeg>>;
 
-export const orphanResults = ['ended', 'gone', 'unreachable'] as const;
+export const orphanResults = ['ended', 'gone', 'cancelled', 'unreachable'] as const;
 export type OrphanResult = (typeof orphanResults)[number];
 
 /** What the node that was asked says. */
