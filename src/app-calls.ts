@@ -22,6 +22,7 @@ import { TrunkPacers } from './dialout/trunk-pacers.ts';
 import { factsOfCall } from './events/call-stream.ts';
 import { sendCommand, serveCommands } from './events/commands.ts';
 import { consumeDialout, publishDialout } from './events/dialout-queue.ts';
+import { deadline } from './lib/deadline.ts';
 
 export type Calls = {
   readonly registry: CallRegistry;
@@ -216,8 +217,8 @@ function createDrain(registry: CallRegistry, stopTaking: () => Promise<void>) {
   let drained: Promise<void> | undefined;
   const drainNow: Calls['drain'] = async (drainMs, force) => {
     await stopTaking();
-    const patience = AbortSignal.any([AbortSignal.timeout(drainMs), force]);
-    await registry.empty(patience).catch(() => undefined);
+    using patience = deadline(drainMs, force);
+    await registry.empty(patience.signal).catch(() => undefined);
     registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
     await registry.empty(AbortSignal.timeout(endAllTimeoutMs)).catch(() => undefined);
   };

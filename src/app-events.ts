@@ -33,7 +33,10 @@ export async function openEvents(
   });
   closers.add('NATS connection', () => connection.close());
   await ensureStreams(connection, config.retention);
-  const publisher = createPublisher(connection, logger, { untilAllowed });
+  const publisher = createPublisher(connection, logger, {
+    untilAllowed,
+    onFact: (fact) => environment.watcher?.onFact(fact),
+  });
   closers.add('publisher', () => publisher.stop(publisherStopTimeoutMs));
   return { connection, publisher, url, address: url.replace(/\/\/[^@/]*@/, '//') };
 }

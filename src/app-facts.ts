@@ -128,7 +128,9 @@ async function openNotifier(environment: Environment, parts: Parts) {
     random: Math.random,
     version,
     logger,
-    onAttempt: ({ verdict, record }, endpoint) => {
+    onAttempt: (delivery, endpoint) => {
+      const { verdict, record } = delivery;
+      environment.watcher?.onDelivery(delivery, endpoint?.origin);
       parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000);
       if (endpoint === undefined) return;
       const error = record.error ?? String(record.responseStatus);

@@ -9,6 +9,7 @@ import type { CallId } from './calls/contract/identity.ts';
 import type { Dialer } from './dialout/dialer.ts';
 import type { Recovery } from './dialout/recovery.ts';
 import type { RunningPublisher } from './events/publisher.ts';
+import { deadline } from './lib/deadline.ts';
 import type { Logger } from './lib/logger.ts';
 import { type Repetition, repeat } from './lib/repeat.ts';
 
@@ -41,7 +42,8 @@ export async function startRounds(
   const { config, logger } = environment;
   const { recovery, dialer, registry, publisher } = parts;
   const left = await endLostProcesses(recovery, logger);
-  await recovery.settleEnds(AbortSignal.timeout(startSettleTimeoutMs));
+  using patience = deadline(startSettleTimeoutMs);
+  await recovery.settleEnds(patience.signal);
   return [
     repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
     repeat({ name: 'owed ends', everyMs: settleEveryMs, logger }, (stopped) =>

@@ -24,15 +24,20 @@ import { Closers } from './lib/closers.ts';
 import type { Logger } from './lib/logger.ts';
 import { createDeadLetters } from './notifier/dead-letters.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
+import type { CallWatcher } from './terminal/call-lines.ts';
 
 export type AppOptions = {
   readonly logger: Logger;
   /** A part died that nothing works without; the process should end, and be started again. */
   readonly onFatal?: (error: Error) => void;
+  /** Told of each step of a call of this process, and of each attempt to notify somebody of it. */
+  readonly watcher?: CallWatcher;
 };
 
 export type App = {
   readonly runtime: Runtime;
+  /** That are up, here. */
+  callCount(): number;
   /** Reads again what may change while calls are up: the trunks. Mistakes are logged and change nothing. */
   reload(): Promise<void>;
   /**
@@ -56,6 +61,7 @@ export type Environment = {
   readonly clock: Clock;
   readonly closers: Closers;
   readonly onFatal: (error: Error) => void;
+  readonly watcher: CallWatcher | undefined;
 };
 
 /** @throws Error that says which part did not start; what was opened by then is closed again. */
@@ -67,6 +73,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     clock: { now: () => new Date() },
     closers: new Closers(logger),
     onFatal: options.onFatal ?? (() => undefined),
+    watcher: options.watcher,
   };
   try {
     return await openApp(environment);
@@ -128,6 +135,7 @@ async function openApp(environment: Environment): Promise<App> {
   tellOfLoopback(environment, sip.beyondLaptop);
   return {
     runtime,
+    callCount: activeCalls,
     reload: () => sip.reloadTrunks(),
     async close({ delayMs = 0, drainMs = 0, force = AbortSignal.abort() } = {}) {
       await node.drain();

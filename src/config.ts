@@ -184,8 +184,8 @@ const environment = z.object({
     ),
   SHUTDOWN_TIMEOUT_MS: timerMs
     .min(0)
-    .default(30_000)
-    .describe('how long SIGTERM lets running calls finish'),
+    .optional()
+    .describe('how long SIGTERM lets running calls finish; absent: 30000, and 5000 on a terminal'),
   SHUTDOWN_DELAY_MS: timerMs
     .min(0)
     .default(0)
@@ -194,6 +194,12 @@ const environment = z.object({
     ),
   // Not ours to document: where nats-server is looked for.
   PATH: z.string().default(''),
+  LOG_CALLS: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe(
+      'a readable line for each step of a call and each attempt to notify its receiver; absent: on a terminal',
+    ),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
@@ -291,7 +297,11 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       contextHours: env.CONTEXT_RETENTION_HOURS,
       historyDays: env.HISTORY_RETENTION_DAYS,
     },
-    shutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS,
+    shutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS ?? 30_000,
+    /** Who sits in front of it does not want to wait for calls of a sandbox. */
+    terminalShutdownTimeoutMs: env.SHUTDOWN_TIMEOUT_MS ?? 5_000,
+    /** Undefined: on a terminal. */
+    logCalls: env.LOG_CALLS === undefined ? undefined : env.LOG_CALLS === 'true',
     shutdownDelayMs: env.SHUTDOWN_DELAY_MS,
     logLevel: env.LOG_LEVEL,
   };

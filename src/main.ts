@@ -1,58 +1,80 @@
 // The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish up to a bound; a second
 // signal ends them at once. SIGHUP reads the trunks again.
 
-import { startApp } from './app.ts';
-import { loadConfig } from './config.ts';
+import { type App, startApp } from './app.ts';
+import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
+import type { BannerFacts } from './terminal/banner.ts';
+import { createLogScreen, createTerminalScreen, type Screen } from './terminal/screen.ts';
+import type { Stopping } from './terminal/stop-lines.ts';
+import { version } from './version.ts';
 
 /** From a signal during the start to the end, whatever the start waits for: well below the 10 s of `docker stop`. */
 const startPatienceMs = 5_000;
 
 async function main(): Promise<void> {
   const config = loadConfig();
-  const logger = createLogger({
-    level: config.logLevel,
-    nodeId: config.nodeId,
-    pretty: process.stdout.isTTY,
-  });
-  const stopping = new AbortController();
-  const forced = new AbortController();
-  let starting = true;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    const again = stopping.signal.aborted;
-    logger.info({ signal }, words(starting, again));
-    (again ? forced : stopping).abort();
-    // A start that waits for a database would outlast the patience of whoever asked us to stop.
-    setTimeout(() => starting && process.exit(1), again ? 0 : startPatienceMs).unref();
-  };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  const isTerminal = process.stdout.isTTY;
+  const { logLevel: level, nodeId, logCalls } = config;
+  const logger = createLogger({ level, nodeId, pretty: isTerminal });
+  const screen = (isTerminal ? createTerminalScreen : createLogScreen)({ logger, logCalls });
+  screen.starting(version);
+  const drainMs = isTerminal ? config.terminalShutdownTimeoutMs : config.shutdownTimeoutMs;
+  let app: App | undefined;
+  const { stopping, forced } = listenForSignals(screen, () => ({
+    starting: app === undefined,
+    calls: app?.callCount() ?? 0,
+    ...{ drainMs, startPatienceMs },
+  }));
 
   // A terminal that is closed sends SIGHUP as well: there it ends the process, as it always did.
-  let reload = async (): Promise<void> => undefined;
   let reloading = Promise.resolve();
-  if (!process.stdout.isTTY) {
+  if (!isTerminal) {
     process.on('SIGHUP', () => {
-      reloading = reloading.then(() => reload());
+      reloading = reloading.then(() => app?.reload());
     });
   }
 
-  const app = await startApp(config, { logger, onFatal: () => process.exit(1) });
-  starting = false;
-  reload = () => app.reload();
-  if (!stopping.signal.aborted) {
-    await new Promise((resolve) =>
-      stopping.signal.addEventListener('abort', resolve, { once: true }),
-    );
+  const { watcher } = screen;
+  const onFatal = (): never => process.exit(1);
+  app = await startApp(config, {
+    ...{ logger, onFatal },
+    ...(watcher === undefined ? {} : { watcher }),
+  });
+  if (!stopping.aborted) screen.up(bannerFacts(config, app));
+  if (!stopping.aborted) {
+    await new Promise((resolve) => stopping.addEventListener('abort', resolve, { once: true }));
   }
-  const { shutdownDelayMs: delayMs, shutdownTimeoutMs: drainMs } = config;
-  await app.close({ delayMs, drainMs, force: forced.signal });
+  await app.close({ delayMs: config.shutdownDelayMs, drainMs, force: forced });
 }
 
-function words(starting: boolean, again: boolean): string {
-  if (again) return 'ending at once';
-  return starting ? 'ending when the start is done' : 'finishing calls';
+/** The first one ends the process in its own time, the second one at once. */
+function listenForSignals(screen: Screen, state: () => Stopping) {
+  const stopping = new AbortController();
+  const forced = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const again = stopping.signal.aborted;
+    if (again) screen.forced(signal);
+    else screen.stopping(signal, state());
+    (again ? forced : stopping).abort();
+    // A start that waits for a database would outlast the patience of whoever asked us to stop.
+    setTimeout(() => state().starting && process.exit(1), again ? 0 : startPatienceMs).unref();
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  return { stopping: stopping.signal, forced: forced.signal };
+}
+
+function bannerFacts({ databaseUrl, dataDir }: Config, { runtime }: App): BannerFacts {
+  return {
+    version,
+    httpUrl: runtime.httpUrl,
+    dataDir,
+    workingFolder: process.cwd(),
+    hasDevApp: databaseUrl === undefined,
+    hasSandbox: runtime.sandboxUri !== undefined,
+  };
 }
 
 main().then(

@@ -54,6 +54,8 @@ function missingPrograms() {
     ['sip-tester', !forTests || onPath('sipp')],
     ['postgresql', !forTests || postgresInstalled()],
     ['curl', !forTests || onPath('curl')],
+    // Of util-linux: a terminal for tests. Every Debian has it.
+    ['bsdutils', !forTests || onPath('script')],
     ['python3', !forTests || onPath('python3')],
   ];
   return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);

@@ -23,6 +23,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   // Of the API: the building blocks of routes, which are the same for every area.
   companion: ['api', 'calls', 'events', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
+  // What a person in front of it sees.
+  terminal: ['calls', 'lib', 'notifier'],
   cli: [
     'api',
     'calls',

@@ -19,6 +19,8 @@ export type PublisherOptions = {
   readonly maxWaiting?: number;
   /** Whether facts may leave now: undefined, or when. Rejects when they never may again, which fails them. */
   readonly untilAllowed?: () => Promise<void> | undefined;
+  /** Told of each before it is stored. */
+  readonly onFact?: (fact: CallEvent) => void;
 };
 
 export type RunningPublisher = EventPublisher & {
@@ -43,6 +45,7 @@ class Publisher implements RunningPublisher {
   readonly #logger: Logger;
   readonly #maxWaiting: number;
   readonly #untilAllowed: () => Promise<void> | undefined;
+  readonly #onFact: ((fact: CallEvent) => void) | undefined;
   /** The last publish of each call that has one under way: what the next one waits for. */
   readonly #tails = new Map<string, Promise<void>>();
   readonly #stopped = new AbortController();
@@ -54,6 +57,7 @@ class Publisher implements RunningPublisher {
     this.#logger = logger;
     this.#maxWaiting = options.maxWaiting ?? defaultMaxWaiting;
     this.#untilAllowed = options.untilAllowed ?? (() => undefined);
+    this.#onFact = options.onFact;
     // Every fact that waits for its next try listens.
     setMaxListeners(0, this.#stopped.signal);
   }
@@ -82,6 +86,7 @@ class Publisher implements RunningPublisher {
     // Written down now: the caller's object may change while it waits.
     const payload = JSON.stringify(event);
     this.#waiting += 1;
+    this.#onFact?.(event);
     const before = this.#tails.get(event.callId);
     const stored =
       before === undefined

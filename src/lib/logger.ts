@@ -33,18 +33,28 @@ export function createLogger(options: {
   );
 }
 
-function destination(options: { readonly toStderr?: boolean; readonly pretty?: boolean }) {
+function destination(options: {
+  readonly level: string;
+  readonly toStderr?: boolean;
+  readonly pretty?: boolean;
+}) {
   // The main thread reads it and passes it on (see thread-output.ts): two writers would tear each other's lines apart.
   if (!isMainThread) return process.stdout;
   const fd = options.toStderr === true ? 2 : 1;
-  return options.pretty === true
-    ? pretty({
-        destination: fd,
-        ignore: 'pid,hostname,nodeId',
-        translateTime: 'HH:MM:ss',
-        singleLine: true,
-      })
-    : pino.destination(fd);
+  return options.pretty === true ? forPeople(options.level, fd) : pino.destination(fd);
+}
+
+/** What threads do well has been told by whoever started them: for people, once is enough. */
+function forPeople(level: string, fd: number) {
+  const stream = pretty({
+    destination: fd,
+    ignore: 'pid,hostname,nodeId',
+    translateTime: 'HH:MM:ss.l',
+    singleLine: true,
+  });
+  const isRepeated = (line: string): boolean =>
+    level === 'info' && line.startsWith('{"level":30,') && line.includes('"part":');
+  return { write: (line: string) => isRepeated(line) || stream.write(line) };
 }
 
 /** A line as it is, in its place among the others. */

@@ -24,6 +24,8 @@ export type DeliveryDeps = {
 };
 
 export type Delivery = {
+  /** As it was before. */
+  readonly notification: PendingNotification;
   readonly result: AttemptResult;
   readonly verdict: Verdict;
   readonly record: AttemptRecord;
@@ -59,7 +61,7 @@ export async function attemptDelivery(
     ...(verdict.kind === 'failed' ? { failure: verdict.failure } : {}),
     refused: verdict.kind === 'retry' && verdict.fault === 'event',
   };
-  return { result, verdict, record };
+  return { notification, result, verdict, record };
 }
 
 async function send(

@@ -1,0 +1,55 @@
+// What somebody needs who has just started a gateway in a terminal: where it is, who may use it, and what to try.
+
+import { isAbsolute, join, relative } from 'node:path';
+
+export type BannerFacts = {
+  readonly version: string;
+  readonly httpUrl: string;
+  readonly dataDir: string;
+  /** Where the gateway was started. */
+  readonly workingFolder: string;
+  /** The embedded database has an app to try it with; any other has those that somebody made. */
+  readonly hasDevApp: boolean;
+  readonly hasSandbox: boolean;
+};
+
+export function bannerLines(facts: BannerFacts): readonly string[] {
+  const { version, httpUrl, hasSandbox } = facts;
+  const carrier = hasSandbox ? ', with a sandbox in place of a carrier: it rings nobody' : '';
+  return [
+    '',
+    `  Offhook ${version} is up${carrier}`,
+    '',
+    `  API          ${httpUrl}`,
+    `  Docs         ${httpUrl}/docs, where every operation can be tried`,
+    `  Credentials  ${credentials(facts)}`,
+    `  Try          ${triedCommand(facts)}`,
+    '  End          Ctrl-C',
+    '',
+  ];
+}
+
+function credentials(facts: BannerFacts): string {
+  return facts.hasDevApp
+    ? `${shownFolder(facts, 'dev-app.json')}, of an app that may do everything`
+    : `of an app that you make: ${command(facts, 'apps create --name NAME --account ID')}`;
+}
+
+function triedCommand(facts: BannerFacts): string {
+  if (!facts.hasDevApp) return command(facts, 'nodes');
+  const target = facts.hasSandbox ? 'person' : 'tel:NUMBER';
+  return `${command(facts, `call ${target} --amd detect --follow`)}   (in a second terminal)`;
+}
+
+/** The command finds the gateway by its data folder. */
+function command(facts: BannerFacts, words: string): string {
+  const { dataDir, workingFolder, hasDevApp } = facts;
+  const isFound = dataDir === join(workingFolder, '.offhook') || !hasDevApp;
+  return `${isFound ? '' : `DATA_DIR=${shownFolder(facts)} `}npx offhook ${words}`;
+}
+
+function shownFolder({ dataDir, workingFolder }: BannerFacts, file = ''): string {
+  const near = relative(workingFolder, dataDir);
+  const isFar = near === '' || near.startsWith('..') || isAbsolute(near);
+  return join(isFar ? dataDir : near, file);
+}

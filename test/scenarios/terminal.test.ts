@@ -1,0 +1,85 @@
+// A gateway in front of somebody: what the terminal shows of its start, its calls and its end. And without one, that programs
+// go on reading what they read.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { makeSeededDataDir } from '../support/databases.ts';
+import { createDialer, readDevApp } from '../support/dialer-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { freeUdpPort } from '../support/free-port.ts';
+import { startGateway } from '../support/gateway-process.ts';
+import { startInTerminal } from '../support/terminal.ts';
+
+test('a terminal shows a banner, each step of a call and of its notifications, and how it ends', async () => {
+  const dataDir = await makeSeededDataDir();
+  onTestFinished(() => dataDir.remove());
+  const terminal = startInTerminal({ DATA_DIR: dataDir.path });
+  onTestFinished(async () => {
+    terminal.interrupt();
+    terminal.interrupt();
+    await terminal.ended;
+  });
+  await terminal.until('End          Ctrl-C');
+  const { httpUrl } = JSON.parse(await readFile(join(dataDir.path, 'runtime.json'), 'utf8')) as {
+    httpUrl: string;
+  };
+  expect(terminal.screen()).toContain(`Docs         ${httpUrl}/docs`);
+  expect(terminal.screen()).not.toContain('{"level"');
+
+  const dialer = await createDialer(httpUrl, await readDevApp(dataDir.path));
+  const nobody = `127.0.0.1:${await freeUdpPort()}`;
+  await dialer.dial({ target: 'tel:+12025550102', notifyurl: `http://${nobody}/` });
+  await terminal.until('ringing (180 Ringing)');
+  await terminal.until('answered after ringing');
+  await terminal.until(`→ ${nobody} #1 Answered: ECONNREFUSED, again in 2 s`);
+  expect(terminal.screen()).not.toContain('2025550102');
+
+  terminal.interrupt();
+  await terminal.until('Ending: 1 call is up. It has 5 s to finish; Ctrl-C again');
+  terminal.interrupt();
+  await terminal.until('Ending at once');
+  expect(await terminal.ended).toBe(0);
+  expect(terminal.screen()).toContain('completed: Gateway-disconnected');
+});
+
+test('calls that are up when Ctrl-C comes are ended when their time is over', async () => {
+  const dataDir = await makeSeededDataDir();
+  onTestFinished(() => dataDir.remove());
+  const terminal = startInTerminal({ DATA_DIR: dataDir.path, SHUTDOWN_TIMEOUT_MS: '1000' });
+  await terminal.until('End          Ctrl-C');
+  const runtime = JSON.parse(await readFile(join(dataDir.path, 'runtime.json'), 'utf8')) as {
+    httpUrl: string;
+  };
+  const dialer = await createDialer(runtime.httpUrl, await readDevApp(dataDir.path));
+  await dialer.dial({ target: 'tel:+12025550102' });
+  await terminal.until('answered after ringing');
+
+  terminal.interrupt();
+
+  await terminal.until('It has 1 s to finish');
+  expect(await terminal.ended).toBe(0);
+});
+
+test.each([
+  ['without LOG_CALLS: none', {}, 0],
+  ['with it: a line of JSON each', { LOG_CALLS: 'true' }, 1],
+])('calls in a log that programs read, %s', async (_name, variables, expected) => {
+  const dataDir = await makeSeededDataDir();
+  onTestFinished(() => dataDir.remove());
+  const gateway = await startGateway(dataDir.path, { LOG_LEVEL: 'info', ...variables });
+  const { callId } = await gateway.dialer.dial({ target: 'tel:+12025550130' });
+  await eventually(
+    async () => ((await gateway.dialer.call(callId)).body as { state: string }).state === 'ended',
+    'the call is over',
+  );
+  await gateway.terminate();
+
+  const lines = gateway
+    .output()
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const failures = lines.filter(({ msg }) => msg === 'failed: 486 Busy Here (busy)');
+  expect(failures.map((line) => line['callId'])).toEqual(Array(expected).fill(callId));
+});

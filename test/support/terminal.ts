@@ -1,0 +1,40 @@
+// The gateway in a terminal: `script` (of util-linux, as every Debian has it) gives it one, and types what we send.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { eventually } from './eventually.ts';
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const startTimeoutMs = 60_000;
+
+export type Terminal = {
+  /** What is on it so far. */
+  screen(): string;
+  until(text: string): Promise<void>;
+  /** Ctrl-C. */
+  interrupt(): void;
+  /** The exit code. */
+  readonly ended: Promise<number | null>;
+};
+
+export function startInTerminal(variables: Readonly<Record<string, string>>): Terminal {
+  const command = `exec ${process.execPath} ${main}`;
+  const child = spawn('script', ['-qefc', command, join('/dev', 'null')], {
+    env: { PATH: process.env['PATH'], TERM: 'xterm', HTTP_PORT: '0', SIP_PORT: '0', ...variables },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let screen = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    screen += chunk.toString();
+  });
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  return {
+    screen: () => screen,
+    until: (text) =>
+      eventually(() => screen.includes(text), `the screen shows: ${text}`, startTimeoutMs),
+    interrupt: () => void child.stdin.write('\u0003'),
+    ended,
+  };
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { bannerLines } from '../../src/terminal/banner.ts';
+import { stoppingLine } from '../../src/terminal/stop-lines.ts';
+
+const laptop = {
+  version: '1.2.3',
+  httpUrl: 'http://127.0.0.1:3000',
+  dataDir: '/home/jane/offhook/.offhook',
+  workingFolder: '/home/jane/offhook',
+  hasDevApp: true,
+  hasSandbox: true,
+};
+
+describe('what is shown at the start', () => {
+  test('on a laptop: address, docs, credentials, and a command to try', () => {
+    expect(bannerLines(laptop)).toEqual([
+      '',
+      '  Offhook 1.2.3 is up, with a sandbox in place of a carrier: it rings nobody',
+      '',
+      '  API          http://127.0.0.1:3000',
+      '  Docs         http://127.0.0.1:3000/docs, where every operation can be tried',
+      '  Credentials  .offhook/dev-app.json, of an app that may do everything',
+      '  Try          npx offhook call person --amd detect --follow   (in a second terminal)',
+      '  End          Ctrl-C',
+      '',
+    ]);
+  });
+
+  test('with another data folder: the command names it', () => {
+    const text = bannerLines({ ...laptop, dataDir: '/tmp/try' }).join('\n');
+
+    expect(text).toContain('  /tmp/try/dev-app.json');
+    expect(text).toContain('DATA_DIR=/tmp/try npx offhook call person');
+  });
+
+  test('without a sandbox: no number that somebody may have', () => {
+    const text = bannerLines({ ...laptop, hasSandbox: false }).join('\n');
+
+    expect(text).toContain('offhook call tel:NUMBER');
+    expect(text).not.toContain('sandbox');
+  });
+
+  test('on a database of its own: how to make an app, since there is none', () => {
+    const text = bannerLines({ ...laptop, hasDevApp: false, hasSandbox: false }).join('\n');
+
+    expect(text).toContain('npx offhook apps create --name NAME --account ID');
+    expect(text).not.toContain('dev-app.json');
+  });
+});
+
+describe('Ctrl-C', () => {
+  const running = { starting: false, calls: 0, drainMs: 5_000, startPatienceMs: 5_000 };
+
+  test.each([
+    [{}, 'Ending: no calls are up.'],
+    [
+      { calls: 1 },
+      'Ending: 1 call is up. It has 5 s to finish; Ctrl-C again hangs up and ends at once.',
+    ],
+    [
+      { calls: 3, drainMs: 300_000 },
+      'Ending: 3 calls are up. They have 5 min to finish; Ctrl-C again hangs up and ends at once.',
+    ],
+    [{ calls: 2, drainMs: 0 }, 'Ending: 2 calls are up, and hung up.'],
+    [
+      { starting: true },
+      'Ending when the start is done, in 5 s at the latest; Ctrl-C again ends it at once.',
+    ],
+  ])('%j: %s', (state, line) => {
+    expect(stoppingLine({ ...running, ...state })).toBe(line);
+  });
+});
