@@ -43,7 +43,10 @@ export async function openStorage({
     dataDir,
     ...(secretsKey === undefined ? {} : { secretsKey }),
   });
-  const apps = createAppStore({ database, secrets, clock });
+  const apps = createAppStore({
+    ...{ database, secrets, clock },
+    tokenMaxTtlS: config.tokenMaxTtlS,
+  });
   // A laptop starts with an app that may do everything; a server's apps are made on purpose.
   if (databaseUrl === undefined) await ensureDevApp(apps, dataDir);
   const bots = createBotDirectory({

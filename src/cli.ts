@@ -153,7 +153,11 @@ function addAppCommands(program: Command): void {
     .command('token')
     .description('print a JWT for the header `auth`')
     .option('--app <id>', 'app; left out: the dev app of this DATA_DIR')
-    .option('--ttl <duration>', 'how long it is valid: 90s, 15m, 1h, 7d', '1h')
+    .option(
+      '--ttl <duration>',
+      'how long it is valid: 90s, 15m, 1h; at most what the app may have',
+      '1h',
+    )
     .action(async (options: { app?: string; ttl: string }) => {
       await printToken(createContext(), options);
     });
@@ -201,6 +205,7 @@ function addAppCommands(program: Command): void {
     .option('--deny-prefixes <list>', 'numbers it may not dial all the same, e.g. +1900; none')
     .option('--calls-at-once <number>', 'accepted and not ended; none: no limit')
     .option('--calls-a-day <number>', 'accepted between midnights in UTC; none: no limit')
+    .option('--token-ttl <duration>', 'how long its tokens may live, e.g. 24h; none: as they say')
     .action(async (appId: string, options: LimitOptions) => {
       await limitApp(createContext(), appId, options);
     });

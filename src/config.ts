@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { describeIssues } from './lib/issues.ts';
+import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/app-credentials.ts';
 
 const port = z.coerce.number().int().min(0).max(65_535);
 
@@ -36,6 +37,12 @@ const networks = z
     ),
   );
 
+/** Of everybody's word nobody's is left: the client would be whoever it says. */
+const trustedNetworks = networks.refine(
+  (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
+  'must not be every address',
+);
+
 const drachtioUrl = z.string().transform((text, context) => {
   const servers: { host: string; port: number; secret: string }[] = [];
   for (const part of text.split(',').map((item) => item.trim())) {
@@ -63,6 +70,16 @@ const environment = z.object({
     .url('must be an absolute URL, e.g. https://offhook.example.com')
     .optional()
     .describe('base URL under which callers reach the API'),
+  TRUSTED_PROXIES: trustedNetworks
+    .optional()
+    .describe('networks of the proxies whose X-Forwarded-For says who the client is; absent: none'),
+  TOKEN_MAX_TTL_S: z.coerce
+    .number()
+    .int()
+    .min(shortestTokenMaxTtlS)
+    .max(longestTokenMaxTtlS)
+    .default(86_400)
+    .describe('how long the tokens of apps that are created from now on may live'),
   DATA_DIR: z
     .string()
     .default('.offhook')
@@ -237,6 +254,15 @@ export function loadConfigWith(changes: Readonly<Record<string, string>>): Confi
   return loadConfig({ ...process.env, ...changes });
 }
 
+function httpOf(env: z.infer<typeof environment>) {
+  return {
+    host: env.HTTP_HOST,
+    port: env.HTTP_PORT,
+    publicUrl: env.PUBLIC_URL,
+    trustedProxies: (env.TRUSTED_PROXIES ?? []) as readonly string[],
+  };
+}
+
 function resolveDefaults(env: z.infer<typeof environment>) {
   if (env.MEDIA_PORT_MIN >= env.MEDIA_PORT_MAX)
     throw new Error('Bad configuration:\n  MEDIA_PORT_MIN: must be below MEDIA_PORT_MAX');
@@ -252,7 +278,8 @@ function resolveDefaults(env: z.infer<typeof environment>) {
   const mediaHost = env.MEDIA_HOST ?? env.SIP_HOST;
   const nodeId = env.NODE_ID ?? hostname();
   return {
-    http: { host: env.HTTP_HOST, port: env.HTTP_PORT, publicUrl: env.PUBLIC_URL },
+    http: httpOf(env),
+    tokenMaxTtlS: env.TOKEN_MAX_TTL_S,
     dataDir,
     runtimeFile: join(dataDir, 'runtime.json'),
     databaseUrl: env.DATABASE_URL,

@@ -11,12 +11,16 @@ describe('bad configuration', () => {
         PUBLIC_URL: 'offhook',
         MAX_CALL_DURATION_MS: '1000.5',
         NOTIFY_ALLOWED_NETWORKS: '10.0.0.1',
+        TRUSTED_PROXIES: '10.0.0.0/8,::/0',
+        TOKEN_MAX_TTL_S: '59',
       }),
     ).toThrow(
       [
         'Bad configuration:',
         '  HTTP_PORT: must be a number',
         '  PUBLIC_URL: must be an absolute URL, e.g. https://offhook.example.com',
+        '  TRUSTED_PROXIES: must not be every address',
+        '  TOKEN_MAX_TTL_S: must be at least 60',
         '  SIP_PORT: must be at most 65535',
         '  MAX_CALL_DURATION_MS: must be an integer',
         '  NOTIFY_ALLOWED_NETWORKS: must be `none`, or CIDR networks separated by commas, e.g. 10.0.0.0/8',
@@ -29,6 +33,14 @@ describe('bad configuration', () => {
     expect(() => loadConfig({ STT_STRICT: 'true', STT_DEFAULT_PROVIDER: 'our-engine' })).toThrow(
       'STT_STRICT: contradicts STT_DEFAULT_PROVIDER',
     );
+  });
+
+  test('no proxy is trusted that is not named', () => {
+    expect(loadConfig({}).http.trustedProxies).toEqual([]);
+    expect(loadConfig({ TRUSTED_PROXIES: '127.0.0.1/32, ::1/128' }).http.trustedProxies).toEqual([
+      '127.0.0.1/32',
+      '::1/128',
+    ]);
   });
 
   test('an empty variable is not set', () => {

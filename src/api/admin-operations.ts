@@ -4,7 +4,12 @@
 import { z } from 'zod';
 import { identifier, plainId } from '../lib/ids.ts';
 import { describeIssues } from '../lib/issues.ts';
-import { longestGraceS, rotatable } from '../store/app-credentials.ts';
+import {
+  longestGraceS,
+  longestTokenMaxTtlS,
+  rotatable,
+  shortestTokenMaxTtlS,
+} from '../store/app-credentials.ts';
 import { jwtAlgorithms, scopes } from '../store/app-directory.ts';
 import type { AppStore } from '../store/apps.ts';
 import type { BotStore } from '../store/bot-directory.ts';
@@ -93,6 +98,7 @@ const appLimits = z.strictObject({
   deniedPrefixes: prefixes.nullish(),
   callsAtOnce: count.nullish(),
   callsPerDay: count.nullish(),
+  tokenMaxTtlS: z.number().int().min(shortestTokenMaxTtlS).max(longestTokenMaxTtlS).nullish(),
 });
 
 function operation<Input extends z.ZodType, Answer>(
@@ -128,12 +134,12 @@ export const adminOperations = {
   }),
   'apps.limit': operation(appLimits, async ({ apps }, { appId: app, ...given }) => {
     const change = Object.entries(given).filter(([, value]) => value !== undefined);
-    const limits = await apps.limit(
+    const limited = await apps.limit(
       app,
       Object.fromEntries(change.map(([name, value]) => [name, value ?? undefined])),
     );
-    if (limits === undefined) throw noSuchApp();
-    return { appId: app, limits };
+    if (limited === undefined) throw noSuchApp();
+    return { appId: app, ...limited };
   }),
   'apps.revoke': operation(z.strictObject({ appId: plainId }), async ({ apps }, { appId: app }) => {
     if (!(await apps.revoke(app))) throw noSuchApp();
@@ -146,6 +152,13 @@ export const adminOperations = {
       if (app === undefined) throw noSuchApp();
       const signer = signerOf(app);
       if (signer === undefined) throw refused('appId', 'signs with a private key that only it has');
+      const { tokenMaxTtlS: mostS = longestTokenTtlS } = app;
+      if (ttlS > mostS) {
+        throw refused(
+          'ttlS',
+          `must be at most ${mostS}: tokens of this app may not live longer; offhook apps limit ${named} --token-ttl changes that`,
+        );
+      }
       return { token: await issueToken(signer, ttlS) };
     },
   ),

@@ -13,6 +13,7 @@ import { isId } from '../lib/ids.ts';
 import type { App, Scope } from '../store/app-directory.ts';
 import type { Bot, BotDirectory } from '../store/bot-directory.ts';
 import { type Authenticator, authorizeBot, authorizeScope } from './auth.ts';
+import { createFailedAuthentications } from './failed-authentications.ts';
 import { ProblemError } from './problem.ts';
 
 export type ApiInstance = FastifyInstance<
@@ -55,12 +56,20 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
     if (caller === undefined) throw new Error('the route has no authentication hook');
     return caller;
   };
+  const failures = createFailedAuthentications();
+  const orSlowDown = (error: unknown, { ip }: FastifyRequest): unknown => {
+    if (!(error instanceof ProblemError) || error.kind !== 'unauthorized') return error;
+    const retryAfterS = failures.failed(ip);
+    return retryAfterS === undefined ? error : tooManyFailures(retryAfterS);
+  };
   return {
     require:
       ({ scheme = 'jwt', scope, botParameter = '' }) =>
       async (request) => {
         assertAcceptsJson(request.headers.accept);
-        const app = await authenticate[scheme](request.headers);
+        const app = await authenticate[scheme](request.headers).catch((error: unknown) => {
+          throw orSlowDown(error, request);
+        });
         const name = (request.params as Record<string, string>)[botParameter];
         if (name === undefined) {
           callers.set(request, { app });
@@ -78,6 +87,14 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
       return bot;
     },
   };
+}
+
+function tooManyFailures(retryAfterS: number): ProblemError {
+  return new ProblemError(
+    'too-many-requests',
+    'Too many requests with bad credentials came from your address. Good ones are taken all the same.',
+    { retryAfterS },
+  );
 }
 
 /** RFC 9110 section 12.5.1, as far as an API with one representation needs it: is JSON excluded? */

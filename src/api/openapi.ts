@@ -27,14 +27,14 @@ const securitySchemes = {
     in: 'header',
     name: 'auth',
     description:
-      'JWT of a registered app, signed by the algorithm and with a key that it registered. Claims: `appId`, `exp` (required), `iat`, `aud` (optional: `offhook` or the public URL). A prefix `Bearer ` is accepted. `npx offhook token`, where the gateway runs, prints one of the app `dev` that is good for an hour; `npx offhook token --app ID` one of another app.',
+      'JWT of a registered app, signed by the algorithm and with a key that it registered. Claims: `appId`, `exp` (required; no later after `iat`, or after now without it, than tokens of the app may live, usually a day), `iat` (optional, in the past), `nbf`, `aud` (optional: `offhook` or the public URL). Clocks may differ by 30 s. Base64url is canonical, without padding. A prefix `Bearer ` is accepted. Too many failures from one address are answered 429; good tokens are taken all the same. `npx offhook token`, where the gateway runs, prints one of the app `dev` that is good for an hour; `npx offhook token --app ID` one of another app.',
   },
   apiKey: {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
     description:
-      'API key of a registered app. That of the app `dev` is `apiKey` in `.offhook/dev-app.json`, where the gateway runs; `npx offhook apps create` and `npx offhook apps rotate ID api-key` print a new one, once.',
+      'API key of a registered app. Too many failures from one address are answered 429; good keys are taken all the same. That of the app `dev` is `apiKey` in `.offhook/dev-app.json`, where the gateway runs; `npx offhook apps create` and `npx offhook apps rotate ID api-key` print a new one, once.',
   },
 } as const;
 

@@ -5,17 +5,21 @@ import { problemSchema } from './problem.ts';
 
 const descriptions = {
   400: 'The request is not valid; `errors` lists every problem with its path',
-  401: 'No credentials of the kind that this needs, or ones that are not valid',
+  401: 'No credentials of the kind that this needs, or ones that are not valid. Of a token the same words until its signature is verified; then the claim that is wrong',
   403: 'The app lacks the scope or the access, or may not dial the number; or the link is not valid any more',
   404: 'There is no such thing, or it belongs to somebody else',
   406: 'The answer is JSON, and `Accept` excludes it',
   409: 'The idempotency key was used with another request',
   413: 'The body is larger than the operation takes: 256 KiB, unless it says otherwise',
   415: 'The body is not `application/json`',
-  429: 'Too many calls wait, or the app has as many as it may; see `Retry-After`',
+  429: 'Too many calls wait, or the app has as many as it may, or too many requests with bad credentials came from the same address; see `Retry-After`',
   500: 'Something went wrong on our side',
   503: 'A dependency is away; see `Retry-After`',
 } as const;
+
+/** Wherever credentials are asked for. */
+const ofFailures =
+  'Too many requests with bad credentials came from the same address; good ones are never refused so. See `Retry-After`';
 
 export type ProblemStatus = keyof typeof descriptions;
 
@@ -25,14 +29,15 @@ export function responses<Success extends z.ZodType>(
   success: Success,
   problems: readonly ProblemStatus[],
 ) {
-  const documented = [...problems, 500 as const, 503 as const];
+  const limited = problems.includes(401) && !problems.includes(429) ? [429 as const] : [];
+  const documented = [...problems, ...limited, 500 as const, 503 as const];
   return {
     200: { description, content: { 'application/json': { schema: success } } },
     ...Object.fromEntries(
       documented.map((status) => [
         status,
         {
-          description: descriptions[status],
+          description: limited.includes(status as 429) ? ofFailures : descriptions[status],
           content: { 'application/problem+json': { schema: problemSchema } },
         },
       ]),

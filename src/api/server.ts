@@ -58,6 +58,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   const base = fastify({
     ...serverLimits,
     routerOptions: { maxParamLength },
+    // From the right of X-Forwarded-For, the first address that is none of theirs is the client's.
+    trustProxy: config.http.trustedProxies.length > 0 && [...config.http.trustedProxies],
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
     // Requests that are in while we close are answered like any other, by our own translator.
@@ -98,11 +100,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   await registerOpenApi(server, { publicUrl: config.http.publicUrl });
   await registerDocsPage(server);
   const audience = config.http.publicUrl ?? `http://${config.http.host}:${config.http.port}`;
-  const authenticate = createAuthenticator(services.apps, [
-    'offhook',
-    audience,
-    audience.replace(/\/$/, ''),
-  ]);
+  const authenticate = createAuthenticator(services.apps, {
+    audiences: ['offhook', audience, audience.replace(/\/$/, '')],
+    logger,
+  });
   const caller = createCaller(authenticate, services.bots);
   registerHealthRoutes(server, { health: services.health, logger, metrics });
   registerDialout(server, { services, caller, metrics });

@@ -52,7 +52,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
   });
   const clock = { now: () => new Date() };
   const stores = {
-    apps: createAppStore({ database, secrets, clock }),
+    apps: createAppStore({ database, secrets, clock, tokenMaxTtlS: config.tokenMaxTtlS }),
     bots: createBotDirectory({ database, clock }),
     tables: createDataTables({ database, clock }),
     nodes: createNodeDirectory(database.pool, { alone: embedded }),

@@ -3,13 +3,21 @@
 import { readFile } from 'node:fs/promises';
 import { longestTokenTtlS } from '../api/issue-token.ts';
 import type { AppLimits } from '../calls/app-limits.ts';
-import { longestGraceS, type RotatableCredential } from '../store/app-credentials.ts';
+import {
+  longestGraceS,
+  longestTokenMaxTtlS,
+  type RotatableCredential,
+  shortestTokenMaxTtlS,
+} from '../store/app-credentials.ts';
 import { type JwtAlgorithm, type Scope, scopes } from '../store/app-directory.ts';
 import { updateDevAppFile } from '../store/dev-app-file.ts';
-import type { CliContext } from './cli-context.ts';
+import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
 import { openAdminAccess, openTokens } from './tokens.ts';
+
+/** What `offhook token` takes without `--ttl`. */
+const usualTtlS = 3_600;
 
 export async function printToken(
   context: CliContext,
@@ -19,7 +27,10 @@ export async function printToken(
   if (ttlS === undefined || ttlS < 1 || ttlS > longestTokenTtlS) {
     throw new CliError('--ttl must be e.g. 90s, 15m, 1h or 7d, at most 31d');
   }
-  await using app = await openTokens(context, options.app);
+  // The secret of the dev app is in a file; how long its tokens may live is in the database.
+  const isUsual = options.app !== undefined || ttlS <= usualTtlS;
+  const appId = isUsual ? options.app : (await readDevApp(context)).appId;
+  await using app = await openTokens(context, appId);
   context.print(await app.tokens(ttlS));
 }
 
@@ -64,12 +75,13 @@ export async function listApps(
   await using access = await openAdminAccess(context);
   for (const app of (await access.run('apps.list', {})).apps) {
     const { appId, accountId, name, bots, scopes: granted, jwtAlgorithm, revokedAt } = app;
+    const uncapped = app.tokenMaxTtlS === undefined ? '  tokens without a cap' : '';
     const revoked = revokedAt === undefined ? '' : '  revoked';
     const limited = app.limits === undefined ? '' : `  ${describeLimits(app.limits)}`;
     context.print(
       options.json === true
         ? JSON.stringify(app)
-        : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  ${jwtAlgorithm}  scopes ${granted.join(', ')}${limited}${revoked}`,
+        : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  ${jwtAlgorithm}  scopes ${granted.join(', ')}${limited}${uncapped}${revoked}`,
     );
   }
 }
@@ -120,13 +132,14 @@ export type LimitOptions = {
   readonly denyPrefixes?: string;
   readonly callsAtOnce?: string;
   readonly callsADay?: string;
+  readonly tokenTtl?: string;
 };
 
 /** What is left out stays as it is; `none` lifts it. */
 export async function limitApp(
   context: CliContext,
   appId: string,
-  { prefixes, denyPrefixes, callsAtOnce, callsADay }: LimitOptions,
+  { prefixes, denyPrefixes, callsAtOnce, callsADay, tokenTtl }: LimitOptions,
 ): Promise<void> {
   const change = {
     ...(prefixes === undefined ? {} : { allowedPrefixes: readPrefixes('--prefixes', prefixes) }),
@@ -137,11 +150,12 @@ export async function limitApp(
       ? {}
       : { callsAtOnce: readCount('--calls-at-once', callsAtOnce) }),
     ...(callsADay === undefined ? {} : { callsPerDay: readCount('--calls-a-day', callsADay) }),
+    ...(tokenTtl === undefined ? {} : { tokenMaxTtlS: readTokenTtl(tokenTtl) }),
   };
   await using access = await openAdminAccess(context);
-  const { limits } = await access.run('apps.limit', { appId, ...change });
+  const limited = await access.run('apps.limit', { appId, ...change });
   context.note('Every gateway knows within 5 seconds.');
-  context.print(JSON.stringify({ appId, limits }));
+  context.print(JSON.stringify(limited));
 }
 
 function readPrefixes(option: string, text: string): string[] | null {
@@ -157,6 +171,15 @@ function readCount(option: string, text: string): number | null {
   if (text === 'none') return null;
   if (!/^[0-9]{1,9}$/.test(text)) throw new CliError(`${option} must be a number, or none`);
   return Number(text);
+}
+
+function readTokenTtl(text: string): number | null {
+  if (text === 'none') return null;
+  const ttlS = parseDurationS(text) ?? 0;
+  if (ttlS < shortestTokenMaxTtlS || ttlS > longestTokenMaxTtlS) {
+    throw new CliError('--token-ttl must be e.g. 15m, 24h or 7d, at least 60s; or none');
+  }
+  return ttlS;
 }
 
 export async function revokeApp(context: CliContext, appId: string): Promise<void> {

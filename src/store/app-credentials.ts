@@ -18,6 +18,11 @@ export type RotatableCredential = (typeof rotatable)[number];
 /** How long a former credential may live on: whoever has not changed over by then has forgotten. */
 export const longestGraceS = 31 * 86_400;
 
+/** Tokens of the command line live for a minute: a shorter cap would refuse them. */
+export const shortestTokenMaxTtlS = 60;
+/** Ten years: as good as none. */
+export const longestTokenMaxTtlS = 315_360_000;
+
 export const apiKeyPattern = /^ofk_[A-Za-z0-9_-]{43}$/;
 
 export function newApiKey(): string {

@@ -31,6 +31,8 @@ export type App = {
   readonly createdAt: Date;
   /** Left out: none. */
   readonly limits?: AppLimits;
+  /** How long its tokens may live; left out: as long as they say. */
+  readonly tokenMaxTtlS?: number;
 };
 
 export type AppDirectory = {

@@ -3,7 +3,6 @@
 
 import { randomUUID } from 'node:crypto';
 import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm';
-import type { AppLimits } from '../calls/app-limits.ts';
 import type { Clock } from '../calls/ports.ts';
 import { isId } from '../lib/ids.ts';
 import {
@@ -15,7 +14,7 @@ import {
   newWebhookSecret,
 } from './app-credentials.ts';
 import { type App, type AppDirectory, scopes as allScopes, type Scope } from './app-directory.ts';
-import { type LimitChange, limitApp } from './app-limiting.ts';
+import { type LimitChange, type LimitedApp, limitApp } from './app-limiting.ts';
 import { type Rotation, type RotationResult, rotate } from './app-rotation.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
@@ -62,7 +61,7 @@ export type AppStore = AppDirectory & {
   list(): Promise<readonly AppSummary[]>;
   rotate(appId: string, rotation: Rotation): Promise<RotationResult>;
   /** Changes what is given; undefined there lifts a limit. Undefined: unknown or revoked. Elsewhere within seconds. */
-  limit(appId: string, change: LimitChange): Promise<AppLimits | undefined>;
+  limit(appId: string, change: LimitChange): Promise<LimitedApp | undefined>;
   /** False: unknown. Within seconds the app is refused everywhere; what its calls still owe is delivered. */
   revoke(appId: string): Promise<boolean>;
   /** All that are live, newest first: each notification is signed with every one of them. Cached for a few seconds. */
@@ -78,6 +77,8 @@ export type AppStoreDependencies = {
   readonly database: Pick<Database, 'db'>;
   readonly secrets: SecretBox;
   readonly clock: Clock;
+  /** How long tokens of apps that are made here may live. */
+  readonly tokenMaxTtlS: number;
 };
 
 /** How long a revoked app or secret goes on being taken; every request asks. */
@@ -232,7 +233,7 @@ async function revokeApp(
 }
 
 async function insertApp(
-  { database, secrets, clock }: AppStoreDependencies,
+  { database, secrets, clock, tokenMaxTtlS }: AppStoreDependencies,
   app: NewApp,
   credentials: Omit<AppCredentials, 'jwtSecret'>,
   jwt: { readonly algorithm: App['jwtAlgorithm']; readonly key: string },
@@ -251,6 +252,7 @@ async function insertApp(
       jwtAlgorithm: jwt.algorithm,
       jwtSecret: secrets.seal('jwt-secret', appId, jwt.key),
       apiKeyHash: hashApiKey(credentials.apiKey),
+      tokenMaxTtlS,
       createdAt,
     });
     const secret = secrets.seal('webhook-secret', secretId, credentials.webhookSecret);
@@ -294,5 +296,6 @@ function summaryOf(row: typeof apps.$inferSelect): Omit<App, 'jwtKeys'> {
     jwtAlgorithm: row.jwtAlgorithm as App['jwtAlgorithm'],
     createdAt: row.createdAt,
     ...(row.limits === null ? {} : { limits: row.limits }),
+    ...(row.tokenMaxTtlS === null ? {} : { tokenMaxTtlS: row.tokenMaxTtlS }),
   };
 }

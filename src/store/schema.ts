@@ -62,6 +62,8 @@ export const apps = pgTable(
     previousApiKeyUntil: instant('previous_api_key_until'),
     /** Null: none. */
     limits: jsonb('limits').$type<AppLimits>(),
+    /** Null: a token may live as long as it says. */
+    tokenMaxTtlS: integer('token_max_ttl_s'),
   },
   (table) => [
     uniqueIndex('apps_api_key').on(table.apiKeyHash),

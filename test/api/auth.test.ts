@@ -1,14 +1,20 @@
 // Who may call: one algorithm and one secret for each app.
 
-import { UnsecuredJWT } from 'jose';
+import { createHmac } from 'node:crypto';
+import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createAuthenticator } from '../../src/api/auth.ts';
+import { recordedLogger } from '../support/recorded-logger.ts';
 import {
+  apps,
   dial,
   type Harness,
   minimal,
   type ProblemDocument,
+  secret,
   startHarness,
   token,
+  unverifiedDetail,
 } from './support.ts';
 
 let harness: Harness;
@@ -26,6 +32,33 @@ async function answerTo(auth: string, botId = 'st-1') {
     headers: { auth },
   });
   return { status: response.statusCode, problem: response.json<ProblemDocument>(), response };
+}
+
+/** With these claims and no others. */
+async function signed(claims: object): Promise<string> {
+  return await new SignJWT(claims as JWTPayload)
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(new TextEncoder().encode(secret));
+}
+
+const expired = (key = secret) => token({ appId: 'app-1' }, { ttl: '-1h', secret: key });
+
+/** JSON has no infinity, but this is read as one. */
+function endless(): Promise<string> {
+  const encode = (json: string) => Buffer.from(json).toString('base64url');
+  const text = `${encode('{"alg":"HS256"}')}.${encode('{"appId":"app-capped","exp":1e999}')}`;
+  return Promise.resolve(
+    `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`,
+  );
+}
+
+/** 32 bytes are 43 characters, of whose last one two bits say nothing. */
+function otherEnd(jwt: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const changed = `${jwt.slice(0, -1)}${alphabet[alphabet.indexOf(jwt.slice(-1)) ^ 1]}`;
+  const bytes = (text: string) => Buffer.from(text.split('.')[2] ?? '', 'base64url');
+  expect(bytes(changed)).toEqual(bytes(jwt));
+  return changed;
 }
 
 describe('authentication', () => {
@@ -47,44 +80,126 @@ describe('authentication', () => {
     expect((await answerTo(jwt)).status).toBe(200);
   });
 
-  const refusals: readonly [string, () => Promise<string> | string, RegExp][] = [
-    ['no token', () => '', /Send a JWT/],
-    ['something that is no JWT', () => 'secret', /no JWT/],
-    ['three parts of nothing', () => 'a.b.c', /no JWT/],
+  const unverified: readonly [string, () => Promise<string> | string][] = [
+    ['no token', () => ''],
+    ['something that is no JWT', () => 'secret'],
+    ['three parts of nothing', () => 'a.b.c'],
+    ['a token without a signature', () => new UnsecuredJWT({ appId: 'app-1' }).encode()],
+    ['another secret', () => token({ appId: 'app-1' }, { secret: 'x'.repeat(40) })],
+    ['another secret, and an end that is over', () => expired('x'.repeat(40))],
+    ['an unknown app', () => token({ appId: 'app-2' })],
+    ['an app id that no database takes', () => token({ appId: 'a\u0000' })],
+    ['no app', () => token({})],
+    ['an app that is a number', () => token({ appId: 7 })],
+    ['another algorithm than registered', () => token({ appId: 'app-1' }, { alg: 'HS512' })],
+    ['an unknown app, by another algorithm', () => token({ appId: 'app-2' }, { alg: 'HS512' })],
+    ['a padded signature', async () => `${await token()}=`],
+    ['a signature that ends otherwise, and decodes alike', async () => otherEnd(await token())],
     [
-      'a token without a signature',
-      () => new UnsecuredJWT({ appId: 'app-1' }).encode(),
-      /not signed/,
+      'a claims part of the other base64 alphabet',
+      () =>
+        token({ appId: 'app-1', x: '>>>???' }).then((jwt) =>
+          jwt.replaceAll('-', '+').replaceAll('_', '/'),
+        ),
     ],
-    ['another secret', () => token({ appId: 'app-1' }, { secret: 'x'.repeat(40) }), /signature/],
-    ['an unknown app', () => token({ appId: 'app-2' }), /signature/],
-    ['an app id that no database takes', () => token({ appId: 'a\u0000' }), /signature/],
-    ['no app', () => token({}), /no claim `appId`/],
-    ['an app that is a number', () => token({ appId: 7 }), /no claim `appId`/],
-    [
-      'another algorithm than registered',
-      () => token({ appId: 'app-1' }, { alg: 'HS512' }),
-      /algorithm/,
-    ],
-    ['no expiry', () => token({ appId: 'app-1' }, { ttl: '' }), /no claim `exp`/],
-    ['an expiry that is over', () => token({ appId: 'app-1' }, { ttl: '-1h' }), /expired/],
-    ['another audience', () => token({ appId: 'app-1', aud: 'billing' }), /audience/],
-    ['a time to come', () => token({ appId: 'app-1', nbf: 4_102_444_800 }), /not valid yet/],
   ];
-  test.each(refusals)('%s is a 401 that says so', async (_name, make, reason) => {
+  test.each(unverified)('%s is a 401 that says the same as any other', async (_name, make) => {
     const { status, problem, response } = await answerTo(await make());
+    const { requestId, ...body } = problem;
 
     expect(status).toBe(401);
-    expect(problem.detail).toMatch(reason);
+    expect(requestId).toBe(response.headers['x-request-id']);
+    expect(body).toEqual({
+      type: 'urn:offhook:problem:unauthorized',
+      title: 'Credentials are missing or not valid',
+      status: 401,
+      detail: unverifiedDetail,
+    });
     expect(response.headers['www-authenticate']).toBe('Bearer realm="offhook"');
     expect(response.headers['content-type']).toMatch(/^application\/problem\+json/);
   });
 
-  test('an unknown app and a wrong signature read the same', async () => {
-    const unknown = await answerTo(await token({ appId: 'nobody' }));
-    const wrong = await answerTo(await token({ appId: 'app-1' }, { secret: 'y'.repeat(40) }));
+  const nowS = () => Math.floor(Date.now() / 1_000);
+  const capped = (claims: object) => signed({ appId: 'app-capped', ...claims });
+  const refusals: readonly [string, () => Promise<string>, RegExp][] = [
+    ['no expiry', () => token({ appId: 'app-1' }, { ttl: '' }), /no claim `exp`/],
+    ['an expiry that is over', () => expired(), /expired \(claim `exp`\)/],
+    ['an expiry that never comes', () => endless(), /claim `exp` is not valid/],
+    ['another audience', () => token({ appId: 'app-1', aud: 'billing' }), /claim `aud` names/],
+    [
+      'a time to come',
+      () => token({ appId: 'app-1', nbf: 4_102_444_800 }),
+      /not valid yet \(claim `nbf`\)/,
+    ],
+    [
+      'an issue time to come',
+      () => signed({ appId: 'app-1', iat: nowS() + 60, exp: nowS() + 120 }),
+      /claim `iat` is in the future/,
+    ],
+    [
+      'an issue time that is no time',
+      () => signed({ appId: 'app-1', iat: 'now', exp: nowS() + 120 }),
+      /claim `iat` is not valid/,
+    ],
+    [
+      'a longer life than tokens of its app may have',
+      () => capped({ iat: nowS(), exp: nowS() + 86_401 }),
+      /claim `exp` is too late: tokens of this app may live for 86400 s/,
+    ],
+    [
+      'a longer life, most of it over',
+      () => capped({ iat: nowS() - 86_000, exp: nowS() + 600 }),
+      /claim `exp` is too late/,
+    ],
+    [
+      'no issue time, and an end after longer than it may live',
+      () => capped({ exp: nowS() + 90_000 }),
+      /claim `exp` is too late/,
+    ],
+  ];
+  test.each(refusals)(
+    '%s is a 401 that names the claim, once the signature is verified',
+    async (_name, make, reason) => {
+      const { status, problem, response } = await answerTo(await make());
 
-    expect(unknown.problem.detail).toBe(wrong.problem.detail);
+      expect(status).toBe(401);
+      expect(problem.detail).toMatch(reason);
+      expect(response.headers['www-authenticate']).toBe('Bearer realm="offhook"');
+    },
+  );
+
+  test.each<[string, object]>([
+    ['as long as they may', { iat: nowS() - 60, exp: nowS() + 86_340 }],
+    ['not long any more, whenever they were made', { exp: nowS() + 86_400 }],
+    ['and were made on a clock that is ahead', { iat: nowS() + 20, exp: nowS() + 60 }],
+  ])('tokens of an app with a cap live %s', async (_how, claims) => {
+    expect((await answerTo(await capped(claims))).status).toBe(200);
+  });
+
+  test('tokens of an app from before there was a cap live as long as they say', async () => {
+    const auth = await signed({ appId: 'app-1', iat: 1, exp: 4_102_444_800 });
+
+    expect((await answerTo(auth)).status).toBe(200);
+  });
+
+  test('that an app has no cap is said once for each, when a token of it is taken', async () => {
+    const { logger, lines } = recordedLogger();
+    const authenticator = createAuthenticator(
+      { find: async (appId) => apps[appId], findByApiKey: async () => undefined },
+      { audiences: ['offhook'], logger },
+    );
+
+    await expect(authenticator.jwt({ auth: await expired() })).rejects.toThrow('expired');
+    for (const appId of ['app-1', 'app-capped', 'app-1', 'app-of-all-bots']) {
+      await authenticator.jwt({ auth: await token({ appId }) });
+    }
+
+    expect(lines.map(({ appId, msg }) => [appId, msg])).toEqual(
+      ['app-1', 'app-of-all-bots'].map((appId) => [
+        appId,
+        expect.stringContaining('offhook apps limit <appId> --token-ttl 24h') as string,
+      ]),
+    );
   });
 
   test('the bot of somebody else is a 404, even without the scope', async () => {

@@ -15,6 +15,7 @@ export const apps: Readonly<Record<string, App>> = {
   'app-1': app({ appId: 'app-1' }),
   'app-384': app({ appId: 'app-384', jwtAlgorithm: 'HS384' }),
   'app-without-scope': app({ appId: 'app-without-scope', scopes: ['Chat History'] }),
+  'app-capped': app({ appId: 'app-capped', tokenMaxTtlS: 86_400 }),
   'app-of-all-bots': app({ appId: 'app-of-all-bots', bots: ['*'], accountId: 'other' }),
 };
 
@@ -46,6 +47,10 @@ export async function token(
   if (options.ttl !== '') jwt.setExpirationTime(options.ttl ?? '1h');
   return await jwt.sign(new TextEncoder().encode(options.secret ?? secret));
 }
+
+/** Of every 401 before a signature is verified. */
+export const unverifiedDetail =
+  'Send a JWT in the header `auth`, with the `appId` of a registered app, signed with a key and by the algorithm of that app.';
 
 export const answer = { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' };
 
@@ -123,7 +128,12 @@ export async function startHarness(
   const server = await createApiServer({
     services,
     areas,
-    config: { http: { host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' } },
+    config: {
+      http: {
+        ...{ host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' },
+        trustedProxies: ['192.0.2.0/28', '2001:db8:ffff::/48'],
+      },
+    },
     logger: silentLogger,
     metrics: createMetrics(() => 3),
   });

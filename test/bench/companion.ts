@@ -86,11 +86,14 @@ async function benchOn(name: string, options: Options, databaseUrl?: string): Pr
 
 async function startOurs(database: Database) {
   const secrets = createSecretBox(Buffer.alloc(32, 7));
-  const apps = createAppStore({ database, secrets, clock });
+  const apps = createAppStore({ database, secrets, clock, tokenMaxTtlS: 86_400 });
   const bots = createBotDirectory({ database, clock });
   const app = await apps.createApp({ name: 'bench', accountId: 'acme', bots: ['*'], scopes });
   const config = {
-    http: { host: '127.0.0.1', port: 0, publicUrl: 'http://bench.example.com' },
+    http: {
+      ...{ host: '127.0.0.1', port: 0, publicUrl: 'http://bench.example.com' },
+      trustedProxies: [],
+    },
     retention: { eventDays: 30, contextHours: 24, historyDays: 30 },
   };
   const events = undefined as unknown as EventConnection;

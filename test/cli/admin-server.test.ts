@@ -18,7 +18,10 @@ let server: ReturnType<typeof createAdminServer>;
 beforeAll(async () => {
   database = await openTestDatabase('pglite');
   const clock = { now: () => new Date() };
-  const apps = createAppStore({ database, secrets: createSecretBox(randomBytes(32)), clock });
+  const apps = createAppStore({
+    ...{ database, secrets: createSecretBox(randomBytes(32)), clock },
+    tokenMaxTtlS: 86_400,
+  });
   const bots = createBotDirectory({ database, clock });
   const tables = createDataTables({ database, clock });
   const stores = { apps, bots, tables, nodes: createNodeDirectory(database.pool) };

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import {
   addBot,
   createApp,
+  limitApp,
   listApps,
   listBots,
   printToken,
@@ -142,6 +143,32 @@ describe.each(places)('commands on %s', (_name, open) => {
     expect(Object.keys(JSON.parse((await rotate(true)).out) as object)).toContain('webhookSecret');
   });
 
+  test('tokens live no longer than those of their app may, until that is changed', async () => {
+    const { appId } = await made((context) =>
+      createApp(context, { ...acme, jwtAlgorithm: 'HS256' }),
+    );
+    const token = (ttl: string) => run((context) => printToken(context, { app: appId, ttl }));
+    const limit = (tokenTtl: string) => run((context) => limitApp(context, appId, { tokenTtl }));
+
+    await token('24h');
+    await expect(token('25h')).rejects.toThrow(
+      `ttlS: must be at most 86400: tokens of this app may not live longer; offhook apps limit ${appId} --token-ttl changes that`,
+    );
+    expect(JSON.parse((await limit('7d')).out)).toEqual({
+      ...{ appId, limits: {} },
+      tokenMaxTtlS: 7 * 86_400,
+    });
+    await token('7d');
+    expect(JSON.parse((await limit('none')).out)).toEqual({ appId, limits: {} });
+    await token('31d');
+    expect((await run((context) => listApps(context, {}))).out).toMatch(
+      new RegExp(`^${appId} .*  tokens without a cap$`, 'm'),
+    );
+    for (const wrong of ['59s', 'long', '99999999d']) {
+      await expect(limit(wrong)).rejects.toThrow('--token-ttl must be e.g. 15m, 24h or 7d');
+    }
+  });
+
   test('an app brings its own public key, and another one later', async () => {
     const keyFile = join(place.env['DATA_DIR'] ?? '', 'key.pem');
     const setFile = join(place.env['DATA_DIR'] ?? '', 'jwks.json');
@@ -173,7 +200,7 @@ describe.each(places)('commands on %s', (_name, open) => {
     [
       'an account that breaks a subject',
       (context) => createApp(context, { ...acme, account: 'a.b', jwtAlgorithm: 'HS256' }),
-      /400: .*\n {2}accountId: must be up to 128/,
+      /400: .*\n {2}accountId: must be 1 to 128 letters/,
     ],
     [
       'a grace time that is none',
@@ -276,6 +303,20 @@ describe('a running gateway', () => {
       expect(await statusOf(connections, { 'x-api-key': app.apiKey })).toBe(200);
     }
     for (const auth of [oldToken, newToken]) expect(await statusOf(calls, { auth })).toBe(200);
+  });
+
+  test('caps the tokens of the dev app like those of any other', async () => {
+    const token = (ttl: string) => run((context) => printToken(context, { ttl }));
+
+    expect(await statusOf(calls, { auth: await token('24h') })).toBe(200);
+    await expect(token('7d')).rejects.toThrow('ttlS: must be at most 86400');
+    const { appId, jwtSecret } = await devApp();
+    const auth = await new SignJWT({ appId })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setIssuedAt()
+      .setExpirationTime('7d')
+      .sign(Buffer.from(jwtSecret));
+    expect(await statusOf(calls, { auth })).toBe(401);
   });
 
   test('knows a bot by its alias as soon as it is registered', async () => {

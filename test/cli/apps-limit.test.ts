@@ -33,12 +33,13 @@ test('offhook apps limit sets limits, shows them, changes one and lifts one', as
   expect(JSON.parse(changed)).toEqual({
     appId,
     limits: { allowedPrefixes: ['1', '49'], callsAtOnce: 20, callsPerDay: 500 },
+    tokenMaxTtlS: 86_400,
   });
 
   const lifted = await run((context) =>
     limitApp(context, appId, { prefixes: 'none', callsAtOnce: 'none', callsADay: 'none' }),
   );
-  expect(JSON.parse(lifted)).toEqual({ appId, limits: {} });
+  expect(JSON.parse(lifted)).toEqual({ appId, limits: {}, tokenMaxTtlS: 86_400 });
   await expect(run((context) => limitApp(context, 'app-none', {}))).rejects.toThrow('no such app');
   await expect(run((context) => limitApp(context, appId, { prefixes: '001' }))).rejects.toThrow(
     '--prefixes must be',

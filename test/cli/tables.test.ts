@@ -32,7 +32,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
     const clock = { now: () => new Date() };
     const secrets = createSecretBox(randomBytes(32));
     const stores = {
-      apps: createAppStore({ database, secrets, clock }),
+      apps: createAppStore({ database, secrets, clock, tokenMaxTtlS: 86_400 }),
       bots: createBotDirectory({ database, clock }),
       tables: createDataTables({ database, clock }),
       nodes: createNodeDirectory(database.pool),

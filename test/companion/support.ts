@@ -91,14 +91,17 @@ export async function startRig(
   const database = await openTestDatabase(kind);
   const secrets = createSecretBox(randomBytes(32));
   const clock = { now: () => new Date() };
-  const apps = createAppStore({ database, secrets, clock });
+  const apps = createAppStore({ database, secrets, clock, tokenMaxTtlS: 86_400 });
   const bots = createBotDirectory({ database, clock });
   const lines: string[] = [];
   const logger = pino({ level: 'trace' }, lineWriter(lines));
   const nats = options.nats === true ? await startTestNats() : undefined;
   const events = (await nats?.connect()) ?? withoutNats;
   const closers = new Closers(logger);
-  const http = { host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' };
+  const http = {
+    ...{ host: '127.0.0.1', port: 3000, publicUrl: 'https://calls.example.com' },
+    trustedProxies: ['127.0.0.1/32'],
+  };
   const config = { http, retention: { eventDays: 1, contextHours: 1, historyDays: 1 } };
   const companion = { config, database, secrets, bots, events, clock, logger };
   if (nats !== undefined) {

@@ -35,6 +35,20 @@ describe('haproxy.cfg', () => {
     expect(section('defaults')).toMatch(/^\s+retry-on conn-failure$/m);
   });
 
+  test('says who the client is, whatever the client says, and the gateways take its word alone', () => {
+    const text = sections.join('');
+    expect(section('frontend api')).toMatch(
+      /^\s+http-request set-header X-Forwarded-For %\[src\]$/m,
+    );
+    // It would add to what the client sent.
+    expect(text).not.toMatch(/^\s+option forwardfor/m);
+    const servers = [...text.matchAll(/^\s+server \S+ ([\d.]+):/gm)].map(([, host]) => host);
+    expect(new Set(servers)).toEqual(new Set(['127.0.0.1']));
+    for (const name of ['gateway-1', 'gateway-2']) {
+      expect(compose.services[name]?.environment?.['TRUSTED_PROXIES']).toBe('127.0.0.1/32');
+    }
+  });
+
   test('answers the health check of its container', () => {
     const [port] = /(?<=bind 127\.0\.0\.1:)\d+/.exec(section('frontend health')) ?? [];
     expect(compose.services['proxy']?.healthcheck.test).toContain(`http://127.0.0.1:${port}/`);

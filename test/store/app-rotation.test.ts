@@ -20,7 +20,10 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   let apps: AppStore;
   /** As another process has it. */
   const openApps = (): AppStore =>
-    createAppStore({ database, secrets, clock: { now: () => new Date(nowMs) } });
+    createAppStore({
+      ...{ database, secrets, tokenMaxTtlS: 86_400 },
+      clock: { now: () => new Date(nowMs) },
+    });
 
   beforeAll(async () => {
     database = await openTestDatabase(kind);

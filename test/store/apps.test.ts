@@ -23,7 +23,8 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
   let now: Date;
   let apps: AppStore;
 
-  const openApps = (): AppStore => createAppStore({ database, secrets, clock: { now: () => now } });
+  const openApps = (): AppStore =>
+    createAppStore({ database, secrets, clock: { now: () => now }, tokenMaxTtlS: 86_400 });
 
   beforeAll(async () => {
     database = await openTestDatabase(kind);
@@ -61,6 +62,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
       appId: created.appId,
       jwtAlgorithm: 'HS256',
       jwtKeys: [created.jwtSecret],
+      tokenMaxTtlS: 86_400,
       createdAt: noon,
     });
     expect(await apps.webhookSecrets(created.appId)).toEqual([created.webhookSecret]);
@@ -72,7 +74,13 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
     const created = await apps.createApp(dialer);
 
     expect(await apps.list()).toEqual([
-      { ...dialer, appId: created.appId, jwtAlgorithm: 'HS256', createdAt: noon },
+      {
+        ...dialer,
+        appId: created.appId,
+        jwtAlgorithm: 'HS256',
+        tokenMaxTtlS: 86_400,
+        createdAt: noon,
+      },
     ]);
   });
 

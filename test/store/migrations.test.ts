@@ -56,6 +56,28 @@ describe.each(databaseKinds)('migrations on %s', (kind) => {
   });
 });
 
+test.each(databaseKinds)(
+  'apps from before there was a cap on the life of tokens have none, on %s',
+  async (kind) => {
+    await using database = await openTestDatabase(kind, { own: true });
+    await database.pool.query('drop schema public cascade; create schema public');
+    await migrate(
+      database.pool,
+      silentLogger,
+      migrations.filter(({ version }) => version < 17),
+    );
+    await database.pool.query(
+      `insert into apps (app_id, account_id, name, bots, scopes, jwt_algorithm, created_at)
+       values ('app-old', 'acme', 'dialer', '["*"]', '[]', 'HS256', now())`,
+    );
+
+    await migrate(database.pool, silentLogger);
+
+    const { rows } = await database.pool.query('select app_id, token_max_ttl_s from apps');
+    expect(rows).toEqual([{ app_id: 'app-old', token_max_ttl_s: null }]);
+  },
+);
+
 test('nodes that start together migrate an empty PostgreSQL once', async () => {
   await using database = await openTestDatabase('postgres');
   await database.pool.query('drop schema public cascade; create schema public');

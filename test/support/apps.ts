@@ -13,7 +13,10 @@ export async function createAppIn(
   const database = await openDatabase({ databaseUrl, dataDir: '', logger: silentLogger });
   try {
     const secrets = await openSecretBox({ secretsKey, dataDir: '' });
-    const apps = createAppStore({ database, secrets, clock: { now: () => new Date() } });
+    const apps = createAppStore({
+      ...{ database, secrets, tokenMaxTtlS: 86_400 },
+      clock: { now: () => new Date() },
+    });
     return await apps.createApp({ name: 'test', accountId: 'test', bots: ['*'], scopes });
   } finally {
     await database.close();

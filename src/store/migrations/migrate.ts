@@ -18,6 +18,7 @@ import { deliveries } from './0013-deliveries.ts';
 import { trunkTake } from './0014-trunk-take.ts';
 import { companionRetention } from './0015-companion-retention.ts';
 import { testRunsById } from './0016-test-runs-by-id.ts';
+import { tokenLifetime } from './0017-token-lifetime.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -37,6 +38,7 @@ export const migrations: readonly Migration[] = [
   trunkTake,
   companionRetention,
   testRunsById,
+  tokenLifetime,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

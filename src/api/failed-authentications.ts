@@ -1,0 +1,51 @@
+// Who tries credentials, and fails, is told to slow down. Good ones are always taken, so that nobody can lock out the apps
+// that share an address with a stranger; what is limited is how often a stranger learns that a guess was wrong.
+
+import ipaddr from 'ipaddr.js';
+
+/** A dialer whose secret was changed fails some times before somebody looks. */
+const burst = 60;
+/** And then one answer a second. */
+const intervalMs = 1_000;
+/** A few MB. Who has more addresses than that pushes others out, and gains a burst for each. */
+const maxClients = 10_000;
+
+export type FailedAuthentications = {
+  /** Of one more failure: for how long the client should wait; undefined: it has not failed too often. */
+  failed(address: string | undefined): number | undefined;
+};
+
+/** Counts in this process alone, and in a clock that nobody sets. */
+export function createFailedAuthentications(
+  nowMs: () => number = () => performance.now(),
+): FailedAuthentications {
+  /** When each client will have paid for its failures, the one that failed last at the end (GCRA, ITU-T I.371). */
+  const paidAtMs = new Map<string, number>();
+  return {
+    failed(address) {
+      const client = clientOf(address);
+      const now = nowMs();
+      const paid = Math.max(paidAtMs.get(client) ?? now, now);
+      const earlyMs = paid - now - (burst - 1) * intervalMs;
+      paidAtMs.delete(client);
+      makeRoom(paidAtMs);
+      paidAtMs.set(client, earlyMs > 0 ? paid : paid + intervalMs);
+      return earlyMs > 0 ? Math.ceil(earlyMs / 1_000) : undefined;
+    },
+  };
+}
+
+function makeRoom(clients: Map<string, number>): void {
+  if (clients.size < maxClients) return;
+  const oldest = clients.keys().next();
+  if (oldest.done !== true) clients.delete(oldest.value);
+}
+
+/** An IPv6 host has a /64 to choose addresses from (RFC 4291 section 2.5.4). What a proxy wrote may be no address at all. */
+function clientOf(address: string | undefined): string {
+  if (address === undefined || !ipaddr.isValid(address)) return 'unknown';
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv4'
+    ? parsed.toString()
+    : (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':');
+}

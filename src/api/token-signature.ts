@@ -1,0 +1,145 @@
+// Whose token it is, told by its signature alone. Until that is verified every refusal is the same, and takes about as long:
+// a token of an app that does not exist, or of another algorithm than the app's, is verified with a key that nobody has.
+
+import {
+  createPublicKey,
+  createSecretKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import {
+  type App,
+  type AppDirectory,
+  type JwtAlgorithm,
+  jwtAlgorithms,
+} from '../store/app-directory.ts';
+import {
+  isPublicKeyAlgorithm,
+  readVerificationKeys,
+  type VerificationKey,
+} from '../store/jwt-keys.ts';
+import { claimRefusedBy, clockToleranceS } from './token-claims.ts';
+
+const longestAppId = 128;
+
+export type VerifiedToken =
+  /** With what jose checks of claims: `exp` and `nbf`, and that times are numbers. */
+  | { readonly kind: 'verified'; readonly app: App; readonly claims: JWTPayload }
+  | { readonly kind: 'wrong-claim'; readonly message: string; readonly cause: unknown }
+  /** Nothing is known of who sent it. */
+  | { readonly kind: 'unverified'; readonly cause?: unknown };
+
+export type TokenVerifier = (token: string) => Promise<VerifiedToken>;
+
+export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
+  // The directory gives the same object for some seconds, so that a key is not imported for each request.
+  const imported = new WeakMap<App, readonly VerificationKey[]>();
+  const keysOf = (app: App): readonly VerificationKey[] => {
+    const keys = imported.get(app) ?? importKeys(app);
+    imported.set(app, keys);
+    return keys;
+  };
+  const nobodysKeys = makeNobodysKeys();
+
+  return async (token) => {
+    const named = namedBy(token);
+    if (named === undefined) return { kind: 'unverified' };
+    const { appId, algorithm, kid } = named;
+    const app = await apps.find(appId);
+    const keys = app?.jwtAlgorithm === algorithm ? candidates(keysOf(app), kid) : [];
+    if (app === undefined || keys.length === 0) {
+      await verifyWithOneOf(token, algorithm, [{ key: nobodysKeys[algorithm] }]);
+      return { kind: 'unverified' };
+    }
+    const { claims, error } = await verifyWithOneOf(token, algorithm, keys);
+    if (claims !== undefined) return { kind: 'verified', app, claims };
+    const message = claimRefusedBy(error);
+    return message === undefined
+      ? { kind: 'unverified', cause: error }
+      : { kind: 'wrong-claim', message, cause: error };
+  };
+}
+
+type Named = {
+  readonly appId: string;
+  readonly algorithm: JwtAlgorithm;
+  readonly kid: string | undefined;
+};
+
+/** Reads the token before anything in it is trusted, only to know whose key to verify it with. */
+function namedBy(token: string): Named | undefined {
+  if (!token.split('.').every(isCanonical)) return undefined;
+  try {
+    const { alg, kid } = decodeProtectedHeader(token) as { alg?: unknown; kid?: unknown };
+    const algorithm = jwtAlgorithms.find((name) => name === alg);
+    const appId = decodeJwt(token)['appId'];
+    if (algorithm === undefined || typeof appId !== 'string') return undefined;
+    // A NUL would be an error of the database, not an unknown app.
+    if (appId.length > longestAppId || !/^[\x21-\x7e]+$/.test(appId)) return undefined;
+    return { appId, algorithm, kid: typeof kid === 'string' ? kid : undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * RFC 7515 section 2 has base64url without padding, and RFC 4648 section 3.5 wants the bits beyond the last byte to be zero.
+ * Otherwise one token could be written in many ways, and a list of revoked ones evaded.
+ */
+function isCanonical(part: string): boolean {
+  return Buffer.from(part, 'base64url').toString('base64url') === part;
+}
+
+function importKeys({ jwtAlgorithm, jwtKeys }: App): readonly VerificationKey[] {
+  return isPublicKeyAlgorithm(jwtAlgorithm)
+    ? jwtKeys.flatMap(readVerificationKeys)
+    : jwtKeys.map((secret) => ({ key: createSecretKey(secret, 'utf8') }));
+}
+
+/** A key that was registered without a name may be the one that any token means. */
+function candidates(
+  keys: readonly VerificationKey[],
+  kid: string | undefined,
+): readonly VerificationKey[] {
+  return kid === undefined ? keys : keys.filter((key) => (key.kid ?? kid) === kid);
+}
+
+/** In the grace time after a rotation, the former key too. */
+async function verifyWithOneOf(
+  token: string,
+  algorithm: JwtAlgorithm,
+  keys: readonly VerificationKey[],
+): Promise<{ readonly claims?: JWTPayload; readonly error?: unknown }> {
+  let failure: unknown;
+  for (const { key } of keys) {
+    try {
+      const { payload } = await jwtVerify(token, key, {
+        algorithms: [algorithm],
+        requiredClaims: ['exp'],
+        clockTolerance: clockToleranceS,
+      });
+      return { claims: payload };
+    } catch (error) {
+      failure = error;
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) break;
+    }
+  }
+  return { error: failure };
+}
+
+function makeNobodysKeys(): Readonly<Record<JwtAlgorithm, KeyObject>> {
+  const secret = createSecretKey(randomBytes(64));
+  // An odd number of 2048 bits: nobody knows its factors, and that they are two primes is not looked at.
+  const modulus = randomBytes(256);
+  modulus[0] = 0x80 | (modulus[0] ?? 0);
+  modulus[255] = 0x01 | (modulus[255] ?? 0);
+  const rsa = { kty: 'RSA', n: modulus.toString('base64url'), e: 'AQAB' };
+  return {
+    ...{ HS256: secret, HS384: secret, HS512: secret },
+    RS256: createPublicKey({ key: rsa, format: 'jwk' }),
+    ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey,
+    EdDSA: generateKeyPairSync('ed25519').publicKey,
+  };
+}
