@@ -17,17 +17,11 @@ import {
   revokeApp,
   rotateApp,
 } from './cli/apps-commands.ts';
-import { type CallOptions, placeCall } from './cli/call-command.ts';
+import { addCallCommands } from './cli/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
 import { type ListenOptions, listen } from './cli/listen-command.ts';
 import { listNodes } from './cli/nodes-command.ts';
-import {
-  type ListOptions,
-  listNotifications,
-  type ReplayOptions,
-  replayNotifications,
-} from './cli/notifications-command.ts';
 import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
 import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
 import { loadConfig } from './config.ts';
@@ -36,9 +30,6 @@ import { readRuntime } from './runtime-file.ts';
 import { type RotatableCredential, rotatable } from './store/app-credentials.ts';
 import { jwtAlgorithms } from './store/app-directory.ts';
 import { version } from './version.ts';
-
-/** The dev app may use every bot; this one needs no thought. */
-const defaultBot = 'dev-bot';
 
 function createContext(): CliContext {
   const config = loadConfig();
@@ -67,60 +58,10 @@ function createProgram(): Command {
   addBotCommands(program);
   addTableCommands(program);
   addNodeCommand(program);
-  addCallCommands(program);
+  addCallCommands(program, createContext);
   addAmdCommand(program, createContext);
   addProcessCommands(program);
   return program;
-}
-
-function addCallCommands(program: Command): void {
-  program
-    .command('call <target>')
-    .description('place a call: tel:+15551234567, sip:user@host, or a name of the sandbox (person)')
-    .option(
-      '--notify <url>',
-      'URL for notifications; with --follow and without it, this command listens (dev app only)',
-    )
-    .addOption(
-      new Option('--amd <mode>', 'machine detection')
-        .choices(['detect', 'disconnect', 'disabled'])
-        .default('disabled'),
-    )
-    .option('--bot <id>', 'bot', defaultBot)
-    .option('--app <id>', 'app that asks; left out: the dev app')
-    .option('--caller <number>', 'user part of the caller ID', '+12025550199')
-    .option('--trunk <name>', 'trunk; left out: the default one')
-    .option('--timeout <ms>', 'how long to ring')
-    .option('--follow', 'print what happens until the call ended; Ctrl-C hangs up')
-    .action(async (target: string, options: CallOptions) => {
-      await placeCall(createContext(), target, options);
-    });
-
-  addNotificationCommands(program);
-}
-
-function addNotificationCommands(program: Command): void {
-  const notifications = program.command('notifications').description('what receivers were sent');
-  notifications
-    .command('list [callId]')
-    .description('of a call, with each attempt; without one: dead letters, newest first')
-    .option('--failed-since <duration>', 'dead letters of the last e.g. 2h')
-    .option('--bot <id>', 'bot of the calls', defaultBot)
-    .option('--app <id>', 'app that asks; left out: the dev app')
-    .option('--json', 'one JSON object a line')
-    .action(async (callId: string | undefined, options: ListOptions) => {
-      await listNotifications(createContext(), callId, options);
-    });
-  notifications
-    .command('replay [eventId]')
-    .description('send dead letters again: one, those of a call, or those of a time')
-    .option('--call <callId>', 'of this call')
-    .option('--failed-since <duration>', 'given up in the last e.g. 2h')
-    .option('--bot <id>', 'bot of the calls', defaultBot)
-    .option('--app <id>', 'app that asks; left out: the dev app')
-    .action(async (eventId: string | undefined, options: ReplayOptions) => {
-      await replayNotifications(createContext(), eventId, options);
-    });
 }
 
 function addProcessCommands(program: Command): void {

@@ -108,7 +108,7 @@ class Stage {
   }
 
   async dial(httpUrl: string, app: DevApp, notifyurl: string): Promise<void> {
-    const client = createGatewayClient(httpUrl, tokensOf(app), botId);
+    const client = createGatewayClient(httpUrl, tokensOf(app)).bot(botId);
     for (const scene of scenes) {
       const { number } = sandboxNumbers.find(({ name }) => name === scene.name) ?? { number: '' };
       const target = `tel:${number}`;

@@ -16,7 +16,7 @@ import {
   notificationLogSchema,
 } from './call-schemas.ts';
 import { type ApiInstance, botRoute, type Caller } from './http.ts';
-import { invalidRequest, ProblemError } from './problem.ts';
+import { badCursor, ProblemError } from './problem.ts';
 import { authenticated, responses } from './route-schema.ts';
 import type { ApiServices } from './services.ts';
 
@@ -50,8 +50,8 @@ export function registerCallRoutes(server: ApiInstance, deps: CallRoutesDependen
     },
     handler: async (request) => {
       const page = await calls.list(scopeOf(request), toFilter(request.query));
-      if (page !== 'bad-cursor') return page;
-      throw invalidRequest([{ path: 'cursor', message: 'is not one that a page gave' }]);
+      if (page === 'bad-cursor') throw badCursor();
+      return page;
     },
   });
 
@@ -162,7 +162,7 @@ function registerEnd(
   });
 }
 
-function toFilter(query: (typeof listQuery)['_output']): CallFilter {
+export function toFilter(query: (typeof listQuery)['_output']): CallFilter {
   const { limit, cursor, status, state, outcome, idempotencyKey, from, to } = query;
   return {
     limit,
@@ -176,12 +176,12 @@ function toFilter(query: (typeof listQuery)['_output']): CallFilter {
   };
 }
 
-function callIdOf(text: string): CallId {
+export function callIdOf(text: string): CallId {
   if (!callIdPattern.test(text)) throw noSuchCall();
   return text as CallId;
 }
 
-function found<Value>(value: Value | undefined): Value {
+export function found<Value>(value: Value | undefined): Value {
   if (value === undefined) throw noSuchCall();
   return value;
 }

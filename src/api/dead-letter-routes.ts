@@ -2,7 +2,11 @@
 // what belongs to somebody else is a 404 like what never was.
 
 import type { FastifyRequest } from 'fastify';
-import type { DeadLetterScope, DeadLetterSelection } from '../notifier/dead-letters.ts';
+import type {
+  DeadLetterFilter,
+  DeadLetterScope,
+  DeadLetterSelection,
+} from '../notifier/dead-letters.ts';
 import { botParams } from './call-schemas.ts';
 import {
   deadLetterPageSchema,
@@ -13,7 +17,7 @@ import {
   replaySelectionSchema,
 } from './dead-letter-schemas.ts';
 import { type ApiInstance, botRoute, type Caller } from './http.ts';
-import { invalidRequest, ProblemError } from './problem.ts';
+import { badCursor, ProblemError } from './problem.ts';
 import { authenticated, responses } from './route-schema.ts';
 import type { ApiServices } from './services.ts';
 
@@ -46,16 +50,11 @@ export function registerDeadLetters(server: ApiInstance, deps: DeadLetterDepende
       ...authenticated,
     },
     handler: async (request) => {
-      const { limit, cursor, failure, callId, from, to } = request.query;
-      const page = await deadLetters.list(scopeOf(deps, request), {
-        limit,
-        ...(cursor === undefined ? {} : { cursor }),
-        ...(failure === undefined ? {} : { failure }),
-        ...toSelection({ callId, from, to }),
-      });
-      if (page === 'bad-cursor') {
-        throw invalidRequest([{ path: 'cursor', message: 'is not one that a page gave' }]);
-      }
+      const page = await deadLetters.list(
+        scopeOf(deps, request),
+        toDeadLetterFilter(request.query),
+      );
+      if (page === 'bad-cursor') throw badCursor();
       const { deadLetters: notifications, ...rest } = page;
       return { notifications, ...rest };
     },
@@ -124,6 +123,16 @@ function registerReplays(server: ApiInstance, deps: DeadLetterDependencies): voi
 
 function scopeOf({ caller }: DeadLetterDependencies, request: FastifyRequest): DeadLetterScope {
   return { accountId: caller.of(request).accountId, botId: caller.botOf(request).botId };
+}
+
+export function toDeadLetterFilter(query: (typeof deadLetterQuery)['_output']): DeadLetterFilter {
+  const { limit, cursor, failure, callId, from, to } = query;
+  return {
+    limit,
+    ...(cursor === undefined ? {} : { cursor }),
+    ...(failure === undefined ? {} : { failure }),
+    ...toSelection({ callId, from, to }),
+  };
 }
 
 type Given = {

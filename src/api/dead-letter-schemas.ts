@@ -32,6 +32,7 @@ export const deadLetterQuery = z
 const example = {
   eventId: 'evt-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10-end',
   callId: 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+  botId: 'st-1b2c3d',
   sequence: 2,
   state: 'failed',
   failure: 'expired',
@@ -49,6 +50,7 @@ export const deadLetterPageSchema = z
         z.object({
           eventId: z.string(),
           callId: z.string(),
+          botId: z.string(),
           sequence: z.number().int(),
           state: z.enum(['failed']),
           failure,

@@ -65,6 +65,10 @@ export function invalidRequest(errors: readonly MemberError[]): ProblemError {
   return new ProblemError('invalid-request', `${count} not valid; see errors.`, { errors });
 }
 
+export function badCursor(): ProblemError {
+  return invalidRequest([{ path: 'cursor', message: 'is not one that a page gave' }]);
+}
+
 export function problemHeaders(problem: ProblemError): Record<string, string> {
   return {
     'content-type': 'application/problem+json; charset=utf-8',

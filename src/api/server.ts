@@ -8,6 +8,7 @@ import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Config } from '../config.ts';
 import type { Logger } from '../lib/logger.ts';
+import { registerAppWideRoutes } from './app-wide-routes.ts';
 import { createAuthenticator } from './auth.ts';
 import { registerCallRoutes } from './call-routes.ts';
 import { registerDeadLetters } from './dead-letter-routes.ts';
@@ -109,6 +110,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerDialout(server, { services, caller, metrics });
   registerCallRoutes(server, { services, caller });
   registerDeadLetters(server, { services, caller });
+  registerAppWideRoutes(server, { services, caller });
   for (const register of options.areas ?? []) register(server, caller);
   return server;
 }

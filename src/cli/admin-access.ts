@@ -15,9 +15,10 @@ import { createBotDirectory } from '../store/bot-directory.ts';
 import { createDataTables } from '../store/data-tables.ts';
 import { openDatabase } from '../store/database.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
+import { hasEmbeddedDatabase } from '../store/pglite-server.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import type { CliContext } from './cli-context.ts';
-import { CliError } from './cli-error.ts';
+import { CliError, notRunning } from './cli-error.ts';
 import { requestJson, wordsOf } from './http-json.ts';
 
 export type AdminAccess = AsyncDisposable & {
@@ -40,6 +41,11 @@ export async function openAdminAccess(context: CliContext): Promise<AdminAccess>
 async function openStores({ config }: CliContext): Promise<AdminAccess> {
   const { databaseUrl, secretsKey, dataDir } = config;
   const embedded = databaseUrl === undefined;
+  if (embedded && !hasEmbeddedDatabase(dataDir)) {
+    throw new CliError(
+      `${notRunning}\nIt runs elsewhere? Name its folder with DATA_DIR (here ${dataDir}), or its database with DATABASE_URL.`,
+    );
+  }
   const lock = embedded ? await lockDataDir(dataDir) : undefined;
   const secrets = await openSecretBox({
     dataDir,

@@ -13,6 +13,7 @@ import { faultsOf, type Judged, type Summary, summarise } from './amd-score.ts';
 import { longestRecordingMs, type Recording, readWav } from './amd-wav.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
+import { readTimers } from './dial-options.ts';
 
 type Heard = Omit<Plotted, 'samples'>;
 
@@ -186,16 +187,7 @@ async function write(path: string, text: string): Promise<void> {
 }
 
 function settingsFrom(options: AmdOptions): AmdSettings {
-  const named: Record<string, number> = {};
-  for (const text of options.timer) {
-    const [, name = '', ms = ''] = /^(\w+)=(\d+)$/.exec(text) ?? [];
-    if (!Object.hasOwn(timersSchema.shape, name)) {
-      const names = Object.keys(timersSchema.shape).join(', ');
-      throw new CliError(`--timer ${text}: name=milliseconds, with a name of ${names}`);
-    }
-    named[name] = Number(ms);
-  }
-  const timers = timersSchema.safeParse(named);
+  const timers = timersSchema.safeParse(readTimers(options.timer));
   if (!timers.success) {
     const [issue] = timers.error.issues;
     throw new CliError(`--timer ${issue?.path.join('.')}: ${issue?.message}`);

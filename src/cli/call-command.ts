@@ -1,24 +1,19 @@
 // offhook call: places a call and, with --follow, prints what happens until it ended.
 
 import { lineOf } from '../calls/contract/event-table.ts';
-import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import type { CallDetails } from '../interactions/call-queries.ts';
 import { createCallTimeline } from './call-timeline.ts';
 import { type CliContext, type DevApp, requireGateway } from './cli-context.ts';
-import { CliError } from './cli-error.ts';
-import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
+import { type DialOptions, dialRequest } from './dial-options.ts';
+import { type BotClient, createGatewayClient } from './gateway-client.ts';
 import { describeNotification, readBody } from './notification-lines.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { openTokens } from './tokens.ts';
 
-export type CallOptions = {
+export type CallOptions = DialOptions & {
   readonly notify?: string;
-  readonly amd: string;
   readonly bot: string;
   readonly app?: string;
-  readonly caller: string;
-  readonly trunk?: string;
-  readonly timeout?: string;
   readonly follow?: boolean;
 };
 
@@ -34,7 +29,7 @@ export async function placeCall(
 ): Promise<void> {
   await using app = await openTokens(context, options.app);
   const { httpUrl } = await requireGateway(context);
-  const client = createGatewayClient(httpUrl, app.tokens, options.bot);
+  const client = createGatewayClient(httpUrl, app.tokens).bot(options.bot);
   const notified = { end: false };
   // Signatures can only be checked with the secret of the dev app; another app's call is followed by asking.
   const followed = options.follow === true && options.notify === undefined;
@@ -44,31 +39,13 @@ export async function placeCall(
       : undefined;
   const notifyurl = options.notify ?? receiver?.url;
 
-  const answer = await client.dial({
-    target: targetOf(target),
-    caller: options.caller,
-    machineDetection: options.amd,
-    ...(notifyurl === undefined ? {} : { notifyurl }),
-    ...(options.trunk === undefined ? {} : { trunk: options.trunk }),
-    ...(options.timeout === undefined ? {} : { timeoutInMs: Number(options.timeout) }),
-  });
+  const answer = await client.dial(dialRequest(target, notifyurl, options));
   context.print(JSON.stringify(answer));
   if (options.follow !== true) return;
   const call = await follow(context, client, answer.callId);
   if (receiver !== undefined) await until(() => notified.end, lastNotificationMs);
   context.print(
     `ended: ${call.outcome ?? call.state} (${call.reason ?? ''}, ${call.reasonCode ?? ''})`,
-  );
-}
-
-/** `tel:…` and `sip:…` as they are; a bare number and a name of the sandbox for the lazy. */
-export function targetOf(text: string): string {
-  if (/^(tel|sip):/i.test(text)) return text;
-  const sandbox = sandboxNumbers.find(({ name }) => name === text);
-  if (sandbox !== undefined) return `tel:${sandbox.number}`;
-  if (/^\+?[\d\-.()]+$/.test(text)) return `tel:${text}`;
-  throw new CliError(
-    `"${text}" is no target: tel:+15551234567, sip:user@host, or one of the sandbox's: ${sandboxNumbers.map(({ name }) => name).join(', ')}`,
   );
 }
 
@@ -91,7 +68,7 @@ async function ownReceiver(
 
 async function follow(
   context: CliContext,
-  client: GatewayClient,
+  client: BotClient,
   callId: string,
 ): Promise<CallDetails> {
   const timeline = createCallTimeline();

@@ -2,25 +2,40 @@
 
 import { issueToken } from '../api/issue-token.ts';
 import type { DialoutAnswer } from '../calls/dialout-ports.ts';
-import type { CallDetails, NotificationView } from '../interactions/call-queries.ts';
+import type { CallDetails, CallSummary, NotificationView } from '../interactions/call-queries.ts';
 import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
-import { requestJson } from './http-json.ts';
+import { type JsonRequest, requestJson } from './http-json.ts';
 
-export type GatewayClient = {
-  dial(body: Readonly<Record<string, unknown>>): Promise<DialoutAnswer>;
+/** What is asked of every bot of the app, or of one. */
+export type OverviewClient = {
+  /** Newest first. */
+  calls(
+    page: Readonly<Record<string, string>>,
+  ): Promise<{ readonly calls: readonly CallSummary[]; readonly nextCursor?: string }>;
   call(callId: string): Promise<CallDetails>;
-  end(callId: string): Promise<{ readonly state: string }>;
-  notifications(callId: string): Promise<readonly NotificationView[]>;
   /** Newest first; `from`: given up at this instant or later. */
   deadLetters(page: {
     readonly cursor?: string;
     readonly from?: string;
   }): Promise<{ readonly notifications: readonly DeadLetter[]; readonly nextCursor?: string }>;
+};
+
+export type BotClient = OverviewClient & {
+  dial(body: Readonly<Record<string, unknown>>): Promise<DialoutAnswer>;
+  end(callId: string): Promise<{ readonly state: string }>;
+  context(callId: string): Promise<unknown>;
+  notifications(callId: string): Promise<readonly NotificationView[]>;
   replayOne(eventId: string): Promise<ReplayedNotification>;
   replay(selection: {
     readonly callId?: string;
     readonly from?: string;
   }): Promise<{ readonly replayed: number; readonly more: boolean }>;
+};
+
+/** `overview` without a bot: of every bot of the app. */
+export type GatewayClient = {
+  readonly overview: (botId?: string) => OverviewClient;
+  readonly bot: (botId: string) => BotClient;
 };
 
 /** A JWT that lives for so many seconds. */
@@ -33,53 +48,48 @@ export function tokensOf(app: { readonly appId: string; readonly jwtSecret: stri
   return (ttlS) => issueToken({ ...app, jwtAlgorithm: 'HS256' }, ttlS);
 }
 
-export function createGatewayClient(
-  httpUrl: string,
-  tokens: TokenSource,
-  botId: string,
-): GatewayClient {
-  const ofBot = `${httpUrl}/api/public/bot/${encodeURIComponent(botId)}`;
-  const calls = `${ofBot}/calls`;
-  const letters = `${ofBot}/notifications`;
-  const headers = async () => ({ auth: await tokens(tokenTtlS) });
-  const pathOf = (callId: string): string => `${calls}/${encodeURIComponent(callId)}`;
+type Ask = <Answer>(url: string, request?: Omit<JsonRequest, 'headers'>) => Promise<Answer>;
+
+export function createGatewayClient(httpUrl: string, tokens: TokenSource): GatewayClient {
+  const ask: Ask = async (path, request) =>
+    await requestJson(`${httpUrl}${path}`, {
+      ...request,
+      headers: { auth: await tokens(tokenTtlS) },
+    });
+  const pathOf = (botId: string) => `/api/public/bot/${encodeURIComponent(botId)}`;
   return {
-    dial: async (body) =>
-      await requestJson<DialoutAnswer>(
-        `${httpUrl}/api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`,
-        { method: 'POST', headers: await headers(), body: { botId, ...body } },
-      ),
-    call: async (callId) =>
-      await requestJson<CallDetails>(pathOf(callId), { headers: await headers() }),
-    end: async (callId) =>
-      await requestJson<{ state: string }>(pathOf(callId), {
-        method: 'DELETE',
-        headers: await headers(),
+    overview: (botId) => overview(ask, botId === undefined ? '/api/public' : pathOf(botId)),
+    bot: (botId) => ({ ...overview(ask, pathOf(botId)), ...ofBot(ask, pathOf(botId), botId) }),
+  };
+}
+
+function overview(ask: Ask, base: string): OverviewClient {
+  return {
+    calls: (page) => ask(`${base}/calls?${new URLSearchParams(page).toString()}`),
+    call: (callId) => ask(`${base}/calls/${encodeURIComponent(callId)}`),
+    deadLetters: (page) =>
+      ask(`${base}/notifications?${new URLSearchParams({ state: 'failed', ...page }).toString()}`),
+  };
+}
+
+function ofBot(ask: Ask, base: string, botId: string): Omit<BotClient, keyof OverviewClient> {
+  const call = (callId: string): string => `${base}/calls/${encodeURIComponent(callId)}`;
+  return {
+    dial: (body) =>
+      ask(`/api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`, {
+        method: 'POST',
+        body: { botId, ...body },
       }),
+    end: (callId) => ask(call(callId), { method: 'DELETE' }),
+    context: (callId) => ask(`${call(callId)}/context`),
     notifications: async (callId) => {
-      const answer = await requestJson<{ notifications: readonly NotificationView[] }>(
-        `${pathOf(callId)}/notifications`,
-        { headers: await headers() },
+      const answer = await ask<{ notifications: readonly NotificationView[] }>(
+        `${call(callId)}/notifications`,
       );
       return answer.notifications;
     },
-    deadLetters: async (page) =>
-      await requestJson(
-        `${letters}?${new URLSearchParams({ state: 'failed', ...page }).toString()}`,
-        {
-          headers: await headers(),
-        },
-      ),
-    replayOne: async (eventId) =>
-      await requestJson(`${letters}/${encodeURIComponent(eventId)}/replay`, {
-        method: 'POST',
-        headers: await headers(),
-      }),
-    replay: async (selection) =>
-      await requestJson(`${letters}/replay`, {
-        method: 'POST',
-        headers: await headers(),
-        body: selection,
-      }),
+    replayOne: (eventId) =>
+      ask(`${base}/notifications/${encodeURIComponent(eventId)}/replay`, { method: 'POST' }),
+    replay: (selection) => ask(`${base}/notifications/replay`, { method: 'POST', body: selection }),
   };
 }

@@ -1,15 +1,15 @@
 // offhook notifications list and replay: what was sent for a call and how each attempt went, what was given up, and how to
 // have it sent again.
 
+import { callIdOfEvent } from '../calls/contract/call-event.ts';
 import type { DeadLetter } from '../notifier/dead-letters.ts';
-import { type CliContext, requireGateway } from './cli-context.ts';
+import { type AppOptions, botOfCall, withGateway } from './app-session.ts';
+import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
-import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
+import type { BotClient, OverviewClient } from './gateway-client.ts';
 import { readBody } from './notification-lines.ts';
-import { openTokens } from './tokens.ts';
 
-type AppOptions = { readonly bot: string; readonly app?: string };
 export type ListOptions = AppOptions & { readonly failedSince?: string; readonly json?: boolean };
 export type ReplayOptions = AppOptions & { readonly call?: string; readonly failedSince?: string };
 
@@ -23,15 +23,19 @@ export async function listNotifications(
   if (callId !== undefined && from !== undefined) {
     throw new CliError('Give a call or --failed-since, not both.');
   }
-  await withClient(context, options, async (client) => {
-    if (callId === undefined) await listDeadLetters(context, client, from, options);
-    else await listOfCall(context, client, callId, options);
+  await withGateway(context, options, async (client) => {
+    if (callId === undefined) {
+      await listDeadLetters(context, client.overview(options.bot), from, options);
+    } else {
+      const bot = await botOfCall(client, options, callId);
+      await listOfCall(context, bot, callId, options);
+    }
   });
 }
 
 async function listOfCall(
   context: CliContext,
-  client: GatewayClient,
+  client: BotClient,
   callId: string,
   options: ListOptions,
 ): Promise<void> {
@@ -56,30 +60,40 @@ async function listOfCall(
 
 async function listDeadLetters(
   context: CliContext,
-  client: GatewayClient,
+  overview: OverviewClient,
   from: string | undefined,
   { json }: ListOptions,
 ): Promise<void> {
-  let cursor: string | undefined;
   let count = 0;
-  do {
-    const page = await client.deadLetters({
-      ...(from === undefined ? {} : { from }),
-      ...(cursor === undefined ? {} : { cursor }),
-    });
-    for (const letter of page.notifications) {
-      context.print(json === true ? JSON.stringify(letter) : lineOf(letter));
-    }
-    count += page.notifications.length;
-    cursor = page.nextCursor;
-  } while (cursor !== undefined && !context.interrupted.aborted);
+  for await (const letter of deadLetters(overview, from)) {
+    context.print(json === true ? JSON.stringify(letter) : lineOf(letter));
+    count += 1;
+    if (context.interrupted.aborted) break;
+  }
   if (count === 0) context.note('No dead letters.');
 }
 
+/** Page after page. */
+async function* deadLetters(
+  overview: OverviewClient,
+  from: string | undefined,
+): AsyncGenerator<DeadLetter> {
+  let cursor: string | undefined;
+  do {
+    const page = await overview.deadLetters({
+      ...(from === undefined ? {} : { from }),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    yield* page.notifications;
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+}
+
 function lineOf(letter: DeadLetter): string {
-  const { eventId, callId, sequence, failedAt, failure, attempts, lastStatus, lastError } = letter;
+  const { eventId, callId, botId, sequence, failedAt, failure } = letter;
+  const { attempts, lastStatus, lastError } = letter;
   const last = lastStatus ?? lastError ?? 'not tried';
-  return `${failedAt}  ${callId}  #${sequence} ${wordsOf(letter.body)}  ${failure}  ${attempts} attempts, last ${last}  ${eventId}`;
+  return `${failedAt}  ${callId}  ${botId}  #${sequence} ${wordsOf(letter.body)}  ${failure}  ${attempts} attempts, last ${last}  ${eventId}`;
 }
 
 export async function replayNotifications(
@@ -92,33 +106,36 @@ export async function replayNotifications(
   if (given.length !== 1)
     throw new CliError('Give an event id, --call or --failed-since: one of them.');
   const from = instantAgo(failedSince);
-  await withClient(context, options, async (client) => {
+  await withGateway(context, options, async (client) => {
     if (eventId !== undefined) {
-      context.print(JSON.stringify(await client.replayOne(eventId)));
+      // An event's id says whose call it is of; one that does not is nobody's.
+      const bot = await botOfCall(client, options, callIdOfEvent(eventId) ?? eventId);
+      context.print(JSON.stringify(await bot.replayOne(eventId)));
       return;
     }
     let count = 0;
-    let more = true;
-    while (more && !context.interrupted.aborted) {
-      const result = await client.replay({
-        ...(call === undefined ? {} : { callId: call }),
-        ...(from === undefined ? {} : { from }),
-      });
-      count += result.replayed;
-      more = result.more;
+    const again = async (bot: BotClient, selection: Parameters<BotClient['replay']>[0]) => {
+      for (let more = true; more && !context.interrupted.aborted; ) {
+        const result = await bot.replay(selection);
+        count += result.replayed;
+        more = result.more;
+      }
+    };
+    if (call !== undefined) await again(await botOfCall(client, options, call), { callId: call });
+    else if (from !== undefined) {
+      for (const botId of await botsOf(client.overview(options.bot), from)) {
+        await again(client.bot(botId), { from });
+      }
     }
     context.print(JSON.stringify({ replayed: count }));
   });
 }
 
-async function withClient(
-  context: CliContext,
-  { app: appId, bot }: AppOptions,
-  work: (client: GatewayClient) => Promise<void>,
-): Promise<void> {
-  await using app = await openTokens(context, appId);
-  const { httpUrl } = await requireGateway(context);
-  await work(createGatewayClient(httpUrl, app.tokens, bot));
+/** Those with dead letters since then. */
+async function botsOf(overview: OverviewClient, from: string): Promise<ReadonlySet<string>> {
+  const bots = new Set<string>();
+  for await (const { botId } of deadLetters(overview, from)) bots.add(botId);
+  return bots;
 }
 
 function instantAgo(duration: string | undefined): string | undefined {

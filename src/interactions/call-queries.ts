@@ -6,6 +6,9 @@ import type { CallOutcome, CallState, InteractionStatus } from '../calls/contrac
 /** Whose calls may be seen: an account and one of its bots. Anything else is as if it did not exist. */
 export type CallScope = { readonly accountId: string; readonly botId: string };
 
+/** The same of an app: these bots, or every one of the account. */
+export type AppScope = { readonly accountId: string; readonly botIds: readonly string[] | 'all' };
+
 export type CallSummary = {
   readonly callId: string;
   readonly sid: string;
@@ -80,12 +83,12 @@ export type CallFilter = {
 
 export type CallQueries = {
   list(
-    scope: CallScope,
+    scope: CallScope | AppScope,
     filter: CallFilter,
   ): Promise<
     { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
   >;
-  details(scope: CallScope, callId: string): Promise<CallDetails | undefined>;
+  details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;
   context(scope: CallScope, callId: string): Promise<CallContext | undefined>;
   notifications(scope: CallScope, callId: string): Promise<readonly NotificationView[] | undefined>;
 };

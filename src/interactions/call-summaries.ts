@@ -1,11 +1,11 @@
 // The interactions view: one page of calls, newest first, each as its summary.
 
-import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import type { Database } from '../store/database.ts';
 import { calls } from '../store/schema.ts';
-import type { CallFilter, CallScope, CallSummary } from './call-queries.ts';
+import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
 
 export type Db = Database['db'];
 
@@ -46,20 +46,22 @@ type SummaryRow = {
 
 export async function listCalls(
   db: Db,
-  scope: CallScope,
+  scope: CallScope | AppScope,
   filter: CallFilter,
 ): Promise<
   { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
 > {
   const position = filter.cursor === undefined ? undefined : readCursor(filter.cursor);
   if (filter.cursor !== undefined && position === undefined) return 'bad-cursor';
+  // One more than asked for tells whether there is another page.
+  const limit = filter.limit + 1;
+  const wanted = and(...conditions(filter), position && before(position));
   const rows = await db
     .select(summaryColumns)
     .from(calls)
-    .where(and(inScope(scope), ...conditions(filter), position && before(position)))
+    .where('botId' in scope ? and(inScope(scope), wanted) : inPageOf(scope, wanted, limit))
     .orderBy(desc(calls.acceptedAt), desc(calls.callId))
-    // One more than asked for tells whether there is another page.
-    .limit(filter.limit + 1);
+    .limit(limit);
   const page = rows.slice(0, filter.limit);
   const last = page.at(-1);
   return {
@@ -68,8 +70,39 @@ export async function listCalls(
   };
 }
 
-export function inScope(scope: CallScope): SQL | undefined {
-  return and(eq(calls.accountId, scope.accountId), eq(calls.botId, scope.botId));
+export function inScope(scope: CallScope | AppScope): SQL | undefined {
+  const ofAccount = eq(calls.accountId, scope.accountId);
+  if ('botId' in scope) return and(ofAccount, eq(calls.botId, scope.botId));
+  return scope.botIds === 'all' ? ofAccount : and(ofAccount, inArray(calls.botId, scope.botIds));
+}
+
+/** Each bot gives its own newest ones: that is what their index can. */
+function inPageOf({ accountId, botIds }: AppScope, wanted: SQL | undefined, limit: number): SQL {
+  const ofBot = and(eq(calls.accountId, accountId), sql`${calls.botId} = visible.bot_id`, wanted);
+  const visible =
+    botIds === 'all'
+      ? botsOf(accountId)
+      : sql`select unnest(${sql.param(botIds)}::text[]) as bot_id`;
+  return sql`${calls.callId} in (
+    select newest.call_id from (${visible}) as visible
+    cross join lateral (
+      select ${calls.acceptedAt}, ${calls.callId} from ${calls} where ${ofBot}
+      order by ${calls.acceptedAt} desc, ${calls.callId} desc limit ${limit}
+    ) as newest
+    order by newest.accepted_at desc, newest.call_id desc limit ${limit})`;
+}
+
+/** Steps from bot to bot through the index, whatever the number of their calls. */
+function botsOf(accountId: string): SQL {
+  return sql`
+    with recursive known (bot_id) as (
+      (select bot_id from calls where account_id = ${accountId} order by bot_id limit 1)
+      union all
+      select (
+        select bot_id from calls
+        where account_id = ${accountId} and bot_id > known.bot_id order by bot_id limit 1)
+      from known where known.bot_id is not null)
+    select bot_id from known where bot_id is not null`;
 }
 
 function conditions(filter: CallFilter): readonly (SQL | undefined)[] {

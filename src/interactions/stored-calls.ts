@@ -12,6 +12,7 @@ import {
   notifications,
 } from '../store/schema.ts';
 import type {
+  AppScope,
   CallDetails,
   CallQueries,
   CallScope,
@@ -36,7 +37,11 @@ export function createCallQueries(
 
 // ── One call ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-async function details(db: Db, scope: CallScope, callId: string): Promise<CallDetails | undefined> {
+async function details(
+  db: Db,
+  scope: CallScope | AppScope,
+  callId: string,
+): Promise<CallDetails | undefined> {
   const [row] = await db
     .select({
       ...summaryColumns,

@@ -7,6 +7,12 @@ import type { SqlClient } from './sql-client.ts';
 /** Whose dead letters may be seen: an account and one of its bots. */
 export type DeadLetterScope = { readonly accountId: string; readonly botId: string };
 
+/** The same of an app: these bots, or every one of the account. */
+export type DeadLettersOfApp = {
+  readonly accountId: string;
+  readonly botIds: readonly string[] | 'all';
+};
+
 export type DeadLetterSelection = {
   readonly callId?: string;
   readonly failedFrom?: Date;
@@ -24,6 +30,7 @@ export type DeadLetterFilter = DeadLetterSelection & {
 export type DeadLetter = {
   readonly eventId: string;
   readonly callId: string;
+  readonly botId: string;
   readonly sequence: number;
   readonly state: 'failed';
   readonly failure: Failure;
@@ -47,7 +54,7 @@ export type ReplayedNotification = {
 export type DeadLetters = {
   /** Newest first. */
   list(
-    scope: DeadLetterScope,
+    scope: DeadLetterScope | DeadLettersOfApp,
     filter: DeadLetterFilter,
   ): Promise<
     { readonly deadLetters: readonly DeadLetter[]; readonly nextCursor?: string } | 'bad-cursor'
@@ -76,18 +83,47 @@ const selected = `n.account_id = $1 and n.bot_id = $2 and n.failed_at is not nul
 
 const listStatement = {
   name: 'dead-letters-list',
-  text: `
-select n.event_id, n.call_id, n.sequence, n.failure, n.created_at, n.failed_at, n.attempts, n.body,
+  text: listFrom(`
+select n.* from notifications n where ${selected} and ($6::text is null or n.failure = $6)
+  and ($7::timestamptz is null or (n.failed_at, n.event_id) < ($7, $8::text))
+order by n.failed_at desc, n.event_id desc limit $9`),
+} as const;
+
+// Each bot gives its own newest ones: that is what the index can. Where no bots are given, those of the account are found
+// in steps from one to the next through the same index. $2: an array, or null.
+const listOfAppStatement = {
+  name: 'dead-letters-list-of-app',
+  text: listFrom(`
+with recursive known (bot_id) as (
+  (select bot_id from notifications
+   where account_id = $1 and failed_at is not null and $2::text[] is null order by bot_id limit 1)
+  union all
+  select (select bot_id from notifications
+    where account_id = $1 and failed_at is not null and bot_id > known.bot_id order by bot_id limit 1)
+  from known where known.bot_id is not null
+), visible (bot_id) as (
+  select bot_id from known where bot_id is not null union all select unnest($2::text[])
+)
+select newest.* from visible cross join lateral (
+  select n.* from notifications n where ${selected.replace('$2', 'visible.bot_id')}
+    and ($6::text is null or n.failure = $6)
+    and ($7::timestamptz is null or (n.failed_at, n.event_id) < ($7, $8::text))
+  order by n.failed_at desc, n.event_id desc limit $9) newest
+order by newest.failed_at desc, newest.event_id desc limit $9`),
+} as const;
+
+/** `page`: rows of notifications, each of which gets its last attempt. */
+function listFrom(page: string): string {
+  return `
+select n.event_id, n.call_id, n.bot_id, n.sequence, n.failure, n.created_at, n.failed_at, n.attempts, n.body,
   a.response_status, a.error
-from notifications n
+from (${page}) n
 left join lateral (
   select response_status, error from delivery_attempts a
   where a.call_id = n.call_id and a.event_id = n.event_id order by a.attempt desc limit 1
 ) a on true
-where ${selected} and ($6::text is null or n.failure = $6)
-  and ($7::timestamptz is null or (n.failed_at, n.event_id) < ($7, $8::text))
-order by n.failed_at desc, n.event_id desc limit $9`,
-} as const;
+order by n.failed_at desc, n.event_id desc`;
+}
 
 // A lane that somebody holds is moved by a millisecond, so that the holder looks at it again before it lets it go.
 const replayStatement = (name: string, condition: string) =>
@@ -130,15 +166,21 @@ where n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
 } as const;
 
 export function createDeadLetters(sql: SqlClient, clock: { now(): Date }): DeadLetters {
-  const values = ({ accountId, botId }: DeadLetterScope, selection: DeadLetterSelection) => [
+  const values = (
+    { accountId, ...bots }: DeadLetterScope | DeadLettersOfApp,
+    selection: DeadLetterSelection,
+  ) => [
     accountId,
-    botId,
+    'botId' in bots ? bots.botId : bots.botIds === 'all' ? null : bots.botIds,
     selection.callId ?? null,
     selection.failedFrom ?? null,
     selection.failedTo ?? null,
   ];
   return {
-    list: (scope, filter) => list(sql, values(scope, filter), filter),
+    list: (scope, filter) => {
+      const statement = 'botId' in scope ? listStatement : listOfAppStatement;
+      return list(sql, statement, values(scope, filter), filter);
+    },
     async replayOne(scope, by, eventId) {
       const { rowCount } = await sql.query({
         ...replayOneStatement,
@@ -172,6 +214,7 @@ type FoundRow = {
 type ListedRow = {
   readonly event_id: string;
   readonly call_id: string;
+  readonly bot_id: string;
   readonly sequence: number;
   readonly failure: Failure;
   readonly created_at: Date;
@@ -184,6 +227,7 @@ type ListedRow = {
 
 async function list(
   sql: SqlClient,
+  statement: { readonly name: string; readonly text: string },
   values: readonly unknown[],
   { failure, cursor, limit }: DeadLetterFilter,
 ) {
@@ -191,7 +235,7 @@ async function list(
   if (cursor !== undefined && position === undefined) return 'bad-cursor';
   // One more than asked for tells whether there is another page.
   const { rows } = await sql.query<ListedRow>({
-    ...listStatement,
+    ...statement,
     values: [
       ...values,
       failure ?? null,
@@ -212,6 +256,7 @@ function toDeadLetter(row: ListedRow): DeadLetter {
   return {
     eventId: row.event_id,
     callId: row.call_id,
+    botId: row.bot_id,
     sequence: row.sequence,
     state: 'failed',
     failure: row.failure,

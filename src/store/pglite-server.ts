@@ -1,6 +1,7 @@
 // The embedded database's life, seen from the main thread: its worker, and the folder of its socket.
 
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { lstat, mkdir, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +33,7 @@ export async function startPglite(
   onFatal: (error: Error) => void,
   logger?: Logger,
 ): Promise<PgliteServer> {
-  const folder = join(dataDir, 'pglite');
+  const folder = folderIn(dataDir);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const socketFolder = await privateSocketFolder(dataDir);
   const socketPath = join(socketFolder, socketName);
@@ -124,4 +125,13 @@ async function privateSocketFolder(dataDir: string): Promise<string> {
   const isOurs = found.isDirectory() && found.uid === user.uid && (found.mode & 0o077) === 0;
   if (!isOurs) throw new Error(`${far} is not a private folder of this user`);
   return far;
+}
+
+function folderIn(dataDir: string): string {
+  return join(dataDir, 'pglite');
+}
+
+/** Whether a gateway has ever kept its data here. */
+export function hasEmbeddedDatabase(dataDir: string): boolean {
+  return existsSync(folderIn(dataDir));
 }

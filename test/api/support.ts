@@ -5,7 +5,12 @@ import type { ApiInstance } from '../../src/api/http.ts';
 import { createMetrics } from '../../src/api/metrics.ts';
 import { createApiServer, type RegisterRoutes } from '../../src/api/server.ts';
 import type { ApiServices, Submission, SubmitResult } from '../../src/api/services.ts';
-import type { CallDetails, CallFilter, CallScope } from '../../src/interactions/call-queries.ts';
+import type {
+  AppScope,
+  CallDetails,
+  CallFilter,
+  CallScope,
+} from '../../src/interactions/call-queries.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import type { App } from '../../src/store/app-directory.ts';
 
@@ -58,7 +63,7 @@ export type Harness = AsyncDisposable & {
   readonly server: ApiInstance;
   readonly submissions: Submission[];
   readonly ended: string[];
-  readonly listed: { scope: CallScope; filter: CallFilter }[];
+  readonly listed: { scope: CallScope | AppScope; filter: CallFilter }[];
   /** What the next dial-out request is answered with. */
   result: SubmitResult | Error;
   /** What `details` finds. */

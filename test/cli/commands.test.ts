@@ -1,10 +1,12 @@
 // The `offhook` command as people run it, against a gateway with everything embedded.
 
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { type Running, removeFolder, run, temporaryFolder } from './support.ts';
 
 let folder: string;
@@ -19,15 +21,36 @@ const offhook = (args: readonly string[], dataDir = folder) =>
   run('cli', args, { DATA_DIR: dataDir, LOG_LEVEL: 'warn' });
 
 describe('without a gateway', () => {
-  test.each([[['token']], [['call', 'person']], [['listen']]])(
-    '%j says how to start one',
-    async (args) => {
-      const { code, err } = await offhook(args, join(folder, 'nothing')).finished;
+  test.each([
+    [['token']],
+    [['call', 'person']],
+    [['listen']],
+    [['calls']],
+    [['context', 'call-1']],
+  ])('%j says how to start one', async (args) => {
+    const { code, err } = await offhook(args, join(folder, 'nothing')).finished;
 
-      expect(code).toBe(1);
-      expect(err).toBe('offhook: Offhook does not run here. Start it with: npm start\n');
-    },
-  );
+    expect(code).toBe(1);
+    expect(err).toBe('offhook: Offhook does not run here. Start it with: npm start\n');
+  });
+
+  test.each([
+    ['apps list'],
+    ['apps create --name crm --account acme'],
+    ['bots list'],
+    ['tables list'],
+    ['nodes'],
+    ['token --app app-1'],
+    ['calls --app app-1'],
+  ])('%s says so, and leaves nothing behind', async (command) => {
+    const elsewhere = join(folder, 'elsewhere');
+    const { code, out, err } = await offhook(command.split(' '), elsewhere).finished;
+
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(/^offhook: Offhook does not run here\. Start it with: npm start\n/);
+    expect(err).toContain(`DATA_DIR (here ${elsewhere})`);
+    expect(existsSync(elsewhere)).toBe(false);
+  });
 
   test('a gateway says that an address for media is not its own', async () => {
     const { code, err } = await run('main', [], {
@@ -169,6 +192,65 @@ describe('with a gateway', () => {
     const { callId } = JSON.parse(out.split('\n')[0] ?? '') as { callId: string };
     const notifications = await offhook(['notifications', 'list', callId]).finished;
     expect(notifications.out).toMatch(/^#1 Failed {2}delivered/);
+  });
+
+  test('what is known of a call is found by its id, whichever bot it is of', async () => {
+    const placed = await offhook(['call', 'busy', '--bot', 'sales-bot', '--follow']).finished;
+    const { callId } = JSON.parse(placed.out.split('\n')[0] ?? '') as { callId: string };
+
+    const calls = await offhook(['calls']).finished;
+    const shown = await offhook(['calls', 'show', callId]).finished;
+    const json = await offhook(['calls', 'show', callId, '--json']).finished;
+    const context = await offhook(['context', callId]).finished;
+    const sent = await offhook(['notifications', 'list', callId]).finished;
+
+    const line = new RegExp(
+      String.raw`^\S+Z  ${callId}  sales-bot  tel:\+12025550130  failed  busy \(486 Busy Here\)$`,
+      'm',
+    );
+    expect(calls.out).toMatch(line);
+    expect(shown.out).toMatch(line);
+    expect(shown.out).toMatch(/failed {5}486 Busy Here, Busy here\n$/);
+    expect(JSON.parse(json.out)).toMatchObject({ callId, botId: 'sales-bot', outcome: 'busy' });
+    expect(JSON.parse(context.out)).toMatchObject({ session: {}, metadata: {} });
+    expect(sent.out).toMatch(/^#1 Failed {2}delivered/);
+    const ofBot = await offhook(['calls', '--bot', 'other-bot']).finished;
+    expect([ofBot.code, ofBot.out, ofBot.err]).toEqual([0, '', 'No calls.\n']);
+  });
+
+  const unknown = 'call-00000000-0000-4000-8000-000000000000';
+  test.each([
+    [['calls', 'show', unknown]],
+    [['context', unknown]],
+    [['notifications', 'list', unknown]],
+    [['notifications', 'list', 'nonsense']],
+    [['notifications', 'replay', '--call', unknown]],
+    [['notifications', 'replay', 'evt-00000000-0000-4000-8000-000000000000-end']],
+    [['notifications', 'replay', 'nonsense']],
+  ])('an unknown id is an error: %j', async (args) => {
+    const { code, out, err } = await offhook(args).finished;
+
+    expect([code, out, err]).toEqual([1, '', 'offhook: 404: There is no such call.\n']);
+  });
+
+  test('call sends metadata, headers, timers and the threshold along', async () => {
+    const receiver = await startReceiver();
+    const options = ['--metadata', '{"customer":"4711"}', '--header', 'X-Campaign: spring:1'];
+    const detection = ['--amd', 'detect', '--threshold-word-count', '1'];
+    const timers = ['--timer', 'toneTimeoutMs=500', '--timer', 'noSpeechTimeoutMs=4000'];
+    const args = ['call', 'person', '--notify', receiver.url, ...options, ...detection, ...timers];
+    const placed = await offhook(args).finished;
+    const { callId } = JSON.parse(placed.out) as { callId: string };
+    const told = await receiver.untilEnded(callId, 30_000);
+    await receiver.close();
+    const context = await offhook(['context', callId]).finished;
+
+    expect(JSON.parse(context.out)).toMatchObject({ metadata: { customer: '4711' } });
+    expect(receiver.received.map(({ headers }) => headers['x-campaign'])).toEqual(
+      told.map(() => 'spring:1'),
+    );
+    // One word is enough for this rule, so that "Hello?" is a machine's.
+    expect(told.at(-1)).toMatchObject({ machineDetection: 'amd_machine_detected' });
   });
 
   test('Ctrl-C hangs up, and the end is still told', async () => {

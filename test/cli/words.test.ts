@@ -1,8 +1,8 @@
 // What commands make of what is typed, and what the demo makes of what came.
 
 import { describe, expect, test } from 'vitest';
-import { targetOf } from '../../src/cli/call-command.ts';
 import { problemsOf, type Scene, scenes } from '../../src/cli/demo-scenes.ts';
+import { dialRequest, targetOf } from '../../src/cli/dial-options.ts';
 import { parseDurationS } from '../../src/cli/durations.ts';
 import { describeNotification } from '../../src/cli/notification-lines.ts';
 import type { ReceivedNotification } from '../../src/cli/receiver.ts';
@@ -35,6 +35,46 @@ describe('a target', () => {
 
   test('another word is refused with what could be meant', () => {
     expect(() => targetOf('hugo')).toThrow(/person, person-hangs-up/);
+  });
+});
+
+describe('a dial-out request', () => {
+  const usual = { amd: 'disabled', caller: '1' };
+  const request = (options: object) => dialRequest('person', undefined, { ...usual, ...options });
+
+  test('has what was typed, and nothing else', () => {
+    expect(request({})).toEqual({
+      target: 'tel:+12025550100',
+      caller: '1',
+      machineDetection: 'disabled',
+    });
+    expect(
+      request({
+        timeout: '5000',
+        metadata: '{"a":1}',
+        header: ['X-A: b: c', 'X-D:e'],
+        timer: ['toneTimeoutMs=500'],
+        thresholdWordCount: '6',
+      }),
+    ).toMatchObject({
+      timeoutInMs: 5_000,
+      metadata: { a: 1 },
+      notifyHeaders: { 'X-A': 'b: c', 'X-D': 'e' },
+      timers: { toneTimeoutMs: 500 },
+      thresholdWordCount: 6,
+    });
+  });
+
+  test.each([
+    [{ metadata: '{a:1}' }, /^--metadata is not JSON; e\.g\./],
+    [{ metadata: '[1]' }, /^--metadata must be a JSON object/],
+    [{ header: ['X-A'] }, /^--header X-A: must be 'Name: value'/],
+    [{ timer: ['toneTimeout=5'] }, /^--timer toneTimeout=5: .*toneTimeoutMs/],
+    [{ timer: ['toneTimeoutMs=soon'] }, /^--timer toneTimeoutMs=soon/],
+    [{ thresholdWordCount: 'six' }, /^--threshold-word-count must be a number/],
+    [{ timeout: '5s' }, /^--timeout must be a number/],
+  ])('%j is refused with what is wrong', (options, message) => {
+    expect(() => request(options)).toThrow(message);
   });
 });
 

@@ -185,6 +185,46 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await find({ state: 'ended', outcome: 'busy' })).toEqual([]);
   });
 
+  test('of an app: the calls of its bots in one list, page by page, and nobody else’s', async () => {
+    const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
+    const bots = ['st-a', 'st-b', 'st-a', 'st-c', 'st-b'];
+    const own = bots.map((botId, index) =>
+      row({ ...someIdentity({ botId }), callId: `call-${index}`, acceptedAt: at(index) }),
+    );
+    const foreign = row(someIdentity({ accountId: 'other', botId: 'st-a' }));
+    await insert(...own, foreign);
+    const list = async (botIds: readonly string[] | 'all', filter: object = {}) => {
+      const page = await queries().list({ accountId: 'acme', botIds }, { limit: 10, ...filter });
+      return page === 'bad-cursor' ? page : page.calls.map(({ callId }) => callId);
+    };
+
+    expect(await list('all')).toEqual(['call-4', 'call-3', 'call-2', 'call-1', 'call-0']);
+    expect(await list(['st-a', 'st-b', 'st-none'])).toEqual([
+      ...['call-4', 'call-2', 'call-1', 'call-0'],
+    ]);
+    expect(await list([])).toEqual([]);
+    expect(await list('all', { acceptedFrom: at(2), acceptedTo: at(4) })).toEqual([
+      ...['call-3', 'call-2'],
+    ]);
+    const scopeOfAll = { accountId: 'acme', botIds: 'all' } as const;
+    const first = await queries().list(scopeOfAll, { limit: 2 });
+    const cursor = first === 'bad-cursor' ? '' : (first.nextCursor ?? '');
+    expect(await list('all', { limit: 2, cursor })).toEqual(['call-2', 'call-1']);
+  });
+
+  test('of an app: a call is found by its id alone', async () => {
+    const call = row(someIdentity({ botId: 'st-b' }));
+    await insert(call);
+    const find = async (accountId: string, botIds: readonly string[] | 'all') =>
+      (await queries().details({ accountId, botIds }, call.callId))?.botId;
+
+    expect(await find('acme', 'all')).toBe('st-b');
+    expect(await find('acme', ['st-a', 'st-b'])).toBe('st-b');
+    expect(await find('acme', ['st-a'])).toBeUndefined();
+    expect(await find('acme', [])).toBeUndefined();
+    expect(await find('other', 'all')).toBeUndefined();
+  });
+
   test('calls of another account or another bot are not there', async () => {
     const call = row();
     await insert(call);

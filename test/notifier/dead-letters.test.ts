@@ -41,7 +41,10 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     );
     return rows.map(({ failure }) => failure);
   };
-  const listed = async (filter: Partial<Parameters<DeadLetters['list']>[1]> = {}, of = scope) => {
+  const listed = async (
+    filter: Partial<Parameters<DeadLetters['list']>[1]> = {},
+    of: Parameters<DeadLetters['list']>[0] = scope,
+  ) => {
     const page = await deadLetters.list(of, { limit: 50, ...filter });
     if (page === 'bad-cursor') throw new Error('bad cursor');
     return page;
@@ -90,6 +93,34 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
       [2, 'gone'],
     ]);
     expect(page.deadLetters.at(-1)).toMatchObject({ attempts: 1, lastStatus: 410 });
+  });
+
+  test('of an app: those of its bots in one list, page by page, and nobody else’s', async () => {
+    const stored = [
+      ['evt-1', 'acme', 'st-a'],
+      ['evt-2', 'acme', 'st-b'],
+      ['evt-3', 'acme', 'st-a'],
+      ['evt-4', 'others', 'st-a'],
+    ] as const;
+    for (const [index, [eventId, accountId, botId]] of stored.entries()) {
+      await database.pool.query(
+        `insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts,
+           created_at, failed_at, failure)
+         values ($1, 'call-1', 'app-1', $2, $3, 1, '{}', 'failed', 1, now(), $4, 'gone')`,
+        [eventId, accountId, botId, new Date(Date.UTC(2026, 10, 20, 8, 0, index))],
+      );
+    }
+    const idsOf = async (botIds: readonly string[] | 'all', filter: object = {}) => {
+      const page = await listed(filter, { accountId: 'acme', botIds });
+      return page.deadLetters.map(({ eventId }) => eventId);
+    };
+
+    expect(await idsOf('all')).toEqual(['evt-3', 'evt-2', 'evt-1']);
+    expect(await idsOf(['st-a'])).toEqual(['evt-3', 'evt-1']);
+    expect(await idsOf([])).toEqual([]);
+    expect(await idsOf('all', { failure: 'expired' })).toEqual([]);
+    const first = await listed({ limit: 2 }, { accountId: 'acme', botIds: 'all' });
+    expect(await idsOf('all', { cursor: first.nextCursor ?? '' })).toEqual(['evt-1']);
   });
 
   test('what its receiver did not take in time is listed, newest first, page by page, to its account only', async () => {

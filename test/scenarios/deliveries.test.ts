@@ -4,7 +4,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limitApp, rotateApp } from '../../src/cli/apps-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
-import { listNotifications, replayNotifications } from '../../src/cli/notifications-command.ts';
+import {
+  listNotifications,
+  type ReplayOptions,
+  replayNotifications,
+} from '../../src/cli/notifications-command.ts';
 import { loadConfig } from '../../src/config.ts';
 import { verify } from '../../src/notifier/webhooks.ts';
 import { readRuntime } from '../../src/runtime-file.ts';
@@ -13,7 +17,6 @@ import { type Laptop, startLaptop } from '../support/laptop.ts';
 import type { Received } from '../support/receiver.ts';
 
 const busy = 'tel:+12025550130';
-const bot = 'bot-1';
 
 let laptop: Laptop;
 beforeAll(async () => {
@@ -46,7 +49,7 @@ type Letter = {
 
 const deadLetters = async () => {
   const lines = await run((context) =>
-    listNotifications(context, undefined, { bot, json: true, failedSince: '1h' }),
+    listNotifications(context, undefined, { json: true, failedSince: '1h' }),
   );
   return lines.map((line) => JSON.parse(line) as Letter);
 };
@@ -61,7 +64,7 @@ test('what a receiver refused with 410 is a dead letter, until it is replayed', 
   expect(letter).toMatchObject({ callId, failure: 'gone', lastStatus: 410 });
 
   receiver.answerWith(() => 200);
-  const replay = () => run((context) => replayNotifications(context, letter?.eventId, { bot }));
+  const replay = () => run((context) => replayNotifications(context, letter?.eventId, {}));
   expect(JSON.parse((await replay())[0] ?? '')).toMatchObject({ replayed: true });
   await receiver.untilEnded(callId);
 
@@ -73,14 +76,26 @@ test('what a receiver refused with 410 is a dead letter, until it is replayed', 
     async () => (await replay())[0]?.includes('"delivered"') === true,
     'its delivery is recorded',
   );
-  const log = await run((context) => listNotifications(context, callId, { bot }));
+  const log = await run((context) => listNotifications(context, callId, {}));
   expect(log.join('\n')).toMatch(
     /Failed {2}delivered[\s\S]+1\. .+ 410[\s\S]+2\. .+ 200[\s\S]+replayed by app-dev/,
   );
-  const nothing = await run((context) =>
-    replayNotifications(context, undefined, { bot, failedSince: '1h' }),
-  );
-  expect(nothing).toEqual(['{"replayed":0}']);
+});
+
+test('dead letters of a time, or of a call, are replayed whichever bot they are of', async () => {
+  const { receiver, dial } = laptop;
+  const replay = (options: ReplayOptions) =>
+    run((context) => replayNotifications(context, undefined, options));
+  for (const select of [() => ({ failedSince: '1h' }), (call: string) => ({ call })]) {
+    receiver.answerWith(() => 410);
+    const { callId } = await dial(busy);
+    await eventually(async () => (await deadLetters()).length === 1, 'the dead letter');
+    receiver.answerWith(() => 200);
+
+    expect(await replay(select(callId))).toEqual(['{"replayed":1}']);
+    await receiver.untilEnded(callId);
+    expect(await replay(select(callId))).toEqual(['{"replayed":0}']);
+  }
 });
 
 test('during a rotation either secret verifies; afterwards only the new one does', async () => {

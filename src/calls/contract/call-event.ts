@@ -167,3 +167,9 @@ export function callEventId(callId: string, type: CallEventType, eventSequence: 
   const suffix = type === 'completed' || type === 'failed' ? 'end' : String(eventSequence);
   return `evt-${callId.replace(/^call-/, '')}-${suffix}`;
 }
+
+/** Undefined: not the id of a fact. */
+export function callIdOfEvent(eventId: string): string | undefined {
+  const [, rest] = /^evt-(.+)-(?:end|\d+)$/.exec(eventId) ?? [];
+  return rest === undefined ? undefined : `call-${rest}`;
+}

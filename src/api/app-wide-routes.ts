@@ -1,0 +1,93 @@
+// Calls and dead letters of every bot that the app may use: an overview, and the way from a call's id to its bot. What
+// belongs to somebody else, or to a bot that the app may not use, is a 404 like what never was.
+
+import type { FastifyRequest } from 'fastify';
+import type { AppScope } from '../interactions/call-queries.ts';
+import { callIdOf, found, toFilter } from './call-routes.ts';
+import { callDetailsSchema, callPageSchema, callParams, listQuery } from './call-schemas.ts';
+import { toDeadLetterFilter } from './dead-letter-routes.ts';
+import { deadLetterPageSchema, deadLetterQuery } from './dead-letter-schemas.ts';
+import type { ApiInstance, Caller } from './http.ts';
+import { badCursor } from './problem.ts';
+import { authenticated, responses } from './route-schema.ts';
+import type { ApiServices } from './services.ts';
+
+export type AppWideDependencies = {
+  readonly services: Pick<ApiServices, 'bots' | 'calls' | 'deadLetters'>;
+  readonly caller: Caller;
+};
+
+export function registerAppWideRoutes(
+  server: ApiInstance,
+  { services, caller }: AppWideDependencies,
+): void {
+  const { bots, calls, deadLetters } = services;
+  const onRequest = caller.require({ scope: 'Dialout' });
+  const scopeOf = async (request: FastifyRequest): Promise<AppScope> => {
+    const { accountId, bots: granted } = caller.of(request);
+    if (granted.includes('*')) return { accountId, botIds: 'all' };
+    // A bot may have been granted by its alias, or by both of its names.
+    const idOf = async (name: string) => (await bots.find(name))?.botId ?? name;
+    return { accountId, botIds: [...new Set(await Promise.all(granted.map(idOf)))] };
+  };
+
+  server.route({
+    method: 'GET',
+    url: '/api/public/calls',
+    onRequest,
+    schema: {
+      operationId: 'listCallsOfApp',
+      summary: 'The interactions view: calls of every bot of the app, newest first',
+      tags: ['calls'],
+      querystring: listQuery,
+      response: responses('A page of calls', callPageSchema, [400, 401, 403, 406]),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const page = await calls.list(await scopeOf(request), toFilter(request.query));
+      if (page === 'bad-cursor') throw badCursor();
+      return page;
+    },
+  });
+
+  server.route({
+    method: 'GET',
+    url: '/api/public/calls/:callId',
+    onRequest,
+    schema: {
+      operationId: 'getCallOfApp',
+      summary: 'One call, whichever bot of the app it is of',
+      description: '`botId` of the answer is what the operations of a bot are asked with.',
+      tags: ['calls'],
+      params: callParams.pick({ callId: true }),
+      response: responses('The call', callDetailsSchema, [400, 401, 403, 404, 406]),
+      ...authenticated,
+    },
+    handler: async (request) =>
+      found(await calls.details(await scopeOf(request), callIdOf(request.params.callId))),
+  });
+
+  server.route({
+    method: 'GET',
+    url: '/api/public/notifications',
+    onRequest,
+    schema: {
+      operationId: 'listDeadLettersOfApp',
+      summary: 'Dead letters: notifications of every bot of the app that were given up',
+      description: 'As those of one bot, which each of them names.',
+      tags: ['calls'],
+      querystring: deadLetterQuery,
+      response: responses('A page of dead letters', deadLetterPageSchema, [400, 401, 403, 406]),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const page = await deadLetters.list(
+        await scopeOf(request),
+        toDeadLetterFilter(request.query),
+      );
+      if (page === 'bad-cursor') throw badCursor();
+      const { deadLetters: notifications, ...rest } = page;
+      return { notifications, ...rest };
+    },
+  });
+}

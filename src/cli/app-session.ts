@@ -1,0 +1,28 @@
+// A command that acts for an app through the API of the gateway that runs here; and the way from a call's id to its bot.
+
+import { type CliContext, requireGateway } from './cli-context.ts';
+import { type BotClient, createGatewayClient, type GatewayClient } from './gateway-client.ts';
+import { openTokens } from './tokens.ts';
+
+/** `app` left out: the dev app. `bot` left out: every bot of the app. */
+export type AppOptions = { readonly app?: string; readonly bot?: string };
+
+export async function withGateway(
+  context: CliContext,
+  { app: appId }: AppOptions,
+  work: (client: GatewayClient) => Promise<void>,
+): Promise<void> {
+  await using app = await openTokens(context, appId);
+  const { httpUrl } = await requireGateway(context);
+  await work(createGatewayClient(httpUrl, app.tokens));
+}
+
+/** @throws CliError where the app has no such call. */
+export async function botOfCall(
+  client: GatewayClient,
+  { bot }: AppOptions,
+  callId: string,
+): Promise<BotClient> {
+  const { botId } = await client.overview(bot).call(callId);
+  return client.bot(botId);
+}
