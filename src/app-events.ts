@@ -30,6 +30,10 @@ export async function openEvents(
     prefix: config.nats.prefix,
     name: `offhook ${config.nodeId}`,
     logger,
+  }).catch((error: unknown) => {
+    throw config.nats.url === undefined
+      ? error
+      : new Error('the NATS at NATS_URL cannot be used', { cause: error });
   });
   closers.add('NATS connection', () => connection.close());
   await ensureStreams(connection, config.retention);

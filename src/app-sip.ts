@@ -1,10 +1,8 @@
 // SIP: the configured drachtio servers or the embedded engine, the trunks, the sandbox carrier, and the port over them.
 
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Environment } from './app.ts';
 import { beyondLaptop, networksOpenTo } from './app-networks.ts';
 import { type Config, type DrachtioServer, readSecrets } from './config.ts';
@@ -24,6 +22,7 @@ import {
   type TrunkDirectory,
   type TrunkFile,
 } from './sip/trunks.ts';
+import { trunksPath } from './trunks-path.ts';
 
 export type SipParts = {
   readonly port: DrachtioSip;
@@ -198,9 +197,8 @@ function readTrunks(
 
 /** TRUNKS_FILE must be there when it is named; sip-config/trunks.yaml need not. */
 async function readTrunkFile(config: Config): Promise<TrunkFile | undefined> {
-  const path =
-    config.trunksFile ?? fileURLToPath(new URL('../sip-config/trunks.yaml', import.meta.url));
-  if (config.trunksFile === undefined && !existsSync(path)) return undefined;
+  const path = trunksPath(config);
+  if (path === undefined) return undefined;
   try {
     return { name: basename(path), text: await readFile(path, 'utf8') };
   } catch (error) {

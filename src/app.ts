@@ -15,6 +15,7 @@ import { type Node, openNode } from './app-nodes.ts';
 import { openSip, type SipParts } from './app-sip.ts';
 import { openStorage, type Storage } from './app-storage.ts';
 import type { Clock } from './calls/ports.ts';
+import { checkBeforeStart, checkDataFolder } from './checks/start-checks.ts';
 import { companionRoutes, openIngest } from './companion/companion.ts';
 import type { Config } from './config.ts';
 import { lockDataDir } from './embedded/data-dir-lock.ts';
@@ -85,8 +86,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 
 async function openApp(environment: Environment): Promise<App> {
   const { config, logger, closers } = environment;
+  await checkDataFolder(config);
   const lock = await lockDataDir(config.dataDir);
   closers.add('data folder', () => lock.release());
+  await checkBeforeStart(config, logger);
 
   const storage = await openStorage(environment);
   const node = await openNode(environment, storage);

@@ -2,6 +2,7 @@
 // The `offhook` command: what can be asked of a gateway that runs here, and parts of it as processes of their own.
 
 import { Argument, Command, Option } from 'commander';
+import { beyondLaptop, networksOpenTo } from './app-networks.ts';
 import { addAmdCommand } from './cli/amd.ts';
 import {
   type AddBotOptions,
@@ -20,15 +21,17 @@ import {
 import { addCallCommands } from './cli/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
+import { addDoctorCommand } from './cli/doctor.ts';
 import { type ListenOptions, listen } from './cli/listen-command.ts';
 import { listNodes } from './cli/nodes-command.ts';
 import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
 import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
-import { loadConfig } from './config.ts';
+import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { readRuntime } from './runtime-file.ts';
 import { type RotatableCredential, rotatable } from './store/app-credentials.ts';
 import { jwtAlgorithms } from './store/app-directory.ts';
+import { trunksPath } from './trunks-path.ts';
 import { version } from './version.ts';
 
 function createContext(): CliContext {
@@ -49,6 +52,12 @@ function createContext(): CliContext {
   };
 }
 
+/** As a gateway of this configuration has them. */
+function openNetworks(config: Config): readonly string[] {
+  const beyond = beyondLaptop(config, trunksPath(config) !== undefined);
+  return networksOpenTo(config.notifier.allowedNetworks, beyond);
+}
+
 function createProgram(): Command {
   const program = new Command('offhook')
     .description('Places outbound phone calls and tells you who picked up.')
@@ -61,6 +70,7 @@ function createProgram(): Command {
   addCallCommands(program, createContext);
   addAmdCommand(program, createContext);
   addProcessCommands(program);
+  addDoctorCommand(program, createContext, openNetworks);
   return program;
 }
 

@@ -4,64 +4,18 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import {
+  drachtioUrl,
+  natsUrl,
+  networks,
+  port,
+  postgresUrl,
+  timerMs,
+  trustedNetworks,
+} from './config-values.ts';
 import { describeIssues } from './lib/issues.ts';
 import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/app-credentials.ts';
-
-const port = z.coerce.number().int().min(0).max(65_535);
-
-/** A longer timer of Node fires at once. */
-const longestTimerMs = 2_147_483_647;
-const timerMs = z.coerce.number().int().max(longestTimerMs);
-
-/** `none` says what an empty variable cannot: that nothing is allowed, whatever "not set" would mean. */
-const networks = z
-  .string()
-  .transform((text) =>
-    text.trim() === 'none'
-      ? []
-      : text
-          .split(',')
-          .map((part) => part.trim())
-          .filter((part) => part !== ''),
-  )
-  .pipe(
-    z.array(
-      z
-        .string()
-        .refine(
-          (cidr) => ipaddr.isValidCIDR(cidr),
-          'must be `none`, or CIDR networks separated by commas, e.g. 10.0.0.0/8',
-        ),
-    ),
-  );
-
-/** Of everybody's word nobody's is left: the client would be whoever it says. */
-const trustedNetworks = networks.refine(
-  (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
-  'must not be every address',
-);
-
-const drachtioUrl = z.string().transform((text, context) => {
-  const servers: { host: string; port: number; secret: string }[] = [];
-  for (const part of text.split(',').map((item) => item.trim())) {
-    const url = URL.canParse(part) ? new URL(part) : undefined;
-    if (url?.protocol !== 'tcp:' || url.hostname === '') {
-      context.addIssue({
-        code: 'custom',
-        message: 'must be tcp://:secret@host:9022, several separated by commas',
-      });
-      return z.NEVER;
-    }
-    servers.push({
-      host: url.hostname.replace(/^\[|\]$/g, ''),
-      port: url.port === '' ? 9022 : Number(url.port),
-      secret: decodeURIComponent(url.password),
-    });
-  }
-  return servers;
-});
 
 const environment = z.object({
   HTTP_HOST: z.string().default('127.0.0.1').describe('address that the API listens on'),
@@ -84,9 +38,8 @@ const environment = z.object({
     .string()
     .default('.offhook')
     .describe('folder of the embedded parts and of runtime.json'),
-  DATABASE_URL: z.string().optional().describe('PostgreSQL; absent: PGlite under DATA_DIR'),
-  NATS_URL: z
-    .string()
+  DATABASE_URL: postgresUrl.optional().describe('PostgreSQL; absent: PGlite under DATA_DIR'),
+  NATS_URL: natsUrl
     .optional()
     .describe('NATS with JetStream; absent: a private nats-server under DATA_DIR'),
   NATS_PREFIX: z

@@ -23,11 +23,14 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   // Of the API: the building blocks of routes, which are the same for every area.
   companion: ['api', 'calls', 'events', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
+  // What a gateway needs, asked before it starts and by `offhook doctor`.
+  checks: ['embedded', 'events', 'lib', 'notifier', 'sip'],
   // What a person in front of it sees.
   terminal: ['calls', 'lib', 'notifier'],
   cli: [
     'api',
     'calls',
+    'checks',
     'embedded',
     'events',
     'interactions',

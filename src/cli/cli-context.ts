@@ -8,6 +8,7 @@ import { CliError, notRunning } from './cli-error.ts';
 
 export type RunningGateway = {
   readonly httpUrl: string;
+  readonly natsUrl?: string | undefined;
   /** `http://:key@127.0.0.1:port`; only with the embedded database. */
   readonly adminUrl?: string | undefined;
 };

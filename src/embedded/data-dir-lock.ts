@@ -9,6 +9,7 @@ import { createConnection, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { makeFolder } from '../lib/make-folder.ts';
 
 export type DataDirLock = { release(): Promise<void> };
 
@@ -26,7 +27,7 @@ const noSocketsHere = new Set(['EOPNOTSUPP', 'ENOTSUP', 'EPERM', 'ENOSYS']);
  * @throws Error that names the folder, when another process has it. Creates the folder (0700) where it is missing.
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(dataDir);
   const { folder, name, server, handle } = await openSocket(dataDir);
   const release = async (): Promise<void> => {
     // Removes the file as well.

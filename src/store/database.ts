@@ -124,6 +124,7 @@ const passingErrors = new Set([
 
 async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
   const deadline = Date.now() + startPatienceMs;
+  let told: unknown;
   for (;;) {
     try {
       await pool.query('select 1');
@@ -133,7 +134,9 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       if (!passingErrors.has(String(code)) || Date.now() > deadline) {
         throw new Error('the database at DATABASE_URL cannot be reached', { cause: error });
       }
-      logger.warn({ code }, 'waiting for the database');
+      // Once for each reason, not for each try.
+      if (code !== told) logger.warn({ code }, 'waiting for the database');
+      told = code;
       await pause(500);
     }
   }

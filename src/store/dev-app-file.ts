@@ -1,9 +1,10 @@
 // DATA_DIR/dev-app.json: the credentials of the dev app, where the command line finds them.
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { makeFolder } from '../lib/make-folder.ts';
 import { type AppCredentials, apiKeyPattern } from './app-credentials.ts';
 
 export const devAccountId = 'dev';
@@ -48,7 +49,7 @@ export async function readDevAppFile(dataDir: string): Promise<AppCredentials | 
 /** Whole or not at all, and never readable by others, not even for a moment. */
 export async function writeDevAppFile(dataDir: string, credentials: AppCredentials): Promise<void> {
   const path = join(dataDir, fileName);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(dataDir);
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, {

@@ -2,8 +2,9 @@
 // AES-256-GCM; `| version 1 | nonce 12 | ciphertext | tag 16 |`, bound to what it is for by the additional data.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../lib/make-folder.ts';
 
 export type SecretPurpose = 'jwt-secret' | 'webhook-secret' | 'notify-headers' | 'connection';
 /** What we sign for ourselves, to be shown again by whoever was given it. */
@@ -86,7 +87,7 @@ export function parseKey(text: string, source: string): Buffer {
 async function readOrCreateKeyFile(dataDir: string, path: string): Promise<string> {
   const existing = await readIfThere(path);
   if (existing !== undefined) return existing;
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(dataDir);
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   const file = await open(draft, 'wx', 0o600);
   try {

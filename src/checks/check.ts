@@ -1,0 +1,66 @@
+// A check asks whether something holds that a gateway needs, and if not, says what to do about it. The start makes them before
+// it opens anything, `offhook doctor` whenever somebody wonders.
+
+export type Finding = {
+  /** `skipped`: there is nothing to check here. */
+  readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
+  /** For people. Of a failure: the variable to look at, and the reason. */
+  readonly detail: string;
+};
+
+export type Check = {
+  readonly name: string;
+  /** A start goes on where it fails, and waits for it: it may be starting as well. */
+  readonly isAwaited?: boolean;
+  run(): Promise<Finding>;
+};
+
+export type CheckResult = Finding & { readonly name: string; readonly isAwaited: boolean };
+
+/** All together must take less than three seconds: what is asked answers in milliseconds or is not well. */
+export const checkTimeoutMs = 2_500;
+/** For connections, which say more when they fail than that it took long. */
+export const connectTimeoutMs = 2_000;
+
+/** All at once. */
+export async function runChecks(
+  checks: readonly Check[],
+  timeoutMs = checkTimeoutMs,
+): Promise<readonly CheckResult[]> {
+  return await Promise.all(
+    checks.map(async (check) => {
+      const { name, isAwaited = false } = check;
+      return { name, isAwaited, ...(await within(timeoutMs, check.run())) };
+    }),
+  );
+}
+
+export function ok(detail: string): Finding {
+  return { state: 'ok', detail };
+}
+
+export function failed(detail: string): Finding {
+  return { state: 'failed', detail };
+}
+
+export function skipped(detail: string): Finding {
+  return { state: 'skipped', detail };
+}
+
+export function warning(detail: string): Finding {
+  return { state: 'warning', detail };
+}
+
+async function within(timeoutMs: number, run: Promise<Finding>): Promise<Finding> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Finding>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, failed(`no answer within ${timeoutMs / 1_000} s`));
+  });
+  try {
+    return await Promise.race([run, late]);
+  } catch (error) {
+    return failed(error instanceof Error ? error.message : String(error));
+  } finally {
+    clearTimeout(timer);
+  }
+}

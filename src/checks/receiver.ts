@@ -1,0 +1,45 @@
+// A receiver of notifications, as the gateway would reach it: through the same guard, on the addresses that it lets pass. A
+// connection says that much, and nothing is sent that the receiver could take for a notification.
+
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { createSsrfGuard, isUrlAcceptable } from '../notifier/ssrf-guard.ts';
+import { type Check, connectTimeoutMs, type Finding, failed, ok, skipped } from './check.ts';
+import { reasonOf } from './reasons.ts';
+
+const notAllowed = 'its address is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS';
+
+export function receiverCheck(url: string | undefined, allowedNetworks: readonly string[]): Check {
+  const run = async (): Promise<Finding> => {
+    if (url === undefined) return skipped('name one to have it tried: --notify URL');
+    const acceptable = isUrlAcceptable(url);
+    return acceptable.ok
+      ? await connectTo(new URL(url), allowedNetworks)
+      : failed(`${url}: ${acceptable.message}`);
+  };
+  return { name: 'receiver', run };
+}
+
+async function connectTo(url: URL, allowedNetworks: readonly string[]): Promise<Finding> {
+  const { host } = url;
+  const guard = createSsrfGuard(allowedNetworks);
+  if (!guard.isHostAllowed(url)) return failed(`${host}: ${notAllowed}`);
+  const isSecure = url.protocol === 'https:';
+  const name = url.hostname.replace(/^\[|\]$/g, '');
+  const address = {
+    host: name,
+    port: Number(url.port) || (isSecure ? 443 : 80),
+    lookup: guard.lookup,
+  };
+  const socket = isSecure ? connectTls({ ...address, servername: name }) : connect(address);
+  const signal = AbortSignal.timeout(connectTimeoutMs);
+  try {
+    await once(socket, isSecure ? 'secureConnect' : 'connect', { signal });
+    return ok(`${host} takes connections${isSecure ? ', and its certificate is good' : ''}`);
+  } catch (error) {
+    return failed(`${host}: ${signal.aborted ? 'no answer' : reasonOf(error)}`);
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,52 @@
+// offhook doctor: what a gateway needs here, and what of it does not hold.
+
+import { type Check, type CheckResult, failed, ok, runChecks, skipped } from '../checks/check.ts';
+import { dataFolderCheck } from '../checks/data-folder.ts';
+import { receiverCheck } from '../checks/receiver.ts';
+import { checksOf } from '../checks/start-checks.ts';
+import type { CliContext, RunningGateway } from './cli-context.ts';
+import { CliError } from './cli-error.ts';
+
+export type DoctorOptions = { readonly notify?: string; readonly json?: boolean };
+
+/** `allowedNetworks`: what notifications may be sent to beside the public. */
+export async function examine(
+  context: CliContext,
+  allowedNetworks: readonly string[],
+  options: DoctorOptions,
+): Promise<void> {
+  const { config } = context;
+  const running = await context.gateway();
+  const results = await runChecks([
+    gatewayCheck(running),
+    dataFolderCheck(config.dataDir, { keep: false }),
+    ...checksOf(config, running),
+    receiverCheck(options.notify, allowedNetworks),
+  ]);
+  for (const result of results)
+    context.print(options.json === true ? asJson(result) : asLine(result));
+  const failures = results.filter(({ state }) => state === 'failed').length;
+  if (failures > 0) throw new CliError(`${failures} of ${results.length} checks failed`);
+}
+
+function gatewayCheck(running: RunningGateway | undefined): Check {
+  const run = async () => {
+    if (running === undefined)
+      return skipped('none runs under this DATA_DIR; start one: npm start');
+    const response = await fetch(`${running.httpUrl}/ready`);
+    const { reasons } = (await response.json()) as { readonly reasons?: readonly string[] };
+    const where = `runs on ${running.httpUrl}`;
+    return reasons === undefined ? ok(where) : failed(`${where}, but ${reasons.join(', ')}`);
+  };
+  return { name: 'gateway', run };
+}
+
+const marks = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: '-' } as const;
+
+function asLine({ name, state, detail }: CheckResult): string {
+  return `${marks[state].padEnd(7)}  ${name.padEnd(11)}  ${detail}`;
+}
+
+function asJson({ name, state, detail }: CheckResult): string {
+  return JSON.stringify({ check: name, state, detail });
+}

@@ -1,0 +1,82 @@
+// What single values of the environment may be.
+
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+
+export const port = z.coerce.number().int().min(0).max(65_535);
+
+/** A longer timer of Node fires at once. */
+const longestTimerMs = 2_147_483_647;
+export const timerMs = z.coerce.number().int().max(longestTimerMs);
+
+/** `none` says what an empty variable cannot: that nothing is allowed, whatever "not set" would mean. */
+export const networks = z
+  .string()
+  .transform((text) =>
+    text.trim() === 'none'
+      ? []
+      : text
+          .split(',')
+          .map((part) => part.trim())
+          .filter((part) => part !== ''),
+  )
+  .pipe(
+    z.array(
+      z
+        .string()
+        .refine(
+          (cidr) => ipaddr.isValidCIDR(cidr),
+          'must be `none`, or CIDR networks separated by commas, e.g. 10.0.0.0/8',
+        ),
+    ),
+  );
+
+/** Of everybody's word nobody's is left: the client would be whoever it says. */
+export const trustedNetworks = networks.refine(
+  (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
+  'must not be every address',
+);
+
+export const drachtioUrl = z.string().transform((text, context) => {
+  const servers: { host: string; port: number; secret: string }[] = [];
+  for (const part of text.split(',').map((item) => item.trim())) {
+    const url = URL.canParse(part) ? new URL(part) : undefined;
+    if (url?.protocol !== 'tcp:' || url.hostname === '') {
+      context.addIssue({
+        code: 'custom',
+        message: 'must be tcp://:secret@host:9022, several separated by commas',
+      });
+      return z.NEVER;
+    }
+    servers.push({
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port === '' ? 9022 : Number(url.port),
+      secret: decodeURIComponent(url.password),
+    });
+  }
+  return servers;
+});
+
+/** The server may be away; what is no address of one will not come. */
+function isAddressOf(schemes: readonly string[], text: string): boolean {
+  const [, scheme = '', rest = ''] = /^([a-z]+):\/\/(.*)$/i.exec(text.trim()) ?? [];
+  return schemes.includes(scheme.toLowerCase()) && rest !== '';
+}
+
+/** Not more than that: pg reads forms that are no URLs (`postgres://user@/database?host=/run/postgresql`). */
+export const postgresUrl = z
+  .string()
+  .refine(
+    (text) => isAddressOf(['postgres', 'postgresql'], text),
+    'must be postgres://user:password@host:5432/database',
+  );
+
+export const natsUrl = z
+  .string()
+  .refine(
+    (text) =>
+      text
+        .split(',')
+        .every((part) => isAddressOf(['nats', 'tls'], part) && URL.canParse(part.trim())),
+    'must be nats://user:password@host:4222, several separated by commas',
+  );

@@ -1,0 +1,198 @@
+// Servers and ports that a gateway is pointed at: there, not there, or not what they should be.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { type Check, runChecks } from '../../src/checks/check.ts';
+import { clockCheck, databaseCheck, judgeClock } from '../../src/checks/database.ts';
+import { drachtioCheck } from '../../src/checks/drachtio.ts';
+import { natsCheck, natsServerCheck } from '../../src/checks/nats.ts';
+import { portsCheck } from '../../src/checks/ports.ts';
+import { receiverCheck } from '../../src/checks/receiver.ts';
+import { loadConfig } from '../../src/config.ts';
+import { startSipEngine } from '../../src/embedded/drachtio/engine.ts';
+import { startNatsServer } from '../../src/embedded/nats/nats-server.ts';
+import { silentLogger as logger } from '../../src/lib/logger.ts';
+import { freeUdpPort } from '../support/free-port.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+const open: Server[] = [];
+afterEach(async () => {
+  for (const server of open.splice(0)) await new Promise((resolve) => server.close(resolve));
+});
+
+/** Takes connections, and never says a word. */
+async function silentPort(): Promise<number> {
+  const server = createServer((socket) => socket.resume());
+  open.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as { port: number }).port;
+}
+
+async function finding(check: Check, timeoutMs?: number) {
+  const [result] = await runChecks([check], timeoutMs);
+  return result;
+}
+
+const searchPath = process.env['PATH'] ?? '';
+const secretsKey = 'ab'.repeat(32);
+
+describe('every check', () => {
+  test('has its end, whatever it asks', async () => {
+    const never: Check = { name: 'never', run: () => new Promise(() => undefined) };
+
+    expect(await finding(never, 10)).toEqual({
+      name: 'never',
+      isAwaited: false,
+      state: 'failed',
+      detail: 'no answer within 0.01 s',
+    });
+  });
+});
+
+describe('ports', () => {
+  test('that somebody else has are named by their variable', async () => {
+    const taken = await silentPort();
+    const free = String(await freeUdpPort());
+    const examined = (variables: Record<string, string>) =>
+      finding(portsCheck(loadConfig({ HTTP_PORT: free, SIP_PORT: '0', ...variables })));
+
+    expect(await examined({})).toMatchObject({ state: 'ok' });
+    expect(await examined({ HTTP_PORT: String(taken) })).toMatchObject({
+      state: 'failed',
+      detail: `HTTP_PORT: TCP port ${taken} of 127.0.0.1 cannot be had: another program has it (EADDRINUSE)`,
+    });
+    expect((await examined({ SIP_PORT: String(taken) }))?.detail).toMatch(/^SIP_PORT: TCP port/);
+    expect((await examined({ SIP_HOST: '203.0.113.9', MEDIA_HOST: '127.0.0.1' }))?.detail).toBe(
+      'SIP_HOST: 203.0.113.9 cannot be listened on: this machine has no such address (EADDRNOTAVAIL)',
+    );
+    expect((await examined({ MEDIA_HOST: '203.0.113.9' }))?.detail).toMatch(/^MEDIA_HOST: 203/);
+  });
+});
+
+describe('nats-server', () => {
+  test('is found and run', async () => {
+    expect(await finding(natsServerCheck(loadConfig({ PATH: searchPath })))).toMatchObject({
+      state: 'ok',
+      detail: expect.stringMatching(/nats-server: v2\./) as string,
+    });
+  });
+
+  test('that is not there is named by its variable, with what to install', async () => {
+    const config = loadConfig({ NATS_SERVER_BIN: '/nowhere/nats-server' });
+
+    expect(await finding(natsServerCheck(config))).toMatchObject({
+      state: 'failed',
+      detail: expect.stringMatching(/^NATS_SERVER_BIN is \/nowhere.*Install it/) as string,
+    });
+  });
+});
+
+describe('NATS', () => {
+  test('is one that answers, has JetStream, and takes our credentials', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
+    const server = await startNatsServer({ dataDir, searchPath, logger });
+    onTestFinished(async () => {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    });
+    const { host, password } = new URL(server.url);
+
+    const well = await finding(natsCheck(loadConfig({ NATS_URL: server.url })));
+    expect(well).toMatchObject({ state: 'ok' });
+    expect(well?.detail).toMatch(`nats://${host}, version 2.`);
+    expect(well?.detail).not.toContain(password);
+    expect(await finding(natsCheck(loadConfig({ NATS_URL: `nats://x:y@${host}` })))).toMatchObject({
+      state: 'failed',
+      detail: expect.stringMatching(
+        `NATS_URL: nats://${host} cannot be used: .*uthorization`,
+      ) as string,
+    });
+  });
+
+  test('that is not there', async () => {
+    const url = `nats://127.0.0.1:${await freeUdpPort()}`;
+
+    expect(await finding(natsCheck(loadConfig({ NATS_URL: url })))).toMatchObject({
+      state: 'failed',
+      detail: expect.stringContaining('cannot be used: nobody listens there') as string,
+    });
+  });
+});
+
+describe('drachtio', () => {
+  test('is a server that takes our secret', async () => {
+    await using engine = await startSipEngine({
+      ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
+      ...{ secret: 'right', logger },
+    });
+    const examined = (secret: string, port = engine.controlPort) =>
+      finding(drachtioCheck(loadConfig({ DRACHTIO_URL: `tcp://:${secret}@127.0.0.1:${port}` })));
+    const nobody = await freeUdpPort();
+
+    expect(await examined('right')).toMatchObject({ state: 'ok' });
+    expect(await examined('wrong')).toMatchObject({
+      state: 'failed',
+      detail: `DRACHTIO_URL: 127.0.0.1:${engine.controlPort}: the engine refused the secret`,
+    });
+    expect((await examined('right', nobody))?.detail).toContain('ECONNREFUSED');
+  });
+});
+
+describe('the database', () => {
+  const examined = (databaseUrl: string, check = databaseCheck) =>
+    finding(check(loadConfig({ DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey })));
+
+  test('is one that answers, and has the time that we have', async () => {
+    expect(await examined(inject('postgresUrl'))).toMatchObject({ state: 'ok' });
+    expect(await examined(inject('postgresUrl'), clockCheck)).toMatchObject({ state: 'ok' });
+  });
+
+  test('that is not there, or says nothing', async () => {
+    const nobody = await freeUdpPort();
+
+    expect((await examined(`postgres://127.0.0.1:${nobody}/x`))?.detail).toBe(
+      'DATABASE_URL: the database cannot be used: nobody listens there (ECONNREFUSED)',
+    );
+    expect((await examined(`postgres://127.0.0.1:${await silentPort()}/x`))?.detail).toContain(
+      'timeout',
+    );
+  });
+
+  test.each([
+    [0, 'ok', 'as the database'],
+    [5_000, 'warning', '5.0 s behind the database'],
+    [-5_000, 'warning', '5.0 s ahead of the database'],
+    [90_000, 'failed', '90.0 s behind'],
+  ] as const)('whose clock is %d ms ahead of ours: %s', (aheadMs, state, detail) => {
+    const now = Date.now();
+
+    expect(judgeClock(now + aheadMs, now, now)).toEqual({
+      state,
+      detail: expect.stringContaining(detail) as string,
+    });
+  });
+});
+
+describe('a receiver', () => {
+  const loopback = ['127.0.0.0/8'];
+
+  test('that takes connections is well; nothing is sent that it would take for a notification', async () => {
+    const receiver = await startReceiver();
+    onTestFinished(() => receiver.close());
+
+    expect(await finding(receiverCheck(receiver.url, loopback))).toMatchObject({ state: 'ok' });
+    expect(receiver.received).toEqual([]);
+  });
+
+  test('that is not there, or that notifications may not be sent to', async () => {
+    const nobody = `http://127.0.0.1:${await freeUdpPort()}/`;
+
+    expect((await finding(receiverCheck(nobody, loopback)))?.detail).toContain('nobody listens');
+    expect((await finding(receiverCheck(nobody, [])))?.detail).toContain('NOTIFY_ALLOWED_NETWORKS');
+    expect((await finding(receiverCheck('ftp://here', [])))?.detail).toContain('http or https');
+    expect(await finding(receiverCheck(undefined, []))).toMatchObject({ state: 'skipped' });
+  });
+});

@@ -1,0 +1,149 @@
+// offhook doctor, and the same checks at a start: as processes of their own, which end with a code and a reason.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { makeSeededDataDir } from '../support/databases.ts';
+import { freeUdpPort } from '../support/free-port.ts';
+import { startGateway } from '../support/gateway-process.ts';
+import { type Finished, removeFolder, run, temporaryFolder } from './support.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+afterEach(async () => {
+  await removeFolder(folder);
+});
+
+type Variables = Readonly<Record<string, string>>;
+
+async function doctor(args: readonly string[], variables: Variables = {}): Promise<Finished> {
+  const free = String(await freeUdpPort());
+  const env = { DATA_DIR: join(folder, 'data'), HTTP_PORT: free, SIP_PORT: '0', ...variables };
+  return await run('cli', ['doctor', ...args], env).finished;
+}
+
+function checksIn({ out }: Finished): Readonly<Record<string, string>> {
+  const lines = out.trim().split('\n');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const { check, state } = JSON.parse(line) as { check: string; state: string };
+      return [check, state];
+    }),
+  );
+}
+
+describe('offhook doctor', () => {
+  test('on a laptop: all is well, and nothing is left behind', async () => {
+    const finished = await doctor(['--json']);
+
+    expect(checksIn(finished)).toEqual({
+      gateway: 'skipped',
+      'data folder': 'ok',
+      disk: expect.stringMatching(/ok|warning/) as string,
+      ports: 'ok',
+      'nats-server': 'ok',
+      NATS: 'skipped',
+      drachtio: 'skipped',
+      database: 'skipped',
+      clock: 'ok',
+      receiver: 'skipped',
+    });
+    expect(finished.code).toBe(0);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('says what is wrong, a line each, and exits with 1', async () => {
+    const nobody = await freeUdpPort();
+    const { code, out, err } = await doctor(['--notify', `http://127.0.0.1:${nobody}/`], {
+      DATA_DIR: '/dev/null',
+      NATS_URL: `nats://127.0.0.1:${nobody}`,
+    });
+
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^FAILED +data folder +DATA_DIR: \/dev\/null cannot be made: it is a file/m,
+    );
+    expect(out).toMatch(/^FAILED +NATS +NATS_URL: .* nobody listens there/m);
+    expect(out).toMatch(/^FAILED +receiver +127\.0\.0\.1:\d+: nobody listens there/m);
+    expect(out).toMatch(/^ok +ports /m);
+    expect(err).toBe('offhook: 3 of 10 checks failed\n');
+  });
+
+  test('of a gateway that runs: asks it, and does not take its ports for a stranger’s', async () => {
+    const dataDir = await makeSeededDataDir();
+    const gateway = await startGateway(dataDir.path);
+    const { port } = new URL(gateway.runtime.httpUrl);
+
+    const finished = await doctor(['--json'], { DATA_DIR: dataDir.path, HTTP_PORT: port });
+    await gateway.terminate();
+    await dataDir.remove();
+
+    expect(checksIn(finished)).toMatchObject({ gateway: 'ok', ports: 'skipped', NATS: 'ok' });
+    expect(finished.code).toBe(0);
+  });
+});
+
+describe('a start', () => {
+  /** Says why it did not, which is all that it says. */
+  async function failure(variables: Variables): Promise<string> {
+    const env = { DATA_DIR: join(folder, 'data'), HTTP_PORT: '0', SIP_PORT: '0', ...variables };
+    const { code, err } = await run('main', [], { LOG_LEVEL: 'silent', ...env }).finished;
+    expect(code).toBe(1);
+    return err;
+  }
+
+  test.each([
+    ['DATABASE_URL', 'foo', 'must be postgres://user:password@host:5432/database'],
+    ['NATS_URL', 'foo', 'must be nats://user:password@host:4222, several separated by commas'],
+    ['NATS_URL', 'nats://', 'must be nats://user:password@host:4222, several separated by commas'],
+  ])('with %s=%s names the variable, and what it must be', async (name, value, words) => {
+    const secrets = { SECRETS_KEY: 'ab'.repeat(32) };
+
+    expect(await failure({ [name]: value, ...secrets })).toBe(
+      `offhook: Bad configuration:\n  ${name}: ${words}\n`,
+    );
+  });
+
+  test('in a folder that cannot be made names DATA_DIR, and the reason', async () => {
+    expect(await failure({ DATA_DIR: '/dev/null/x' })).toBe(
+      'offhook: DATA_DIR: /dev/null/x cannot be made: a part of the path is a file (ENOTDIR)\n',
+    );
+  });
+
+  test.runIf(process.platform === 'linux')('in /proc, where Node would try for ever', async () => {
+    expect(await failure({ DATA_DIR: '/proc/x' })).toBe(
+      'offhook: DATA_DIR: /proc/x cannot be made: the file system there takes no folders (ENOENT)\n',
+    );
+  });
+
+  test('on a disk that takes no byte', async () => {
+    // As a full disk does, and for root too: no file may have one.
+    const child = spawn('sh', ['-c', `ulimit -f 0; exec ${process.execPath} dist/main.js`], {
+      env: { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data') },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let err = '';
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    const [code] = (await once(child, 'close')) as [number | null];
+
+    expect(code).toBe(1);
+    expect(err).toMatch(/^offhook: DATA_DIR: .*data cannot be written: .*\(EFBIG\)\n$/);
+  });
+
+  test('says all that is wrong, before it opens anything', async () => {
+    const dataDir = join(folder, 'data');
+    const err = await failure({
+      DATA_DIR: dataDir,
+      HTTP_HOST: '203.0.113.9',
+      NATS_SERVER_BIN: '/nowhere/nats-server',
+    });
+
+    expect(err).toContain('HTTP_HOST: 203.0.113.9 cannot be listened on');
+    expect(err).toContain('NATS_SERVER_BIN is /nowhere/nats-server');
+    expect(await readdir(dataDir)).toEqual([]);
+  });
+});
