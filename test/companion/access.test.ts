@@ -19,12 +19,14 @@ const calls = '/api/public/bot/{botId}/calls';
 const status = 'testsuite/{testSuiteName}/{testRunId}/status';
 const sessions = '{botId}/conversations/sessions/{sessionId}';
 const center = '/contactcenter/api/v1/public';
+const imports = `${center}/analytics/{botId}/storeContactCenterFunctionalities`;
 
 const endpoints: readonly Endpoint[] = [
   ['GET', connections, 'apiKey', 'View Connections'],
   ['GET', `${connections}/{connectionId}`, 'apiKey', 'View Connections'],
   ['POST', connections, 'apiKey', 'Manage Connections'],
   ['PATCH', `${connections}/{connectionId}`, 'apiKey', 'Manage Connections'],
+  ['DELETE', `${connections}/{connectionId}`, 'apiKey', 'Manage Connections'],
   ['POST', '/api/1.1/public/bot/{botId}/V2/contactcenter/dialout', 'jwt', 'Dialout'],
   ['GET', calls, 'jwt', 'Dialout'],
   ['GET', `${calls}/{callId}`, 'jwt', 'Dialout'],
@@ -34,15 +36,12 @@ const endpoints: readonly Endpoint[] = [
   ['GET', '/api/public/bot/{botId}/notifications', 'jwt', 'Dialout'],
   ['POST', '/api/public/bot/{botId}/notifications/replay', 'jwt', 'Dialout'],
   ['POST', '/api/public/bot/{botId}/notifications/{eventId}/replay', 'jwt', 'Dialout'],
-  [
-    'POST',
-    `${center}/analytics/{botId}/storeContactCenterFunctionalities`,
-    'jwt',
-    'Contact Center Import and Export Feature',
-  ],
+  ['POST', imports, 'jwt', 'Contact Center Import and Export Feature'],
+  ['GET', imports, 'jwt', 'Contact Center Import and Export Feature'],
   ['GET', `/api/public/bot/{botId}/${status}`, 'jwt', 'Batch Tests Execution'],
   ['GET', `/api/public/stream/{streamId}/${status}`, 'jwt', 'Batch Tests Execution'],
   ['POST', '/api/public/tables/{tableName}', 'jwt', undefined],
+  ['GET', '/api/public/tables/{tableName}', 'jwt', undefined],
   ['GET', '/api/public/bot/{botId}/getMessages', 'jwt', 'Chat History'],
   ['POST', '/api/public/bot/{botId}/getMessages', 'jwt', 'Chat History'],
   ['GET', '/api/public/bot/{botId}/getMessagesV2', 'jwt', 'Chat History'],

@@ -64,7 +64,12 @@ export type Rig = AsyncDisposable & {
   /** Register bots before the first request that names them: the directory remembers for 5 s what it did not find. */
   addBot(bot: Bot): Promise<void>;
   /** A body that is a string is sent as it is. */
-  ask(method: 'GET' | 'POST' | 'PATCH', url: string, body?: unknown, ask?: Ask): Promise<Response>;
+  ask(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    url: string,
+    body?: unknown,
+    ask?: Ask,
+  ): Promise<Response>;
   /** Every line that was logged so far, debug included. */
   logged(): string;
   /** Empties the companion's tables; apps and bots stay. */

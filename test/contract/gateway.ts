@@ -152,9 +152,23 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
   const eventId = [`evt-${accountId}`] as const;
   const told = await publishExamples(rig, settling.document, names);
   const pools = { ...names, ...told, eventId };
-  const answered = await sendExamples(settling, pools);
+  const sent = await sendExamples(settling, pools);
+  const answered = { ...sent, ...(await withCopies(rig, sent['connectionId'] ?? [''])) };
   await giveUpNotification(rig, settling.app, eventId[0], answered['callId']?.[0] ?? '');
   return { ...pools, ...answered, ...(await resultLink(settling, { ...pools, ...answered })) };
+}
+
+/** Made-up requests delete some, and want to find others. */
+async function withCopies({ database }: Rig, ids: readonly [string, ...string[]]): Promise<Pools> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into connections
+     select 'cn-' || gen_random_uuid(), account_id, name, provider, model, status, settings, secrets, created_on, modified_on
+     from connections, generate_series(1, 50) where connection_id = any($1)
+     returning connection_id as id`,
+    [ids],
+  );
+  const [first, ...others] = ids;
+  return { connectionId: [first, ...others, ...rows.map(({ id }) => id)] };
 }
 
 /** A dead letter, as the notifier leaves it after 24 hours. */

@@ -1,4 +1,4 @@
-// Connections to model providers: list, read, create, replace the key. What belongs to another account is a 404 like what
+// Connections to model providers: list, read, create, replace the key, delete. What belongs to another account is a 404 like what
 // never was.
 
 import { randomUUID } from 'node:crypto';
@@ -14,6 +14,7 @@ import {
   connectionParams,
   connectionUpdate,
   createdConnection,
+  deletedConnection,
   type NewConnection,
   newConnection,
   updatedConnection,
@@ -21,6 +22,7 @@ import {
 import { splitSecrets } from './connection-secrets.ts';
 import {
   connectionFinder,
+  deleteConnection,
   insertConnection,
   listConnections,
   replaceKey,
@@ -28,6 +30,7 @@ import {
 
 const url = '/api/public/connections';
 const common = { tags: ['connections'], ...authenticatedByApiKey };
+const managing = { scope: 'Manage Connections', scheme: 'apiKey' } as const;
 
 export function registerConnections(
   server: ApiInstance,
@@ -36,6 +39,7 @@ export function registerConnections(
 ): void {
   registerReads(server, caller, deps);
   registerWrites(server, caller, deps);
+  registerDelete(server, caller, deps);
 }
 
 function registerReads(
@@ -79,7 +83,7 @@ function registerReads(
 }
 
 function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDependencies): void {
-  const onRequest = caller.require({ scope: 'Manage Connections', scheme: 'apiKey' });
+  const onRequest = caller.require(managing);
   const { db } = deps.database;
   const find = connectionFinder(db);
 
@@ -127,6 +131,32 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
       found(await find(accountId, connectionId));
       const detail = 'A connection of provider `API` cannot be updated: create another.';
       throw new ProblemError('invalid-request', detail);
+    },
+  });
+}
+
+function registerDelete(
+  server: ApiInstance,
+  caller: Caller,
+  { database: { db } }: CompanionDependencies,
+): void {
+  server.route({
+    method: 'DELETE',
+    url: `${url}/:connectionId`,
+    onRequest: caller.require(managing),
+    schema: {
+      ...common,
+      operationId: 'deleteConnection',
+      summary: 'Delete a connection and its secrets',
+      description:
+        'For good, whatever its provider. A connection that is not there any more is a 404. A body is not needed, and not read; only JSON is taken.',
+      params: connectionParams,
+      response: responses('It is deleted', deletedConnection, [400, 401, 403, 404, 406, 413, 415]),
+    },
+    handler: async (request) => {
+      const connectionId = idOf(request.params);
+      const { accountId } = caller.of(request);
+      return { connectionId: found(await deleteConnection(db, accountId, connectionId)) };
     },
   });
 }

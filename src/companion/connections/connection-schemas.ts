@@ -240,6 +240,10 @@ export const updatedConnection = whole
   .omit({ createdOn: true })
   .meta({ id: 'UpdatedConnection', examples: [examples.updated] });
 
+export const deletedConnection = z
+  .object({ connectionId })
+  .meta({ id: 'DeletedConnection', examples: [{ connectionId: example.connectionId }] });
+
 export const connectionList = z
   .object({
     connections: z.array(whole.omit({ fields: true })).describe('newest first'),

@@ -81,6 +81,16 @@ export async function replaceKey(
   return rows.map(written)[0];
 }
 
+/** Its id; undefined: no such connection. */
+export async function deleteConnection(
+  db: Db,
+  account: string,
+  id: string,
+): Promise<string | undefined> {
+  const rows = await db.delete(connections).where(isOf(account, id)).returning({ connectionId });
+  return rows[0]?.connectionId;
+}
+
 function isOf(account: string | Placeholder, id: string | Placeholder) {
   return and(eq(accountId, account), eq(connectionId, id));
 }

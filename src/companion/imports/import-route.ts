@@ -1,4 +1,5 @@
-// Import of contact-center configuration: everything is looked at before any of it is stored.
+// Import of contact-center configuration: everything is looked at before any of it is stored. What was imported is read at
+// the same address.
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
@@ -8,12 +9,15 @@ import { invalidRequest, type MemberError, ProblemError } from '../../api/proble
 import { authenticated, responses } from '../../api/route-schema.ts';
 import { memberErrors, mostErrors, validatorCompiler } from '../../api/validation.ts';
 import { describeIssues } from '../../lib/issues.ts';
+import type { App } from '../../store/app-directory.ts';
 import type { CompanionDependencies } from '../companion.ts';
-import { storeRecords } from './imported-records.ts';
+import { readRecords, storeRecords } from './imported-records.ts';
 import {
   importAnswer,
   importBody,
   importEnvelope,
+  importedPage,
+  importedQuery,
   importHeaders,
   importQuery,
   skillGroup,
@@ -24,15 +28,55 @@ const recordsPerTurn = 10;
 /** Some hundred thousand agents in groups. JSON of this size is parsed in 20 ms, in which nothing else runs. */
 const bodyLimit = 5 * 1_024 * 1_024;
 
+const url = '/contactcenter/api/v1/public/analytics/:botId/storeContactCenterFunctionalities';
+const access = botRoute('Contact Center Import and Export Feature');
+
 export function registerImports(
+  server: ApiInstance,
+  caller: Caller,
+  dependencies: CompanionDependencies,
+): void {
+  registerRead(server, caller, dependencies);
+  registerImport(server, caller, dependencies);
+}
+
+function registerRead(
+  server: ApiInstance,
+  caller: Caller,
+  { database }: CompanionDependencies,
+): void {
+  server.route({
+    method: 'GET',
+    url,
+    onRequest: caller.require(access),
+    schema: {
+      operationId: 'listImportedRecords',
+      summary: 'Records that were imported',
+      description:
+        'Of the account, organization and type, whichever of its bots the import named; an account that is not the app’s own is a 404.',
+      tags: ['imports'],
+      params: z.object({ botId }),
+      querystring: importedQuery,
+      response: responses('A page of records', importedPage, [400, 401, 403, 404, 406]),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const { accountId, orgId, type, ...query } = request.query;
+      assertOwn(caller.of(request), accountId);
+      return await readRecords(database.pool, { accountId, orgId, type }, query);
+    },
+  });
+}
+
+function registerImport(
   server: ApiInstance,
   caller: Caller,
   { database, clock }: CompanionDependencies,
 ): void {
   server.route({
     method: 'POST',
-    url: '/contactcenter/api/v1/public/analytics/:botId/storeContactCenterFunctionalities',
-    onRequest: caller.require(botRoute('Contact Center Import and Export Feature')),
+    url,
+    onRequest: caller.require(access),
     bodyLimit,
     schema: {
       operationId: 'importContactCenterFunctionalities',
@@ -60,9 +104,7 @@ export function registerImports(
         ...request.query,
         headerAccountId: request.headers.accountid,
       });
-      if (accountId !== caller.of(request).accountId) {
-        throw new ProblemError('not-found', 'There is no such account.');
-      }
+      assertOwn(caller.of(request), accountId);
       await storeRecords(database.pool, {
         ...{ accountId, orgId, type, importedBy, records },
         botId: caller.botOf(request).botId,
@@ -71,6 +113,11 @@ export function registerImports(
       return { msg: `${countOf(records)} imported.` };
     },
   });
+}
+
+function assertOwn(app: App, accountId: string): void {
+  if (accountId === app.accountId) return;
+  throw new ProblemError('not-found', 'There is no such account.');
 }
 
 type Named = z.output<typeof importQuery> & { readonly headerAccountId: string };
@@ -87,12 +134,12 @@ async function readBody(body: unknown, { headerAccountId, ...named }: Named) {
     if (metaData[member] === named[member]) continue;
     errors.push({ path: `metaData.${member}`, message: 'differs from the query parameter' });
   }
-  const records = await readRecords(data, errors);
+  const records = await checkRecords(data, errors);
   if (errors.length > 0) throw invalidRequest(errors.slice(0, mostErrors));
   return { records, importedBy: metaData.userId };
 }
 
-async function readRecords(data: readonly unknown[], errors: MemberError[]) {
+async function checkRecords(data: readonly unknown[], errors: MemberError[]) {
   const records: z.output<typeof skillGroup>[] = [];
   const places = new Map<string, number>();
   for (const [index, value] of data.entries()) {

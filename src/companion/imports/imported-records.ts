@@ -1,7 +1,11 @@
-// Stores what an import brings: all of it or nothing, in one statement.
+// Stores what an import brings: all of it or nothing, in one statement; and reads it in pages.
 
 import type { Pool } from 'pg';
+import type { z } from 'zod';
+import { identifier } from '../../lib/ids.ts';
 import { jsonRows, storableJson } from '../../store/json-rows.ts';
+import { cursorAfter, type Paged, type PageQuery, pageStatement, readCursor } from '../pages.ts';
+import type { importedPage } from './skill-group-schemas.ts';
 
 export type Import = {
   readonly accountId: string;
@@ -34,4 +38,43 @@ export async function storeRecords(pool: Pool, wanted: Import): Promise<void> {
     wanted.importedAt,
     wanted.importedBy,
   ]);
+}
+
+const order = 'record_id';
+const ofType = `select record_id, bot_id, record, imported_at, imported_by from imported_records
+  where account_id = $1 and org_id = $2 and type = $3`;
+const parts = { order, document: 'record', limit: '$4' };
+const first = pageStatement({ ...parts, select: ofType });
+const next = pageStatement({ ...parts, select: `${ofType} and record_id > $5` });
+
+type ImportedPage = z.output<typeof importedPage>;
+type SelectedRecord = Paged & {
+  readonly record_id: string;
+  readonly bot_id: string;
+  readonly record: ImportedPage['records'][number]['record'];
+  readonly imported_at: Date;
+  readonly imported_by: string;
+};
+
+/** @throws ProblemError where the cursor is none. */
+export async function readRecords(
+  pool: Pick<Pool, 'query'>,
+  of: Pick<Import, 'accountId' | 'orgId' | 'type'>,
+  query: PageQuery,
+): Promise<ImportedPage> {
+  const after = readCursor(query, (text) => identifier.safeParse(text).data);
+  const values = [of.accountId, of.orgId, of.type, query.limit];
+  const { rows } = await pool.query<SelectedRecord>(
+    after === undefined ? first : next,
+    after === undefined ? values : [...values, after],
+  );
+  return {
+    records: rows.map((row) => ({
+      record: row.record,
+      botId: row.bot_id,
+      importedAt: row.imported_at.toISOString(),
+      importedBy: row.imported_by,
+    })),
+    ...cursorAfter(rows, (last) => last.record_id),
+  };
 }

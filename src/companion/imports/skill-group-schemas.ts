@@ -4,7 +4,9 @@
 import { z } from 'zod';
 import { jsonProblem } from '../../api/stored-json.ts';
 import { boundedArray } from '../../api/validation.ts';
+import { timestamp } from '../../calls/contract/timestamp.ts';
 import { identifier } from '../../lib/ids.ts';
+import { nextCursor, pageParameters } from '../pages.ts';
 
 export const importTypes = ['skillGroups'] as const;
 
@@ -61,7 +63,9 @@ const metaData = z.object({
   accountId: identifier,
 });
 
-export const importQuery = z.object({ accountId: identifier, orgId: identifier, type });
+const place = { accountId: identifier, orgId: identifier, type };
+export const importQuery = z.object(place);
+export const importedQuery = z.strictObject({ ...place, ...pageParameters });
 
 /** Loose: a request has other headers too. */
 export const importHeaders = z.looseObject({
@@ -113,3 +117,34 @@ export const importBody = z
 export const importAnswer = z
   .object({ msg: z.string() })
   .meta({ id: 'ImportAnswer', examples: [{ msg: '1 skill group was imported.' }] });
+
+export const importedPage = z
+  .object({
+    records: z
+      .array(
+        z.object({
+          record: z
+            .looseObject({ _id: z.string() })
+            .describe('as it was imported, with all of its members'),
+          botId: z.string().describe('the bot that the import named'),
+          importedAt: timestamp,
+          importedBy: z.string().describe('`userId` of the `metaData`'),
+        }),
+      )
+      .describe('by `_id`'),
+    nextCursor,
+  })
+  .meta({
+    id: 'ImportedRecordPage',
+    examples: [
+      {
+        records: importExample.data.map((record) => ({
+          record,
+          botId: 'st-1b2c3d',
+          importedAt: '2026-11-20T09:30:00.000Z',
+          importedBy: importExample.metaData.userId,
+        })),
+        nextCursor: 'c2ctMWIyYzNk',
+      },
+    ],
+  });

@@ -1,4 +1,5 @@
-// POST /api/public/tables/{tableName}: one row into a data table. The table's definition says which apps may write.
+// /api/public/tables/{tableName}: POST puts one row into a data table, GET reads them in pages. The table's definition says
+// which apps may do both.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -10,7 +11,9 @@ import { identifier, isId } from '../../lib/ids.ts';
 import { createDataTables, type DefinedTable } from '../../store/data-tables.ts';
 import { ExpiringCache } from '../../store/expiring-cache.ts';
 import type { CompanionDependencies } from '../companion.ts';
+import { nextCursor, pageParameters } from '../pages.ts';
 import { checkRow } from './row-check.ts';
+import { readRows, systemColumnsOf } from './stored-rows.ts';
 
 /** How long a replaced definition goes unnoticed. That there is no such table is not remembered. */
 const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
@@ -22,6 +25,18 @@ const insertBody = z
     id: 'DataTableInsert',
     examples: [{ data: { name: 'Jane Doe', visits: 3, firstVisit: '2026-11-20' } }],
   });
+
+const rowExample = {
+  name: 'Jane Doe',
+  visits: 3,
+  firstVisit: '2026-11-20',
+  Created_On: '2026-11-20T09:30:00.000Z',
+  Updated_On: '2026-11-20T09:30:00.000Z',
+  Created_By: 'app-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+  Updated_By: 'app-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+  sys_Id: 'sys-6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
+  _id: '6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
+};
 
 const storedRow = z
   .looseObject({
@@ -35,26 +50,79 @@ const storedRow = z
   .meta({
     id: 'DataTableRow',
     description: 'The columns of the table, and those that the service adds.',
-    examples: [
-      {
-        name: 'Jane Doe',
-        visits: 3,
-        firstVisit: '2026-11-20',
-        Created_On: '2026-11-20T09:30:00.000Z',
-        Updated_On: '2026-11-20T09:30:00.000Z',
-        Created_By: 'app-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
-        Updated_By: 'app-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
-        sys_Id: 'sys-6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
-        _id: '6f1d2a4e-3c52-4f0e-8d0b-0a8c7f6d1e21',
-      },
-    ],
+    examples: [rowExample],
   });
+
+const rowPage = z
+  .object({ rows: z.array(storedRow).readonly().describe('newest first'), nextCursor })
+  .meta({
+    id: 'DataTablePage',
+    examples: [{ rows: [rowExample], nextCursor: 'MTc5NTE2NzA2NzAwMC5zeXM' }],
+  });
+
+const tableParams = z.object({
+  tableName: identifier.describe('name of a table of the account'),
+});
 
 export function registerTableRoutes(
   server: ApiInstance,
   caller: Caller,
   dependencies: CompanionDependencies,
 ): void {
+  const { tables, grantedTable } = openTables(caller, dependencies);
+  const common = {
+    url: '/api/public/tables/:tableName',
+    onRequest: [
+      caller.require({ scheme: 'jwt' }),
+      // Before a byte of the body is read, as with scopes.
+      async (request: FastifyRequest) => void (await grantedTable(request)),
+    ],
+  };
+
+  server.route({
+    ...common,
+    method: 'GET',
+    schema: {
+      operationId: 'listRows',
+      summary: 'Rows of a data table, newest first',
+      description:
+        'For the apps that may write to the table. Rows are answered as they were stored, also under an earlier definition.',
+      tags: ['tables'],
+      params: tableParams,
+      querystring: z.strictObject(pageParameters),
+      response: responses('A page of rows', rowPage, [400, 401, 403, 404, 406]),
+      ...authenticated,
+    },
+    handler: async (request) =>
+      await readRows(dependencies.database.pool, await grantedTable(request), request.query),
+  });
+
+  server.route({
+    ...common,
+    method: 'POST',
+    schema: {
+      operationId: 'insertRow',
+      summary: 'Add a row to a data table',
+      description:
+        "The app needs no scope but write access, which the table's definition grants. Every column that is unknown, missing or of another type is listed in `errors`. Instants are stored in UTC with milliseconds; a column that is not required may be null or left out.",
+      tags: ['tables'],
+      params: tableParams,
+      body: insertBody,
+      response: responses('The stored row', storedRow, [400, 401, 403, 404, 406, 413, 415]),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const table = await grantedTable(request);
+      const checked = checkRow(table, request.body.data);
+      if (!checked.ok) throw invalidRequest(checked.errors);
+      const stored = await tables.insert(table, checked.row, caller.of(request).appId);
+      return { ...checked.row, ...systemColumnsOf(stored) };
+    },
+  });
+}
+
+/** A table of the caller's account that grants it access: to write, and so to read. */
+function openTables(caller: Caller, dependencies: CompanionDependencies) {
   const tables = createDataTables(dependencies);
   const defined = new ExpiringCache<DefinedTable>(
     async (key) => {
@@ -66,7 +134,7 @@ export function registerTableRoutes(
     cacheOptions,
     () => dependencies.clock.now().getTime(),
   );
-  const writableTable = async (request: FastifyRequest): Promise<DefinedTable> => {
+  const grantedTable = async (request: FastifyRequest): Promise<DefinedTable> => {
     const { accountId, appId } = caller.of(request);
     const { tableName } = request.params as { tableName: string };
     if (!isId(tableName)) throw noSuchTable();
@@ -74,42 +142,7 @@ export function registerTableRoutes(
     if (table.writers.some((writer) => writer === '*' || writer === appId)) return table;
     throw new ProblemError('forbidden', `The table "${tableName}" grants no access to the app.`);
   };
-
-  server.route({
-    method: 'POST',
-    url: '/api/public/tables/:tableName',
-    onRequest: [
-      caller.require({ scheme: 'jwt' }),
-      // Before a byte of the body is read, as with scopes.
-      async (request) => void (await writableTable(request)),
-    ],
-    schema: {
-      operationId: 'insertRow',
-      summary: 'Add a row to a data table',
-      description:
-        "The app needs no scope but write access, which the table's definition grants. Every column that is unknown, missing or of another type is listed in `errors`. Instants are stored in UTC with milliseconds; a column that is not required may be null or left out.",
-      tags: ['tables'],
-      params: z.object({ tableName: identifier.describe('name of a table of the account') }),
-      body: insertBody,
-      response: responses('The stored row', storedRow, [400, 401, 403, 404, 406, 413, 415]),
-      ...authenticated,
-    },
-    handler: async (request) => {
-      const table = await writableTable(request);
-      const checked = checkRow(table, request.body.data);
-      if (!checked.ok) throw invalidRequest(checked.errors);
-      const stored = await tables.insert(table, checked.row, caller.of(request).appId);
-      return {
-        ...checked.row,
-        Created_On: stored.createdOn.toISOString(),
-        Updated_On: stored.updatedOn.toISOString(),
-        Created_By: stored.createdBy,
-        Updated_By: stored.updatedBy,
-        sys_Id: stored.sysId,
-        _id: stored.sysId.replace('sys-', ''),
-      };
-    },
-  });
+  return { tables, grantedTable };
 }
 
 function noSuchTable(): ProblemError {
