@@ -42,7 +42,12 @@ export const serviceSchema = z.strictObject({
   shm_size: bytes.optional(),
   healthcheck,
   read_only: z.boolean().optional(),
+  user: z
+    .string()
+    .regex(/^\d+:\d+$/)
+    .optional(),
   cap_drop: z.array(z.literal('ALL')).optional(),
+  cap_add: z.array(z.string().regex(/^[A-Z_]+$/)).optional(),
   security_opt: z.array(z.literal('no-new-privileges:true')),
   ulimits: z.strictObject({ nofile: z.int().min(1_024) }).optional(),
   deploy: z.strictObject({

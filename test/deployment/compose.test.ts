@@ -16,7 +16,7 @@ import {
 const text = textOf('docker-compose.yml');
 const compose = readCompose();
 const services = Object.entries(compose.services);
-const gateways = services.filter(([, service]) => service.build !== undefined);
+const gateways = services.filter(([, { image }]) => image.startsWith('offhook:'));
 
 describe('docker-compose.yml', () => {
   test('starts two gateways, a proxy in front of them, drachtio, NATS and PostgreSQL', () => {
@@ -64,14 +64,38 @@ describe('docker-compose.yml', () => {
     );
   });
 
+  test.each(services)('%s has an image of a certain version', (_name, { image }) => {
+    expect(image.split(':')[1]).toMatch(/^\d/);
+  });
+
+  test('builds the image of the gateways once, and looks for it nowhere else', () => {
+    expect(new Set(gateways.map(([, { image }]) => image))).toEqual(
+      new Set([`offhook:${version}`]),
+    );
+    expect(
+      gateways.map(([, { build, pull_policy }]) => [build !== undefined, pull_policy]),
+    ).toEqual([
+      [true, 'build'],
+      [false, 'never'],
+    ]);
+  });
+
   test.each(services)(
-    '%s has an image of a certain version',
-    (_name, { image, build, ...rest }) => {
-      const [, tag] = image.split(':');
-      if (build === undefined) expect(tag).toMatch(/^\d/);
-      else expect([tag, rest.pull_policy]).toEqual([version, 'build']);
+    '%s has no capability that it does not use, and a root that is not written to',
+    (name, service) => {
+      expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
+      // What the start of its image gives the volume to another user with.
+      const added = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'];
+      expect(service.cap_add ?? []).toEqual(name === 'postgres' ? added : []);
     },
   );
+
+  test('drachtio does not run as root, nor write messages with their numbers', () => {
+    expect(compose.services['drachtio']).toMatchObject({
+      user: '1000:1000',
+      environment: { DRACHTIO_LOGLEVEL: 'warning' },
+    });
+  });
 
   test.each(services)(
     '%s waits for services that there are, by conditions they can meet',
@@ -160,8 +184,19 @@ describe.each(gateways)('%s', (name, service) => {
 
   test('is given the time to let its calls end, and to end the rest', () => {
     expect(durationMs(service.stop_grace_period ?? '')).toBeGreaterThanOrEqual(
-      config.shutdownTimeoutMs + 20_000,
+      config.shutdownDelayMs + config.shutdownTimeoutMs + 20_000,
     );
+  });
+
+  test('takes requests until the proxy has seen that it stops', () => {
+    const proxy = textOf('.docker/haproxy.cfg');
+    const [, every = '', soon = '', fall] =
+      /inter (\w+) fastinter (\w+) fall (\d)/.exec(proxy) ?? [];
+    const [, check = ''] = /timeout check (\w+)/.exec(proxy) ?? [];
+    expect(fall).toBe('2');
+    // It stops just after a check, and the next two answer only when they must.
+    const longestMs = durationMs(every) + durationMs(soon) + 2 * durationMs(check);
+    expect(config.shutdownDelayMs).toBeGreaterThan(longestMs);
   });
 
   test('runs without rights, and writes to memory only', () => {

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { version } from '../../src/version.ts';
 import { readCompose, repository, textOf } from './compose.ts';
 import { commandOf, copiesOf, readDockerfile } from './dockerfile.ts';
 
@@ -17,7 +18,12 @@ const [build, image] = readDockerfile() as [
 const manifest = JSON.parse(textOf('package.json')) as {
   bin: { offhook: string };
   files: string[];
+  dependencies: Record<string, string>;
+  description: string;
+  license: string;
 };
+const runsOf = ({ instructions }: typeof build): readonly string[] =>
+  instructions.filter(({ word }) => word === 'RUN').map(({ rest }) => rest);
 
 describe('the Dockerfile', () => {
   test('is where docker-compose.yml says, on Node 24', () => {
@@ -44,9 +50,67 @@ describe('the Dockerfile', () => {
   });
 
   test('keeps secrets and what was made here from the build, as git does', () => {
-    for (const path of ['.env', '.env.*', 'node_modules', 'dist', '.offhook']) {
+    for (const path of ['.env', '.env.*', '*.dump', 'node_modules', 'dist', '.offhook']) {
       expect(textOf('.dockerignore').split('\n')).toContain(path);
       expect(textOf('.gitignore').replaceAll('/\n', '\n').split('\n')).toContain(path);
+    }
+    // The examples beside them are in git.
+    expect(textOf('.dockerignore').split('\n')).toContain('sip-config');
+    for (const path of ['sip-config/trunks.yaml', 'sip-config/stt-providers.yaml']) {
+      expect(textOf('.gitignore').split('\n')).toContain(path);
+    }
+  });
+
+  test('runs no script of a package, and none that production uses has one', () => {
+    expect(runsOf(build).filter((run) => run.includes('npm ci'))).toEqual([
+      'npm ci --ignore-scripts',
+    ]);
+    const { packages } = JSON.parse(textOf('package-lock.json')) as {
+      packages: Record<string, { readonly hasInstallScript?: boolean; readonly dev?: boolean }>;
+    };
+    const withScripts = Object.entries(packages).filter(([, each]) => each.hasInstallScript);
+    expect(withScripts.filter(([, { dev }]) => dev !== true)).toEqual([]);
+  });
+
+  test('leaves out the embedded database, source maps and tools, and lists what is left', () => {
+    const steps = runsOf(build).join('\n');
+    const embedded = Object.keys(manifest.dependencies).filter((name) => name.includes('pglite'));
+    expect(embedded).toHaveLength(2);
+    for (const name of embedded) expect(steps).toContain(`"dependencies.${name}"`);
+    for (const step of [
+      'delete devDependencies',
+      'npm prune',
+      'rm -r node_modules/@electric-sql',
+      '--sourceMap false',
+      '-name "*.map" -delete',
+    ]) {
+      expect(steps).toContain(step);
+    }
+    expect(copiesOf(image).flatMap(({ sources }) => sources)).toContain('/app/sbom.cdx.json');
+  });
+
+  test('can be read by its user, whatever the umask of the checkout', () => {
+    const readable =
+      /chmod -R a\+rX (.*?) &&/.exec(runsOf(build).join('\n'))?.[1]?.split(' ') ?? [];
+    for (const { from, chmod, sources } of copiesOf(image)) {
+      if (from === undefined) expect(chmod).toBe('644');
+      else
+        for (const source of sources) {
+          expect(readable).toContain(source.replace('/app/', '').split('/')[0]);
+        }
+    }
+  });
+
+  test('says what it is, of which version, under which licence', () => {
+    const { rest: labels = '' } = image.instructions.find(({ word }) => word === 'LABEL') ?? {};
+    for (const [name, value] of [
+      ['version', version],
+      ['licenses', manifest.license],
+      ['description', manifest.description],
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: of the Dockerfile
+      ['revision', '${REVISION}'],
+    ]) {
+      expect(labels).toContain(`org.opencontainers.image.${name}="${value}"`);
     }
   });
 
@@ -71,8 +135,9 @@ describe('the Dockerfile', () => {
     const source = script.replace(`${outDir}/`, `${rootDir}/`).replace(/js$/, 'ts');
     expect(source).toBe('src/main.ts');
     expect(existsSync(`${repository}${source}`)).toBe(true);
-    const runs = image.instructions.filter(({ word }) => word === 'RUN').map(({ rest }) => rest);
-    expect(runs.join('\n')).toContain(`ln -s /app/${manifest.bin.offhook} /usr/local/bin/offhook`);
+    expect(runsOf(image).join('\n')).toContain(
+      `ln -s /app/${manifest.bin.offhook} /usr/local/bin/offhook`,
+    );
   });
 
   test('does not run as root', () => {

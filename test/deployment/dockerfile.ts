@@ -10,29 +10,33 @@ export type Stage = {
 };
 
 export function readDockerfile(): readonly Stage[] {
-  const lines = textOf('.docker/Dockerfile')
-    .split('\n')
-    .filter((line) => line.trim() !== '' && !line.startsWith('#'));
+  const text = textOf('.docker/Dockerfile').replaceAll(/\\\n\s*/g, '');
+  const [, nodeImage = ''] = /^ARG NODE_IMAGE=(\S+)$/m.exec(text) ?? [];
+  const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'));
   const stages: (Stage & { instructions: Instruction[] })[] = [];
   for (const line of lines) {
     const [, word = '', rest = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
     if (word === 'FROM') {
       const [base = '', , name] = rest.split(' ');
-      stages.push({ base, name, instructions: [] });
+      stages.push({ base: base.replace(/^\$\{NODE_IMAGE\}$/, nodeImage), name, instructions: [] });
     } else stages.at(-1)?.instructions.push({ word, rest });
   }
   return stages;
 }
 
-export type Copy = { readonly from: string | undefined; readonly sources: readonly string[] };
+export type Copy = {
+  readonly from: string | undefined;
+  readonly chmod: string | undefined;
+  readonly sources: readonly string[];
+};
 
 export function copiesOf(stage: Stage): readonly Copy[] {
   return stage.instructions
     .filter(({ word }) => word === 'COPY')
     .map(({ rest }) => {
-      const [, from] = /^--from=(\S+) /.exec(rest) ?? [];
-      const paths = rest.replace(/^--from=\S+ /, '').split(' ');
-      return { from, sources: paths.slice(0, -1) };
+      const option = (name: string) => new RegExp(`--${name}=(\\S+) `).exec(rest)?.[1];
+      const paths = rest.split(' ').filter((part) => !part.startsWith('--'));
+      return { from: option('from'), chmod: option('chmod'), sources: paths.slice(0, -1) };
     });
 }
 

@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { problemSchema } from '../../src/api/problem.ts';
 import { findNatsServer } from '../../src/embedded/nats/nats-program.ts';
 import { readCompose, textOf } from './compose.ts';
 
 const compose = readCompose();
 const gateways = Object.entries(compose.services)
-  .filter(([, { build }]) => build !== undefined)
+  .filter(([, { image }]) => image.startsWith('offhook:'))
   .map(([name, { environment }]) => `${name} 127.0.0.1:${environment?.['HTTP_PORT'] ?? ''} check`);
 
 describe('haproxy.cfg', () => {
@@ -46,6 +47,20 @@ describe('haproxy.cfg', () => {
     expect(new Set(servers)).toEqual(new Set(['127.0.0.1']));
     for (const name of ['gateway-1', 'gateway-2']) {
       expect(compose.services[name]?.environment?.['TRUSTED_PROXIES']).toBe('127.0.0.1/32');
+    }
+  });
+
+  test('says itself what is wrong as the gateways would, and when to ask again', () => {
+    const errors = [...section('defaults').matchAll(/^\s+http-error status (\d+) (.*)$/gm)];
+    expect(errors.map(([, status]) => status)).toEqual(['404', '502', '503', '504']);
+    for (const [, status, rest = ''] of errors) {
+      const [, document = ''] = /string '(.*?)'/.exec(rest) ?? [];
+      expect(problemSchema.omit({ requestId: true }).parse(JSON.parse(document)).status).toBe(
+        Number(status),
+      );
+      expect(rest).toContain('content-type "application/problem+json"');
+      // A request that another status answers may have been accepted.
+      expect(rest.includes('hdr Retry-After 5')).toBe(status === '503');
     }
   });
 

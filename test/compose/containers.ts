@@ -1,0 +1,38 @@
+// What runs in the containers may do no more than it needs, and the image has no more than that either.
+
+import assert from 'node:assert/strict';
+import type { Checkout } from './checkout.ts';
+import { run, say } from './run.ts';
+
+/** CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID: of the first process of PostgreSQL's container, as bits. */
+const postgresCapabilities = 0b1100_1011n;
+
+export async function checkContainers(checkout: Checkout): Promise<void> {
+  const services = (await checkout.compose('ps', '--services')).trim().split('\n');
+  for (const service of services) {
+    const sh = (line: string) => checkout.compose('exec', '-T', service, 'sh', '-c', line);
+    const status = await sh('cat /proc/1/status');
+    const bounding = BigInt(`0x${/^CapBnd:\s*(\w+)$/m.exec(status)?.[1] ?? 'f'}`);
+    assert.equal(bounding, service === 'postgres' ? postgresCapabilities : 0n, service);
+    assert.match(status, /^NoNewPrivs:\s*1$/m, service);
+    if (service !== 'nats') assert.doesNotMatch(status, /^Uid:\s*0\s/m, service);
+    assert.equal(
+      (await sh('touch /written 2>/dev/null || echo refused')).trim(),
+      'refused',
+      service,
+    );
+  }
+  say(`${services.length} containers without capabilities and with a read-only root`);
+}
+
+export async function checkImage(checkout: Checkout): Promise<void> {
+  const sh = (line: string) => checkout.compose('exec', '-T', 'gateway-1', 'sh', '-c', line);
+  assert.equal((await sh('ls node_modules | grep electric-sql || echo none')).trim(), 'none');
+  assert.equal((await sh('find /app -name "*.map" | wc -l')).trim(), '0');
+  const list = JSON.parse(await sh('cat /app/sbom.cdx.json')) as { components: { name: string }[] };
+  const names = list.components.map(({ name }) => name);
+  assert.ok(names.includes('fastify') && !names.some((name) => /pglite|typescript/.test(name)));
+  const labels = await run('docker', ['inspect', '-f', '{{json .Config.Labels}}', 'offhook:0.1.0']);
+  assert.match(labels, /"org\.opencontainers\.image\.version":"0\.1\.0"/);
+  say(`the image has labels, a list of its ${names.length} packages, no PGlite and no source maps`);
+}
