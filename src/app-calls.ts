@@ -13,15 +13,14 @@ import type { CallId } from './calls/contract/identity.ts';
 import type { CallControl, Intake, TrunkLimits } from './calls/dialout-ports.ts';
 import type { MediaPort, SipPort } from './calls/ports.ts';
 import { createCallControl, type NodeCallControl } from './dialout/call-control.ts';
-import { Dialer } from './dialout/dialer.ts';
+import { CallTaking } from './dialout/call-taking.ts';
 import { createEndRecorder, type EndRecorder } from './dialout/end-recorder.ts';
 import { guardSip } from './dialout/guarded-sip.ts';
 import { createIntake } from './dialout/intake.ts';
 import { Recovery } from './dialout/recovery.ts';
-import { TrunkPacers } from './dialout/trunk-pacers.ts';
 import { factsOfCall } from './events/call-stream.ts';
 import { sendCommand, serveCommands } from './events/commands.ts';
-import { consumeDialout, publishDialout } from './events/dialout-queue.ts';
+import { sendDialHint, serveDialHints } from './events/dial-hints.ts';
 import { deadline } from './lib/deadline.ts';
 
 export type Calls = {
@@ -49,8 +48,6 @@ type Parts = {
 
 /** Requests that wait to be dialled: a minute of what one node can dial. */
 const maxQueued = 10_000;
-/** Calls being claimed at once; the claims share statements. */
-const claimsInFlight = 64;
 /** A node that lost its lease hangs up what others may not know of, then ends. */
 const abandonTimeoutMs = 3_000;
 /** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
@@ -64,42 +61,27 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { lease } = parts.node;
   const sip = guardSip(parts.sip, {
     mayPlace: () => lease.isHeld,
-    turnOf: (callId) => pacers.turnOf(callId),
-    onPlaced: (callId) => pacers.onPlaced(callId),
-    onReleased: (callId) => pacers.onReleased(callId),
+    onPlaced: (callId) => taking.onPlaced(callId),
+    onReleased: (callId) => taking.onReleased(callId),
     clock,
   });
   const registry = new CallRegistry(
     {
       ...{ ledger, publisher, clock, logger, sip, media: parts.media },
       untilReleased: (callId) => sip.untilReleased(callId),
+      untilTurn: (callId, isWanted) => taking.turnOf(callId)?.(isWanted),
     },
     {
       limits: { ...defaultCallLimits, maxDurationMs: config.calls.maxDurationMs },
       maxConcurrent: config.calls.maxConcurrent,
       onEnded: (callId, outcome) => {
-        pacers.onEnded(callId);
+        taking.onEnded(callId);
         if (outcome !== undefined) metrics.callEnded(outcome);
       },
     },
   );
-  const pacers: TrunkPacers = new TrunkPacers({
-    queue: storage.trunkQueue,
-    limitsOf: parts.limitsOf,
-    // What is taken without the lease would fail. The sweep wakes the pacers when it is held again.
-    room: () => (lease.isHeld ? registry.freePlaces : 0),
-    // Whoever accepted it may have died before it published that.
-    start: (call) => registry.start(call, { restatesQueued: true }),
-    endIfExpired: (call) => dialer.endIfExpired(call),
-    logger,
-  });
   const ends = createEndRecorder({ ledger, publisher, logger });
   const control = openControl(environment, parts, registry, ends);
-  const dialer: Dialer = new Dialer(
-    { ledger, registry, pacers, ends, clock, logger, mayPlace: () => lease.isHeld },
-    { ownerId: config.ownerId },
-  );
-  const intake = openIntake(environment, parts);
   const recovery = new Recovery(
     {
       ...{ ledger, sip, ends, publisher, clock, logger },
@@ -108,9 +90,11 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     },
     config.ownerId,
   );
+  const taking: CallTaking = openTaking(environment, parts, { registry, ends, recovery });
+  const intake = openIntake(environment, parts, taking);
   closers.add('recovery', () => recovery.stop());
-  const taking = createTaking(environment, parts, { recovery, dialer, pacers, registry, control });
-  const { drain, isDraining } = createDrain(registry, taking.stop);
+  const work = createWork(environment, parts, { recovery, taking, control });
+  const { drain, isDraining } = createDrain(registry, work.stop);
   parts.node.onLost(() => {
     logger.fatal('another node took this one for dead and ended its calls');
     registry.abandonAll();
@@ -121,7 +105,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
     registry,
-    startTaking: taking.start,
+    startTaking: work.start,
     // What is accepted while the last calls finish would wait for the next process.
     intake: {
       submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),
@@ -129,6 +113,32 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     control,
     drain,
   };
+}
+
+function openTaking(
+  { clock, logger }: Environment,
+  { storage, limitsOf, node, events: { connection, publisher } }: Parts,
+  {
+    registry,
+    ends,
+    recovery,
+  }: { readonly registry: CallRegistry; readonly ends: EndRecorder; readonly recovery: Recovery },
+): CallTaking {
+  return new CallTaking({
+    takes: storage.takes,
+    limitsOf,
+    room: () => registry.freePlaces,
+    mayPlace: () => node.lease.isHeld,
+    start: (call, how) => registry.start(call, how),
+    // What a machine stated last is on its way to the stream: its sequences go on from there.
+    isHere: (callId) => registry.has(callId) || publisher.holds(callId),
+    here: () => registry.ids(),
+    endUnknown: (callIds) => recovery.endOwn(callIds),
+    ends,
+    hint: (source) => sendDialHint(connection, source),
+    clock,
+    logger,
+  });
 }
 
 function openControl(
@@ -145,66 +155,49 @@ function openControl(
   });
 }
 
-function openIntake({ config, clock, logger }: Environment, parts: Parts): Intake {
+function openIntake(
+  { config, clock, logger }: Environment,
+  parts: Parts,
+  taking: CallTaking,
+): Intake {
   const { storage, events, limitsOf } = parts;
-  const { ledger, trunkQueue: trunks } = storage;
+  const { ledger } = storage;
   const { connection, publisher } = events;
-  const queue = {
-    publish: (callId: CallId, trunk: string | undefined) =>
-      publishDialout(connection, callId, { acceptedBy: config.ownerId, trunk }),
-    connected: () => connection.connected(),
-  };
   return createIntake(
-    { ledger, trunks, limitsOf, publisher, queue, clock, logger },
+    { ledger, taking, limitsOf, publisher, events: connection, clock, logger },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
 }
 
 type Workers = {
   readonly recovery: Recovery;
-  readonly dialer: Dialer;
-  readonly pacers: TrunkPacers;
-  readonly registry: CallRegistry;
+  readonly taking: CallTaking;
   readonly control: NodeCallControl;
 };
 
-/** Calls from the queue, and commands of bots. */
-function createTaking(
+/** Calls that wait, and commands of bots. */
+function createWork(
   environment: Environment,
   parts: Parts,
-  { recovery, dialer, pacers, registry, control }: Workers,
+  { recovery, taking, control }: Workers,
 ) {
-  const { config, logger, closers } = environment;
+  const { logger, closers } = environment;
   const { storage, node, facts, events } = parts;
-  const { connection, publisher } = events;
-  const running: (() => unknown)[] = [];
+  const { connection } = events;
   const start = async (): Promise<void> => {
-    const rounds = await startRounds(environment, {
-      ...{ storage, node, facts, publisher, recovery, dialer, registry },
-    });
+    const rounds = await startRounds(environment, { storage, node, facts, recovery, taking });
     closers.add('rounds', () => {
       // A round may wait for what the recovery is at: an engine that is away, for example.
       recovery.stop();
       return Promise.all(rounds.map((round) => round.stop()));
     });
-    const consumer = await consumeDialout(connection, {
-      maxInFlight: claimsInFlight,
-      room: (signal) => registry.room(signal),
-      handle: (callId, { acceptedBy, trunk }) =>
-        dialer.dial(callId as CallId, { trunk, restatesQueued: acceptedBy !== config.ownerId }),
-      logger,
-    });
+    const hints = serveDialHints(connection, (source) => void taking.wake(source), logger);
+    closers.add('hints', () => hints.stop());
     const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
     // Calls that end by themselves during a drain can still be ended by command.
     closers.add('commands', () => commands.stop());
-    running.push(() => consumer.stop());
   };
-  const stop = async (): Promise<void> => {
-    dialer.stop();
-    // Side by side: what the consumer brings while a pacer waits for SQL would be refused, again and again.
-    await Promise.all([pacers.stop(), ...running.splice(0).map((end) => end())]);
-  };
-  return { start, stop };
+  return { start, stop: () => taking.stop() };
 }
 
 const shuttingDown = {

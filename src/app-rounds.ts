@@ -4,11 +4,8 @@ import type { Environment } from './app.ts';
 import type { FactConsumers } from './app-facts.ts';
 import type { Node } from './app-nodes.ts';
 import type { Storage } from './app-storage.ts';
-import type { CallRegistry } from './calls/call-registry.ts';
-import type { CallId } from './calls/contract/identity.ts';
-import type { Dialer } from './dialout/dialer.ts';
+import type { CallTaking } from './dialout/call-taking.ts';
 import type { Recovery } from './dialout/recovery.ts';
-import type { RunningPublisher } from './events/publisher.ts';
 import { deadline } from './lib/deadline.ts';
 import type { Logger } from './lib/logger.ts';
 import { type Repetition, repeat } from './lib/repeat.ts';
@@ -17,10 +14,8 @@ export type RoundParts = {
   readonly storage: Storage;
   readonly node: Node;
   readonly facts: FactConsumers;
-  readonly publisher: RunningPublisher;
   readonly recovery: Recovery;
-  readonly dialer: Dialer;
-  readonly registry: CallRegistry;
+  readonly taking: CallTaking;
 };
 
 /** Also how long room that another node made on a trunk may go unnoticed. */
@@ -28,7 +23,6 @@ const sweepEveryMs = 1_000;
 const settleEveryMs = 30_000;
 /** The start does not wait longer for NATS to take what is owed; the rounds go on with it. */
 const startSettleTimeoutMs = 5_000;
-const lostCallsEveryMs = 60_000;
 /** A lost node is noticed within this part of its lease. */
 const watchesInLease = 8;
 const roundsBetweenLooks = 10;
@@ -40,20 +34,15 @@ export async function startRounds(
   parts: RoundParts,
 ): Promise<readonly Repetition[]> {
   const { config, logger } = environment;
-  const { recovery, dialer, registry, publisher } = parts;
+  const { recovery, taking } = parts;
   const left = await endLostProcesses(recovery, logger);
   using patience = deadline(startSettleTimeoutMs);
   await recovery.settleEnds(patience.signal);
   return [
-    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => dialer.sweep()),
+    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => taking.sweep()),
     repeat({ name: 'owed ends', everyMs: settleEveryMs, logger }, (stopped) =>
       recovery.settleEnds(stopped),
     ),
-    repeat({ name: 'lost calls', everyMs: lostCallsEveryMs, logger }, async () => {
-      // What a machine stated last is on its way to the stream: its sequences go on from there.
-      const isHere = (callId: CallId) => registry.has(callId) || publisher.holds(callId);
-      await recovery.endLostCalls(isHere);
-    }),
     repeat(
       { name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger },
       watchNodes(parts, left, logger),

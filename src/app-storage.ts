@@ -1,17 +1,17 @@
 // SQL: PostgreSQL or the embedded PGlite, the apps, and the ledger of calls.
 
 import type { Environment } from './app.ts';
-import type { TrunkQueue } from './calls/dialout-ports.ts';
+import type { CallTakes } from './calls/dialout-ports.ts';
 import { type AppStore, createAppStore } from './store/apps.ts';
 import { type BotStore, createBotDirectory } from './store/bot-directory.ts';
 import { createCallLedger, type StoredCallLedger } from './store/call-ledger.ts';
+import { createCallTakes } from './store/call-takes.ts';
 import { createDataTables, type DataTables } from './store/data-tables.ts';
 import { type Database, openDatabase } from './store/database.ts';
 import { ensureDevApp } from './store/dev-app.ts';
 import { devAccountId } from './store/dev-app-file.ts';
 import { createNodeDirectory, type NodeDirectory } from './store/nodes.ts';
 import { openSecretBox, type SecretBox } from './store/secrets.ts';
-import { createTrunkQueue } from './store/trunk-queue.ts';
 
 export type Storage = {
   readonly database: Database;
@@ -21,7 +21,7 @@ export type Storage = {
   readonly nodes: NodeDirectory;
   readonly secrets: SecretBox;
   readonly ledger: StoredCallLedger;
-  readonly trunkQueue: TrunkQueue;
+  readonly takes: CallTakes;
 };
 
 export async function openStorage({
@@ -62,6 +62,6 @@ export async function openStorage({
     nodes: createNodeDirectory(database.pool),
     secrets,
     ledger: createCallLedger({ database, secrets, logger, clock }),
-    trunkQueue: createTrunkQueue(database.pool, config.ownerId),
+    takes: createCallTakes(database.pool, config.ownerId),
   };
 }

@@ -3,22 +3,19 @@
 import { fromPromise } from 'xstate';
 import type { Logger } from '../lib/logger.ts';
 import { CallJournal, publishInOrder } from './call-journal.ts';
-import { createLineActor } from './call-line.ts';
+import { createLineActor, type LinePorts } from './call-line.ts';
 import { callMachine } from './call-machine.ts';
 import type { Journal, RecordEndInput, StoreAnswerInput } from './call-setup.ts';
 import type { CallEvent } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import { LegRecord } from './leg-record.ts';
-import type { CallLedger, Clock, EventPublisher, MediaPort, SipPort } from './ports.ts';
+import type { CallLedger, EventPublisher } from './ports.ts';
 
-export type CallPorts = {
-  readonly sip: SipPort;
+export type CallPorts = LinePorts & {
   /** Resolves when nothing of the call is on the wire any more. Left out: it never is, once the call has ended. */
   readonly untilReleased?: (callId: CallId) => Promise<void>;
-  readonly media: MediaPort;
   readonly ledger: CallLedger;
   readonly publisher: EventPublisher;
-  readonly clock: Clock;
   readonly logger: Logger;
 };
 

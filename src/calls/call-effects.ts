@@ -160,9 +160,13 @@ export const endByLeg = callSetup.assign(({ context, event }) => {
   };
 });
 
+export const cancelByQueueTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfExpiry(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: 'queue time-out' } });
+});
+
 export const cancelByRingTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
-  const now = context.clock.now();
-  enqueue.assign({ end: context.sentAt === undefined ? endOfExpiry(now) : endOfRingTimeout(now) });
+  enqueue.assign({ end: endOfRingTimeout(context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'cancel', reason: 'ring time-out' } });
 });
 

@@ -4,6 +4,7 @@
 import { fromCallback } from 'xstate';
 import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
+import type { CallId } from './contract/identity.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
 import type {
   CallLeg,
@@ -15,7 +16,16 @@ import type {
   SipPort,
 } from './ports.ts';
 
-export type LinePorts = { readonly sip: SipPort; readonly media: MediaPort; readonly clock: Clock };
+export type LinePorts = {
+  readonly sip: SipPort;
+  readonly media: MediaPort;
+  readonly clock: Clock;
+  /**
+   * Resolves when the call's INVITE may leave, or is not wanted any more; never rejects. Asked when all else is ready, because
+   * what it takes is unsteady. Undefined: at once.
+   */
+  readonly untilTurn?: (callId: CallId, isWanted: () => boolean) => Promise<void> | undefined;
+};
 
 export function createLineActor(ports: LinePorts) {
   return fromCallback<LineCommand, AcceptedCall>(({ input, sendBack, receive }) => {
@@ -56,6 +66,11 @@ class Line {
       return;
     }
     this.#session = session;
+    await this.#ports.untilTurn?.(this.#call.callId, () => !this.#closed);
+    if (!this.#closed) this.#place(session);
+  }
+
+  #place(session: MediaSession): void {
     const { request, callId } = this.#call;
     this.#legState = 'placed';
     this.#leg = this.#ports.sip.place(

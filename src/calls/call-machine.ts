@@ -1,9 +1,10 @@
 // The life of one call, and nothing else: no I/O here. `call-actors.ts` provides what the stubs below stand for.
 //
-// calling     The line takes a media port and sends the INVITE, to one gateway after the other where they fail. `dialing` until
-//             the first 18x, then `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or
-//             when somebody cancels. One timer covers all, and starts with the first INVITE, like the caller's patience: what
-//             went before (a media port, the trunk's turn) does not count.
+// preparing   The line takes a media port, and waits for the trunk's turn. Left with the first INVITE, or when the call has
+//             waited for as long as its request allows, all its time in the queue included: then nobody is called.
+// calling     INVITEs are sent, to one gateway after the other where they fail. `dialing` until the first 18x, then
+//             `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or when somebody cancels.
+//             One timer covers all, and starts with the first INVITE, like the caller's patience.
 // answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
 //             person in a call that nobody can end. Left when it is stored; a store that fails or stalls leads through
 //             `refusing` (hang up, and say that the call failed) to the end.
@@ -18,6 +19,7 @@ import type { ActorRefFrom } from 'xstate';
 import {
   buildEnd,
   cancelByCommand,
+  cancelByQueueTimeout,
   cancelByRingTimeout,
   disconnects,
   endByFailure,
@@ -56,8 +58,18 @@ export const callMachine = callSetup.createMachine({
   }),
   output: ({ context }) => ({ outcome: context.end?.outcome }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
-  initial: 'calling',
+  initial: 'preparing',
   states: {
+    preparing: {
+      after: { queueTimeout: { target: 'recording', actions: cancelByQueueTimeout } },
+      on: {
+        'line.sent': { target: 'calling', actions: stateDialing },
+        'line.attemptFailed': { actions: noteFailedAttempt },
+        'line.failed': { target: 'recording', actions: endByFailure },
+        'line.mediaLost': { target: 'recording', actions: hangUpOnFailure },
+        'command.end': { target: 'recording', actions: cancelByCommand },
+      },
+    },
     calling: {
       initial: 'dialing',
       states: {
@@ -66,16 +78,7 @@ export const callMachine = callSetup.createMachine({
       },
       after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
       on: {
-        'line.sent': [
-          // Entered anew: the timer starts.
-          {
-            guard: 'isFirstInvite',
-            target: 'calling',
-            reenter: true,
-            actions: stateDialing,
-          },
-          { actions: stateDialing },
-        ],
+        'line.sent': { actions: stateDialing },
         'line.resent': {
           actions: { type: 'recordInvite', params: ({ event }) => event.leg },
         },

@@ -1,5 +1,5 @@
-// The calls that this process has: started here, found here by id, ended here at shutdown. Bounded by the process's own
-// maximum; whoever starts one more waits for room.
+// The calls that this process has: started here, found here by id, ended here at shutdown. Whoever takes calls asks how many
+// more there is room for.
 
 import { createActor } from 'xstate';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
@@ -24,8 +24,6 @@ export class CallRegistry {
   readonly #logic: ReturnType<typeof createCallLogic>;
   readonly #calls = new Map<CallId, CallActor>();
   readonly #waiters: (() => void)[] = [];
-  /** For calls that are being claimed. */
-  #reserved = 0;
 
   constructor(ports: CallPorts, options: CallRegistryOptions) {
     this.#ports = ports;
@@ -70,31 +68,12 @@ export class CallRegistry {
     return actor !== undefined;
   }
 
-  get hasRoom(): boolean {
-    return this.freePlaces > 0;
-  }
-
   get freePlaces(): number {
-    return this.#options.maxConcurrent - this.#calls.size - this.#reserved;
+    return this.#options.maxConcurrent - this.#calls.size;
   }
 
-  /** Waits until one more call may be started; how many may. Waiters are bounded by the queue's consumer. */
-  async room(signal: AbortSignal): Promise<number> {
-    while (!this.hasRoom) await this.#change(signal);
-    return this.freePlaces;
-  }
-
-  /**
-   * Waits until one more call may be started, and keeps its place: call what it resolves with when the call is started, or
-   * is not to be. However many wait, one place is given once.
-   */
-  async reserve(signal: AbortSignal): Promise<() => void> {
-    while (!this.hasRoom) await this.#change(signal);
-    this.#reserved += 1;
-    return () => {
-      this.#reserved -= 1;
-      this.#tell();
-    };
+  ids(): readonly CallId[] {
+    return [...this.#calls.keys()];
   }
 
   /** Waits until every call here has ended. */

@@ -147,18 +147,19 @@ export const callSetup = setup({
     commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
-    /** Before the first INVITE it only bounds what nothing else does: the call may still wait for its trunk. */
-    ringTimeout: ({ context: { call, sentAt } }) =>
-      sentAt === undefined
-        ? Math.max(call.request.ringTimeoutMs, call.request.queueTimeoutMs)
-        : call.request.ringTimeoutMs,
+    /** What is left of it: the call has waited in the queue before. */
+    queueTimeout: ({ context: { call, clock } }) =>
+      Math.max(
+        0,
+        call.request.queueTimeoutMs - (clock.now().getTime() - call.acceptedAt.getTime()),
+      ),
+    ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
     maxDuration: ({ context }) => context.limits.maxDurationMs,
     closingTimeout: ({ context }) => context.limits.closingTimeoutMs,
     recordEndTimeout: ({ context }) => context.limits.recordEndTimeoutMs,
   },
   guards: {
-    isFirstInvite: ({ context }) => context.sentAt === undefined,
     hasEnded: ({ context }) => context.end !== undefined,
     detectionIsOver: ({ context }) => context.detection !== 'running',
   },

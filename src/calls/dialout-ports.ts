@@ -67,7 +67,10 @@ export type CallControl = {
   end(callId: CallId): Promise<'ending' | 'ended' | 'unknown'>;
 };
 
-// ── Trunks with limits ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Taking calls ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A trunk by its name; undefined: the calls that are dialled directly. */
+export type CallSource = string | undefined;
 
 /** Held across all nodes; left out: as many as come. */
 export type TrunkLimits = {
@@ -75,42 +78,49 @@ export type TrunkLimits = {
   readonly maxConcurrentCalls?: number;
 };
 
-export type GrantRequest = {
-  readonly trunk: string;
-  readonly limits: TrunkLimits;
+export type TakeRequest = {
+  /** 1, 2, … of this process and source: the same again asks for the answer that was lost. */
+  readonly takeId: number;
+  /** The take was asked for before. */
+  readonly isRepeated: boolean;
+  readonly source: CallSource;
+  /** Undefined: of a source without any. */
+  readonly limits: TrunkLimits | undefined;
   /** At most so many, e.g. what this process has room for. */
   readonly wanted: number;
   /** How far ahead starts are given out. */
   readonly horizonMs: number;
 };
 
-/** A call that is this process's now, and when its INVITE may leave, by the database's clock. */
-export type Grant = { readonly call: AcceptedCall; readonly startAtMs: number };
+/** A call that is this process's now, and in how long its INVITE may leave, as the answer was written; negative: it was due. */
+export type Grant = { readonly call: AcceptedCall; readonly startInMs: number };
 
 export type Taken = {
   readonly grants: readonly Grant[];
   /** When more could be had; left out: nothing waits, or the trunk is full until a slot is released. */
   readonly retryInMs?: number;
-  /** The database's clock as it answered. */
-  readonly clockMs: number;
+  /** Of the server, from the question to the answer: what the round trip took beyond it was spent under way. */
+  readonly tookMs: number;
 };
 
-export type TrunkQueue = {
-  /** Takes the calls that have waited longest, each with a slot of the trunk. */
-  take(request: GrantRequest): Promise<Taken>;
-  /**
-   * Calls that this process took, and was not told of because the answer was lost. `known`: those that hold a slot here, or
-   * did and may still.
-   */
-  untold(trunk: string, known: readonly CallId[]): Promise<readonly AcceptedCall[]>;
+/** What one look at everything that waits finds. */
+export type Sweep = {
+  /** Nobody has taken them, and they are not to be dialled any more. */
+  readonly expired: readonly AcceptedCall[];
+  readonly waiting: ReadonlyMap<CallSource, number>;
+  /** This process's by what SQL says, taken some time ago, and not among those that it named. */
+  readonly notHere: readonly CallId[];
+};
+
+export type CallTakes = {
+  /** Takes the calls of a source that have waited longest, each with a slot where the source has limits. */
+  take(request: TakeRequest): Promise<Taken>;
   /** Another start for a call that missed its own. */
   nextStart(
     trunk: string,
     intervalMs: number,
-  ): Promise<{ readonly startAtMs: number; readonly clockMs: number }>;
+  ): Promise<{ readonly startInMs: number; readonly tookMs: number }>;
   release(callIds: readonly CallId[]): Promise<void>;
-  /** Slots of calls that ended while nobody could release them. `held`: those of this process that are in use. */
-  releaseLost(held: readonly CallId[]): Promise<void>;
-  /** Calls that nobody has taken; undefined: those that need no trunk. */
-  waitingByTrunk(): Promise<ReadonlyMap<string | undefined, number>>;
+  /** Also frees the slots of calls that ended while nobody could release them. `here`: calls that this process has. */
+  sweep(here: readonly CallId[]): Promise<Sweep>;
 };

@@ -162,11 +162,6 @@ export type StoredAnswer = {
 
 /** What SQL is the authority on: accepted, dialled, ended. */
 export type CallLedger = {
-  /**
-   * Marks "an INVITE may have left" and hands the call over, at most once ever.
-   * Undefined: someone has it already, or it ended.
-   */
-  claimForDialing(callId: CallId, nodeId: string): Promise<AcceptedCall | undefined>;
   recordInvite(callId: CallId, leg: StoredLeg): Promise<void>;
   /** The leg as the 18x made it, where one is given. */
   recordRinging(callId: CallId, at: Date, leg?: StoredLeg): Promise<void>;
@@ -214,8 +209,8 @@ export type UnfinishedCall = {
 export type Owners =
   /** Of processes that are lost: whoever has no lease any more, this one aside. */
   | { readonly except: string }
-  /** This process itself, for calls that it took before that instant. */
-  | { readonly ownerId: string; readonly takenBefore: Date };
+  /** This process itself, of these calls. */
+  | { readonly ownerId: string; readonly callIds: readonly CallId[] };
 
 /** A call that has ended, and what may still be owed: its end and facts before it on the stream, a BYE to its far end. */
 export type EndToPublish = {

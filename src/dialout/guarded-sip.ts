@@ -1,12 +1,10 @@
 // The SIP port as calls of this process get it: no INVITE leaves without the lease, not even a call's second one, because
-// a process that was paused may come to itself when another one has long ended the call; and none before its trunk's turn.
+// a process that was paused may come to itself when another one has long ended the call.
 // And it says when a call's leg is off the wire.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
 import { atMost } from '../lib/at-most.ts';
-import { HeldLeg } from './held-leg.ts';
-import type { Turn } from './trunk-pacer.ts';
 
 export type GuardedSip = SipPort & {
   /** Resolves when the call's leg is off the wire; at once where it has none. */
@@ -21,8 +19,6 @@ export function guardSip(
   sip: SipPort,
   options: {
     readonly mayPlace: () => boolean;
-    /** When the call's INVITE may leave; undefined: at once. */
-    readonly turnOf: (callId: CallId) => Turn | undefined;
     readonly onPlaced: (callId: CallId) => void;
     readonly onReleased: (callId: CallId) => void;
     readonly clock: Clock;
@@ -35,12 +31,7 @@ export function guardSip(
       options.onReleased(request.callId);
       return refused(observer, options.clock);
     }
-    const placeNow = () => sip.place({ ...request, mayInvite: options.mayPlace }, observer);
-    const turn = options.turnOf(request.callId);
-    const leg =
-      turn === undefined
-        ? placeNow()
-        : new HeldLeg({ turn, place: placeNow, observer, clock: options.clock });
+    const leg = sip.place({ ...request, mayInvite: options.mayPlace }, observer);
     options.onPlaced(request.callId);
     legs.set(request.callId, leg.released);
     void leg.released.then(() => {

@@ -1,5 +1,4 @@
-// Takes a dial-out request in. It is accepted when SQL has it; the queue on JetStream only wakes a worker, and the sweep
-// wakes one where that message was lost.
+// Takes a dial-out request in. It is accepted when SQL has it; then it is taken here at once, or another process is woken.
 
 import { randomUUID } from 'node:crypto';
 import { type AppLimits, mayDial } from '../calls/app-limits.ts';
@@ -12,10 +11,10 @@ import type {
   Submission,
   SubmitResult,
   TrunkLimits,
-  TrunkQueue,
 } from '../calls/dialout-ports.ts';
 import type { Clock, EventPublisher } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
+import type { CallTaking } from './call-taking.ts';
 
 export type IntakeLedger = {
   accept(
@@ -35,13 +34,10 @@ export type IntakeLedger = {
 
 export type IntakePorts = {
   readonly ledger: IntakeLedger;
-  readonly trunks: Pick<TrunkQueue, 'waitingByTrunk'>;
+  readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly publisher: EventPublisher;
-  readonly queue: {
-    publish(callId: CallId, trunk: string | undefined): Promise<void>;
-    connected(): boolean;
-  };
+  readonly events: { connected(): boolean };
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -53,23 +49,23 @@ export type IntakeLimits = {
   readonly queueTimeoutMs: number;
 };
 
-/** How old the count of waiting calls may be: it guards memory and patience, not a contract. */
-const queuedCountAgeMs = 1_000;
 const retryAfterS = 5;
 const targetForbidden = { kind: 'target-forbidden' } as const;
 const dayMs = 86_400_000;
 
 export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
-  const waiting = remembered(() => ports.trunks.waitingByTrunk(), ports.clock);
   return {
     async submit(submission) {
       // A request with a key may be one that was accepted before; the ledger knows.
       const { limits: allowed, idempotency, request } = submission;
       if (idempotency === undefined && !mayDial(allowed, request.target)) return targetForbidden;
-      if (!ports.queue.connected()) return { kind: 'unavailable', what: 'NATS', retryAfterS };
+      if (!ports.events.connected()) return { kind: 'unavailable', what: 'NATS', retryAfterS };
       const call = acceptedCall(submission, ports.clock.now(), limits);
       try {
-        if (isFull(await waiting(), call, ports, limits)) return { kind: 'full', retryAfterS };
+        // Counted a second ago at the earliest: it guards memory and patience, not a contract.
+        if (isFull(ports.taking.waiting(), call, ports, limits)) {
+          return { kind: 'full', retryAfterS };
+        }
         return await accept(ports, call, submission);
       } catch (error) {
         ports.logger.error({ err: error }, 'dial-out request could not be stored');
@@ -108,11 +104,11 @@ async function accept(
   if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
   if (result.kind !== 'accepted') return result;
   const { sid, callId, conversationId } = call;
-  // Not waited for: the request is safe in SQL, and the caller should not wait for the queue.
-  const logged = (what: string) => (error: unknown) =>
-    ports.logger.warn({ err: error, callId, what }, 'publish failed');
-  ports.publisher.publish(queuedFact(call)).catch(logged('queued'));
-  ports.queue.publish(callId, call.request.trunk).catch(logged('queue'));
+  // Not waited for: the request is safe in SQL.
+  ports.publisher
+    .publish(queuedFact(call))
+    .catch((error: unknown) => ports.logger.warn({ err: error, callId }, 'publish failed'));
+  ports.taking.accepted(call);
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
 }
 
@@ -139,23 +135,5 @@ function acceptedCall(
     botId,
     request: { ...request, queueTimeoutMs: request.queueTimeoutMs ?? queueTimeoutMs },
     acceptedAt,
-  };
-}
-
-function remembered<Value>(ask: () => Promise<Value>, clock: Clock): () => Promise<Value> {
-  let known: Promise<Value> | undefined;
-  let askedAt = Number.NEGATIVE_INFINITY;
-  return () => {
-    const now = clock.now().getTime();
-    if (known === undefined || now - askedAt > queuedCountAgeMs) {
-      askedAt = now;
-      const asked = ask();
-      known = asked;
-      // A failure is told to those who asked with it, and not remembered.
-      asked.catch(() => {
-        if (known === asked) known = undefined;
-      });
-    }
-    return known;
   };
 }

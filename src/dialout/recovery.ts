@@ -98,20 +98,18 @@ export class Recovery {
   }
 
   /**
-   * Ends calls of this very process that have no machine any more: one that failed, or that could not record its end while
-   * SQL was away. `isHere`: the call has a machine.
+   * Ends calls of this very process that have no machine: one that failed, that could not record its end while SQL was away, or
+   * that was taken without an answer.
    */
-  async endLostCalls(isHere: (callId: CallId) => boolean): Promise<void> {
-    const { ledger, clock, logger } = this.#ports;
-    const takenBefore = new Date(clock.now().getTime() - lostAfterMs);
-    const owners = { ownerId: this.#ownerId, takenBefore };
+  async endOwn(callIds: readonly CallId[]): Promise<void> {
+    const { ledger, logger } = this.#ports;
+    const owners = { ownerId: this.#ownerId, callIds };
     for (const unfinished of await ledger.unfinished(owners, unfinishedLimit)) {
       const { call, leg } = unfinished;
-      if (isHere(call.callId)) continue;
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
       await this.#tryToEnd(unfinished);
-      await this.#endFarEnd(call.callId, leg);
-      this.#farEnds.delete(call.callId);
+      // Not waited for: a far end that does not answer takes its time.
+      void this.#endFarEnd(call.callId, leg).finally(() => this.#farEnds.delete(call.callId));
     }
   }
 
@@ -272,9 +270,6 @@ function isEnd(event: CallEvent): event is TerminalEvent {
 function isOver(farEnd: OrphanResult, lateAnswers: number): boolean {
   return farEnd === 'ended' || farEnd === 'gone' || lateAnswers === lateAnswerTries;
 }
-
-/** Between the claim and the machine lie milliseconds. */
-const lostAfterMs = 60_000;
 
 /** An owner is a node, and one start of it. */
 function lossOf(lost: string, own: string): GatewayLoss {

@@ -17,8 +17,6 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /** Longer than any retry of a publisher that is alive; a process that was away longer drops by id at the consumer. */
 const duplicateWindowMs = 2 * 60_000;
-/** A request that was not dialled for a day is long over; SQL ends it much earlier. */
-const dialoutMaxAgeMs = dayMs;
 /** Dead letters and alerts are for people to look at; they must not fill the disk. */
 const forPeopleMaxBytes = 64 * 1024 * 1024;
 
@@ -54,15 +52,6 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
       max_bytes: -1,
       // Reading one call back asks for the next message of a subject, which the older API cannot.
       allow_direct: true,
-    },
-    {
-      name: names.dialout,
-      subjects: [`${prefix}.dialout.>`],
-      retention: RetentionPolicy.Workqueue,
-      max_age: nanos(dialoutMaxAgeMs),
-      duplicate_window: nanos(duplicateWindowMs),
-      max_bytes: -1,
-      allow_direct: false,
     },
     {
       name: names.ingest,

@@ -39,8 +39,9 @@ export function legSubject(prefix: string): string {
   return `${prefix}.legs.end`;
 }
 
-export function dialoutSubject(prefix: string, callId: string): string {
-  return `${prefix}.dialout.${callId}`;
+/** That calls of a source wait, for a process that has room. Nothing is lost with it: SQL is looked at every second. */
+export function hintSubject(prefix: string): string {
+  return `${prefix}.hint.dial`;
 }
 
 /** What producers outside tell the companion. */
@@ -59,7 +60,6 @@ export function deadLetterSubject(prefix: string, consumer: string): string {
 export function streamNames(prefix: string) {
   return {
     calls: `${prefix}_calls`,
-    dialout: `${prefix}_dialout`,
     dead: `${prefix}_dead`,
     alerts: `${prefix}_alerts`,
     ingest: `${prefix}_ingest`,

@@ -23,18 +23,6 @@ export type CallWhereabouts =
   | { readonly phase: 'ended' };
 
 export type CallReads = {
-  /**
-   * Accepted before that instant, and nobody has taken them, but for those of some trunks; oldest first. `doubtful`:
-   * claims that may or may not stand, which wait as well.
-   */
-  waiting(
-    acceptedBefore: Date,
-    limit: number,
-    exceptTrunks: readonly string[],
-    doubtful: readonly CallId[],
-  ): Promise<readonly CallId[]>;
-  /** Nobody has taken them, and they are not to be dialled any more. */
-  expired(now: Date, limit: number, doubtful: readonly CallId[]): Promise<readonly CallId[]>;
   /** Taken by one of these owners and not ended, oldest first. */
   unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
   /**
@@ -84,30 +72,11 @@ type NotifyingColumns = {
 
 export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger): CallReads {
   return {
-    async waiting(acceptedBefore, limit, exceptTrunks, doubtful) {
-      const { rows } = await pool.query<{ call_id: CallId }>(
-        `select call_id from calls
-         where ${openCondition} and (dial_started_at is null or call_id = any($3::text[])) and accepted_at < $1
-           and (trunk is null or trunk <> all($4::text[]))
-         order by accepted_at limit $2`,
-        [acceptedBefore, limit, doubtful, exceptTrunks],
-      );
-      return rows.map((row) => row.call_id);
-    },
-    async expired(now, limit, doubtful) {
-      const { rows } = await pool.query<{ call_id: CallId }>(
-        `select call_id from calls
-         where ${openCondition} and (dial_started_at is null or call_id = any($3::text[])) and dial_before <= $1
-         order by accepted_at limit $2`,
-        [now, limit, doubtful],
-      );
-      return rows.map((row) => row.call_id);
-    },
     async unfinished(owners, limit) {
       const [condition, values] =
         'except' in owners
           ? [`owner_id <> $2 and ${ownerIsLost}`, [owners.except]]
-          : [`owner_id = $2 and dial_started_at < $3`, [owners.ownerId, owners.takenBefore]];
+          : [`owner_id = $2 and call_id = any($3::text[])`, [owners.ownerId, owners.callIds]];
       const { rows } = await pool.query<UnfinishedColumns>(
         `select ${callColumns}, owner_id, dial_started_at, leg, ringing_at, answered_at, answered_event, unpublished_events
          from calls

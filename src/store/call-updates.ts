@@ -7,24 +7,13 @@ import type { InteractionStatus } from '../calls/contract/call-words.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { StoredLeg } from '../calls/contract/stored-leg.ts';
 import type { CallLedger, Clock } from '../calls/ports.ts';
-import { acceptedCallOf, type CallColumns } from './call-rows.ts';
-import { DialingClaims } from './dialing-claims.ts';
 import { GroupWriter } from './group-writer.ts';
 import { jsonRows, storableJson } from './json-rows.ts';
 
 type UpdateRow = {
   readonly call_id: CallId;
-  readonly kind:
-    | 'claim'
-    | 'reclaim'
-    | 'invite'
-    | 'ringing'
-    | 'answer'
-    | 'end'
-    | 'end-queued'
-    | 'published';
+  readonly kind: 'invite' | 'ringing' | 'answer' | 'end' | 'end-queued' | 'published';
   readonly at: Date;
-  readonly owner?: string;
   readonly leg?: StoredLeg;
   readonly event?: CallEvent;
   readonly unpublished?: readonly CallEvent[];
@@ -35,8 +24,7 @@ type UpdateRow = {
 
 /** The key is the call id: a call's writes keep their order. */
 type Item = { readonly key: string; readonly row: string };
-/** The call as it is now, where the write took effect. */
-type Effect = CallColumns | undefined;
+type Effect = 'done' | 'nothing';
 
 // `where` says when each kind takes effect; what it returns took effect. Nothing moves a state backwards, so a write that
 // arrives late does no harm: an answered or ended call does not ring again. The leg of an answer is kept even for an ended
@@ -44,8 +32,6 @@ type Effect = CallColumns | undefined;
 // the 18x to it.
 const updateStatement = `
 update calls c set
-  dial_started_at = case when i.kind in ('claim', 'reclaim') then i.at else c.dial_started_at end,
-  owner_id = case when i.kind in ('claim', 'reclaim') then i.owner else c.owner_id end,
   leg = case
     when i.kind in ('invite', 'answer') then i.leg
     when i.kind = 'ringing' and c.answered_at is null and c.leg->>'dialogId' is null then coalesce(i.leg, c.leg)
@@ -66,22 +52,18 @@ update calls c set
   state = case
     when i.kind in ('end', 'end-queued') then 'ended'
     when c.ended_at is not null then c.state
-    when i.kind in ('claim', 'reclaim') then 'dialing'
     when i.kind = 'ringing' and c.state in ('queued', 'dialing') then 'ringing'
     when i.kind = 'answer' then 'answered'
     else c.state end,
   status = case
     when i.kind in ('end', 'end-queued') then i.status
     when c.ended_at is not null then c.status
-    when i.kind in ('claim', 'reclaim') then 'dialing'
     when i.kind = 'ringing' and c.state in ('queued', 'dialing') then 'ringing'
     when i.kind = 'answer' then 'answered'
     else c.status end
-from json_to_recordset($1::json) as i(call_id text, kind text, at timestamptz, owner text, leg jsonb, event jsonb,
+from json_to_recordset($1::json) as i(call_id text, kind text, at timestamptz, leg jsonb, event jsonb,
   unpublished jsonb, status text, outcome text, sip_status integer)
 where c.call_id = i.call_id and case i.kind
-  when 'claim' then c.dial_started_at is null and c.ended_at is null
-  when 'reclaim' then (c.dial_started_at is null or c.owner_id = i.owner) and c.ended_at is null
   when 'invite' then c.answered_at is null and c.leg->>'dialogId' is null
     and (c.leg->>'remoteTag' is null or c.leg->>'transactionId' <> i.leg->>'transactionId')
   when 'ringing' then c.ringing_at is null
@@ -91,15 +73,9 @@ where c.call_id = i.call_id and case i.kind
     and (c.ended_at is null or (c.end_event = i.event and c.end_published_at is null))
   when 'published' then c.ended_at is not null and c.end_published_at is null
   end
-returning c.call_id, c.sid, c.conversation_id, c.account_id, c.app_id, c.bot_id, c.accepted_at,
-  case when i.kind in ('claim', 'reclaim') then c.request end as request`;
+returning c.call_id`;
 
-export type CallUpdates = CallLedger & {
-  /** Claims of this process that may stand in the database though it was not told so. */
-  readonly doubtfulClaims: () => readonly CallId[];
-};
-
-export function createCallUpdates(pool: Pool, clock: Clock): CallUpdates {
+export function createCallUpdates(pool: Pool, clock: Clock): CallLedger {
   // One batch at a time: two could lock the same calls in another order and deadlock, and could swap a call's writes.
   const writer = new GroupWriter<Item, Effect>((items) => updateBatch(pool, items), {
     maxBatch: 200,
@@ -109,14 +85,7 @@ export function createCallUpdates(pool: Pool, clock: Clock): CallUpdates {
   });
   const write = async (row: UpdateRow): Promise<Effect> =>
     await writer.add({ key: row.call_id, row: storableJson(row) });
-  const claims = new DialingClaims(async (callId, owner, isRetry) => {
-    const kind = isRetry ? 'reclaim' : 'claim';
-    const claimed = await write({ call_id: callId, kind, at: clock.now(), owner });
-    return claimed === undefined ? undefined : acceptedCallOf(claimed);
-  });
   return {
-    claimForDialing: (callId, nodeId) => claims.claim(callId, nodeId),
-    doubtfulClaims: () => claims.doubtful(),
     async recordInvite(callId, leg) {
       await write({ call_id: callId, kind: 'invite', at: clock.now(), leg });
     },
@@ -127,10 +96,10 @@ export function createCallUpdates(pool: Pool, clock: Clock): CallUpdates {
       await write({ call_id: callId, kind: 'answer', at, leg, event, ...unlessEmpty(unpublished) });
     },
     async claimEnd(callId, event, unpublished) {
-      return (await write(endRow('end', callId, event, unpublished))) !== undefined;
+      return (await write(endRow('end', callId, event, unpublished))) === 'done';
     },
     async claimEndOfQueued(callId, event, unpublished) {
-      return (await write(endRow('end-queued', callId, event, unpublished))) !== undefined;
+      return (await write(endRow('end-queued', callId, event, unpublished))) === 'done';
     },
     async markEndPublished(callId) {
       await write({ call_id: callId, kind: 'published', at: clock.now() });
@@ -162,9 +131,9 @@ function unlessEmpty(unpublished: readonly CallEvent[]): Pick<UpdateRow, 'unpubl
 }
 
 async function updateBatch(pool: Pool, items: readonly Item[]): Promise<readonly Effect[]> {
-  const { rows } = await pool.query<CallColumns>(updateStatement, [
+  const { rows } = await pool.query<{ call_id: string }>(updateStatement, [
     jsonRows(items.map((item) => item.row)),
   ]);
-  const byCall = new Map<string, CallColumns>(rows.map((row) => [row.call_id, row]));
-  return items.map((item) => byCall.get(item.key));
+  const changed = new Set(rows.map((row) => row.call_id));
+  return items.map((item) => (changed.has(item.key) ? 'done' : 'nothing'));
 }

@@ -72,6 +72,9 @@ export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): N
     },
     async forgetLost() {
       await pool.query(`delete from nodes where lost_at < now() - interval '1 day'`);
+      await pool.query(
+        `delete from call_takes t where not exists (select from nodes n where n.owner_id = t.owner_id)`,
+      );
     },
   };
 }

@@ -201,14 +201,31 @@ export const trunkPacing = pgTable('trunk_pacing', {
   nextStartAt: timestamp('next_start_at', { withTimezone: true, mode: 'date' }).notNull(),
 });
 
-/** Calls that may be on the wire of a trunk with limits. */
+/** What a process took last from a source: asked for again where the answer was lost. */
+export const callTakes = pgTable(
+  'call_takes',
+  {
+    ownerId: text('owner_id').notNull(),
+    /** A trunk; empty: the calls that need none. */
+    source: text('source').notNull(),
+    takeId: integer('take_id').notNull(),
+    callIds: text('call_ids').array().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.ownerId, table.source] })],
+);
+
+/** Legs that may be on the wire of a trunk with limits. */
 export const trunkSlots = pgTable(
   'trunk_slots',
   {
-    callId: text('call_id').primaryKey(),
+    /** Of a call's first leg: the call's id. */
+    legId: text('leg_id').primaryKey(),
+    callId: text('call_id').notNull(),
     trunk: text('trunk').notNull(),
     ownerId: text('owner_id').notNull(),
     takenAt: instant('taken_at').notNull(),
+    /** When its INVITE may leave. */
+    startAt: timestamp('start_at', { withTimezone: true, mode: 'date' }),
   },
   (table) => [index('trunk_slots_by_trunk').on(table.trunk)],
 );

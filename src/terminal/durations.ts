@@ -1,7 +1,3 @@
-export function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`;
-}
-
 /** `2 s`, `10 min`, `1 h`: in the unit that people would say it in. */
 export function inUnits(ms: number): string {
   const s = Math.max(1, Math.round(ms / 1_000));

@@ -19,7 +19,6 @@ function rig(maxConcurrent = 10) {
       logger: silentLogger,
       ledger: {
         ...world.ledger,
-        claimForDialing: async () => undefined,
         recordInvite: async () => undefined,
         recordRinging: async () => undefined,
         recordAnswer: async () => undefined,
@@ -60,7 +59,7 @@ function rig(maxConcurrent = 10) {
 describe('the calls of a process', () => {
   test('are found until they have ended', async () => {
     const { world, registry, outcomes } = rig();
-    const call = acceptedCall();
+    const call = acceptedCall({ acceptedAt: new Date() });
     registry.start(call);
     expect(registry.has(call.callId)).toBe(true);
     expect(registry.end(call.callId, { by: 'application' })).toBe(true);
@@ -73,10 +72,12 @@ describe('the calls of a process', () => {
 
   test('are all ended at a shutdown, in whatever state they are', async () => {
     const { world, registry, legs } = rig();
-    for (let count = 0; count < 3; count += 1) registry.start(acceptedCall());
+    for (let count = 0; count < 3; count += 1)
+      registry.start(acceptedCall({ acceptedAt: new Date() }));
     await settled();
     const [ringing, up] = legs;
     ringing?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
+    up?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
     up?.onAnswered({ sdp: 'sdp', leg: storedLeg, at: new Date() });
     await settled();
     registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
@@ -89,7 +90,7 @@ describe('the calls of a process', () => {
 
   test('`queued`, where it may have been lost, is stated before anything else', async () => {
     const { world, registry, legs } = rig();
-    const call = acceptedCall();
+    const call = acceptedCall({ acceptedAt: new Date() });
     registry.start(call, { restatesQueued: true });
     await settled();
     legs[0]?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
@@ -101,7 +102,7 @@ describe('the calls of a process', () => {
 
   test('a machine that fails leaves nobody in a call and no port taken', async () => {
     const { publisher, registry, log, legs } = rig();
-    registry.start(acceptedCall());
+    registry.start(acceptedCall({ acceptedAt: new Date() }));
     await settled();
     legs[0]?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
     publisher.publish = () => {
@@ -114,39 +115,13 @@ describe('the calls of a process', () => {
     expect(log).toEqual(['cancel', 'media closed']);
   });
 
-  test('whoever waits for room is let in when a call has ended, and sent away by the signal', async () => {
-    const { registry } = rig(1);
-    const call = acceptedCall();
+  test('says for how many calls more there is room', () => {
+    const { registry } = rig(2);
+    const call = acceptedCall({ acceptedAt: new Date() });
     registry.start(call);
-    expect(registry.hasRoom).toBe(false);
-    const given = new AbortController();
-    const waiting = registry.room(given.signal);
-    const sentAway = registry.room(AbortSignal.abort(new Error('stopping')));
-    await expect(sentAway).rejects.toThrow('stopping');
+
+    expect([registry.freePlaces, registry.ids()]).toEqual([1, [call.callId]]);
     registry.end(call.callId, { by: 'application' });
-
-    await expect(waiting).resolves.toBe(1);
-  });
-
-  test('a place is kept for one of those that wait, until it is given back', async () => {
-    const { registry } = rig(1);
-    const { signal } = new AbortController();
-    const order: string[] = [];
-    const reserve = async (name: string) => {
-      const giveBack = await registry.reserve(signal);
-      order.push(name);
-      return giveBack;
-    };
-    const first = await reserve('first');
-    expect(registry.freePlaces).toBe(0);
-    const others = [reserve('second'), reserve('third')];
-    await settled();
-    expect(order).toEqual(['first']);
-
-    first();
-    (await others[0])?.();
-    (await others[1])?.();
-    expect(order).toEqual(['first', 'second', 'third']);
-    expect(registry.freePlaces).toBe(1);
+    expect(registry.has(call.callId)).toBe(true);
   });
 });

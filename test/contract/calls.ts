@@ -1,15 +1,12 @@
-// The services of calls as the gateway has them, short of SIP: requests are stored and queued, and nobody takes them from
-// the queue.
+// The services of calls as the gateway has them, short of SIP: requests are stored, and nobody takes them.
 
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
-import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { MediaPort, SipPort } from '../../src/calls/ports.ts';
 import type { CompanionDependencies } from '../../src/companion/companion.ts';
 import { createCallControl } from '../../src/dialout/call-control.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { createIntake } from '../../src/dialout/intake.ts';
-import { publishDialout } from '../../src/events/dialout-queue.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
 import { openContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
@@ -18,7 +15,6 @@ import { createDeadLetters } from '../../src/notifier/dead-letters.ts';
 import { createRouter } from '../../src/sip/routing.ts';
 import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
 import { createCallLedger } from '../../src/store/call-ledger.ts';
-import { createTrunkQueue } from '../../src/store/trunk-queue.ts';
 
 const ownerId = 'contract';
 /** More than any run of these tests places: the queue never drains. */
@@ -34,16 +30,12 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     { limits: defaultCallLimits, maxConcurrent: 0, onEnded: () => undefined },
   );
   const ends = createEndRecorder({ ledger, publisher, logger });
-  const queue = {
-    publish: (callId: CallId) => publishDialout(events, callId, { acceptedBy: ownerId }),
-    connected: () => events.connected(),
-  };
   const gateway = { host: '127.0.0.1', port: 5060, transport: 'udp' } as const;
   return {
     intake: createIntake(
       {
-        ...{ ledger, publisher, queue, clock, logger },
-        trunks: createTrunkQueue(database.pool, ownerId),
+        ...{ ledger, publisher, events, clock, logger },
+        taking: { accepted: () => undefined, waiting: () => new Map() },
         limitsOf: () => undefined,
       },
       { maxQueued, queueTimeoutMs: 300_000 },

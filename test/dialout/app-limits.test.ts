@@ -33,10 +33,10 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
     return createIntake(
       {
         ledger,
-        trunks: { waitingByTrunk: async () => new Map() },
+        taking: { accepted: () => undefined, waiting: () => new Map() },
         limitsOf: () => undefined,
         publisher: { publish: async () => undefined },
-        queue: { publish: async () => undefined, connected: () => true },
+        events: { connected: () => true },
         clock,
         logger: silentLogger,
       },

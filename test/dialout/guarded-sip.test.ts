@@ -14,7 +14,6 @@ function rig() {
   const line = {
     mayPlace: true,
     isBroken: false,
-    turn: undefined as Promise<void> | undefined,
     release: (): void => undefined,
   };
   const released = new Promise<void>((resolve) => {
@@ -30,10 +29,6 @@ function rig() {
   } as unknown as SipPort;
   const guarded = guardSip(sip, {
     mayPlace: () => line.mayPlace,
-    turnOf: () => {
-      const { turn } = line;
-      return turn === undefined ? undefined : () => turn;
-    },
     onPlaced: (callId) => placedCalls.push(callId),
     onReleased: (callId) => releasedCalls.push(callId),
     clock: { now: () => new Date(0) },
@@ -71,24 +66,6 @@ describe('the SIP port of a node', () => {
     expect(requests[0]?.mayInvite?.()).toBe(true);
     line.mayPlace = false;
     expect(requests[0]?.mayInvite?.()).toBe(false);
-  });
-
-  test('lets no INVITE leave before its turn', async () => {
-    const { guarded, observer, line, placed, releasedCalls } = rig();
-    let come = (): void => undefined;
-    line.turn = new Promise((resolve) => {
-      come = resolve;
-    });
-    guarded.place(request, observer);
-    await Promise.resolve();
-    expect(placed).toEqual([]);
-
-    come();
-    await line.turn;
-    expect(placed).toEqual(['call-1']);
-    line.release();
-    await guarded.untilReleased(request.callId);
-    expect(releasedCalls).toEqual(['call-1']);
   });
 
   test('places nothing without the lease: the call has failed', async () => {

@@ -19,9 +19,8 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
   const accepted: AcceptedCall[] = [];
   const published: CallEvent[] = [];
   const woken: CallId[] = [];
-  let now = new Date('2026-03-01T12:00:00.000Z');
+  const now = new Date('2026-03-01T12:00:00.000Z');
   let waiting = 0;
-  let counted = 0;
   const intake = createIntake(
     {
       ledger: {
@@ -31,15 +30,13 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
           return { kind: 'accepted' };
         },
       },
-      trunks: {
-        waitingByTrunk: async () => {
-          counted += 1;
-          return new Map([[submission.request.trunk, waiting]]);
-        },
+      taking: {
+        accepted: ({ callId }) => void woken.push(callId),
+        waiting: () => new Map([[submission.request.trunk, waiting]]),
       },
       limitsOf: () => undefined,
       publisher: { publish: async (event) => void published.push(event) },
-      queue: { publish: async (callId) => void woken.push(callId), connected: () => true },
+      events: { connected: () => true },
       clock: { now: () => now },
       logger: silentLogger,
       ...changes,
@@ -51,18 +48,14 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
     accepted,
     published,
     woken,
-    counted: () => counted,
     setWaiting: (count: number) => {
       waiting = count;
-    },
-    advance: (ms: number) => {
-      now = new Date(now.getTime() + ms);
     },
   };
 }
 
 describe('the intake', () => {
-  test('answers when SQL has it, states `queued` and wakes a worker', async () => {
+  test('answers when SQL has it, states `queued` and has it taken', async () => {
     const { intake, accepted, published, woken } = rig();
     const result = await intake.submit(submission);
 
@@ -75,12 +68,9 @@ describe('the intake', () => {
     expect(woken).toEqual([call?.callId]);
   });
 
-  test('accepts though neither gets through any more: the sweep finds the call', async () => {
+  test('accepts though `queued` does not get through any more', async () => {
     const away = () => Promise.reject(new Error('NATS is away'));
-    const { intake } = rig({
-      publisher: { publish: away },
-      queue: { publish: away, connected: () => true },
-    });
+    const { intake } = rig({ publisher: { publish: away } });
 
     expect(await intake.submit(submission)).toMatchObject({ kind: 'accepted' });
     // A rejection that nobody hears would end the process, and fail this test.
@@ -88,9 +78,7 @@ describe('the intake', () => {
   });
 
   test('accepts nothing while NATS is away', async () => {
-    const { intake, accepted } = rig({
-      queue: { publish: async () => undefined, connected: () => false },
-    });
+    const { intake, accepted } = rig({ events: { connected: () => false } });
 
     expect(await intake.submit(submission)).toMatchObject({ kind: 'unavailable', what: 'NATS' });
     expect(accepted).toEqual([]);
@@ -139,14 +127,11 @@ describe('the intake', () => {
     expect(accepted.map((call) => call.request.queueTimeoutMs)).toEqual([300_000, 1_000]);
   });
 
-  test('refuses what a full queue cannot take, and looks again after a second', async () => {
-    const { intake, accepted, setWaiting, advance, counted } = rig();
+  test('refuses what a full queue cannot take', async () => {
+    const { intake, accepted, setWaiting } = rig();
     setWaiting(3);
     expect(await intake.submit(submission)).toMatchObject({ kind: 'full' });
     setWaiting(2);
-    expect(await intake.submit(submission)).toMatchObject({ kind: 'full' });
-    expect(counted()).toBe(1);
-    advance(1_001);
     expect(await intake.submit(submission)).toMatchObject({ kind: 'accepted' });
     expect(accepted).toHaveLength(1);
   });

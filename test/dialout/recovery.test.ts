@@ -573,7 +573,7 @@ describe('the end of a call says who is gone', () => {
     world.unfinished.set(unfinished.call.callId, unfinished);
     const recovery = recoveryOf(nextProcess(world).ports);
     await (unfinished.ownerId === 'node-1/new'
-      ? recovery.endLostCalls(() => false)
+      ? recovery.endOwn([unfinished.call.callId])
       : recovery.endLostProcesses());
     await settled();
     return world.stream;
@@ -660,12 +660,13 @@ describe('ends that SQL holds and the stream may not', () => {
 });
 
 describe('calls of this process without a machine', () => {
-  test('are ended and hung up; those that have one are left alone', async () => {
+  test('are ended and hung up; others are left alone', async () => {
     const world = new DialoutWorld();
     const [lost, here] = [leftAnswered(story()), leftAnswered(story())];
     for (const unfinished of [lost, here]) world.unfinished.set(unfinished.call.callId, unfinished);
     const next = nextProcess(world);
-    await recoveryOf(next.ports).endLostCalls((callId) => callId === here.call.callId);
+    await recoveryOf(next.ports).endOwn([lost.call.callId]);
+    await settled();
 
     expect([...world.ends.keys()]).toEqual([lost.call.callId]);
     expect(next.hungUp).toEqual([lost.leg]);
@@ -680,7 +681,7 @@ describe('calls of this process without a machine', () => {
       if (call.callId === bad.call.callId) throw new Error('cannot be read');
       return ports.factsOfCall(call);
     };
-    await recoveryOf({ ...ports, factsOfCall }).endLostCalls(() => false);
+    await recoveryOf({ ...ports, factsOfCall }).endOwn([bad.call.callId, good.call.callId]);
 
     expect([...world.ends.keys()]).toEqual([good.call.callId]);
   });

@@ -32,8 +32,6 @@ describe('streams and buckets', () => {
       max_age: 30 * dayNs,
       duplicate_window: 120_000_000_000,
     });
-    const { config: dialout } = await manager.streams.info('fresh_dialout');
-    expect(dialout).toMatchObject({ subjects: ['fresh.dialout.>'], retention: 'workqueue' });
     const { config: ingest } = await manager.streams.info('fresh_ingest');
     expect(ingest).toMatchObject({
       subjects: [

@@ -1,77 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { queuedFact } from '../../src/calls/call-facts.ts';
-import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { Owners } from '../../src/calls/ports.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
 import { acceptedCall, answeredEvent, endEvent, storedLeg } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eachWithLedger, type LedgerRig, noon, tomorrow } from './ledger-rig.ts';
 
-const queuedCount = async (ledger: LedgerRig['ledger']) =>
-  (await ledger.waiting(tomorrow, 1_000, [])).length;
-
 describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
   let database: LedgerRig['database'];
   let ledger: LedgerRig['ledger'];
   let openLedger: LedgerRig['openLedger'];
+  let take: LedgerRig['take'];
   let rowOf: LedgerRig['rowOf'];
 
   eachWithLedger(kind, (rig) => {
-    ({ database, ledger, openLedger, rowOf } = rig);
+    ({ database, ledger, openLedger, take, rowOf } = rig);
   });
 
   describe('dialing', () => {
-    test('hands a call to exactly one of many that claim it', async () => {
-      const call = acceptedCall();
-      await ledger.accept(call, {});
-      const other = openLedger();
-
-      const claims = await Promise.all(
-        Array.from({ length: 40 }, (_, index) =>
-          (index % 2 === 0 ? ledger : other).claimForDialing(call.callId, `node-${index}`),
-        ),
-      );
-
-      expect(claims.filter((claim) => claim !== undefined)).toEqual([call]);
-      expect(await ledger.claimForDialing(call.callId, 'node-1')).toBeUndefined();
-      expect(await rowOf(call.callId)).toMatchObject({ state: 'dialing', status: 'dialing' });
-    });
-
-    test('a claim whose answer was lost waits again, and is handed to the same process only', async () => {
-      const call = acceptedCall({ acceptedAt: noon });
-      await ledger.accept(call, {});
-      let isLosing = true;
-      const pool = Object.create(database.pool, {
-        query: {
-          value: async (text: string, values: unknown[]) => {
-            const result = await database.pool.query(text, values);
-            if (isLosing) throw Object.assign(new Error('connection lost'), { code: 'ECONNRESET' });
-            return result;
-          },
-        },
-      }) as typeof database.pool;
-      const unlucky = openLedger({ ...database, pool });
-
-      await expect(unlucky.claimForDialing(call.callId, 'node-1')).rejects.toThrow();
-      isLosing = false;
-
-      expect(await ledger.waiting(tomorrow, 10, [])).toEqual([]);
-      expect(await unlucky.waiting(tomorrow, 10, [])).toEqual([call.callId]);
-      expect(await ledger.claimForDialing(call.callId, 'node-2')).toBeUndefined();
-      expect(await unlucky.claimForDialing(call.callId, 'node-1')).toEqual(call);
-      expect(await unlucky.claimForDialing(call.callId, 'node-1')).toBeUndefined();
-      expect(await unlucky.waiting(tomorrow, 10, [])).toEqual([]);
-    });
-
-    test('hands out no call that is unknown or has ended', async () => {
-      const call = acceptedCall();
-      await ledger.accept(call, {});
-      await ledger.claimEnd(call.callId, endEvent(call, { type: 'failed' }), []);
-
-      expect(await ledger.claimForDialing(call.callId, 'node-1')).toBeUndefined();
-      expect(await ledger.claimForDialing('call-unknown' as CallId, 'node-1')).toBeUndefined();
-    });
-
     test('follows a call from the INVITE to the published end', async () => {
       const call = acceptedCall();
       const ringingAt = new Date('2026-03-01T12:00:01.000Z');
@@ -79,7 +25,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       const answered = answeredEvent(call, answeredAt.toISOString());
       const end = endEvent(call);
       await ledger.accept(call, {});
-      await ledger.claimForDialing(call.callId, 'node-1');
+      await take(call.callId, 'node-1');
 
       await ledger.recordInvite(call.callId, storedLeg);
       await ledger.recordRinging(call.callId, ringingAt);
@@ -120,7 +66,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
     test('never moves a state backwards when writes arrive late', async () => {
       const call = acceptedCall();
       await ledger.accept(call, {});
-      await ledger.claimForDialing(call.callId, 'node-1');
+      await take(call.callId, 'node-1');
       const leg = { ...storedLeg, dialogId: 'dialog-1' };
       const event = answeredEvent(call, noon.toISOString());
       await ledger.recordAnswer(call.callId, { at: noon, leg, event, unpublished: [] });
@@ -142,7 +88,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
     test('keeps the early dialog of a ringing call until the answer, or an INVITE with credentials', async () => {
       const call = acceptedCall();
       await ledger.accept(call, {});
-      await ledger.claimForDialing(call.callId, 'node-1');
+      await take(call.callId, 'node-1');
       const early = { ...storedLeg, remoteTag: 'far', routeSet: ['sip:127.0.0.1;lr'] };
       const repeated = { ...storedLeg, transactionId: 'repeated with credentials' };
 
@@ -158,7 +104,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
     test('takes no early dialog in place of an answered one', async () => {
       const call = acceptedCall();
       await ledger.accept(call, {});
-      await ledger.claimForDialing(call.callId, 'node-1');
+      await take(call.callId, 'node-1');
       const event = answeredEvent(call, noon.toISOString());
       const leg = { ...storedLeg, dialogId: 'dialog-1', remoteTag: 'far' };
       await ledger.recordAnswer(call.callId, { at: noon, leg, event, unpublished: [] });
@@ -171,7 +117,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
     test('keeps the leg, but no answer, of a call that had ended before', async () => {
       const call = acceptedCall();
       await ledger.accept(call, {});
-      await ledger.claimForDialing(call.callId, 'node-1');
+      await take(call.callId, 'node-1');
       await ledger.claimEnd(call.callId, endEvent(call, { type: 'failed' }), []);
 
       const event = answeredEvent(call, noon.toISOString());
@@ -194,7 +140,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
       await Promise.all(
         calls.flatMap((call) => [
-          ledger.claimForDialing(call.callId, 'node-1'),
+          take(call.callId, 'node-1'),
           ledger.recordInvite(call.callId, storedLeg),
           ledger.recordRinging(call.callId, noon),
           ledger.recordAnswer(call.callId, {
@@ -257,14 +203,14 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
     test('of a queued call fails once somebody dials it', async () => {
       const [queued, dialled] = [acceptedCall(), acceptedCall()];
       await Promise.all([queued, dialled].map((call) => ledger.accept(call, {})));
-      await ledger.claimForDialing(dialled.callId, 'node-1');
+      await take(dialled.callId, 'node-1');
 
       const end = { type: 'failed', outcome: 'cancelled' } as const;
       expect(await ledger.claimEndOfQueued(queued.callId, endEvent(queued, end), [])).toBe(true);
       expect(await ledger.claimEndOfQueued(dialled.callId, endEvent(dialled, end), [])).toBe(false);
 
       expect(await rowOf(queued.callId)).toMatchObject({ status: 'failed', outcome: 'cancelled' });
-      expect(await ledger.claimForDialing(queued.callId, 'node-1')).toBeUndefined();
+      expect(await take(queued.callId, 'node-1')).toBe(false);
     });
 
     test('shows a machine that was hung up on in the Status column', async () => {
@@ -302,33 +248,6 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
   });
 
   describe('asking', () => {
-    test('lists the calls that wait, oldest first', async () => {
-      const at = (second: number) =>
-        acceptedCall({ acceptedAt: new Date(noon.getTime() + second * 1_000) });
-      const [third, first, second, claimed, ended, young] = [
-        at(3),
-        at(1),
-        at(2),
-        at(0),
-        at(0),
-        at(9),
-      ];
-      await Promise.all(
-        [third, first, second, claimed, ended, young].map((call) => ledger.accept(call, {})),
-      );
-      await ledger.claimForDialing(claimed.callId, 'node-1');
-      await ledger.claimEnd(ended.callId, endEvent(ended), []);
-      const before = new Date(noon.getTime() + 5_000);
-
-      expect(await ledger.waiting(before, 10, [])).toEqual([
-        first.callId,
-        second.callId,
-        third.callId,
-      ]);
-      expect(await ledger.waiting(before, 2, [])).toEqual([first.callId, second.callId]);
-      expect(await queuedCount(ledger)).toBe(4);
-    });
-
     test('lists what other owners left unfinished, with what a recovery needs', async () => {
       const [mine, left, answered, queued] = [
         acceptedCall(),
@@ -338,9 +257,9 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       ];
       const event = answeredEvent(answered, noon.toISOString());
       await Promise.all([mine, left, answered, queued].map((call) => ledger.accept(call, {})));
-      await ledger.claimForDialing(mine.callId, 'node-1/new');
-      await ledger.claimForDialing(left.callId, 'node-1/old');
-      await ledger.claimForDialing(answered.callId, 'node-1/old');
+      await take(mine.callId, 'node-1/new');
+      await take(left.callId, 'node-1/old');
+      await take(answered.callId, 'node-1/old');
       await ledger.recordRinging(answered.callId, noon);
       await ledger.recordAnswer(answered.callId, {
         at: noon,
@@ -367,23 +286,23 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(await ledger.unfinished({ except: 'node-1/new' }, 10)).toHaveLength(1);
     });
 
-    test('finds what nodes without a lease left, and what a process took long ago itself', async () => {
+    test('finds what nodes without a lease left, and what a process took itself', async () => {
       const [lost, alive, own] = [acceptedCall(), acceptedCall(), acceptedCall()];
       await Promise.all([lost, alive, own].map((call) => ledger.accept(call, {})));
       const nodes = (ownerId: string) => createNodeStore(database.pool, ownerId, 60_000);
       await nodes('node-2/lost').register({ nodeId: 'node-2', version: '1' });
       await nodes('node-2/lost').leave();
       await nodes('node-3/alive').register({ nodeId: 'node-3', version: '1' });
-      await ledger.claimForDialing(lost.callId, 'node-2/lost');
-      await ledger.claimForDialing(alive.callId, 'node-3/alive');
-      await ledger.claimForDialing(own.callId, 'node-1/new');
+      await take(lost.callId, 'node-2/lost');
+      await take(alive.callId, 'node-3/alive');
+      await take(own.callId, 'node-1/new');
       const callIds = async (owners: Owners) =>
         (await ledger.unfinished(owners, 10)).map(({ call }) => call.callId);
-      const later = new Date(noon.getTime() + 1);
 
       expect(await callIds({ except: 'node-1/new' })).toEqual([lost.callId]);
-      expect(await callIds({ ownerId: 'node-1/new', takenBefore: later })).toEqual([own.callId]);
-      expect(await callIds({ ownerId: 'node-1/new', takenBefore: noon })).toEqual([]);
+      const named = [own.callId, alive.callId, lost.callId];
+      expect(await callIds({ ownerId: 'node-1/new', callIds: named })).toEqual([own.callId]);
+      expect(await callIds({ ownerId: 'node-1/new', callIds: [] })).toEqual([]);
     });
 
     test('says where a call is', async () => {
@@ -391,7 +310,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(await ledger.whereabouts(call.callId)).toBeUndefined();
       await ledger.accept(call, {});
       expect(await ledger.whereabouts(call.callId)).toEqual({ phase: 'queued', call });
-      await ledger.claimForDialing(call.callId, 'node-1');
+      await take(call.callId, 'node-1');
       expect(await ledger.whereabouts(call.callId)).toEqual({
         phase: 'claimed',
         ownerId: 'node-1',

@@ -15,6 +15,10 @@ export type LedgerRig = {
   readonly ledger: StoredCallLedger;
   /** Another one on the same tables, as a second process has it; or on a database that misbehaves. */
   readonly openLedger: (on?: Database) => StoredCallLedger;
+  /** What a take does to one call, at the time of the rig: the mark that an INVITE may have left. False: it is taken, or over. */
+  readonly take: (callId: string, ownerId: string) => Promise<boolean>;
+  /** Calls that nobody has taken. */
+  readonly queuedCount: () => Promise<number>;
   readonly rowOf: (callId: string) => Promise<Record<string, unknown> | undefined>;
   readonly setNow: (now: Date) => void;
 };
@@ -44,6 +48,20 @@ export function eachWithLedger(
       database,
       ledger: openLedger(),
       openLedger,
+      take: async (callId, ownerId) => {
+        const { rowCount } = await database.pool.query(
+          `update calls set dial_started_at = $3, owner_id = $2, state = 'dialing', status = 'dialing'
+           where call_id = $1 and dial_started_at is null and ended_at is null`,
+          [callId, ownerId, now],
+        );
+        return rowCount === 1;
+      },
+      queuedCount: async () =>
+        (
+          await database.pool.query(
+            'select from calls where dial_started_at is null and ended_at is null',
+          )
+        ).rowCount ?? 0,
       rowOf: async (callId) =>
         (
           await database.pool.query<Record<string, unknown>>(

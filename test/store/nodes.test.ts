@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createCallLedger } from '../../src/store/call-ledger.ts';
+import { createCallTakes } from '../../src/store/call-takes.ts';
 import { createNodeStore, listNodes, type NodeStore } from '../../src/store/nodes.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall, endEvent } from '../support/call-records.ts';
@@ -36,9 +37,12 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
       logger: silentLogger,
       clock: { now: () => new Date() },
     });
-    const call = acceptedCall();
+    const call = acceptedCall({ acceptedAt: new Date() });
     await ledger.accept(call, {});
-    await ledger.claimForDialing(call.callId, ownerId);
+    await createCallTakes(database.pool, ownerId).take({
+      ...{ takeId: 1, isRepeated: false, source: call.request.trunk, limits: undefined },
+      ...{ wanted: 1, horizonMs: 0 },
+    });
     return () => ledger.claimEnd(call.callId, endEvent(call), []);
   }
   const idle = { calls: 0, draining: false };

@@ -39,7 +39,10 @@ export class DialoutWorld {
   };
 
   readonly ledger: WorldLedger = {
-    unfinished: async (_owners, limit) => [...this.unfinished.values()].slice(0, limit),
+    unfinished: async (owners, limit) =>
+      [...this.unfinished.values()]
+        .filter(({ call }) => !('callIds' in owners) || owners.callIds.includes(call.callId))
+        .slice(0, limit),
     endsToPublish: async (_ownerId, except, limit) =>
       [...this.ends]
         .filter(([callId, end]) => !end.published && !except.includes(callId))

@@ -84,7 +84,6 @@ export function scriptCall(options: ScriptOptions = {}) {
   let placed: PlaceRequest | undefined;
 
   const ledger: CallLedger = {
-    claimForDialing: () => Promise.resolve(undefined),
     recordInvite: async () => void log.push('recordInvite'),
     recordRinging: async (_callId, _at, ringingLeg) => {
       log.push('recordRinging');

@@ -11,6 +11,14 @@ import {
   type EndData,
   type EventOf,
 } from './call-event.ts';
+import {
+  afterFailure,
+  describeDetection,
+  describeDialing,
+  describeEnd,
+  endLine,
+  seconds,
+} from './event-lines.ts';
 import type { NotificationBody, NotificationStatus } from './notification.ts';
 import { matching } from './schema.ts';
 
@@ -33,8 +41,10 @@ type Row<Type extends CallEventType> = {
     | { readonly status: NotificationStatus; members(data: DataOf<Type>): Members };
   /** `unchanged`: the context is what it was. */
   readonly context: 'unchanged' | ((data: DataOf<Type>) => CallContext);
-  /** For people, after the time and the type. */
+  /** For people who ask for their call, after the time and the type. */
   line(data: DataOf<Type>): string;
+  /** For people who watch the gateway: no digits, nothing that was said. */
+  watched(event: EventOf<Type>): string;
 };
 
 export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
@@ -42,21 +52,27 @@ export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
     notification: 'never',
     context: 'unchanged',
     line: () => '',
+    watched: ({ appId, botId, data: { trunk } }) =>
+      `queued by ${appId} for bot ${botId}${trunk === undefined ? '' : `, trunk ${trunk}`}`,
   },
   dialing: {
     notification: 'never',
     context: 'unchanged',
     line: (data) => `by ${data.trunk ?? 'no trunk'} to ${data.gateway}${afterFailure(data)}`,
+    watched: ({ data }) => describeDialing(data),
   },
   ringing: {
     notification: 'never',
     context: 'unchanged',
     line: ({ sipStatus, sipReason }) => `${sipStatus} ${sipReason}`,
+    watched: ({ data: { sipStatus, sipReason, earlyMedia } }) =>
+      `ringing (${sipStatus} ${sipReason}${earlyMedia ? ', early media' : ''})`,
   },
   answered: {
     notification: { status: 'Answered', members: answerMembers },
     context: ({ context }) => context,
     line: () => '',
+    watched: ({ data }) => `answered after ringing ${seconds(data.ringDurationInMS)}`,
   },
   amd: {
     notification: {
@@ -68,21 +84,25 @@ export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
     },
     context: ({ context }) => context,
     line: ({ amd }) => amd.event,
+    watched: ({ data }) => describeDetection(data.amd),
   },
   dtmf: {
     notification: 'never',
     context: 'unchanged',
     line: ({ digit }) => digit,
+    watched: () => 'a digit was pressed',
   },
   completed: {
     notification: { status: 'completed', members: endMembers },
     context: ({ context }) => context,
     line: endLine,
+    watched: ({ data }) => describeEnd('completed', data),
   },
   failed: {
     notification: { status: 'Failed', members: endMembers },
     context: ({ context }) => context,
     line: endLine,
+    watched: ({ data }) => describeEnd('failed', data),
   },
 };
 
@@ -115,6 +135,10 @@ export function notificationOf(event: CallEvent): NotificationBody | undefined {
 export function contextOf(event: CallEvent): CallContext | undefined {
   const { context } = rowOf(event);
   return context === 'unchanged' ? undefined : context(event.data);
+}
+
+export function watchedLineOf(event: CallEvent): string {
+  return rowOf(event).watched(event);
 }
 
 /** Of an event as a timeline has it; nothing where another version wrote what this one does not know. */
@@ -153,14 +177,4 @@ function endMembers(data: EndData): Members {
     outcome: data.outcome,
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),
   };
-}
-
-function endLine({ reason, reasonCode, callDurationMs }: EndData): string {
-  const duration = callDurationMs === undefined ? [] : [`${(callDurationMs / 1_000).toFixed(3)} s`];
-  return [reason, reasonCode, ...duration].join(', ');
-}
-
-function afterFailure({ failedAttempts }: DataOf<'dialing'>): string {
-  const last = failedAttempts?.at(-1);
-  return last === undefined ? '' : `, after ${last.sipStatus ?? ''} ${last.reason}`;
 }

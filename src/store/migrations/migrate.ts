@@ -19,6 +19,7 @@ import { trunkTake } from './0014-trunk-take.ts';
 import { companionRetention } from './0015-companion-retention.ts';
 import { testRunsById } from './0016-test-runs-by-id.ts';
 import { tokenLifetime } from './0017-token-lifetime.ts';
+import { callTakes } from './0018-call-takes.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -39,6 +40,7 @@ export const migrations: readonly Migration[] = [
   companionRetention,
   testRunsById,
   tokenLifetime,
+  callTakes,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

@@ -1,0 +1,38 @@
+// Words for people about what a call states. What a log or a terminal of the gateway shows has no digit that was pressed and
+// nothing that was said.
+
+import type { AmdEvent } from './amd-event.ts';
+import type { DataOf, EndData } from './call-event.ts';
+
+export function describeDialing({ gateway, attempt, failedAttempts }: DataOf<'dialing'>): string {
+  const last = failedAttempts?.at(-1);
+  if (last === undefined) return `dialing over ${gateway}`;
+  const why = [last.sipStatus, last.reason].filter((part) => part !== undefined).join(' ');
+  return `dialing over ${gateway}, gateway ${attempt}, because ${last.gateway} failed: ${why}`;
+}
+
+export function describeDetection({ event, reason, words }: AmdEvent): string {
+  const heard = words === undefined || words === 0 ? '' : `, ${words} words`;
+  return `${event} (${reason}${heard})`;
+}
+
+export function describeEnd(type: 'completed' | 'failed', data: EndData): string {
+  const { reason, reasonCode, outcome, callDurationMs } = data;
+  if (type === 'failed') return `failed: ${reason} (${outcome})`;
+  const why = outcome === 'completed' ? reasonCode : `${reasonCode}, ${outcome}`;
+  return `completed: ${why}, ${seconds(callDurationMs ?? 0)} after the answer`;
+}
+
+export function endLine({ reason, reasonCode, callDurationMs }: EndData): string {
+  const duration = callDurationMs === undefined ? [] : [`${(callDurationMs / 1_000).toFixed(3)} s`];
+  return [reason, reasonCode, ...duration].join(', ');
+}
+
+export function afterFailure({ failedAttempts }: DataOf<'dialing'>): string {
+  const last = failedAttempts?.at(-1);
+  return last === undefined ? '' : `, after ${last.sipStatus ?? ''} ${last.reason}`;
+}
+
+export function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

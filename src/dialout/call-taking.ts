@@ -1,0 +1,208 @@
+// What this process dials: a taker for each source, the places that their calls have here, the slots that they hold on trunks, and
+// a look each second at what waits anywhere.
+
+import { progressOfAccepted, queuedFact } from '../calls/call-facts.ts';
+import { endOfExpiry } from '../calls/call-outcome.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { CallSource, CallTakes, TrunkLimits } from '../calls/dialout-ports.ts';
+import type { Clock } from '../calls/ports.ts';
+import { Batcher } from '../lib/batcher.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { EndRecorder } from './end-recorder.ts';
+import { SourceTaker } from './source-taker.ts';
+import type { Turn } from './turn.ts';
+
+export type CallTakingPorts = {
+  readonly takes: CallTakes;
+  readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
+  /** How many more calls this process can have. */
+  readonly room: () => number;
+  /** False: no INVITE may leave, e.g. because the lease ran out; what is taken now would fail instead of being dialled by others. */
+  readonly mayPlace: () => boolean;
+  /** Starts the call's machine. */
+  readonly start: (call: AcceptedCall, how: { readonly restatesQueued: boolean }) => void;
+  /** Calls with a machine, and those whose last events are on their way. */
+  readonly isHere: (callId: CallId) => boolean;
+  readonly here: () => readonly CallId[];
+  /** SQL says that they are this process's, and it has no machine for them. */
+  readonly endUnknown: (callIds: readonly CallId[]) => Promise<void>;
+  readonly ends: Pick<EndRecorder, 'recordQueued'>;
+  /** Wakes a process that has room. */
+  readonly hint: (source: CallSource) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+};
+
+type Held = {
+  readonly source: CallSource;
+  readonly turn: Turn | undefined;
+  /** Without limits there is nothing to be given back. */
+  readonly hasSlot: boolean;
+  isPlaced: boolean;
+};
+
+/** Calls of a minute at the most that one node accepts; one that is forgotten is only stated twice. */
+const mostRemembered = 10_000;
+/** What cannot be ended, because a part is away, is not tried every second. */
+const endUnknownPauseMs = 10_000;
+
+export class CallTaking {
+  readonly #ports: CallTakingPorts;
+  readonly #takers = new Map<CallSource, SourceTaker>();
+  readonly #held = new Map<CallId, Held>();
+  /** Accepted here, and stated as `queued`. */
+  readonly #accepted = new Set<CallId>();
+  /** Off the wire, and their slots not given back yet: where that fails, the sweep does it. */
+  readonly #unreleased = new Set<CallId>();
+  /** One statement at a time, for as many as there are. */
+  readonly #releasing: Batcher<CallId, void>;
+  #reserved = 0;
+  #waiting = new Map<CallSource, number>();
+  /** What the last sweep found without a machine here; ended if the next one finds it again. */
+  #suspects: ReadonlySet<CallId> = new Set();
+  #endUnknownAfterMs = 0;
+  #isStopped = false;
+
+  constructor(ports: CallTakingPorts) {
+    this.#ports = ports;
+    this.#releasing = new Batcher<CallId, void>(
+      async (callIds) => {
+        await this.#release(callIds);
+        return callIds.map(() => undefined);
+      },
+      { maxBatch: 500, maxWaiting: 20_000, concurrency: 1 },
+    );
+  }
+
+  /** A call was accepted here: taken at once where there is room, else left to whoever has some. */
+  accepted({ callId, request: { trunk } }: AcceptedCall): void {
+    this.#waiting.set(trunk, (this.#waiting.get(trunk) ?? 0) + 1);
+    if (this.#accepted.size < mostRemembered) this.#accepted.add(callId);
+    if (!this.wake(trunk, 1)) this.#ports.hint(trunk);
+  }
+
+  /** False: there is no room here. `count`: how many calls are known to wait; left out: any number may. */
+  wake(source: CallSource, count?: number): boolean {
+    if (this.#isStopped || !this.#mayTake()) return false;
+    this.#takerOf(source).wake(count);
+    return true;
+  }
+
+  /** By the last look, and what was accepted here since. */
+  waiting(): ReadonlyMap<CallSource, number> {
+    return this.#waiting;
+  }
+
+  /** Once a second, for all sources: what waits, whatever became of its hint, and what waited too long. */
+  async sweep(): Promise<void> {
+    const { takes, mayPlace, here } = this.#ports;
+    if (this.#isStopped || !mayPlace()) return;
+    if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
+    const known = [...new Set([...here(), ...this.#held.keys()])];
+    const found = await takes.sweep(known);
+    this.#waiting = new Map(found.waiting);
+    for (const source of found.waiting.keys()) this.wake(source);
+    await Promise.all(found.expired.map((call) => this.#expire(call)));
+    await this.#endUnknown(found.notHere);
+  }
+
+  /** When the call's INVITE may leave; undefined: at once. */
+  turnOf(callId: CallId): Turn | undefined {
+    return this.#held.get(callId)?.turn;
+  }
+
+  /** The call's leg is the SIP port's now: it says when the slot is free. */
+  onPlaced(callId: CallId): void {
+    const held = this.#held.get(callId);
+    if (held !== undefined) held.isPlaced = true;
+  }
+
+  /** Nothing of the call is on the wire any more. */
+  onReleased(callId: CallId): void {
+    const held = this.#held.get(callId);
+    if (held === undefined) return;
+    this.#held.delete(callId);
+    if (!held.hasSlot) return;
+    this.#unreleased.add(callId);
+    this.#releasing.add(callId).then(
+      () => this.wake(held.source),
+      (error: unknown) =>
+        this.#ports.logger.warn({ err: error, callId }, 'a slot of a trunk was not released'),
+    );
+  }
+
+  /** Its machine is gone. Where it placed nothing, nothing else would release its slot. */
+  onEnded(callId: CallId): void {
+    if (this.#held.get(callId)?.isPlaced === false) this.onReleased(callId);
+    // A place is free, for whichever source waits.
+    for (const [source, count] of this.#waiting) if (count > 0) this.wake(source);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([...this.#takers.values()].map((taker) => taker.stop()));
+  }
+
+  #mayTake(): boolean {
+    return this.#ports.mayPlace() && this.#ports.room() > this.#reserved;
+  }
+
+  /** Whoever accepted it may have died before `queued` was published. It has one id, and is stored once. */
+  async #expire(call: AcceptedCall): Promise<void> {
+    const { ends, clock } = this.#ports;
+    const end = endOfExpiry(clock.now());
+    await ends.recordQueued(progressOfAccepted(call), end, [queuedFact(call)]);
+  }
+
+  async #endUnknown(notHere: readonly CallId[]): Promise<void> {
+    const isTaking = (callId: CallId): boolean =>
+      [...this.#takers.values()].some((taker) => taker.isUnanswered || taker.isStarting(callId));
+    const unknown = notHere.filter(
+      (callId) => !this.#held.has(callId) && !this.#ports.isHere(callId) && !isTaking(callId),
+    );
+    const twice = unknown.filter((callId) => this.#suspects.has(callId));
+    this.#suspects = new Set(unknown);
+    if (twice.length === 0 || performance.now() < this.#endUnknownAfterMs) return;
+    this.#endUnknownAfterMs = performance.now() + endUnknownPauseMs;
+    await this.#ports.endUnknown(twice);
+  }
+
+  async #release(callIds: readonly CallId[]): Promise<void> {
+    await this.#ports.takes.release(callIds);
+    for (const callId of callIds) this.#unreleased.delete(callId);
+  }
+
+  #start(source: CallSource, call: AcceptedCall, turn: Turn | undefined): void {
+    const { callId } = call;
+    const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
+    this.#held.set(callId, { source, turn, hasSlot, isPlaced: false });
+    this.#ports.start(call, { restatesQueued: !this.#accepted.delete(callId) });
+  }
+
+  #takerOf(source: CallSource): SourceTaker {
+    const known = this.#takers.get(source);
+    if (known !== undefined) return known;
+    const { takes, limitsOf, room, mayPlace, logger } = this.#ports;
+    const taker = new SourceTaker(source, {
+      takes,
+      limits: () => (source === undefined ? undefined : limitsOf(source)),
+      places: {
+        free: () => room() - this.#reserved,
+        hold: (count) => {
+          this.#reserved += count;
+        },
+        giveBack: (count) => {
+          this.#reserved -= count;
+        },
+      },
+      mayPlace,
+      start: (call, turn) => this.#start(source, call, turn),
+      nowMs: () => performance.now(),
+      logger,
+    });
+    // One for each trunk of the file, and one for direct calls: bounded by it.
+    this.#takers.set(source, taker);
+    return taker;
+  }
+}

@@ -1,0 +1,338 @@
+// Nodes that share sources, on a database in memory: every call starts once, no more are up than a trunk allows or a node has room
+// for, and an answer that is lost loses no call.
+
+import { describe, expect, test } from 'vitest';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import type {
+  CallSource,
+  CallTakes,
+  TakeRequest,
+  TrunkLimits,
+} from '../../src/calls/dialout-ports.ts';
+import { CallTaking } from '../../src/dialout/call-taking.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { eventually } from '../support/eventually.ts';
+
+type Options = { readonly limits?: TrunkLimits; readonly room?: number };
+
+/** The database that the nodes of a test share. */
+class Sql {
+  readonly waiting: AcceptedCall[] = [];
+  readonly expired: AcceptedCall[] = [];
+  readonly notHere: CallId[] = [];
+  readonly slots = new Set<CallId>();
+  readonly faults = { take: 0, answer: 0, release: 0 };
+  mostUp = 0;
+
+  /** As `take_calls` does it for one process and source. */
+  takes(): CallTakes {
+    let last: { takeId: number; calls: readonly AcceptedCall[] } = { takeId: 0, calls: [] };
+    return {
+      take: async (request) => {
+        if (this.faults.take-- > 0) throw new Error('SQL is away');
+        const isNew = request.takeId > last.takeId;
+        const calls = isNew ? this.#takeNew(request) : last.calls;
+        if (request.isRepeated || calls.length > 0) last = { takeId: request.takeId, calls };
+        if (this.faults.answer-- > 0) throw new Error('SQL went away with the answer');
+        const grants = calls.map((call, index) => ({ call, startInMs: index }));
+        return { grants, tookMs: 0, ...(calls.length > 0 ? { retryInMs: 1 } : {}) };
+      },
+      nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
+      release: async (callIds) => {
+        if (this.faults.release-- > 0) throw new Error('SQL is away');
+        for (const callId of callIds) this.slots.delete(callId);
+      },
+      sweep: async () => ({
+        expired: this.expired.splice(0),
+        waiting: new Map(this.waiting.length > 0 ? [['carrier', this.waiting.length]] : []),
+        notHere: [...this.notHere],
+      }),
+    };
+  }
+
+  #takeNew({ limits, wanted }: TakeRequest): readonly AcceptedCall[] {
+    const most = Math.min(wanted, (limits?.maxConcurrentCalls ?? 1_000) - this.slots.size);
+    const calls = this.waiting.splice(0, Math.max(0, most));
+    if (limits !== undefined) for (const { callId } of calls) this.slots.add(callId);
+    this.mostUp = Math.max(this.mostUp, this.slots.size);
+    return calls;
+  }
+}
+
+function world({ limits, room = 1_000 }: Options = {}) {
+  const sql = new Sql();
+  const { waiting, slots, expired, notHere, faults } = sql;
+  const started: CallId[] = [];
+  const restated: CallId[] = [];
+  const ended: CallId[] = [];
+  const hints: CallSource[] = [];
+  const lease = { isHeld: true };
+  let mostHere = 0;
+
+  const node = (onStart: (callId: CallId, taking: CallTaking) => void) => {
+    const here = new Set<CallId>();
+    const taking: CallTaking = new CallTaking({
+      takes: sql.takes(),
+      limitsOf: (trunk) => (trunk === 'carrier' ? limits : undefined),
+      room: () => room - here.size,
+      mayPlace: () => lease.isHeld,
+      start: ({ callId }, { restatesQueued }) => {
+        here.add(callId);
+        mostHere = Math.max(mostHere, here.size);
+        started.push(callId);
+        if (restatesQueued) restated.push(callId);
+        taking.onPlaced(callId);
+        setTimeout(() => {
+          here.delete(callId);
+          onStart(callId, taking);
+        }, 2);
+      },
+      isHere: (callId) => here.has(callId),
+      here: () => [...here],
+      endUnknown: async (callIds) => void ended.push(...callIds),
+      ends: {
+        recordQueued: async ({ call: { callId } }, { outcome }) => {
+          if (outcome === 'expired') ended.push(callId);
+          return true;
+        },
+      },
+      hint: (source) => void hints.push(source),
+      clock: { now: () => new Date() },
+      logger: silentLogger,
+    });
+    return taking;
+  };
+  const accept = (count: number): readonly AcceptedCall[] => {
+    const calls = Array.from({ length: count }, () => {
+      const call = acceptedCall();
+      return { ...call, request: { ...call.request, trunk: 'carrier' } };
+    });
+    waiting.push(...calls);
+    return calls;
+  };
+  return {
+    ...{
+      waiting,
+      slots,
+      started,
+      restated,
+      expired,
+      ended,
+      hints,
+      notHere,
+      faults,
+      lease,
+      node,
+      accept,
+    },
+    mostUp: () => sql.mostUp,
+    mostHere: () => mostHere,
+  };
+}
+
+const ends = (callId: CallId, taking: CallTaking): void => {
+  taking.onReleased(callId);
+  taking.onEnded(callId);
+};
+
+describe('nodes that share a trunk', () => {
+  test('start every call once, and hold to its slots', async () => {
+    const w = world({ limits: { maxConcurrentCalls: 5 } });
+    const nodes = [w.node(ends), w.node(ends)];
+    w.accept(60);
+    for (const node of nodes) node.wake('carrier');
+    await eventually(() => w.started.length === 60 && w.slots.size === 0, 'all calls are over');
+
+    expect(new Set(w.started).size).toBe(60);
+    expect(w.mostUp()).toBe(5);
+    await Promise.all(nodes.map((node) => node.stop()));
+  });
+
+  test('keep a slot until the leg is off the wire, though the call has ended', async () => {
+    const w = world({ limits: { maxConcurrentCalls: 1 } });
+    let release = (): void => undefined;
+    const node = w.node((callId, taking) => {
+      release = () => taking.onReleased(callId);
+      taking.onEnded(callId);
+    });
+    w.accept(2);
+    node.wake('carrier');
+    await eventually(() => w.started.length === 1, 'one is up');
+    await node.sweep();
+    expect(w.slots.size).toBe(1);
+    release();
+    await eventually(() => w.started.length === 2, 'the other follows');
+    await node.stop();
+  });
+
+  test('take no more than this process has room for, and go on when it has', async () => {
+    const w = world({ limits: { maxConcurrentCalls: 50 }, room: 2 });
+    const node = w.node(ends);
+    for (const call of w.accept(9)) node.accepted(call);
+    await eventually(() => w.started.length === 9, 'all were up');
+
+    expect(w.mostHere()).toBe(2);
+    await node.stop();
+  });
+
+  test('go on when the database is back; a slot that could not be released is found later', async () => {
+    const w = world({ limits: { maxConcurrentCalls: 1 } });
+    const node = w.node(ends);
+    w.faults.take = 1;
+    w.faults.release = 1;
+    w.accept(2);
+    node.wake('carrier');
+    await eventually(() => w.started.length === 1, 'the first is up');
+    await eventually(async () => {
+      await node.sweep();
+      return w.started.length === 2;
+    }, 'the second follows');
+    await node.stop();
+  });
+});
+
+describe.each([
+  ['a trunk with limits', { limits: { maxConcurrentCalls: 3 } }],
+  ['a source without', {}],
+])('a take of %s whose answer is lost', (_, options: Options) => {
+  test('is asked for again, and its calls start once', async () => {
+    const w = world(options);
+    const node = w.node(ends);
+    w.faults.answer = 2;
+    w.accept(5);
+    node.wake('carrier');
+    await eventually(() => w.started.length === 5 && w.slots.size === 0, 'all were up');
+
+    expect(new Set(w.started).size).toBe(5);
+    await node.stop();
+  });
+
+  test('is asked for again though there is no room any more, and while this process stops', async () => {
+    const w = world({ ...options, room: 2 });
+    const node = w.node(() => undefined);
+    w.faults.answer = 1;
+    w.accept(5);
+    node.wake('carrier');
+    await eventually(() => w.waiting.length === 3, 'two are taken');
+    await node.stop();
+
+    expect(w.started).toHaveLength(2);
+  });
+
+  test('is not asked for while no INVITE may leave', async () => {
+    const w = world(options);
+    const node = w.node(ends);
+    w.faults.answer = 1;
+    w.accept(2);
+    node.wake('carrier');
+    await eventually(() => w.waiting.length === 0, 'both are taken');
+    w.lease.isHeld = false;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(w.started).toEqual([]);
+
+    w.lease.isHeld = true;
+    await eventually(() => w.started.length === 2, 'both are started');
+    await node.stop();
+  });
+});
+
+describe('a call that is accepted', () => {
+  test('is taken here at once, and not stated as queued again', async () => {
+    const w = world();
+    const node = w.node(ends);
+    const [call] = w.accept(1);
+    if (call !== undefined) node.accepted(call);
+    await eventually(() => w.started.length === 1, 'it is started');
+
+    expect([w.restated, w.hints]).toEqual([[], []]);
+    await node.stop();
+  });
+
+  test('is left to another process where there is no room', async () => {
+    const w = world({ room: 0 });
+    const [full, other] = [w.node(ends), world().node(ends)];
+    const [call] = w.accept(1);
+    if (call !== undefined) full.accepted(call);
+
+    expect(w.hints).toEqual(['carrier']);
+    expect(w.started).toEqual([]);
+    await Promise.all([full.stop(), other.stop()]);
+  });
+
+  test('counts at once among those that wait', async () => {
+    const w = world({ room: 0 });
+    const node = w.node(ends);
+    for (const call of w.accept(3)) node.accepted(call);
+
+    expect(node.waiting()).toEqual(new Map([['carrier', 3]]));
+    await node.stop();
+  });
+});
+
+describe('the sweep', () => {
+  test('finds what no hint came for, and states it as queued again', async () => {
+    const w = world();
+    const node = w.node(ends);
+    const [call] = w.accept(1);
+    await node.sweep();
+    await eventually(() => w.started.length === 1, 'it is started');
+
+    expect(w.restated).toEqual([call?.callId]);
+    await node.stop();
+  });
+
+  test('ends what has waited too long, though there is no room for a call', async () => {
+    const w = world({ room: 0 });
+    const node = w.node(ends);
+    const call = acceptedCall();
+    w.expired.push(call);
+    await node.sweep();
+
+    expect(w.ended).toEqual([call.callId]);
+    await node.stop();
+  });
+
+  test('ends what SQL says is of this process and it never had, when it is found twice', async () => {
+    const w = world();
+    const node = w.node(ends);
+    const { callId } = acceptedCall();
+    w.notHere.push(callId);
+    await node.sweep();
+    expect(w.ended).toEqual([]);
+    await node.sweep();
+    expect(w.ended).toEqual([callId]);
+    // What cannot be ended now is not tried every second.
+    await node.sweep();
+    expect(w.ended).toEqual([callId]);
+    await node.stop();
+  });
+
+  test('does nothing without the lease, and nothing once it is stopped', async () => {
+    const w = world();
+    const node = w.node(ends);
+    w.accept(1);
+    w.expired.push(acceptedCall());
+    w.lease.isHeld = false;
+    await node.sweep();
+    w.lease.isHeld = true;
+    await node.stop();
+    await node.sweep();
+
+    expect([w.started, w.ended, w.waiting.length]).toEqual([[], [], 1]);
+    expect(node.wake('carrier')).toBe(false);
+  });
+});
+
+test('what was taken when a process stops is started', async () => {
+  const w = world({ limits: { maxConcurrentCalls: 3 } });
+  const node = w.node(() => undefined);
+  w.accept(5);
+  node.wake('carrier');
+  await eventually(() => w.slots.size === 3, 'three are taken');
+  await node.stop();
+
+  expect(w.started).toHaveLength(3);
+  expect(w.waiting).toHaveLength(2);
+});

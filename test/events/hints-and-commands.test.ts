@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CallSource } from '../../src/calls/dialout-ports.ts';
+import { type CommandHandler, serveCommands } from '../../src/events/commands.ts';
+import type { EventConnection } from '../../src/events/connection.ts';
+import { sendDialHint, serveDialHints } from '../../src/events/dial-hints.ts';
+import { ensureStreams } from '../../src/events/streams.ts';
+import { commandSubject, hintSubject } from '../../src/events/subjects.ts';
+import { silentLogger as logger } from '../../src/lib/logger.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestNats, type TestNats } from '../support/nats.ts';
+
+let nats: TestNats;
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(async () => {
+  await nats.stop();
+});
+
+async function newStreams(): Promise<EventConnection> {
+  const connection = await nats.connect();
+  await ensureStreams(connection, { eventDays: 1, contextHours: 1 });
+  return connection;
+}
+
+describe('hints that calls wait', () => {
+  test('reach one of those that listen, with the trunk or without one', async () => {
+    const connection = await newStreams();
+    const woken: CallSource[] = [];
+    const listeners = [1, 2, 3].map(() =>
+      serveDialHints(connection, (source) => void woken.push(source), logger),
+    );
+    sendDialHint(connection, 'carrier');
+    sendDialHint(connection, undefined);
+    await eventually(() => woken.length === 2, 'both are there');
+
+    expect(woken).toEqual(['carrier', undefined]);
+    for (const listener of listeners) listener.stop();
+  });
+
+  test('that are none are passed over', async () => {
+    const connection = await newStreams();
+    const woken: CallSource[] = [];
+    const listener = serveDialHints(connection, (source) => void woken.push(source), logger);
+    for (const body of ['', '{', '[]', '{"trunk":7}']) {
+      connection.nats.publish(hintSubject(connection.prefix), body);
+    }
+    sendDialHint(connection, 'carrier');
+    await eventually(() => woken.includes('carrier'), 'the good one is there');
+
+    expect(woken).toEqual(['carrier']);
+    listener.stop();
+  });
+});
+
+describe('commands', () => {
+  async function serving(handler: CommandHandler) {
+    const connection = await nats.connect();
+    const server = serveCommands(connection, handler, logger);
+    await connection.nats.flush();
+    const ask = async (body: string, callId = 'call-1'): Promise<unknown> =>
+      (
+        await connection.nats.request(commandSubject(connection.prefix, callId), body, {
+          timeout: 2_000,
+        })
+      ).json<unknown>();
+    return { ask, server };
+  }
+
+  test('a hang-up reaches the handler, and its answer the bot', async () => {
+    const asked: string[] = [];
+    const { ask, server } = await serving(async (callId, { command }) => {
+      asked.push(`${command} ${callId}`);
+      return { ok: true, state: 'ending' };
+    });
+
+    expect(await ask('{"command":"hangup"}')).toEqual({ ok: true, state: 'ending' });
+    expect(asked).toEqual(['hangup call-1']);
+    server.stop();
+  });
+
+  test.each(['', 'hangup', '{}', '{"command":"dial"}', `{"command":"${'x'.repeat(5_000)}"}`])(
+    'what is no command is answered as such: %#',
+    async (body) => {
+      const { ask, server } = await serving(async () => ({ ok: true }));
+
+      expect(await ask(body)).toMatchObject({ ok: false, error: expect.any(String) });
+      server.stop();
+    },
+  );
+
+  test('a handler that fails says no more than that', async () => {
+    const { ask, server } = await serving(() => Promise.reject(new Error('secret detail')));
+
+    expect(await ask('{"command":"hangup"}')).toEqual({ ok: false, error: 'internal error' });
+    server.stop();
+  });
+
+  test('a call of another node is left to that node', async () => {
+    const connection = await nats.connect();
+    const mine =
+      (callId: string): CommandHandler =>
+      async (asked) =>
+        asked === callId ? { ok: true, by: callId } : undefined;
+    const servers = ['call-a', 'call-b'].map((callId) =>
+      serveCommands(connection, mine(callId), logger),
+    );
+
+    const reply = await connection.nats.request(
+      commandSubject(connection.prefix, 'call-b'),
+      '{"command":"hangup"}',
+      { timeout: 2_000 },
+    );
+
+    expect(reply.json()).toEqual({ ok: true, by: 'call-b' });
+    for (const server of servers) server.stop();
+  });
+});
