@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../lib/logger.ts';
 import { siblingModule, spawnWorker } from '../lib/spawn-worker.ts';
+import { ensurePgliteFolder } from './pglite-creation.ts';
 
 export type PgliteWorkerData = { readonly folder: string; readonly socketPath: string };
 
@@ -22,7 +23,7 @@ export type PgliteServer = {
 const longestSocketPathBytes = 100;
 /** The name that `pg` builds from the folder and its default port. */
 const socketName = '.s.PGSQL.5432';
-/** Creating a database takes 4 s on a slow laptop; recovery after a crash reads at most a few segments of its log. */
+/** Recovery after a crash reads at most a few segments of its log. */
 const startTimeoutMs = 60_000;
 /** A clean stop writes a checkpoint; beyond this it is ended as a crash, which loses nothing that was committed. */
 const stopTimeoutMs = 10_000;
@@ -34,7 +35,10 @@ export async function startPglite(
   logger?: Logger,
 ): Promise<PgliteServer> {
   const folder = folderIn(dataDir);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await ensurePgliteFolder(folder).catch((error: unknown) => {
+    throw notStarted(folder, error);
+  });
   const socketFolder = await privateSocketFolder(dataDir);
   const socketPath = join(socketFolder, socketName);
   // A killed process leaves its socket behind.
@@ -53,12 +57,7 @@ export async function startPglite(
   } catch (error) {
     await worker.terminate();
     await rm(socketFolder, { recursive: true, force: true });
-    throw new Error(
-      isNotInstalled(error)
-        ? 'the embedded database is not installed here, as in the container image: set DATABASE_URL'
-        : `the embedded database under ${folder} did not start`,
-      { cause: error },
-    );
+    throw notStarted(folder, error);
   }
   let cause: Error | undefined;
   worker.on('error', (error: Error) => {
@@ -78,8 +77,14 @@ export async function startPglite(
   };
 }
 
-function isNotInstalled(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
+function notStarted(folder: string, cause: unknown): Error {
+  const isInstalled = (cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND';
+  return new Error(
+    isInstalled
+      ? `the embedded database under ${folder} did not start`
+      : 'the embedded database is not installed here, as in the container image: set DATABASE_URL',
+    { cause },
+  );
 }
 
 async function untilReady(worker: Worker): Promise<void> {

@@ -4,11 +4,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import { startParameters } from './pglite-parameters.ts';
 import type { PgliteWorkerData } from './pglite-server.ts';
 
 const { folder, socketPath } = workerData as PgliteWorkerData;
 
-const database = await PGlite.create({ dataDir: folder });
+const database = await PGlite.create({ dataDir: folder, startParams: startParameters });
 
 // An SQL error is an answer of the protocol and never comes here. What throws is a broken database (WebAssembly trap, disk
 // full), after which pglite-socket would leave every later query waiting for ever: the thread dies of it instead.

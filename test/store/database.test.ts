@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -171,6 +171,39 @@ describe('the embedded database', () => {
     expect(rows).toEqual([{ one: 1 }]);
     expect(mode & 0o777).toBe(0o700);
     await expect(stat(folder)).rejects.toThrow('ENOENT');
+  });
+
+  test('is made whole or not at all, for its user only, with buffers that fit a laptop', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-first-'));
+    try {
+      // What a process left that was killed while it made one.
+      await mkdir(join(dataDir, 'pglite-unfinished-Xk2b1Q', 'base'), { recursive: true });
+      await mkdir(join(dataDir, 'pglite'));
+      const database = await openDatabase({ dataDir, logger: silentLogger });
+      const { rows } = await database.pool.query('show shared_buffers');
+      await database.close();
+
+      expect(rows).toEqual([{ shared_buffers: '16MB' }]);
+      expect((await readdir(dataDir)).filter((name) => name.includes('unfinished'))).toEqual([]);
+      expect((await stat(join(dataDir, 'pglite'))).mode & 0o777).toBe(0o700);
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+
+  test('takes no folder that holds something else', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-strange-'));
+    const letter = join(dataDir, 'pglite', 'letter.txt');
+    try {
+      await mkdir(join(dataDir, 'pglite'));
+      await writeFile(letter, 'keep me');
+      await expect(openDatabase({ dataDir, logger: silentLogger })).rejects.toThrow(
+        `the embedded database under ${join(dataDir, 'pglite')} did not start`,
+      );
+      expect(await readFile(letter, 'utf8')).toBe('keep me');
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
   });
 
   test('tells when its worker died', async () => {
