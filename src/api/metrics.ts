@@ -1,5 +1,6 @@
 // Prometheus metrics of one process. Others are handed the functions they need, never the registry.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallOutcome } from '../calls/contract/call-words.ts';
 
@@ -23,6 +24,9 @@ export type Metrics = {
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
 };
 
+/** How often the event loop's delay is measured: it wakes the process so often. */
+const loopDelayEveryMs = 10;
+
 /** Both are asked when metrics are read. */
 export function createMetrics(
   activeCalls: () => number = () => 0,
@@ -30,7 +34,6 @@ export function createMetrics(
 ): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
   const http = new Histogram({
     name: 'offhook_http_request_duration_seconds',
     help: 'HTTP requests by route and status',
@@ -81,9 +84,13 @@ export function createMetrics(
     labelNames: ['app_id'],
     registers,
   });
+  const measureProcess = processMetrics(registry);
   return {
     contentType: registry.contentType,
-    render: () => registry.metrics(),
+    async render() {
+      await measureProcess();
+      return await registry.metrics();
+    },
     httpRequest: (method, route, status, seconds) =>
       http.observe({ method, route, status: String(status) }, seconds),
     callAccepted: () => accepted.inc(),
@@ -94,4 +101,15 @@ export function createMetrics(
       for (const [app_id, count] of byApp) failing.set({ app_id }, count);
     },
   };
+}
+
+/** Of the process itself, from the first time that somebody reads them: until then it is not to be woken for them. */
+function processMetrics(registry: Registry): () => Promise<void> {
+  let measuring: Promise<void> | undefined;
+  const start = async (): Promise<void> => {
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopDelayEveryMs });
+    // Without a first measurement the delays would be no numbers.
+    await pause(3 * loopDelayEveryMs);
+  };
+  return () => (measuring ??= start());
 }

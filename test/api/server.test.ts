@@ -295,6 +295,9 @@ describe('for operators', () => {
     expect(body).toMatch(
       /offhook_http_request_duration_seconds_count\{method="POST",route="\/api\/1.1\/public\/bot\/:botId\/V2\/contactcenter\/dialout",status="400"\} 1/,
     );
+    // The process's own are measured from this first reading on: an answer without a number would spoil a rate or a mean.
+    expect(body).toMatch(/^process_cpu_seconds_total [0-9.]+$/m);
+    expect(body).toMatch(/^nodejs_eventloop_lag_mean_seconds [0-9.]+$/m);
   });
 });
 
