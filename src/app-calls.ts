@@ -22,6 +22,7 @@ import { factsOfCall } from './events/call-stream.ts';
 import { sendCommand, serveCommands } from './events/commands.ts';
 import { sendDialHint, serveDialHints } from './events/dial-hints.ts';
 import { deadline } from './lib/deadline.ts';
+import { Rest } from './lib/rest.ts';
 
 export type Calls = {
   readonly registry: CallRegistry;
@@ -91,9 +92,10 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     config.ownerId,
   );
   const taking: CallTaking = openTaking(environment, parts, { registry, ends, recovery });
-  const intake = openIntake(environment, parts, taking);
+  const rest = new Rest(storage.longestRestMs);
+  const intake = openIntake(environment, parts, { taking, rest });
   closers.add('recovery', () => recovery.stop());
-  const work = createWork(environment, parts, { recovery, taking, control });
+  const work = createWork(environment, parts, { recovery, taking, control, rest });
   const { drain, isDraining } = createDrain(registry, work.stop);
   parts.node.onLost(() => {
     logger.fatal('another node took this one for dead and ended its calls');
@@ -158,34 +160,39 @@ function openControl(
 function openIntake(
   { config, clock, logger }: Environment,
   parts: Parts,
-  taking: CallTaking,
+  { taking, rest }: { readonly taking: CallTaking; readonly rest: Rest },
 ): Intake {
   const { storage, events, limitsOf } = parts;
   const { ledger } = storage;
   const { connection, publisher } = events;
-  return createIntake(
+  const intake = createIntake(
     { ledger, taking, limitsOf, publisher, events: connection, clock, logger },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
+  // The call may have been stored although it failed.
+  return { submit: (submission) => intake.submit(submission).finally(() => rest.wake()) };
 }
 
 type Workers = {
   readonly recovery: Recovery;
   readonly taking: CallTaking;
   readonly control: NodeCallControl;
+  readonly rest: Rest;
 };
 
 /** Calls that wait, and commands of bots. */
 function createWork(
   environment: Environment,
   parts: Parts,
-  { recovery, taking, control }: Workers,
+  { recovery, taking, control, rest }: Workers,
 ) {
   const { logger, closers } = environment;
   const { storage, node, facts, events } = parts;
   const { connection } = events;
   const start = async (): Promise<void> => {
-    const rounds = await startRounds(environment, { storage, node, facts, recovery, taking });
+    const rounds = await startRounds(environment, {
+      ...{ storage, node, facts, recovery, taking, rest },
+    });
     closers.add('rounds', () => {
       // A round may wait for what the recovery is at: an engine that is away, for example.
       recovery.stop();

@@ -30,6 +30,7 @@ export async function openEvents(
     prefix: config.nats.prefix,
     name: `offhook ${config.nodeId}`,
     logger,
+    isAlone: config.nats.url === undefined,
   }).catch((error: unknown) => {
     throw config.nats.url === undefined
       ? error

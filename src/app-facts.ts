@@ -12,6 +12,7 @@ import type { ContextStore } from './interactions/context-store.ts';
 import { createContextWriter } from './interactions/context-writer.ts';
 import { createTimelineWriter } from './interactions/timeline-writer.ts';
 import { repeat } from './lib/repeat.ts';
+import { Rest } from './lib/rest.ts';
 import { defaultRetrySchedule } from './notifier/delivery-plan.ts';
 import { NotificationDispatcher } from './notifier/dispatcher.ts';
 import { createEndpointStore } from './notifier/endpoint-store.ts';
@@ -47,6 +48,8 @@ export type FactConsumers = {
   settle(timeoutMs: number): Promise<void>;
   /** What lost processes were about to deliver. */
   takeOver(): Promise<void>;
+  /** Notifications are owed that no fact brought. */
+  lookForOwed(): void;
 };
 
 export async function openFactConsumers(
@@ -62,6 +65,7 @@ export async function openFactConsumers(
   return {
     isNotifiable: (url) => notifier.guard.isHostAllowed(url),
     takeOver: () => notifier.dispatcher.takeOver(),
+    lookForOwed: () => notifier.dispatcher.wake(),
     async settle(timeoutMs) {
       const deadline = performance.now() + timeoutMs;
       while (parts.events.connection.connected() && performance.now() < deadline) {
@@ -94,7 +98,11 @@ function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts
     logger,
     onFailing: (byApp) => parts.metrics.endpointsFailing(byApp),
   });
-  const rounds = repeat({ name: 'endpoints', everyMs: watchEveryMs, logger }, () => watch.round());
+  const rest = new Rest(parts.storage.longestRestMs);
+  const rounds = repeat({ name: 'endpoints', everyMs: watchEveryMs, logger }, () => {
+    if (watch.hasNews()) rest.wake();
+    return rest.round(() => watch.round());
+  });
   closers.add('endpoints', async () => {
     await rounds.stop();
     await watch.report();
@@ -117,26 +125,29 @@ async function openNotifier(environment: Environment, parts: Parts) {
   const store = createNotificationStore(database.pool, config.ownerId, defaultRetrySchedule);
   const recipients = (callIds: readonly string[]) => ledger.callForNotifying(callIds);
   const watch = openEndpointWatch(environment, parts);
-  const dispatcher = new NotificationDispatcher({
-    store,
-    recipients,
-    sender,
-    mayDeliver: parts.mayDeliver,
-    secrets: (appId) => apps.webhookSecrets(appId),
-    schedule: defaultRetrySchedule,
-    now: () => clock.now(),
-    random: Math.random,
-    version,
-    logger,
-    onAttempt: (delivery, endpoint) => {
-      const { verdict, record } = delivery;
-      environment.watcher?.onDelivery(delivery, endpoint?.origin);
-      parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000);
-      if (endpoint === undefined) return;
-      const error = record.error ?? String(record.responseStatus);
-      watch.onAttempt(endpoint, record.at, verdict.kind === 'delivered' ? undefined : error);
+  const dispatcher = new NotificationDispatcher(
+    {
+      store,
+      recipients,
+      sender,
+      mayDeliver: parts.mayDeliver,
+      secrets: (appId) => apps.webhookSecrets(appId),
+      schedule: defaultRetrySchedule,
+      now: () => clock.now(),
+      random: Math.random,
+      version,
+      logger,
+      onAttempt: (delivery, endpoint) => {
+        const { verdict, record } = delivery;
+        environment.watcher?.onDelivery(delivery, endpoint?.origin);
+        parts.metrics.notificationAttempt(verdict.kind, record.durationMs / 1_000);
+        if (endpoint === undefined) return;
+        const error = record.error ?? String(record.responseStatus);
+        watch.onAttempt(endpoint, record.at, verdict.kind === 'delivered' ? undefined : error);
+      },
     },
-  });
+    { longestRestMs: parts.storage.longestRestMs },
+  );
   await dispatcher.start();
   closers.add('dispatcher', () => dispatcher.stop(dispatcherStopTimeoutMs));
   const consumer = await startFactConsumer(parts.events.connection, {

@@ -20,12 +20,20 @@ export type Node = {
   onLost(handler: () => void): void;
 };
 
+/**
+ * Of a process that has the database alone: nobody is there to take over from it, so that renewing only tells `nodes` that it
+ * is up.
+ */
+const leaseAloneMs = 60_000;
+
 /** Before anything that a call could be placed with: whoever claims a call has a lease. */
 export async function openNode(
   { config, logger, closers }: Environment,
   storage: Storage,
 ): Promise<Node> {
-  const store = createNodeStore(storage.database.pool, config.ownerId, config.leaseMs);
+  const isAlone = config.databaseUrl === undefined;
+  const leaseMs = isAlone ? Math.max(config.leaseMs, leaseAloneMs) : config.leaseMs;
+  const store = createNodeStore(storage.database.pool, config.ownerId, leaseMs);
   let calls = (): number => 0;
   let draining = false;
   let started = false;
@@ -42,7 +50,7 @@ export async function openNode(
       },
       logger,
     },
-    config.leaseMs,
+    leaseMs,
   );
   const askedAtMs = nowMs();
   await store.register({ nodeId: config.nodeId, version });
@@ -52,7 +60,7 @@ export async function openNode(
     await store.leave();
   });
   // Nobody else can have the embedded database: what is left there is of processes that are gone.
-  if (config.databaseUrl === undefined) await store.expireOthers({ evenIfRunning: true });
+  if (isAlone) await store.expireOthers({ evenIfRunning: true });
   return {
     store,
     lease,

@@ -9,6 +9,7 @@ import type { Recovery } from './dialout/recovery.ts';
 import { deadline } from './lib/deadline.ts';
 import type { Logger } from './lib/logger.ts';
 import { type Repetition, repeat } from './lib/repeat.ts';
+import type { Rest } from './lib/rest.ts';
 
 export type RoundParts = {
   readonly storage: Storage;
@@ -16,6 +17,8 @@ export type RoundParts = {
   readonly facts: FactConsumers;
   readonly recovery: Recovery;
   readonly taking: CallTaking;
+  /** Of the sweep. */
+  readonly rest: Rest;
 };
 
 /** Also how long room that another node made on a trunk may go unnoticed. */
@@ -34,18 +37,20 @@ export async function startRounds(
   parts: RoundParts,
 ): Promise<readonly Repetition[]> {
   const { config, logger } = environment;
-  const { recovery, taking } = parts;
+  const { recovery, taking, rest } = parts;
   const left = await endLostProcesses(recovery, logger);
   using patience = deadline(startSettleTimeoutMs);
   await recovery.settleEnds(patience.signal);
   return [
-    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () => taking.sweep()),
+    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () =>
+      rest.round(() => taking.sweep()),
+    ),
     repeat({ name: 'owed ends', everyMs: settleEveryMs, logger }, (stopped) =>
       recovery.settleEnds(stopped),
     ),
     repeat(
       { name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger },
-      watchNodes(parts, left, logger),
+      watchNodes(parts, { left, isAlone: config.databaseUrl === undefined }, logger),
     ),
     repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, (stopped) =>
       purge(environment, parts, stopped),
@@ -53,22 +58,25 @@ export async function startRounds(
   ];
 }
 
-/** `left`: calls of lost nodes that could not be ended yet. */
+/**
+ * `left`: calls of lost nodes that could not be ended yet; `isAlone`: there are no others, and those before this process were
+ * marked lost when it started.
+ */
 function watchNodes(
   { node, recovery, facts }: RoundParts,
-  left: number,
+  { left, isAlone }: { readonly left: number; readonly isAlone: boolean },
   logger: Logger,
 ): () => Promise<void> {
   let leftOver = left;
   let rounds = 0;
   return async () => {
-    const lost = await node.store.expireOthers();
+    const lost = isAlone ? [] : await node.store.expireOthers();
     if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
     // They are told of once: until their calls are ended, every round tries.
     leftOver = Math.max(leftOver, lost.length);
     rounds += 1;
     // Once in a while all the same: a process that was lost may have taken a call in its last moment.
-    const isDue = rounds % roundsBetweenLooks === 0;
+    const isDue = !isAlone && rounds % roundsBetweenLooks === 0;
     if (leftOver === 0 && !isDue) return;
     const stillLeft = await endLostProcesses(recovery, logger);
     await facts.takeOver();

@@ -22,7 +22,12 @@ export type Storage = {
   readonly secrets: SecretBox;
   readonly ledger: StoredCallLedger;
   readonly takes: CallTakes;
+  /** How long rounds over the database may rest while there is nothing to be found; 0: others write there too. */
+  readonly longestRestMs: number;
 };
+
+/** Nobody else can have the embedded database: what comes to be there comes through this process. */
+const longestRestMs = 30_000;
 
 export async function openStorage({
   config,
@@ -63,5 +68,6 @@ export async function openStorage({
     secrets,
     ledger: createCallLedger({ database, secrets, logger, clock }),
     takes: createCallTakes(database.pool, config.ownerId),
+    longestRestMs: databaseUrl === undefined ? longestRestMs : 0,
   };
 }

@@ -201,7 +201,7 @@ async function openApi(
       speechToTextProviders: media.speechToTextProviders,
       control: calls.control,
       calls: createCallQueries(storage.database, contexts),
-      deadLetters: createDeadLetters(storage.database.pool, clock),
+      deadLetters: createDeadLetters(storage.database.pool, clock, () => parts.facts.lookForOwed()),
       isNotifiable: (url) => parts.facts.isNotifiable(url),
       health: healthChecks({
         database: storage.database.pool,

@@ -94,10 +94,13 @@ export class CallTaking {
     return this.#waiting;
   }
 
-  /** Once a second, for all sources: what waits, whatever became of its hint, and what waited too long. */
-  async sweep(): Promise<void> {
+  /**
+   * Once a second, for all sources: what waits, whatever became of its hint, and what waited too long. False: nothing is left
+   * for the next one before another call is accepted.
+   */
+  async sweep(): Promise<boolean> {
     const { takes, mayPlace, here } = this.#ports;
-    if (this.#isStopped || !mayPlace()) return;
+    if (this.#isStopped || !mayPlace()) return true;
     if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
     const known = [...new Set([...here(), ...this.#held.keys()])];
     const found = await takes.sweep(known);
@@ -105,6 +108,11 @@ export class CallTaking {
     for (const source of found.waiting.keys()) this.wake(source);
     await Promise.all(found.expired.map((call) => this.#expire(call)));
     await this.#endUnknown(found.notHere);
+    return (
+      known.length + found.waiting.size + found.expired.length + found.notHere.length > 0 ||
+      this.#unreleased.size > 0 ||
+      [...this.#takers.values()].some((taker) => taker.isUnanswered)
+    );
   }
 
   /** When the call's INVITE may leave; undefined: at once. */

@@ -7,7 +7,7 @@ import { AckPolicy, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
-import { endConsumption, ensureConsumer, pullExpiresMs } from './consumers.ts';
+import { endConsumption, ensureConsumer } from './consumers.ts';
 import { deadLetterSubject } from './subjects.ts';
 
 /** A handler that takes longer gets its items a second time; and what a killed process had taken comes after this. */
@@ -71,7 +71,7 @@ export async function startBatchConsumer<Item>(
   const consumer = await connection.jetstream.consumers.get(stream, durable);
   const messages = await consumer.consume({
     max_messages: maxHeld,
-    expires: pullExpiresMs,
+    expires: connection.pullExpiresMs,
     callback: (message) => pump.take(message),
   });
   return {

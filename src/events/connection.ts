@@ -23,6 +23,14 @@ const firstConnectRetryMs = 250;
 /** Of JetStream API requests. */
 const requestTimeoutMs = 5_000;
 
+/**
+ * How long the server may hand messages to a process that says nothing: one that is stopped would otherwise be given them
+ * again and again, for as long as its last request runs.
+ */
+const pullExpiresMs = 5_000;
+/** Where no other process is there to be given them: fewer requests, of which an idle gateway makes nothing else. */
+const pullAloneExpiresMs = 15_000;
+
 export type ConnectOptions = {
   /** `nats://user:password@host:4222`, several separated by commas. */
   readonly url: string;
@@ -31,6 +39,8 @@ export type ConnectOptions = {
   /** Seen in the server's connection list. */
   readonly name: string;
   readonly logger: Logger;
+  /** No other gateway is on this server. */
+  readonly isAlone?: boolean;
   readonly firstConnectTimeoutMs?: number;
 };
 
@@ -39,6 +49,8 @@ export type EventConnection = {
   readonly nats: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
+  /** Of requests for messages. */
+  readonly pullExpiresMs: number;
   connected(): boolean;
   /** Told when the connection is back: what was asked on the old one has no answer to come. Returns its removal. */
   onReconnect(listener: () => void): () => void;
@@ -69,6 +81,7 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
     nats,
     jetstream: jetstream(nats, { timeout: requestTimeoutMs }),
     manager,
+    pullExpiresMs: options.isAlone === true ? pullAloneExpiresMs : pullExpiresMs,
     connected: () => connected && !nats.isClosed(),
     onReconnect: (listener) => {
       reconnectListeners.add(listener);

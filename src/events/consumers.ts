@@ -24,12 +24,6 @@ export async function ensureConsumer(
   await consumers.add(stream, wanted);
 }
 
-/**
- * How long the server may hand messages to a process that says nothing: one that is stopped would otherwise be given them
- * again and again, for as long as its last request runs.
- */
-export const pullExpiresMs = 5_000;
-
 /** NATS being away must not hold a stop up. */
 const flushTimeoutMs = 1_000;
 

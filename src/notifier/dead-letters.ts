@@ -165,7 +165,12 @@ select n.event_id, n.call_id, n.state from notifications n join calls c using (c
 where n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
 } as const;
 
-export function createDeadLetters(sql: SqlClient, clock: { now(): Date }): DeadLetters {
+/** `onReplayed`: something is owed again. */
+export function createDeadLetters(
+  sql: SqlClient,
+  clock: { now(): Date },
+  onReplayed: () => void,
+): DeadLetters {
   const values = (
     { accountId, ...bots }: DeadLetterScope | DeadLettersOfApp,
     selection: DeadLetterSelection,
@@ -186,6 +191,7 @@ export function createDeadLetters(sql: SqlClient, clock: { now(): Date }): DeadL
         ...replayOneStatement,
         values: [...values(scope, {}), clock.now(), by, eventId],
       });
+      if (rowCount === 1) onReplayed();
       const found = await sql.query<FoundRow>({
         ...findStatement,
         values: [scope.accountId, scope.botId, eventId],
@@ -200,6 +206,7 @@ export function createDeadLetters(sql: SqlClient, clock: { now(): Date }): DeadL
         ...replayAllStatement,
         values: [...values(scope, selection), clock.now(), by],
       });
+      if (rows.length > 0) onReplayed();
       return { count: rows.length, more: rows.length === replayBatch };
     },
   };

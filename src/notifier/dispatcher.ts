@@ -7,6 +7,7 @@
 
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
+import { Rest } from '../lib/rest.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
 import {
   type LaneStep,
@@ -65,6 +66,8 @@ export type DispatcherDeps = DeliveryDeps & {
 
 export type DispatcherOptions = {
   readonly pollMs?: number;
+  /** While nothing is owed to anybody there is no poll for so long. Left out, and where others share the database: there always is. */
+  readonly longestRestMs?: number;
   readonly gates?: GateLimits;
 };
 
@@ -72,6 +75,7 @@ export class NotificationDispatcher implements IntakeTarget {
   readonly #deps: DispatcherDeps;
   readonly #poller: Poller;
   readonly #gates: OriginGates;
+  readonly #rest: Rest;
   readonly #lanes = new Map<string, Lane>();
   readonly #running = new Set<Promise<void>>();
   /** Calls to look for at once: accepted, but into a lane that was not made for it. */
@@ -84,9 +88,10 @@ export class NotificationDispatcher implements IntakeTarget {
     this.#poller = new Poller({
       everyMs: options.pollMs ?? defaultPollMs,
       logger: deps.logger,
-      look: (due) => this.#claim(due),
+      look: (due) => (due ? this.#claimDue() : this.#claim(false)),
     });
     this.#gates = new OriginGates(options.gates ?? defaultGateLimits);
+    this.#rest = new Rest(options.longestRestMs ?? 0);
   }
 
   async start(): Promise<void> {
@@ -98,8 +103,14 @@ export class NotificationDispatcher implements IntakeTarget {
   /** What lost processes were about to send is anybody's again. */
   async takeOver(): Promise<void> {
     const released = await this.#deps.store.releaseLost();
-    if (released > 0)
-      this.#deps.logger.info({ calls: released }, 'took over notifications of a lost process');
+    if (released === 0) return;
+    this.#deps.logger.info({ calls: released }, 'took over notifications of a lost process');
+    this.wake();
+  }
+
+  /** Something is owed that did not come through the intake. */
+  wake(): void {
+    this.#rest.wake();
   }
 
   /** Ends what is being sent, at most this long; what is owed stays owed, for the next process. */
@@ -133,6 +144,7 @@ export class NotificationDispatcher implements IntakeTarget {
     recipients: ReadonlyMap<string, Recipient>,
     leasedUntil: Date,
   ): void {
+    this.wake();
     const byId = new Map(rows.map((row) => [row.eventId, row]));
     for (const { callId, isNew, knownBefore, eventIds } of lanes) {
       const ofCall = eventIds.flatMap((eventId) => byId.get(eventId) ?? []);
@@ -281,6 +293,15 @@ export class NotificationDispatcher implements IntakeTarget {
     } catch (error) {
       this.#deps.logger.warn({ err: error }, 'leases of notifications not renewed');
     }
+  }
+
+  async #claimDue(): Promise<'more' | 'wanted' | 'nothing'> {
+    let found: 'more' | 'wanted' | 'nothing' = 'nothing';
+    await this.#rest.round(async () => {
+      found = await this.#claim(true);
+      return found !== 'nothing' || this.#lanes.size > 0 || (await this.#deps.store.owesAnything());
+    });
+    return found;
   }
 
   async #claim(due: boolean): Promise<'more' | 'wanted' | 'nothing'> {

@@ -93,6 +93,11 @@ select app_id, origin, account_id, told_since is not null as told from notificat
 where failing_since is not null limit ${maxEndpoints}`,
 } as const;
 
+const watchesStatement = {
+  name: 'endpoints-watches',
+  text: 'select exists (select from notification_endpoints) as watches',
+} as const;
+
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
 export function createEndpointStore(sql: SqlClient) {
@@ -120,6 +125,11 @@ export function createEndpointStore(sql: SqlClient) {
     async told({ appId, origin, failingSince, recoveredAt }: EndpointStreak): Promise<void> {
       const toldSince = recoveredAt === undefined ? failingSince : null;
       await sql.query({ ...toldStatement, values: [appId, origin, toldSince] });
+    },
+    /** There is a streak, or the end of one, that is not told. */
+    async watchesAny(): Promise<boolean> {
+      const { rows } = await sql.query<{ watches: boolean }>({ ...watchesStatement, values: [] });
+      return rows[0]?.watches === true;
     },
     async failing(): Promise<readonly (Endpoint & { readonly told: boolean })[]> {
       const { rows } = await sql.query<EndpointRow & { readonly told: boolean }>({

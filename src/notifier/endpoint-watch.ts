@@ -81,8 +81,13 @@ export class EndpointWatch {
     });
   }
 
-  /** Reports, tells what is due, and looks what fails. */
-  async round(): Promise<void> {
+  /** Something was seen that a round would report. */
+  hasNews(): boolean {
+    return this.#unreported.size > 0;
+  }
+
+  /** Reports, tells what is due, and looks what fails. False: nothing is left for the next round, unless there is news. */
+  async round(): Promise<boolean> {
     const { store, now } = this.#deps;
     await this.report();
     const at = now();
@@ -98,6 +103,7 @@ export class EndpointWatch {
       if (told) byApp.set(appId, (byApp.get(appId) ?? 0) + 1);
     }
     this.#deps.onFailing?.(byApp);
+    return failing.length > 0 || (await store.watchesAny());
   }
 
   async report(): Promise<void> {

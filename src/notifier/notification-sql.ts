@@ -171,6 +171,11 @@ update notification_lanes set leased_by = null, leased_until = null
 where leased_by in (select owner_id from nodes where lost_at is not null)`,
 } as const;
 
+export const owesStatement = {
+  name: 'notifier-owes',
+  text: 'select exists (select from notification_lanes) as owes',
+} as const;
+
 export const holdsStatement = {
   name: 'notifier-holds',
   text: `select exists (select from notification_lanes where leased_by = $1) as holds`,

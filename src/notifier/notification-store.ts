@@ -9,6 +9,7 @@ import {
   claimStatement,
   claimTheseStatement,
   holdsStatement,
+  owesStatement,
   releaseLostStatement,
   releaseOwnStatement,
   renewStatement,
@@ -131,6 +132,11 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     holdsLeases: async (): Promise<boolean> => {
       const result = await sql.query<{ holds: boolean }>({ ...holdsStatement, values: [ownerId] });
       return result.rows[0]?.holds === true;
+    },
+    /** Anything to anybody, due or not. */
+    owesAnything: async (): Promise<boolean> => {
+      const result = await sql.query<{ owes: boolean }>({ ...owesStatement, values: [] });
+      return result.rows[0]?.owes === true;
     },
     releaseOwn: async (): Promise<void> => {
       await sql.query({ ...releaseOwnStatement, values: [ownerId] });

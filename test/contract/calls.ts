@@ -50,7 +50,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
       allowedNetworks: ['127.0.0.0/8'],
     }),
     speechToTextProviders: undefined,
-    deadLetters: createDeadLetters(database.pool, clock),
+    deadLetters: createDeadLetters(database.pool, clock, () => undefined),
     isNotifiable: () => true,
   };
 }

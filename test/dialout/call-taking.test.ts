@@ -283,6 +283,21 @@ describe('the sweep', () => {
     await node.stop();
   });
 
+  test('tells whether another one may find anything before the next call is accepted', async () => {
+    const w = world();
+    const node = w.node(ends);
+    expect(await node.sweep()).toBe(false);
+
+    w.lease.isHeld = false;
+    expect(await node.sweep()).toBe(true);
+    w.lease.isHeld = true;
+    w.accept(1);
+    expect(await node.sweep()).toBe(true);
+    await eventually(async () => !(await node.sweep()), 'the call is over');
+    expect(w.started).toHaveLength(1);
+    await node.stop();
+  });
+
   test('ends what has waited too long, though there is no room for a call', async () => {
     const w = world({ room: 0 });
     const node = w.node(ends);

@@ -32,3 +32,20 @@ test.each(databaseKinds)(
     expect(lost).toBe(1);
   },
 );
+
+test('a process that has the database alone renews seldom: nobody is there to take over', async () => {
+  const database = await openTestDatabase('pglite');
+  const closers = new Closers(silentLogger);
+  onTestFinished(async () => {
+    await closers.closeAll();
+    await database.remove();
+  });
+  const config = { ownerId: 'a/1', nodeId: 'a', leaseMs: 8_000 };
+  const environment = { config, logger: silentLogger, closers } as unknown as Environment;
+  await openNode(environment, { database } as unknown as Storage);
+
+  const { rows } = await database.pool.query(
+    "select lease_until - renewed_at = interval '60 seconds' as is_long from nodes",
+  );
+  expect(rows).toEqual([{ is_long: true }]);
+});

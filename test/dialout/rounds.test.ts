@@ -27,9 +27,8 @@ test('the calls of a lost node are tried again in the next round when the first 
       },
       settleEnds: async () => undefined,
     },
-    dialer: { sweep: async () => undefined },
   } as unknown as RoundParts;
-  const config = { leaseMs: 80 };
+  const config = { leaseMs: 80, databaseUrl: 'postgres://shared' };
   const rounds = await startRounds(
     { config, logger: silentLogger } as unknown as Environment,
     parts,
@@ -38,4 +37,25 @@ test('the calls of a lost node are tried again in the next round when the first 
   await Promise.all(rounds.map((round) => round.stop()));
 
   expect(told.slice(0, 6)).toEqual(['look', 'end', 'look', 'end', 'look', 'look']);
+});
+
+test('a process that has the database alone looks for no other nodes, and tries again what those before it left', async () => {
+  const told: string[] = [];
+  const parts = {
+    facts: { takeOver: async () => void told.push('notifications') },
+    recovery: {
+      endLostProcesses: async () => {
+        told.push('end');
+        return { ended: 0, failed: told.length < 5 ? 1 : 0 };
+      },
+      settleEnds: async () => undefined,
+    },
+  } as unknown as RoundParts;
+  const environment = { config: { leaseMs: 80 }, logger: silentLogger } as unknown as Environment;
+  const rounds = await startRounds(environment, parts);
+  await eventually(() => told.length >= 7, 'all are ended');
+  await Promise.all(rounds.map((round) => round.stop()));
+
+  const round = ['end', 'notifications'];
+  expect(told).toEqual(['end', ...round, ...round, ...round]);
 });

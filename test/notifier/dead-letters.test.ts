@@ -11,6 +11,9 @@ import { createNotifierRig, type NotifierRig, personCall, quickSchedule } from '
 const scope = { accountId: 'acme', botId: 'st-bot' };
 const stranger = { accountId: 'others', botId: 'st-bot' };
 
+/** Only what wakes it makes it look. */
+const resting = { longestRestMs: 1_000_000 };
+
 describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   let database: TestDatabase;
   let rig: NotifierRig;
@@ -18,7 +21,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   let deadLetters: DeadLetters;
   beforeAll(async () => {
     database = await openTestDatabase(kind);
-    deadLetters = createDeadLetters(database.pool, { now: () => new Date() });
+    deadLetters = createDeadLetters(database.pool, { now: () => new Date() }, () => rig.wake());
   });
   afterAll(async () => {
     await database.remove();
@@ -68,7 +71,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   }
 
   test('410 stops the notifications of a call: those that wait, and those that are yet to come', async () => {
-    const notifier = await rig.start();
+    const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     const facts = personCall(call);
     receiver.answerWith((body) => (body.sequence === 2 ? 410 : 200));
@@ -126,7 +129,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   test('what its receiver did not take in time is listed, newest first, page by page, to its account only', async () => {
     await rig.stop();
     rig = createNotifierRig(database, { ...quickSchedule, giveUpAfterMs: 1 });
-    const notifier = await rig.start();
+    const notifier = await rig.start(resting);
     receiver.answerWith(() => 500);
     const calls = [rig.call(receiver.url), rig.call(receiver.url), rig.call(receiver.url)];
     for (const call of calls) {
@@ -150,7 +153,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   });
 
   test('a call is replayed in order, with the ids and bodies it had, signed afresh, and that is logged', async () => {
-    const notifier = await rig.start();
+    const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     await storeCall(call, receiver.url);
     receiver.answerWith(() => 410);
@@ -195,7 +198,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     await nothingIsOwed();
     expect(await failures()).toEqual(Array(3).fill('forbidden'));
     await notifier.stop();
-    await rig.start();
+    await rig.start(resting);
     const [first] = (await listed()).deadLetters;
     const eventId = first?.eventId ?? '';
 
@@ -225,7 +228,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   });
 
   test('a replay reaches a call whose notifications are under way, and keeps their order', async () => {
-    const notifier = await rig.start();
+    const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     await storeCall(call, receiver.url);
     receiver.answerWith(() => 410);
@@ -244,7 +247,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   });
 
   test('a fact that comes after the end of its call, in the place of the end or later, is not told', async () => {
-    const notifier = await rig.start();
+    const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     const answered = call.answered();
     const straggler = call.amd('amd_human_detected');
@@ -263,7 +266,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   });
 
   test('nor is one that comes in one batch with the end; one that is only late is', async () => {
-    const notifier = await rig.start();
+    const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     const answered = call.answered();
     const straggler = call.amd('amd_human_detected');
@@ -278,7 +281,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   });
 
   test('the body of an event id stays what it was first', async () => {
-    const notifier = await rig.start();
+    const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     const fact = call.failed();
     if (fact.type !== 'failed') throw new Error('not the end');

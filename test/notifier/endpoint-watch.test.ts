@@ -123,6 +123,20 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     expect(new Set(published.map(({ id }) => id)).size).toBe(3);
   });
 
+  test('a round tells whether there is anything left to look after', async () => {
+    const node = startNode();
+    expect([node.hasNews(), await node.round()]).toEqual([false, false]);
+
+    fail(node, 5);
+    expect([node.hasNews(), await node.round()]).toEqual([true, true]);
+    nowMs += 6 * minuteMs;
+    expect([node.hasNews(), await node.round()]).toEqual([false, true]);
+    node.onAttempt(endpoint, new Date(nowMs));
+    expect([node.hasNews(), await node.round()]).toEqual([true, true]);
+    expect(told()).toHaveLength(2);
+    expect([node.hasNews(), await node.round()]).toEqual([false, false]);
+  });
+
   test('an alert that NATS did not take is sent later, under the same id', async () => {
     const node = startNode();
     fail(node, 5);

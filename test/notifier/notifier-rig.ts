@@ -30,6 +30,8 @@ export type TestNode = {
   readonly handle: (facts: readonly CallEvent[]) => Promise<void>;
   /** Calls in memory. */
   lanes(): number;
+  /** Something is owed that no fact brought. */
+  wake(): void;
   stop(): Promise<void>;
 };
 
@@ -52,6 +54,8 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
       readonly allowedNetworks?: readonly string[];
       readonly timeoutMs?: number;
       readonly pollMs?: number;
+      /** As where no other process has the database. */
+      readonly longestRestMs?: number;
       /** Where they differ from the usual ones. */
       readonly gates?: Partial<GateLimits>;
       /** Whether the node's own lease is held. */
@@ -83,6 +87,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
       },
       {
         pollMs: options.pollMs ?? 20,
+        longestRestMs: options.longestRestMs ?? 0,
         gates: { ...defaultGateLimits, ...options.gates },
       },
     );
@@ -90,6 +95,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     const node: TestNode = {
       handle: createNotificationIntake({ store, recipients, dispatcher, now }),
       lanes: () => dispatcher.lanes(),
+      wake: () => dispatcher.wake(),
       stop: async () => {
         await dispatcher.stop(2_000);
         await sender.close();
@@ -116,6 +122,9 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
       const end = call.completed();
       if (end.type !== 'completed') throw new Error('not an end');
       return { ...end, data: { ...end.data, notificationSequence } };
+    },
+    wake: () => {
+      for (const node of running) node.wake();
     },
     stop: async () => {
       for (const node of running.splice(0)) await node.stop();
