@@ -4,6 +4,7 @@ import { benchAmd } from './amd.ts';
 import { benchCalls } from './calls.ts';
 import { benchCompanion } from './companion.ts';
 import { benchDeliveries } from './deliveries.ts';
+import { benchIdle } from './idle.ts';
 import { benchNodes } from './nodes.ts';
 
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
@@ -11,6 +12,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   calls: benchCalls,
   deliveries: benchDeliveries,
   companion: benchCompanion,
+  idle: benchIdle,
   nodes: benchNodes,
 };
 

@@ -1,7 +1,7 @@
 // CPU and memory of a process and its threads, read from /proc (Linux).
 
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 
 /** USER_HZ: 100 on every Linux that Node runs on. */
 const ticksPerSecond = 100;
@@ -22,6 +22,40 @@ export function threadCpuMs(): number {
 export async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
+}
+
+export type ProcessMemory = {
+  readonly name: string;
+  readonly residentMb: number;
+  /** Pages that processes share are counted in parts. */
+  readonly proportionalMb: number;
+  readonly peakMb: number;
+};
+
+export async function memoryOf(pid: number): Promise<ProcessMemory> {
+  const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return {
+    name: /^Name:\s+(.*)$/m.exec(status)?.[1] ?? String(pid),
+    residentMb: megabytes(rollup, 'Rss'),
+    proportionalMb: megabytes(rollup, 'Pss'),
+    peakMb: megabytes(status, 'VmHWM'),
+  };
+}
+
+function megabytes(text: string, member: string): number {
+  return Number(new RegExp(`^${member}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024;
+}
+
+/** The process and all that descend from it. */
+export async function processTree(pid: number): Promise<readonly number[]> {
+  const children: number[] = [];
+  for (const thread of await readdir(`/proc/${pid}/task`)) {
+    const text = await readFile(`/proc/${pid}/task/${thread}/children`, 'utf8').catch(() => '');
+    children.push(...text.split(' ').filter(Boolean).map(Number));
+  }
+  const below = await Promise.all(children.map(processTree));
+  return [pid, ...below.flat()];
 }
 
 export function percentile(values: readonly number[], share: number): number {
