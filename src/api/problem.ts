@@ -5,6 +5,7 @@
 import type { FastifyError } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { isAway, isConflict } from '../store/sql-errors.ts';
 
 const catalogue = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
@@ -141,7 +142,7 @@ export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): Problem
   }
   const fastifyProblem = isFastifyError(error) ? fromFastify(error, bodyLimit) : undefined;
   if (fastifyProblem !== undefined) return fastifyProblem;
-  if (isDependencyFailure(error)) {
+  if (isAway(error) || isConflict(error)) {
     return new ProblemError('unavailable', 'A part that this needs is away. Try again shortly.', {
       retryAfterS: dependencyRetryAfterS,
       cause: error,
@@ -187,25 +188,4 @@ function fromFastify(error: FastifyError, bodyLimit: number): ProblemError | und
 
 function sentence(message: string): string {
   return message.endsWith('.') ? message : `${message}.`;
-}
-
-/**
- * System and PostgreSQL codes that mean "away" or "too busy", not "wrong": sockets, class 08, shutdown, start-up, too many
- * clients, a time-out of a statement or a lock, a deadlock.
- */
-const dependencyCode =
-  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08...|57P0[1-5]|53300|57014|55P03|40001|40P01)$/;
-/** `pg` has no code for these two, and words are all it gives. */
-const poolFailure =
-  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout)/;
-
-function isDependencyFailure(error: unknown): boolean {
-  // Drivers wrap: the connection error is the cause of a query error. Eight is deeper than any of them nests.
-  let current = error;
-  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
-    if ('code' in current && dependencyCode.test(String(current.code))) return true;
-    if (poolFailure.test(current.message)) return true;
-    current = current.cause;
-  }
-  return false;
 }

@@ -37,6 +37,8 @@ export type IngestConsumerOptions<Body> = {
   readonly refuse?: (item: Ingested<Body>) => string | undefined;
   /** Idempotent, all or nothing: a throw brings the batch again. May see a later version first. */
   readonly apply: (batch: readonly Ingested<Body>[]) => Promise<void>;
+  /** Of what `apply` threw: why a resource will never be taken. Undefined: it may be taken later. */
+  readonly refusalOf: (error: unknown) => string | undefined;
   readonly maxBatch: number;
   readonly logger: Logger;
 };
@@ -104,11 +106,11 @@ async function applyOwned<Body>(
   try {
     await options.apply(owned);
   } catch (error) {
-    const code = dataErrorCode(error);
+    const refusal = options.refusalOf(error);
     const [only] = items;
     // In a batch it may be any of them; the pump comes again with each alone.
-    if (code === undefined || only === undefined || items.length > 1) throw error;
-    refused.set(only, `the database refuses it (${code})`);
+    if (refusal === undefined || only === undefined || items.length > 1) throw error;
+    refused.set(only, refusal);
   }
   return refused;
 }
@@ -122,17 +124,4 @@ async function ownedOf<Body>(
   if (bot === undefined) return 'the bot is not registered';
   const item = { bot, body, version };
   return refuse?.(item) ?? item;
-}
-
-/** SQLSTATE classes that mean "this value", never "the store is away": data, integrity, limits. */
-const dataError = /^(22|23|54)...$/;
-
-function dataErrorCode(error: unknown): string | undefined {
-  // Drivers wrap: the database's own error is the cause. Eight is deeper than any of them nests.
-  let current = error;
-  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
-    if ('code' in current && dataError.test(String(current.code))) return String(current.code);
-    current = current.cause;
-  }
-  return undefined;
 }

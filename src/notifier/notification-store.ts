@@ -2,6 +2,7 @@
 // lease sends its notifications, one after the other.
 
 import { Batcher } from '../lib/batcher.ts';
+import { retryConflicts } from '../store/sql-errors.ts';
 import type { Failure, RetrySchedule } from './delivery-plan.ts';
 import { loadLanes } from './lane-loading.ts';
 import {
@@ -223,18 +224,4 @@ function attemptColumns(attempt: AttemptRecord) {
 
 function iso(time: number): string {
   return new Date(time).toISOString();
-}
-
-/** Deadlock or serialization failure: the statement did nothing, and may be tried again. */
-const conflictRetries = 3;
-
-async function retryConflicts<Result>(run: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await run();
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-      if (attempt > conflictRetries || !code.startsWith('40')) throw error;
-    }
-  }
 }

@@ -8,6 +8,7 @@ import type { Logger } from '../lib/logger.ts';
 import { migrate } from './migrations/migrate.ts';
 import { startPglite } from './pglite-server.ts';
 import * as schema from './schema.ts';
+import { isAway } from './sql-errors.ts';
 
 export type Database = {
   readonly kind: 'postgres' | 'pglite';
@@ -111,17 +112,6 @@ function logIdleErrors(pool: Pool, logger: Logger): void {
   pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));
 }
 
-/** Not accepting yet: refused, unknown to DNS, shutting down or starting up. Anything else is a mistake to be told at once. */
-const passingErrors = new Set([
-  'ECONNREFUSED',
-  'ENOENT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  '57P01',
-  '57P02',
-  '57P03',
-]);
-
 async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
   const deadline = Date.now() + startPatienceMs;
   let told: unknown;
@@ -130,10 +120,11 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       await pool.query('select 1');
       return;
     } catch (error) {
-      const code = (error as { code?: unknown }).code;
-      if (!passingErrors.has(String(code)) || Date.now() > deadline) {
+      // Anything but "not yet" is a mistake to be told at once.
+      if (!isAway(error) || Date.now() > deadline) {
         throw new Error('the database at DATABASE_URL cannot be reached', { cause: error });
       }
+      const { code } = error as { code?: unknown };
       // Once for each reason, not for each try.
       if (code !== told) logger.warn({ code }, 'waiting for the database');
       told = code;

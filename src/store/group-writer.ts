@@ -2,17 +2,13 @@
 // its batch are written without it.
 
 import { Batcher, type BatcherOptions } from '../lib/batcher.ts';
+import { isRefusedData, retryConflicts } from './sql-errors.ts';
 
 type Settled<Result> =
   | { readonly ok: true; readonly value: Result }
   | { readonly ok: false; readonly error: unknown };
 
 type Write<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
-
-/** Two nodes that write the same rows can meet; the loser of a deadlock may try again. */
-const conflictRetries = 3;
-/** Serialization failure, deadlock. */
-const conflicts = new Set(['40001', '40P01']);
 
 /**
  * `write` is one statement: it stores all of its items or none. No two items with the same key are in one, and those of a
@@ -68,37 +64,15 @@ async function writeIsolated<Item, Result>(
   write: Write<Item, Result>,
 ): Promise<readonly Settled<Result>[]> {
   try {
-    const results = await withConflictRetries(() => write(items));
+    // Two nodes that write the same rows can meet: the loser of a deadlock tries again.
+    const results = await retryConflicts(() => write(items));
     return results.map((value) => ({ ok: true, value }));
   } catch (error) {
+    // A database that is away or in trouble is not asked again row by row: that would only make it worse.
     if (items.length === 1 || !isRefusedData(error)) return items.map(() => ({ ok: false, error }));
     // Halving finds one bad row among 200 with about 15 statements.
     const middle = Math.ceil(items.length / 2);
     const first = await writeIsolated(items.slice(0, middle), write);
     return [...first, ...(await writeIsolated(items.slice(middle), write))];
   }
-}
-
-async function withConflictRetries<Result>(write: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await write();
-    } catch (error) {
-      if (attempt > conflictRetries || !conflicts.has(sqlStateOf(error) ?? '')) throw error;
-    }
-  }
-}
-
-/** Classes of SQLSTATE that one row's content can cause: cardinality, data, integrity, program limits. */
-const dataErrorClasses = new Set(['21', '22', '23', '54']);
-
-/** As opposed to a database that is away or in trouble, which asking again row by row would only make worse. */
-function isRefusedData(error: unknown): boolean {
-  return dataErrorClasses.has(sqlStateOf(error)?.slice(0, 2) ?? '');
-}
-
-function sqlStateOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  // Node's own codes (ECONNRESET) are longer or shorter than the five characters of a SQLSTATE.
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }

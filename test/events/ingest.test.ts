@@ -6,6 +6,7 @@ import { type Ingested, startIngestConsumer } from '../../src/events/ingest.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { dataRefusal } from '../../src/store/sql-errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 
@@ -48,6 +49,7 @@ async function ingest(
     schema: body,
     ownerOf,
     apply: async (batch) => apply(batch),
+    refusalOf: dataRefusal,
     maxBatch: 10,
     logger: silentLogger,
   });

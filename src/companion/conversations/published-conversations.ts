@@ -6,6 +6,7 @@ import { type BotOwner, type Ingested, startIngestConsumer } from '../../events/
 import type { Database } from '../../store/database.ts';
 import { jsonRows } from '../../store/json-rows.ts';
 import { conversations } from '../../store/schema.ts';
+import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import {
   type ConversationSession,
@@ -40,6 +41,7 @@ export function followConversations(
     refuse: ({ bot, body }) =>
       body.accountId === bot.accountId ? undefined : 'the bot is of another account',
     apply: (batch) => storeConversations(database, batch),
+    refusalOf: dataRefusal,
     maxBatch,
     logger,
   });

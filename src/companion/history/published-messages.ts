@@ -4,6 +4,7 @@ import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
 import { jsonRows, storableJson } from '../../store/json-rows.ts';
+import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { defaultChannel, type PublishedMessage, publishedMessage } from './message-schema.ts';
 
@@ -42,6 +43,7 @@ export function followMessages(
         ? undefined
         : `larger than ${longestMessage} characters`,
     apply: (batch) => storeMessages(database, batch),
+    refusalOf: dataRefusal,
     maxBatch,
     logger,
   });

@@ -5,6 +5,7 @@ import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
 import { testRuns } from '../../store/schema.ts';
+import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../companion.ts';
 import { createResultFiles, ensureResultBucket, type ResultFiles } from '../result-files.ts';
 import { type PublishedTestRun, publishedTestRun, type TestRun } from './test-run-schema.ts';
@@ -90,6 +91,7 @@ export async function followTestRuns(dependencies: CompanionDependencies): Promi
     schema: publishedTestRun,
     ownerOf: (name) => bots.ownerOf(name),
     apply: applyTestRuns(database, createResultFiles(events), clock),
+    refusalOf: dataRefusal,
     maxBatch,
     logger,
   });

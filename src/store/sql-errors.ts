@@ -1,0 +1,65 @@
+// What an error of the database means for whoever asked: this data is never taken, the same again may succeed at once, or
+// the database is away. PostgreSQL says it in a SQLSTATE (its Appendix A), the network in a code of the system.
+
+/** Classes that one row's content can cause: cardinality, data, integrity, program limits. */
+const refusedData = /^(21|22|23|54)[0-9A-Z]{3}$/;
+/** Serialization failure, deadlock. Not the rest of class 40: 40003 does not say whether the statement took effect. */
+const conflict = /^(40001|40P01)$/;
+/** Sockets and names; class 08, shutdown and start-up; too many clients, a time-out of a statement or a lock. */
+const away =
+  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03)$/;
+/** `pg` has no code for these, and words are all it gives. */
+const poolFailure =
+  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout)/;
+
+/** Drivers wrap: the database's own error is the cause of a query's error. Deeper than any of them nests. */
+const maxDepth = 8;
+const conflictRetries = 3;
+
+/** The data is what is wrong: it fails in the same way each time. */
+export function isRefusedData(error: unknown): boolean {
+  return dataRefusal(error) !== undefined;
+}
+
+/** Of refused data: that, in words. */
+export function dataRefusal(error: unknown): string | undefined {
+  const state = chainOf(error)
+    .map(codeOf)
+    .find((code) => refusedData.test(code));
+  return state === undefined ? undefined : `the database refuses it (${state})`;
+}
+
+/** Somebody else changed the same rows: the statement did nothing, and may be tried again at once. */
+export function isConflict(error: unknown): boolean {
+  return chainOf(error).some((each) => conflict.test(codeOf(each)));
+}
+
+/** The database cannot be reached, or is too busy to answer: nothing is wrong with what was asked. */
+export function isAway(error: unknown): boolean {
+  return chainOf(error).some((each) => away.test(codeOf(each)) || poolFailure.test(each.message));
+}
+
+/** `run` is one statement, or one transaction. */
+export async function retryConflicts<Result>(run: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      if (attempt > conflictRetries || !isConflict(error)) throw error;
+    }
+  }
+}
+
+function chainOf(error: unknown): Error[] {
+  const chain: Error[] = [];
+  let current = error;
+  while (current instanceof Error && chain.length < maxDepth) {
+    chain.push(current);
+    current = current.cause;
+  }
+  return chain;
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error ? String(error.code) : '';
+}

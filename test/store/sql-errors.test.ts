@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import {
+  dataRefusal,
+  isAway,
+  isConflict,
+  isRefusedData,
+  retryConflicts,
+} from '../../src/store/sql-errors.ts';
+
+const coded = (code: string) => Object.assign(new Error('failed'), { code });
+const meaningsOf = (error: unknown) => ({
+  refusedData: isRefusedData(error),
+  conflict: isConflict(error),
+  away: isAway(error),
+});
+const none = { refusedData: false, conflict: false, away: false };
+
+describe('an error of the database means', () => {
+  test.each([
+    ['21000', 'a row that would change twice'],
+    ['22003', 'a number out of range'],
+    ['22P05', 'a character that cannot be stored'],
+    ['23505', 'a duplicate'],
+    ['54000', 'a limit of the program'],
+  ])('%s (%s): the data is refused', (code) => {
+    expect(meaningsOf(coded(code))).toEqual({ ...none, refusedData: true });
+    expect(dataRefusal(coded(code))).toBe(`the database refuses it (${code})`);
+  });
+
+  test.each([
+    ['40001', 'serialization failure'],
+    ['40P01', 'deadlock'],
+  ])('%s (%s): a conflict', (code) => {
+    expect(meaningsOf(coded(code))).toEqual({ ...none, conflict: true });
+  });
+
+  test.each([
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'EPIPE',
+    'ETIMEDOUT',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'ENOENT',
+    '08006',
+    '57P01',
+    '57P03',
+    '53300',
+    '57014',
+    '55P03',
+  ])('%s: it is away', (code) => {
+    expect(meaningsOf(coded(code))).toEqual({ ...none, away: true });
+  });
+
+  test.each([
+    'Connection terminated unexpectedly',
+    'Connection terminated due to connection timeout',
+    'timeout exceeded when trying to connect',
+    'Query read timeout',
+  ])('"%s", which has no code: it is away', (message) => {
+    expect(meaningsOf(new Error(message))).toEqual({ ...none, away: true });
+  });
+
+  test.each([
+    ['a mistake in the SQL', coded('42601')],
+    ['a wrong password', coded('28P01')],
+    ['a statement of which nobody knows whether it took effect', coded('40003')],
+    ['an error of our own', new Error('failed')],
+    ['what is no error', '22003'],
+    ['nothing', undefined],
+  ])('%s: none of these', (_name, error) => {
+    expect(meaningsOf(error)).toEqual(none);
+  });
+
+  test('what its cause means', () => {
+    const wrapped = (cause: Error) => new Error('query failed', { cause });
+
+    expect(dataRefusal(wrapped(wrapped(coded('22003'))))).toBe('the database refuses it (22003)');
+    expect(isConflict(wrapped(coded('40P01')))).toBe(true);
+    expect(isAway(wrapped(coded('ECONNREFUSED')))).toBe(true);
+  });
+
+  test('something even where causes go in a circle', () => {
+    const error = new Error('failed');
+    error.cause = error;
+
+    expect(meaningsOf(error)).toEqual(none);
+  });
+});
+
+describe('after a conflict', () => {
+  /** Fails with these errors, one a run, and then succeeds. */
+  const failing = (errors: readonly Error[]) => {
+    let runs = 0;
+    return {
+      runs: () => runs,
+      run: async () => {
+        const error = errors[runs];
+        runs += 1;
+        return error === undefined ? await Promise.resolve('stored') : await Promise.reject(error);
+      },
+    };
+  };
+
+  test('the same is tried again', async () => {
+    const work = failing([coded('40P01'), new Error('query failed', { cause: coded('40001') })]);
+
+    expect(await retryConflicts(work.run)).toBe('stored');
+    expect(work.runs()).toBe(3);
+  });
+
+  test('it is given up after three more', async () => {
+    const work = failing(Array.from({ length: 10 }, () => coded('40P01')));
+
+    await expect(retryConflicts(work.run)).rejects.toMatchObject({ code: '40P01' });
+    expect(work.runs()).toBe(4);
+  });
+
+  test('of a statement that may have taken effect, it is not', async () => {
+    const work = failing([coded('40003')]);
+
+    await expect(retryConflicts(work.run)).rejects.toMatchObject({ code: '40003' });
+    expect(work.runs()).toBe(1);
+  });
+});
