@@ -5,11 +5,10 @@ import { fromCallback } from 'xstate';
 import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
 import type { CallId } from './contract/identity.ts';
-import type { StoredLeg } from './contract/stored-leg.ts';
 import type {
   CallLeg,
   Clock,
-  LegObserver,
+  LegEvent,
   MediaObserver,
   MediaPort,
   MediaSession,
@@ -26,6 +25,8 @@ export type LinePorts = {
    */
   readonly untilTurn?: (callId: CallId, isWanted: () => boolean) => Promise<void> | undefined;
 };
+
+type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
 
 export function createLineActor(ports: LinePorts) {
   return fromCallback<LineCommand, AcceptedCall>(({ input, sendBack, receive }) => {
@@ -81,7 +82,7 @@ class Line {
         offerSdp: session.offerSdp,
         ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
       },
-      this.#legObserver(),
+      { observe: (event) => this.#observeLeg(event) },
     );
   }
 
@@ -140,43 +141,64 @@ class Line {
     if (state === 'none' && this.#leg === undefined) this.#closed = true;
   }
 
-  #legObserver(): LegObserver {
-    return {
-      onSent: ({ gateway, leg, at }) => this.#send({ type: 'line.sent', at, gateway, leg }),
-      onResent: (leg) => this.#send({ type: 'line.resent', leg }),
-      onAttemptFailed: (attempt) => this.#send({ type: 'line.attemptFailed', attempt }),
-      onProvisional: ({ status, reason, sdp, at, leg }) => {
-        if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
-        // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.
-        if (status < 180) return;
-        this.#send({
-          type: 'line.ringing',
-          at,
-          sipStatus: status,
-          sipReason: reason,
-          earlyMedia: sdp !== undefined,
-          ...(leg !== undefined && { leg }),
-        });
-      },
-      onAnswered: ({ sdp, leg, at }) => {
+  #observeLeg(event: LegEvent): void {
+    switch (event.kind) {
+      case 'sent':
+        this.#send({ type: 'line.sent', at: event.at, gateway: event.gateway, leg: event.leg });
+        break;
+      case 'resent':
+        this.#send({ type: 'line.resent', leg: event.leg });
+        break;
+      case 'attemptFailed':
+        this.#send({ type: 'line.attemptFailed', attempt: event.attempt });
+        break;
+      case 'provisional':
+        this.#observeProvisional(event);
+        break;
+      case 'answered':
         if (this.#legState === 'placed') this.#legState = 'answered';
-        if (this.#session?.applyAnswer(sdp, 'answer') === true) this.#acceptAnswer(at, leg);
-        else this.#refuseAnswer(at);
-      },
-      onFailed: (failure) => {
+        if (this.#session?.applyAnswer(event.sdp, 'answer') === true) this.#acceptAnswer(event);
+        else this.#refuseAnswer(event.at);
+        break;
+      case 'failed':
         this.#legState = 'none';
-        this.#send({ type: 'line.failed', failure });
-      },
-      onEnded: (end) => {
+        this.#send({ type: 'line.failed', failure: event.failure });
+        break;
+      case 'ended':
         this.#legState = 'none';
-        this.#send({ type: 'line.ended', end });
-      },
-      onReoffer: (sdp) => this.#session?.answerReoffer(sdp),
-      onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'info'),
-    };
+        this.#send({ type: 'line.ended', end: event.end });
+        break;
+      case 'reoffer':
+        this.#answerReoffer(event);
+        break;
+      case 'dtmf':
+        this.#sendDtmf(event.digit, event.durationMs, 'info');
+        break;
+      default:
+        assertNever(event);
+    }
   }
 
-  #acceptAnswer(at: Date, leg: StoredLeg): void {
+  #observeProvisional({ status, reason, sdp, at, leg }: LegEventOf<'provisional'>): void {
+    if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
+    // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.
+    if (status < 180) return;
+    this.#send({
+      type: 'line.ringing',
+      at,
+      sipStatus: status,
+      sipReason: reason,
+      earlyMedia: sdp !== undefined,
+      ...(leg !== undefined && { leg }),
+    });
+  }
+
+  #answerReoffer({ sdp, accept }: LegEventOf<'reoffer'>): void {
+    const answerSdp = this.#session?.answerReoffer(sdp);
+    if (answerSdp !== undefined) accept(answerSdp);
+  }
+
+  #acceptAnswer({ at, leg }: LegEventOf<'answered'>): void {
     this.#held = [];
     this.#startDetection(at);
     this.#send({ type: 'line.answered', at, leg });

@@ -16,8 +16,8 @@ export type SipPort = {
   codecsFor(trunk: string | undefined): readonly VoiceCodec[];
   /**
    * Places a call: route, INVITE, digest, provisional and final responses. Returns at once; everything that happens is
-   * told to `observer`, in order, ending with exactly one `onFailed` or (after `onAnswered`) one `onEnded`. Never throws
-   * for a reason of the network: an unreachable engine is an `onFailed`. Where a gateway fails before anybody can have been
+   * told to `observer`, in order, ending with exactly one `failed` or (after `answered`) one `ended`. Never throws
+   * for a reason of the network: an unreachable engine is a `failed`. Where a gateway fails before anybody can have been
    * reached, the next one of the trunk is tried: the same leg, another INVITE with a Call-ID of its own.
    */
   place(request: PlaceRequest, observer: LegObserver): CallLeg;
@@ -41,37 +41,58 @@ export type PlaceRequest = {
   readonly mayInvite?: () => boolean;
 };
 
-export type LegObserver = {
+export type LegObserver = { observe(event: LegEvent): void };
+
+/** What a leg tells of itself, in order. */
+export type LegEvent =
   /**
    * The INVITE left (the engine confirmed it). Stored, so that another process can CANCEL it. Again for each gateway that is
    * tried; never after a provisional response but 100.
    */
-  onSent(sent: { readonly gateway: string; readonly leg: StoredLeg; readonly at: Date }): void;
+  | {
+      readonly kind: 'sent';
+      readonly gateway: string;
+      readonly leg: StoredLeg;
+      readonly at: Date;
+    }
   /** The INVITE was challenged and sent again with credentials: only the new transaction can be CANCELled from here on. */
-  onResent?(leg: StoredLeg): void;
-  /** This gateway is given up for the next one. The last one's failure is `onFailed`. */
-  onAttemptFailed?(attempt: FailedAttempt): void;
-  onProvisional(response: {
-    readonly status: number;
-    readonly reason: string;
-    readonly sdp?: string;
-    readonly at: Date;
-    /** Of an 18x: stored, so that the early dialog can be ended where the engine that knew the INVITE is lost. */
-    readonly leg?: StoredLeg;
-  }): void;
+  | { readonly kind: 'resent'; readonly leg: StoredLeg }
+  /** This gateway is given up for the next one. The last one's failure is `failed`. */
+  | { readonly kind: 'attemptFailed'; readonly attempt: FailedAttempt }
+  | {
+      readonly kind: 'provisional';
+      readonly status: number;
+      readonly reason: string;
+      readonly sdp?: string;
+      readonly at: Date;
+      /** Of an 18x: stored, so that the early dialog can be ended where the engine that knew the INVITE is lost. */
+      readonly leg?: StoredLeg;
+    }
   /**
    * A usable 200 OK arrived. It is ACKed when `acknowledge()` is called; not called within 5 s, or `hangUp()` called
    * instead: ACK and BYE. A 200 that crosses our CANCEL, a fork's second 200, one without Contact: never told here.
    */
-  onAnswered(answer: { readonly sdp: string; readonly leg: StoredLeg; readonly at: Date }): void;
-  onFailed(failure: LegFailure): void;
-  /** The dialog ended after `onAnswered`. */
-  onEnded(end: LegEnd): void;
-  /** Re-INVITE or UPDATE with an offer: the answer SDP, or undefined to refuse with 488. */
-  onReoffer(sdp: string): string | undefined;
+  | {
+      readonly kind: 'answered';
+      readonly sdp: string;
+      readonly leg: StoredLeg;
+      readonly at: Date;
+    }
+  | { readonly kind: 'failed'; readonly failure: LegFailure }
+  /** The dialog ended after `answered`. */
+  | { readonly kind: 'ended'; readonly end: LegEnd }
+  /** Re-INVITE or UPDATE with an offer. Not accepted with an answer SDP before `observe` returns: refused with 488. */
+  | {
+      readonly kind: 'reoffer';
+      readonly sdp: string;
+      readonly accept: (answerSdp: string) => void;
+    }
   /** SIP INFO (application/dtmf-relay or application/dtmf). */
-  onDtmf(digit: string, durationMs: number | undefined): void;
-};
+  | {
+      readonly kind: 'dtmf';
+      readonly digit: string;
+      readonly durationMs: number | undefined;
+    };
 
 export type LegFailure = {
   readonly at: Date;
@@ -96,13 +117,13 @@ export type LegEnd = {
 
 export type CallLeg = {
   /**
-   * Gives up a call that is not answered. `onFailed` with kind `cancelled` follows at once; the transaction and the
+   * Gives up a call that is not answered. `failed` with kind `cancelled` follows at once; the transaction and the
    * trunk's slot are kept until the final response, and a late 200 is ACKed and BYEd.
    */
   cancel(reason: string): void;
   /** ACKs the 200. */
   acknowledge(): void;
-  /** BYE; `onEnded` follows at once, with the BYE's transaction finished in the background. */
+  /** BYE; `ended` follows at once, with the BYE's transaction finished in the background. */
   hangUp(reason: string): void;
   /** Settles when nothing of this leg is on the wire any more: the trunk's slot is free. Bounded; never rejects. */
   readonly released: Promise<void>;

@@ -53,8 +53,9 @@ export function guardSip(
 
 function refused(observer: LegObserver, clock: Clock): CallLeg {
   const nothing = (): void => undefined;
-  queueMicrotask(() =>
-    observer.onFailed({ at: clock.now(), kind: 'transport', reason: 'The node lost its lease' }),
-  );
+  queueMicrotask(() => {
+    const reason = 'The node lost its lease';
+    observer.observe({ kind: 'failed', failure: { at: clock.now(), kind: 'transport', reason } });
+  });
   return { cancel: nothing, acknowledge: nothing, hangUp: nothing, released: Promise.resolve() };
 }

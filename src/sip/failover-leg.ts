@@ -95,23 +95,17 @@ export class FailoverLeg implements CallLeg {
 
   /** An attempt that has failed tells nothing more, so what is told is always of the last one. */
   #listen(route: Route): AttemptObserver {
-    const observer = this.#observer;
     const startedAt = this.#dependencies.clock.now();
     return {
-      onSent: (sent) => observer.onSent(sent),
-      onResent: (leg) => observer.onResent?.(leg),
-      onProvisional: (response) => {
-        if (response.status > 100) this.#hasRung = true;
-        observer.onProvisional(response);
+      observe: (event) => {
+        if (event.kind === 'failed') {
+          this.#onAttemptFailed(route, startedAt, event.failure);
+          return;
+        }
+        if (event.kind === 'provisional' && event.status > 100) this.#hasRung = true;
+        if (event.kind === 'ended') this.#isOver = true;
+        this.#observer.observe(event);
       },
-      onAnswered: (answer) => observer.onAnswered(answer),
-      onFailed: (failure) => this.#onAttemptFailed(route, startedAt, failure),
-      onEnded: (end) => {
-        this.#isOver = true;
-        observer.onEnded(end);
-      },
-      onReoffer: (sdp) => observer.onReoffer(sdp),
-      onDtmf: (digit, durationMs) => observer.onDtmf(digit, durationMs),
     };
   }
 
@@ -130,24 +124,26 @@ export class FailoverLeg implements CallLeg {
       { callId: this.#request.callId, gateway, sipStatus, kind, next: next.route.gateway },
       'gateway failed, the next one is tried',
     );
-    this.#observer.onAttemptFailed?.({
+    const attempt = {
       gateway,
       ...(sipStatus !== undefined && { sipStatus }),
       reason: reason.slice(0, maxReasonLength),
       durationMs: Math.max(0, at.getTime() - startedAt.getTime()),
-    });
+    };
+    this.#observer.observe({ kind: 'attemptFailed', attempt });
     this.#try(next);
   }
 
   #end({ sipStatus, reason, kind }: Omit<AttemptFailure, 'at'>): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#observer.onFailed({
+    const failure = {
       at: this.#dependencies.clock.now(),
       ...(sipStatus !== undefined && { sipStatus }),
       reason,
       kind,
-    });
+    };
+    this.#observer.observe({ kind: 'failed', failure });
     this.#settle();
   }
 

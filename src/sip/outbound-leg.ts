@@ -3,7 +3,7 @@
 // certainly out of the call, or a bound is over). `released` settles with the second.
 
 import type { StoredLeg } from '../calls/contract/stored-leg.ts';
-import type { CallLeg, Clock, LegEnd, LegObserver, PlaceRequest } from '../calls/ports.ts';
+import type { CallLeg, Clock, LegEnd, LegEvent, PlaceRequest } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
@@ -23,9 +23,10 @@ import type {
 } from './srf-types.ts';
 
 /** Hears more of a failure than the call does. */
-export type AttemptObserver = Omit<LegObserver, 'onFailed' | 'onAttemptFailed'> & {
-  onFailed(failure: AttemptFailure): void;
-};
+export type AttemptObserver = { observe(event: AttemptEvent): void };
+type AttemptEvent =
+  | Exclude<LegEvent, { readonly kind: 'failed' | 'attemptFailed' }>
+  | { readonly kind: 'failed'; readonly failure: AttemptFailure };
 
 export type LegDependencies = {
   readonly clock: Clock;
@@ -76,9 +77,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       this.#release = resolve;
     });
     this.#peer = {
-      onReoffer: (sdp) => (this.#told === 'end' ? undefined : observer.onReoffer(sdp)),
+      onReoffer: (sdp) => this.#offer(sdp),
       onDtmf: (digit, durationMs) => {
-        if (this.#told !== 'end') observer.onDtmf(digit, durationMs);
+        if (this.#told !== 'end') observer.observe({ kind: 'dtmf', digit, durationMs });
       },
       currentSdp: () => this.#currentSdp,
       setCurrentSdp: (sdp) => {
@@ -158,6 +159,16 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     else answerDialogRequest(request, response, this.#peer);
   }
 
+  #offer(sdp: string): string | undefined {
+    if (this.#told === 'end') return undefined;
+    let answer: string | undefined;
+    const accept = (answerSdp: string) => {
+      answer = answerSdp;
+    };
+    this.#observer.observe({ kind: 'reoffer', sdp, accept });
+    return answer;
+  }
+
   #onBye(request: ReceivedRequest, response: Responder): void {
     response.send(200);
     const reason = reasonText(request.get('Reason'));
@@ -182,8 +193,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       guarded(logger, (response, ack) => this.#onResponse(response, ack)),
     );
     const leg = this.#followInvite(invite, link);
-    if (this.#told === 'nothing') this.#observer.onSent({ gateway, leg, at: clock.now() });
-    else this.#sendCancel(invite);
+    if (this.#told === 'nothing') {
+      this.#observer.observe({ kind: 'sent', gateway, leg, at: clock.now() });
+    } else this.#sendCancel(invite);
   }
 
   /** Again for each repetition with credentials, which is a transaction of its own. Srf moves the `response` listener. */
@@ -198,7 +210,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     invite.on('update', guarded(logger, answer));
     const onRepeated = (repeated: SentRequest) => {
       const resent = this.#followInvite(repeated, link);
-      if (this.#told === 'nothing') this.#observer.onResent?.(resent);
+      if (this.#told === 'nothing') this.#observer.observe({ kind: 'resent', leg: resent });
       // Given up meanwhile: srf held our CANCEL back, and sends it now with the new transaction.
     };
     invite.on('authenticate', guarded(logger, onRepeated));
@@ -223,7 +235,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#stored = leg;
     if (this.#told !== 'nothing') return;
     const sdp = sdpOf(response);
-    this.#observer.onProvisional({
+    this.#observer.observe({
+      kind: 'provisional',
       status: response.status,
       reason: response.reason,
       ...(sdp !== undefined && { sdp }),
@@ -249,7 +262,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     }
     this.#told = 'answered';
     this.#arm(limits.acknowledgeTimeoutMs, () => this.hangUp('not acknowledged in time'));
-    this.#observer.onAnswered({ sdp, leg: stored, at: clock.now() });
+    this.#observer.observe({ kind: 'answered', sdp, leg: stored, at: clock.now() });
   }
 
   #onRefused(response: ReceivedResponse): void {
@@ -335,13 +348,15 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #tellFailed(failure: Omit<AttemptFailure, 'at'>): void {
     if (this.#told !== 'nothing') return;
     this.#told = 'end';
-    this.#observer.onFailed({ ...failure, at: this.#dependencies.clock.now() });
+    const at = this.#dependencies.clock.now();
+    this.#observer.observe({ kind: 'failed', failure: { ...failure, at } });
   }
 
   #tellEnded(by: LegEnd['by'], reason: string): void {
     if (this.#told !== 'answered') return;
     this.#told = 'end';
-    this.#observer.onEnded({ by, reason, at: this.#dependencies.clock.now() });
+    const at = this.#dependencies.clock.now();
+    this.#observer.observe({ kind: 'ended', end: { by, reason, at } });
   }
 
   #arm(delayMs: number, onTimeout: () => void): void {

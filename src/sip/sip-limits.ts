@@ -11,7 +11,7 @@ export type SipLimits = {
   readonly reconnectMaxMs: number;
   /** The engine's OK to an INVITE. It answers in a millisecond; a missing answer means a lost frame. */
   readonly confirmTimeoutMs: number;
-  /** From `onAnswered` to `acknowledge()`: storing the leg. The far end repeats its 200 for 32 s (RFC 3261, 13.3.1.4). */
+  /** From `answered` to `acknowledge()`: storing the leg. The far end repeats its 200 for 32 s (RFC 3261, 13.3.1.4). */
   readonly acknowledgeTimeoutMs: number;
   /** Final response to a BYE: the engine makes up a 408 after 32 s (timer F). */
   readonly byeTimeoutMs: number;

@@ -52,7 +52,7 @@ describe('a call that is placed', () => {
       reason: 'Service Unavailable',
       durationMs: 400,
     };
-    call.leg().onAttemptFailed?.(attempt);
+    call.leg().observe({ kind: 'attemptFailed', attempt });
     await call.sent();
     call.advance(1_000);
     await call.answer();
@@ -104,7 +104,8 @@ describe('a call that is placed', () => {
     const call = scriptCall({ request: { ringTimeoutMs: 5_000 } });
     await call.sent();
     call.advance(4_000);
-    call.leg().onAttemptFailed?.({ gateway: 'gw', reason: 'Time-out', durationMs: 4_000 });
+    const attempt = { gateway: 'gw', reason: 'Time-out', durationMs: 4_000 };
+    call.leg().observe({ kind: 'attemptFailed', attempt });
     await call.sent();
     call.advance(1_000);
     await call.settle();
@@ -238,7 +239,8 @@ describe('a call that is not answered', () => {
     await call.sent();
     const leg = call.leg();
     call.advance(1_000);
-    leg.onFailed({ at: call.now(), kind: 'cancelled', reason: 'cancelled' });
+    const failure = { at: call.now(), kind: 'cancelled', reason: 'cancelled' } as const;
+    leg.observe({ kind: 'failed', failure });
     await call.settle();
 
     expect(call.claimed).toHaveLength(1);
@@ -426,7 +428,8 @@ describe('a call that is answered', () => {
 
   test('a lost engine is the gateway’s fault', async () => {
     const call = await answered({ request: { machineDetection: 'disabled' } });
-    call.leg().onEnded({ at: call.now(), by: 'lost', reason: 'SIP engine lost' });
+    const end = { at: call.now(), by: 'lost', reason: 'SIP engine lost' } as const;
+    call.leg().observe({ kind: 'ended', end });
     await call.settle();
 
     expect(call.end().data).toMatchObject({
@@ -486,7 +489,7 @@ describe('a call that is answered', () => {
   test('states digits with where they came from', async () => {
     const call = await answered();
     call.media().onDtmf('5', 120);
-    call.leg().onDtmf('#', undefined);
+    call.leg().observe({ kind: 'dtmf', digit: '#', durationMs: undefined });
 
     expect(call.published.slice(-2).map((event) => event.data)).toEqual([
       { digit: '5', durationMs: 120, source: 'rtp' },
@@ -501,7 +504,8 @@ describe('a far end that floods the call with digits', () => {
       request: { machineDetection: 'disabled' },
       limits: { maxDigits: 3 },
     });
-    for (let press = 0; press < 10; press += 1) call.leg().onDtmf('1', 80);
+    for (let press = 0; press < 10; press += 1)
+      call.leg().observe({ kind: 'dtmf', digit: '1', durationMs: 80 });
     call.remoteBye();
     await call.settle();
 

@@ -76,9 +76,9 @@ describe('the calls of a process', () => {
       registry.start(acceptedCall({ acceptedAt: new Date() }));
     await settled();
     const [ringing, up] = legs;
-    ringing?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
-    up?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
-    up?.onAnswered({ sdp: 'sdp', leg: storedLeg, at: new Date() });
+    ringing?.observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: new Date() });
+    up?.observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: new Date() });
+    up?.observe({ kind: 'answered', sdp: 'sdp', leg: storedLeg, at: new Date() });
     await settled();
     registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
     await registry.empty(AbortSignal.timeout(5_000));
@@ -93,7 +93,7 @@ describe('the calls of a process', () => {
     const call = acceptedCall({ acceptedAt: new Date() });
     registry.start(call, { restatesQueued: true });
     await settled();
-    legs[0]?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
+    legs[0]?.observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: new Date() });
     await settled();
 
     expect(world.stream.map(({ type }) => type)).toEqual(['queued', 'dialing']);
@@ -104,11 +104,11 @@ describe('the calls of a process', () => {
     const { publisher, registry, log, legs } = rig();
     registry.start(acceptedCall({ acceptedAt: new Date() }));
     await settled();
-    legs[0]?.onSent({ gateway: 'gw', leg: storedLeg, at: new Date() });
+    legs[0]?.observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: new Date() });
     publisher.publish = () => {
       throw new Error('a defect');
     };
-    legs[0]?.onProvisional({ status: 180, reason: 'Ringing', at: new Date() });
+    legs[0]?.observe({ kind: 'provisional', status: 180, reason: 'Ringing', at: new Date() });
     await settled();
 
     expect(registry.size).toBe(0);

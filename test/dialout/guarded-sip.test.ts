@@ -33,9 +33,11 @@ function rig() {
     onReleased: (callId) => releasedCalls.push(callId),
     clock: { now: () => new Date(0) },
   });
-  const observer = {
-    onFailed: (failure: LegFailure) => failures.push(failure),
-  } as unknown as LegObserver;
+  const observer: LegObserver = {
+    observe: (event) => {
+      if (event.kind === 'failed') failures.push(event.failure);
+    },
+  };
   return { guarded, observer, line, placed, requests, placedCalls, releasedCalls, failures };
 }
 

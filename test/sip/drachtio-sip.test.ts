@@ -158,7 +158,7 @@ describe('sip port over the embedded engine', () => {
 
     callee.reply(invite, 183, 'Session Progress', { body: answer });
 
-    expect(await observer.until('provisional')).toEqual({
+    expect(await observer.until('provisional')).toMatchObject({
       kind: 'provisional',
       status: 183,
       sdp: answer,

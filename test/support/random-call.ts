@@ -85,7 +85,8 @@ export function randomCall(
       const event = call.log.includes('startDetection') ? amd.shift() : undefined;
       if (event !== undefined) call.amd(event, { elapsedMs: 20 });
     },
-    () => legIs() === 'answered' && call.leg().onDtmf('1', 80),
+    () =>
+      legIs() === 'answered' && call.leg().observe({ kind: 'dtmf', digit: '1', durationMs: 80 }),
     () => random() < 0.1 && call.media().onInactive(),
     () => random() < 0.1 && call.media().onFailed('media worker died'),
     () =>

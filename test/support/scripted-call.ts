@@ -180,11 +180,12 @@ export function scriptCall(options: ScriptOptions = {}) {
     types: () => published.map((event) => event.type),
     async sent() {
       await this.settle();
-      this.leg().onSent({ gateway: 'gw', leg: storedLeg, at: now() });
+      this.leg().observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: now() });
     },
     ring(status = 180, sdp?: string, ringingLeg?: StoredLeg) {
       const reason = status === 183 ? 'Session Progress' : 'Ringing';
-      this.leg().onProvisional({
+      this.leg().observe({
+        kind: 'provisional',
         status,
         reason,
         at: now(),
@@ -193,17 +194,19 @@ export function scriptCall(options: ScriptOptions = {}) {
       });
     },
     async answer() {
-      this.leg().onAnswered({ sdp: 'sdp', leg: { ...storedLeg, dialogId: 'dialog-1' }, at: now() });
+      const leg = { ...storedLeg, dialogId: 'dialog-1' };
+      this.leg().observe({ kind: 'answered', sdp: 'sdp', leg, at: now() });
       await this.settle();
     },
     amd(event: AmdEventName, more: Partial<AmdEvent> = {}) {
       this.media().onAmd({ event, reason: 'scripted', elapsedMs: 100, ...more });
     },
     fail(failure: Partial<LegFailure>) {
-      this.leg().onFailed({ at: now(), reason: 'Busy Here', kind: 'response', ...failure });
+      const busy: LegFailure = { at: now(), reason: 'Busy Here', kind: 'response' };
+      this.leg().observe({ kind: 'failed', failure: { ...busy, ...failure } });
     },
     remoteBye() {
-      this.leg().onEnded({ at: now(), by: 'remote', reason: 'BYE' });
+      this.leg().observe({ kind: 'ended', end: { at: now(), by: 'remote', reason: 'BYE' } });
     },
     end: () => present(claimed[0], 'the end').event,
   };
