@@ -1,48 +1,127 @@
-// The README's tables are the code's: a change of one without the other fails here. `npx vitest -u` writes them.
+// The pages: their tables are the code's, and what they point to is there. `npx vitest -u` writes the tables.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
-import { configurationTable } from '../src/config.ts';
-import { sandboxNumbers } from '../src/embedded/sandbox/sandbox-numbers.ts';
+import { describe, expect, test } from 'vitest';
+import { callEventData } from '../src/calls/contract/call-event.ts';
+import { callOutcomes } from '../src/calls/contract/call-words.ts';
+import { configuration, events, outcomes, problems, sandbox } from './support/page-tables.ts';
 
-const path = fileURLToPath(new URL('../README.md', import.meta.url));
+const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (page: string): string => readFileSync(join(root, page), 'utf8');
 
-function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [headings, headings.map(() => '---'), ...rows]
-    .map((cells) => `| ${cells.join(' | ')} |`)
-    .join('\n');
-}
-
-const sections = {
-  configuration: table(
-    ['variable', 'default', ''],
-    configurationTable().map(({ name, fallback, meaning }) => [
-      `\`${name}\``,
-      fallback === '' ? '' : `\`${fallback}\``,
-      meaning,
-    ]),
+const pages = [
+  'README.md',
+  '.github/CONTRIBUTING.md',
+  ...['src', 'sip-config'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
   ),
-  sandbox: table(
-    ['number', 'or', 'what happens'],
-    sandboxNumbers.map(({ number, name, description }) => [
-      `\`tel:${number}\``,
-      `\`${name}\``,
-      description,
-    ]),
-  ),
-};
+];
 
-test.each(Object.entries(sections))(
-  'the table of the %s in the README is the code’s',
-  (name, text) => {
-    const readme = readFileSync(path, 'utf8');
+describe('a table is the code’s', () => {
+  test.each([
+    ['configuration', 'sip-config/README.md', configuration],
+    ['sandbox', 'README.md', sandbox],
+    ['outcomes', 'README.md', outcomes],
+    ['problems', 'src/api/README.md', problems],
+    ['events', 'src/events/README.md', events],
+  ])('that of the %s in %s', (name, page, text) => {
+    const written = read(page);
     const section = new RegExp(`(<!-- ${name} -->\\n)([\\s\\S]*?)(<!-- /${name} -->)`);
-    const wanted = readme.replace(
+    const wanted = written.replace(
       section,
       (_all, start: string, _old: string, end: string) => `${start}\n${text}\n\n${end}`,
     );
-    if (expect.getState().snapshotState['_updateSnapshot'] === 'all') writeFileSync(path, wanted);
-    else expect(readme).toBe(wanted);
-  },
-);
+
+    expect(written).toMatch(section);
+    if (expect.getState().snapshotState['_updateSnapshot'] === 'all') {
+      writeFileSync(join(root, page), wanted);
+    } else expect(written).toBe(wanted);
+  });
+
+  test('no outcome is missing', () => {
+    const [, , ...rows] = outcomes.split('\n');
+    const listed = rows.map((row) => /`([a-z-]+)` \|$/.exec(row)?.[1]);
+
+    expect(new Set(listed)).toEqual(new Set(callOutcomes));
+  });
+
+  test.each(Object.entries(callEventData))('%s says when it is stated', (_type, schema) => {
+    expect(schema.description).toMatch(/\w/);
+  });
+});
+
+/** As GitHub makes them of headings. */
+function anchorsOf(page: string): readonly string[] {
+  const text = read(page).replaceAll(/^```[\s\S]*?^```/gm, '');
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe.each(pages)('%s', (page) => {
+  const text = read(page);
+
+  test('links to files and headings that exist', () => {
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)];
+    for (const [link, path = '', anchor] of links) {
+      const target = path === '' ? page : join(dirname(page), path);
+      expect(existsSync(join(root, target)), link).toBe(true);
+      if (anchor !== undefined) expect(anchorsOf(target), link).toContain(anchor);
+    }
+  });
+
+  test('names files that exist', () => {
+    const named = [...text.matchAll(/`((?:src|test|sip-config|\.docker|\.github)\/[\w./-]+)`/g)];
+    // An operator writes these two.
+    const theirs = ['sip-config/trunks.yaml', 'sip-config/stt-providers.yaml'];
+    for (const [, path = ''] of named) {
+      if (!theirs.includes(path)) expect(existsSync(join(root, path)), path).toBe(true);
+    }
+  });
+});
+
+test.each([
+  ['README.md', 280],
+  ['.github/CONTRIBUTING.md', 60],
+])('%s has at most %i lines', (page, most) => {
+  expect(read(page).trimEnd().split('\n').length).toBeLessThanOrEqual(most);
+});
+
+describe('the tables in the map', () => {
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => [`src/${name}`, read(`src/${name}`)] as const);
+  const migrations = sources.filter(([path]) => path.includes('/migrations/'));
+  const created = migrations.flatMap(([, text]) =>
+    [...text.matchAll(/create table (?:if not exists )?(\w+)/g)].map(([, name = '']) => name),
+  );
+  const rows = new Map(
+    [...read('src/README.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \| .* \| (.*) \|$/gm)].flatMap(
+      ([, names = '', writers = '']) =>
+        [...names.matchAll(/\w+/g)].map(([name]) => [name, writers] as const),
+    ),
+  );
+
+  test('are all that the migrations create', () => {
+    expect([...rows.keys()].sort()).toEqual([...new Set(created)].sort());
+  });
+
+  test.each([...rows])('%s is changed by the files in its row alone', (name, named) => {
+    const variable = name.replaceAll(/_(\w)/g, (_all, letter: string) => letter.toUpperCase());
+    const change = new RegExp(
+      `(?:insert into|update|delete from) ${name}\\b|\\.(?:insert|update|delete)\\(${variable}\\)`,
+    );
+    const writers = sources
+      .filter((source) => !/\/migrations\/\d/.test(source[0]) && change.test(source[1]))
+      .map(([path]) => path);
+
+    for (const writer of writers) expect(named).toContain(writer);
+  });
+});

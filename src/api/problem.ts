@@ -7,7 +7,8 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { isAway, isConflict } from '../store/sql-errors.ts';
 
-const catalogue = {
+/** By kind; the table of src/api/README.md. */
+export const problemKinds = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
   unauthorized: { status: 401, title: 'Credentials are missing or not valid' },
   forbidden: { status: 403, title: 'Not permitted' },
@@ -24,7 +25,7 @@ const catalogue = {
   unavailable: { status: 503, title: 'Service unavailable' },
 } as const;
 
-export type ProblemKind = keyof typeof catalogue;
+export type ProblemKind = keyof typeof problemKinds;
 
 /** A wrong member of the request: `path` is dotted, e.g. `timers.noSpeechTimeoutMs`. */
 export type MemberError = { readonly path: string; readonly message: string };
@@ -57,7 +58,7 @@ export class ProblemError extends Error {
   }
 
   get status(): number {
-    return catalogue[this.kind].status;
+    return problemKinds[this.kind].status;
   }
 }
 
@@ -85,7 +86,7 @@ export function problemHeaders(problem: ProblemError): Record<string, string> {
 
 /** The document as text, so that no response schema stands between an error and its reader. */
 export function problemBody(problem: ProblemError, requestId: string): string {
-  const { status, title } = catalogue[problem.kind];
+  const { status, title } = problemKinds[problem.kind];
   return JSON.stringify({
     type: `urn:offhook:problem:${problem.kind}`,
     title,

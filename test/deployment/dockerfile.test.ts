@@ -120,7 +120,7 @@ describe('the Dockerfile', () => {
     );
 
     expect(copied).toContain('node_modules');
-    for (const path of manifest.files.filter((each) => !/README|^sip-config$/.test(each))) {
+    for (const path of manifest.files.filter((each) => !/\.md$|^sip-config$/.test(each))) {
       expect(copied).toContain(path);
     }
   });

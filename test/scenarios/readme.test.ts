@@ -1,4 +1,4 @@
-// The README's section on the companion, run as it is written: against the gateway of a laptop, one block after the other.
+// The companion's page, run as it is written: against the gateway of a laptop, one block after the other.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,10 +12,8 @@ import { eventually } from '../support/eventually.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const [, companion = ''] = readFileSync(join(root, 'README.md'), 'utf8').split(
-  '\n## The companion\n',
-);
-const [preparation = '', ...areas] = (companion.split('\n## ')[0] ?? '').split('\n### ');
+const companion = readFileSync(join(root, 'src/companion/README.md'), 'utf8');
+const [preparation = '', ...areas] = companion.split('\n## ');
 
 function blockOf(text: string | undefined, language: string): string {
   return new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'ms').exec(text ?? '')?.[1] ?? '';
@@ -28,7 +26,7 @@ function area(title: string): string | undefined {
 /** `npx offhook` of this build, whether or not it is linked. */
 const npx = `npx() { shift; '${process.execPath}' '${join(root, 'dist/cli.js')}' "$@"; }`;
 
-describe('the companion, as the README tells it', () => {
+describe('the companion, as its page describes it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'offhook-readme-'));
   let gateway: GatewayProcess;
   let prepared = '';

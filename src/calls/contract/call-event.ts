@@ -78,35 +78,40 @@ const end = z.object({
   context: callContextSchema,
 });
 
-/** Of each type what its event carries as `data`. Durations in ms, instants ISO 8601 UTC. */
+/**
+ * Of each type what its event carries as `data`, and when it is stated: the table of src/events/README.md. Durations in ms,
+ * instants ISO 8601 UTC.
+ */
 export const callEventData = {
-  queued: z.object({ trunk: z.string().exactOptional() }),
-  /** An INVITE left. There is one for each gateway that was tried. */
-  dialing: z.object({
-    trunk: z.string().exactOptional(),
-    gateway: z.string(),
-    attempt: z.number().int().min(1).describe('counts the gateways from 1'),
-    failedAttempts,
-  }),
-  ringing: z.object({
-    sipStatus: z.number().int(),
-    sipReason: z.string(),
-    earlyMedia: z.boolean(),
-  }),
-  answered: z.object({ ...answerTimes, notificationSequence, context: callContextSchema }),
-  amd: z.object({
-    ...answerTimes,
-    notificationSequence,
-    amd: amdEvent,
-    context: callContextSchema,
-  }),
-  dtmf: z.object({
-    digit: z.string(),
-    durationMs: durationMs.exactOptional(),
-    source: z.enum(['rtp', 'info']),
-  }),
-  completed: end,
-  failed: end,
+  queued: z
+    .object({ trunk: z.string().exactOptional() })
+    .describe('the request is stored, and the call waits to be dialled'),
+  dialing: z
+    .object({
+      trunk: z.string().exactOptional(),
+      gateway: z.string(),
+      attempt: z.number().int().min(1).describe('counts the gateways from 1'),
+      failedAttempts,
+    })
+    .describe('an INVITE was sent; one event for each gateway that is tried'),
+  ringing: z
+    .object({ sipStatus: z.number().int(), sipReason: z.string(), earlyMedia: z.boolean() })
+    .describe('the first 18x response'),
+  answered: z
+    .object({ ...answerTimes, notificationSequence, context: callContextSchema })
+    .describe('the 200 OK was stored and acknowledged'),
+  amd: z
+    .object({ ...answerTimes, notificationSequence, amd: amdEvent, context: callContextSchema })
+    .describe('answering machine detection reports something'),
+  dtmf: z
+    .object({
+      digit: z.string(),
+      durationMs: durationMs.exactOptional(),
+      source: z.enum(['rtp', 'info']),
+    })
+    .describe('a digit was pressed'),
+  completed: end.describe('an answered call ended'),
+  failed: end.describe('a call ended before it was answered'),
 } as const;
 
 export type CallEventType = keyof typeof callEventData;

@@ -1,0 +1,139 @@
+// The tables of the pages, made from the code that they describe.
+
+import { problemKinds } from '../../src/api/problem.ts';
+import {
+  type CallEnd,
+  endAfterAnswer,
+  endBeforeAnswer,
+  endOfExpiry,
+  endOfFailure,
+  endOfMachine,
+  endOfMaxDuration,
+  endOfRemoteBye,
+  endOfRingTimeout,
+  endOfUnknown,
+  outcomeBySipStatus,
+} from '../../src/calls/call-outcome.ts';
+import { type CallEventType, callEventData } from '../../src/calls/contract/call-event.ts';
+import { eventTable } from '../../src/calls/contract/event-table.ts';
+import { configurationTable } from '../../src/config.ts';
+import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
+
+type Row = readonly string[];
+
+function table(headings: Row, rows: readonly Row[]): string {
+  return [headings, headings.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
+}
+
+const code = (text: string): string => (text === '' ? '' : `\`${text}\``);
+
+export const configuration = table(
+  ['variable', 'default', ''],
+  configurationTable().map(({ name, fallback, meaning }) => [code(name), code(fallback), meaning]),
+);
+
+export const sandbox = table(
+  ['number', 'or', 'what happens'],
+  sandboxNumbers.map(({ number, name, description }) => [
+    code(`tel:${number}`),
+    code(name),
+    description,
+  ]),
+);
+
+export const problems = table(
+  ['`type`', 'status', '`title`'],
+  Object.entries(problemKinds).map(([kind, { status, title }]) => [
+    code(`urn:offhook:problem:${kind}`),
+    String(status),
+    title,
+  ]),
+);
+
+export const events = table(
+  ['event', 'when', 'members of `data`', '`status` of its notification', 'context'],
+  Object.entries(callEventData).map(([type, schema]) => {
+    const { notification, context } = eventTable[type as CallEventType];
+    return [
+      code(type),
+      schema.description ?? '',
+      Object.keys(schema.shape).map(code).join(', '),
+      notification === 'never' ? '' : code(notification.status),
+      context === 'unchanged' ? '' : 'changes',
+    ];
+  }),
+);
+
+const at = new Date(0);
+
+function endOfStatus(sipStatus: number): CallEnd {
+  return endOfFailure({ at, kind: 'response', sipStatus, reason: '' });
+}
+
+const listedStatuses = [...outcomeBySipStatus.keys()].sort((one, other) => one - other);
+
+/** A status of its class that has no row of its own: 499 of the 4xx, for example. */
+const fallbacks = [3, 4, 5, 6].map((statusClass) => {
+  const hasRows = listedStatuses.some((status) => Math.floor(status / 100) === statusClass);
+  return [statusClass * 100 + 99, `${hasRows ? 'other ' : ''}${statusClass}xx`] as const;
+});
+
+/** What SIP statuses mean, those of the same meaning in one row. */
+function rowsOfStatuses(): readonly Row[] {
+  const named = [...listedStatuses.map((each) => [each, String(each)] as const), ...fallbacks];
+  const rows = new Map<string, { readonly end: CallEnd; readonly names: string[] }>();
+  for (const [status, name] of named) {
+    const end = endOfStatus(status);
+    const row = rows.get(end.outcome) ?? { end, names: [] };
+    row.names.push(name);
+    rows.set(end.outcome, row);
+  }
+  return [...rows.values()].map(({ end, names }) =>
+    rowOf(`SIP status ${names.join(', ')}`, end, 'the status line'),
+  );
+}
+
+/** @param reason where it differs from call to call */
+function rowOf(what: string, end: CallEnd, reason?: string): Row {
+  return [what, reason ?? code(end.reason), code(end.reasonCode), code(end.outcome)];
+}
+
+const failure = { by: 'gateway', reason: '' } as const;
+const application = { by: 'application' } as const;
+const failed = 'what failed';
+
+export const outcomes = table(
+  ['what happened', '`reason`', '`reasonCode`', '`outcome`'],
+  [
+    rowOf('the person hung up', endOfRemoteBye(at)),
+    rowOf('the bot or the dialer hung up', endAfterAnswer(application, at)),
+    rowOf('`machineDetection: disconnect` detected a machine', endOfMachine(at)),
+    rowOf('`MAX_CALL_DURATION_MS` was reached', endOfMaxDuration(at)),
+    rowOf(
+      'after the answer, detection in `disconnect` mode, RTP, the SIP engine or the gateway failed',
+      endAfterAnswer(failure, at),
+      failed,
+    ),
+    ...rowsOfStatuses(),
+    rowOf('nobody answered within `timeoutInMs`', endOfRingTimeout(at)),
+    rowOf('the dialer cancelled the call', endBeforeAnswer(application, at)),
+    rowOf(
+      'no response within 32 s, a refused connection, a 200 OK without usable SDP',
+      endOfFailure({ at, kind: 'stack', reason: '' }),
+      'the status line',
+    ),
+    rowOf(
+      'before the answer, no SIP engine or media port, or the gateway shut down',
+      endBeforeAnswer(failure, at),
+      failed,
+    ),
+    rowOf('not dialled within `QUEUE_TIMEOUT_MS`', endOfExpiry(at)),
+    rowOf(
+      'the gateway died while it placed the call; it is not known whether a phone rang',
+      endOfUnknown('lost', at),
+      failed,
+    ),
+  ],
+);
