@@ -82,13 +82,12 @@ export class MediaEngine {
     for (let attempt = 0; attempt < maxBindAttempts; attempt += 1) {
       const port = this.#pool.take(performance.now());
       if (port === undefined) break;
-      const session = this.#createSession(id, (packet, toPort, address) =>
-        this.#live.get(id)?.sockets.send(packet, toPort, address),
-      );
+      const session = this.#createSession(id);
       const opened = await RtpSockets.open(this.#data.host, port, {
         onPacket: (packet, address, fromPort) =>
           this.#receive(session, id, packet, address, fromPort),
         onRtcp: (packet, address) => session.receiveRtcp(packet, address),
+        onUnreachable: () => session.unreachable(),
         onError: (failure) => this.#fail(id, failure),
       });
       if (opened.kind === 'open') {
@@ -111,10 +110,7 @@ export class MediaEngine {
     this.#post({ kind: 'opened', id, port });
   }
 
-  #createSession(
-    id: number,
-    send: (packet: Uint8Array, port: number, address: string) => void,
-  ): RtpSession {
+  #createSession(id: number): RtpSession {
     const random = randomBytes(10);
     return new RtpSession(
       {
@@ -126,7 +122,9 @@ export class MediaEngine {
         firstTimestamp: random.readUInt32BE(6),
       },
       {
-        send,
+        send: (packet, port, address) => this.#live.get(id)?.sockets.send(packet, port, address),
+        connect: (port, address) => this.#live.get(id)?.sockets.connect(port, address),
+        disconnect: () => this.#live.get(id)?.sockets.disconnect(),
         onAmd: (events) => this.#post({ kind: 'amd', id, events }),
         onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
         onDtmf: (digit, durationMs) => this.#post({ kind: 'dtmf', id, digit, durationMs }),

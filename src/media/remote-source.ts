@@ -1,12 +1,13 @@
 // Symmetric RTP (RFC 4961) with latching (RFC 7362): media goes to the address in the SDP until packets show where the
 // far end really is, behind its NAT; after the first seconds that is locked, so that whoever finds the port by spraying
-// packets ("RTPBleed") can neither be heard nor divert the audio.
+// packets ("RTPBleed") can neither be heard nor divert the audio. Locked, it follows one move only: a NAT that gave the far
+// end another port, in mid-call and without a re-INVITE.
 
 import { sequenceDistance } from './rtp-packet.ts';
 
 /** 3 s from the first packet: NATs and media relays have settled, and a guesser has had little time. */
 const learningFrames = 150;
-/** 0.5 s without a packet: the source may have moved, and another one of the same standing may follow. */
+/** 0.5 s without a packet: the source may have moved, and another one may follow. */
 const silentFrames = 25;
 /** Two in a row with one SSRC: a single stray packet moves nothing. */
 const packetsToBelieve = 2;
@@ -21,6 +22,9 @@ export class RemoteSource {
   #port = 0;
   #heard = false;
   #framesSinceHeard = 0;
+  /** Of the last packet that was accepted. */
+  #ssrc = 0;
+  #unreachable = false;
   /** Undefined until the first packet since the last signalling. */
   #learningFramesLeft: number | undefined;
   #candidateAddress = '';
@@ -41,6 +45,16 @@ export class RemoteSource {
     return this.#learningFramesLeft === 0;
   }
 
+  /** Locked and heard of late: while this holds, no packet from elsewhere is accepted. */
+  get settled(): boolean {
+    return this.locked && this.#framesSinceHeard < silentFrames && !this.#unreachable;
+  }
+
+  /** An ICMP error came from where media is sent to. Until the source changes it counts as unsettled. */
+  markUnreachable(): void {
+    this.#unreachable = true;
+  }
+
   /** An offer or answer named this address. Unlocks: the far end may have moved. */
   signal(address: string, port: number): void {
     const moved = address !== this.#signalledAddress || port !== this.#signalledPort;
@@ -48,6 +62,7 @@ export class RemoteSource {
     this.#signalledPort = port;
     this.#learningFramesLeft = undefined;
     this.#candidatePackets = 0;
+    this.#unreachable = false;
     // The same address again (hold, resume): what was learned about the NAT in front of it stays good until it is disproved.
     if (!moved) return;
     this.#address = address;
@@ -66,26 +81,32 @@ export class RemoteSource {
   /** Whether a well-formed packet from there is the far end's. May move to it. */
   accept(address: string, port: number, ssrc: number, sequence: number): boolean {
     if (port === this.#port && address === this.#address) {
-      this.#hear();
+      this.#hear(ssrc);
       return true;
     }
-    if (this.locked || !this.#mayMoveTo(address, port)) return false;
+    if (!this.#mayMoveTo(address, port, ssrc)) return false;
     if (!this.#believes(address, port, ssrc, sequence)) return false;
     this.#address = address;
     this.#port = port;
     this.#candidatePackets = 0;
-    this.#hear();
+    this.#unreachable = false;
+    this.#hear(ssrc);
     return true;
   }
 
-  #hear(): void {
+  #hear(ssrc: number): void {
     this.#heard = true;
+    this.#ssrc = ssrc;
     this.#framesSinceHeard = 0;
     this.#learningFramesLeft ??= learningFrames;
   }
 
-  #mayMoveTo(address: string, port: number): boolean {
-    if (!this.#heard || this.#framesSinceHeard >= silentFrames) return true;
+  #mayMoveTo(address: string, port: number, ssrc: number): boolean {
+    const silent = this.#framesSinceHeard >= silentFrames;
+    // A NAT's new mapping has the host of the old one and the same sender. Off the path nobody knows the SSRC (RFC 3550 8.1),
+    // and from the same host only the far end's own neighbours could send.
+    if (this.locked) return silent && address === this.#address && ssrc === this.#ssrc;
+    if (!this.#heard || silent) return true;
     return this.#standing(address, port) > this.#standing(this.#address, this.#port);
   }
 

@@ -23,6 +23,9 @@ const ssrcSilentFrames = 2;
 
 export type RtpSessionSink = DetectionSink & {
   send(packet: Uint8Array, port: number, address: string): void;
+  /** Until `disconnect`, packets from elsewhere need not come through, and all that is sent goes there. */
+  connect(port: number, address: string): void;
+  disconnect(): void;
   onDtmf(digit: string, durationMs: number): void;
   onInactive(): void;
 };
@@ -53,6 +56,7 @@ export class RtpSession {
   readonly #sink: RtpSessionSink;
   readonly #counts: RtpCounts;
   readonly #source = new RemoteSource();
+  #connected = false;
   readonly #dtmf: DtmfReceiver;
   /** Our packet: header and 20 ms of silence, sent again and again. Its own, as a full socket sends it later. */
   readonly #packet = new Uint8Array(rtpHeaderBytes + frameSamples);
@@ -94,6 +98,7 @@ export class RtpSession {
     // session timer's refresh) is no reason to open the lock.
     if (!remote.addressWithheld && (changed || hasMoved(before, remote))) {
       this.#source.signal(remote.address, remote.port);
+      this.#connectOrDisconnect();
     }
     this.#packet.fill(silenceByte[remote.codec], rtpHeaderBytes);
     this.#quietFrames = 0;
@@ -141,9 +146,16 @@ export class RtpSession {
     if (address === this.#source.address) this.#quietFrames = 0;
   }
 
+  /** ICMP says that what we sent did not arrive. No end of the call: its BYE may be on its way, or another address. */
+  unreachable(): void {
+    this.#source.markUnreachable();
+    this.#connectOrDisconnect();
+  }
+
   /** 20 ms have passed. `transmit` is false for the ticks of a late clock that would only make a burst. */
   tick(transmit: boolean): void {
     this.#source.tick();
+    this.#connectOrDisconnect();
     this.#dtmf.tick();
     this.#framesSinceSsrc += 1;
     this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
@@ -156,6 +168,14 @@ export class RtpSession {
     const received = this.#jitter.take(frame);
     this.#detection.push(frame, !received);
     this.#releaseWhenDone();
+  }
+
+  #connectOrDisconnect(): void {
+    const { settled, port, address } = this.#source;
+    if (settled === this.#connected) return;
+    this.#connected = settled;
+    if (settled) this.#sink.connect(port, address);
+    else this.#sink.disconnect();
   }
 
   #isTheirs(packet: Uint8Array, address: string, port: number): boolean {

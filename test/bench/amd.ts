@@ -27,7 +27,8 @@ const inTurn = 500;
 /** Frames of each of them. */
 const turns = 100;
 const latestMs = 20;
-const settleMs = 1_500;
+/** Sources are locked, and sockets connected, 3 s after the first packet. */
+const settleMs = 4_000;
 const busyCore = 0.85;
 
 export async function benchAmd(args: readonly string[]): Promise<void> {

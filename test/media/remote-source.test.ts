@@ -93,6 +93,67 @@ describe('remote source', () => {
     expect(packets(signalled, 4_000, 1)).toEqual([true]);
   });
 
+  describe('locked', () => {
+    beforeEach(() => {
+      packets(signalled, 4_000, 1);
+      ticks(149);
+      packets(signalled, 4_000, 1);
+      ticks(1);
+    });
+
+    test('it is settled while it is heard: until half a second without a packet', () => {
+      expect(source.settled).toBe(true);
+      ticks(23);
+      expect(source.settled).toBe(true);
+      ticks(1);
+      expect(source.settled).toBe(false);
+      packets(signalled, 4_000, 1);
+      expect(source.settled).toBe(true);
+    });
+
+    test('silent, it follows the same sender to another port: a NAT has mapped it anew', () => {
+      expect(packets(signalled, 4_321, 5)).not.toContain(true);
+      ticks(25);
+
+      expect(packets(signalled, 4_321, 3)).toEqual([false, true, true]);
+      expect(target()).toBe('192.0.2.1:4321');
+      expect(source.settled).toBe(true);
+      expect(packets(signalled, 4_000, 2)).toEqual([false, false]);
+    });
+
+    test('silent, it follows no other sender of that host, and nobody of another host', () => {
+      ticks(25);
+
+      expect(packets(signalled, 4_321, 5, 2)).not.toContain(true);
+      expect(packets(elsewhere, 4_000, 5)).not.toContain(true);
+      expect(target()).toBe('192.0.2.1:4000');
+    });
+
+    test('unreachable, it is settled no more until it moves or is signalled', () => {
+      source.markUnreachable();
+      packets(signalled, 4_000, 5);
+      expect(source.settled).toBe(false);
+      ticks(25);
+      packets(signalled, 4_321, 2);
+      expect(source.settled).toBe(true);
+
+      source.markUnreachable();
+      source.signal(signalled, 4_000);
+      packets(signalled, 4_321, 1);
+      ticks(150);
+      packets(signalled, 4_321, 1);
+      expect(source.settled).toBe(true);
+    });
+  });
+
+  test('before it is locked it is not settled', () => {
+    packets(signalled, 4_000, 5);
+    ticks(149);
+    packets(signalled, 4_000, 5);
+
+    expect(source.settled).toBe(false);
+  });
+
   test('without a packet it stays open', () => {
     ticks(1_000);
 

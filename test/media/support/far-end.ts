@@ -15,6 +15,7 @@ export type Received = RtpHeader & { readonly payload: Buffer; readonly fromPort
 export class FarEnd implements AsyncDisposable {
   readonly received: Received[] = [];
   readonly #socket: Socket;
+  readonly #streams = new Set<NodeJS.Timeout>();
   #sequence = 65_500;
   #timestamp = 4_294_960_000;
   ssrc = 0x1234;
@@ -29,15 +30,22 @@ export class FarEnd implements AsyncDisposable {
     });
   }
 
-  static async open(host = '127.0.0.1'): Promise<FarEnd> {
+  static async open(host = '127.0.0.1', port = 0): Promise<FarEnd> {
     const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
-    socket.bind(0, host);
+    socket.bind(port, host);
     await once(socket, 'listening');
     return new FarEnd(socket);
   }
 
   get port(): number {
     return this.#socket.address().port;
+  }
+
+  /** The same sender behind another port: what the former sent is gone on with. */
+  continue(former: FarEnd): void {
+    this.ssrc = former.ssrc;
+    this.#sequence = former.#sequence;
+    this.#timestamp = former.#timestamp;
   }
 
   /** One packet of 20 ms; `byte` is every code word in it. */
@@ -55,9 +63,10 @@ export class FarEnd implements AsyncDisposable {
     this.#socket.send(packet, toPort, host);
   }
 
-  /** A packet every 20 ms until the returned function is called. */
+  /** A packet every 20 ms until the returned function is called, or the far end closes. */
   stream(toPort: number, byte: number, host = '127.0.0.1'): () => void {
     const timer = setInterval(() => this.send(toPort, byte, host), 20);
+    this.#streams.add(timer);
     return () => clearInterval(timer);
   }
 
@@ -66,6 +75,7 @@ export class FarEnd implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const timer of this.#streams) clearInterval(timer);
     await new Promise<void>((resolve) => this.#socket.close(() => resolve()));
   }
 }

@@ -30,6 +30,8 @@ export class SessionBench {
     to: string;
     payload: number[];
   }[] = [];
+  /** `connect <address>:<port>` and `disconnect`, in order. */
+  readonly connections: string[] = [];
   readonly amd: AmdEvent[] = [];
   readonly dtmf: string[] = [];
   readonly detectorErrors: unknown[] = [];
@@ -68,6 +70,8 @@ export class SessionBench {
             payload: [...packet.subarray(12)],
           });
         },
+        connect: (port, address) => this.connections.push(`connect ${address}:${port}`),
+        disconnect: () => this.connections.push('disconnect'),
         onAmd: (events) => this.amd.push(...events),
         onDetectorError: (error) => this.detectorErrors.push(error),
         onDtmf: (digit, durationMs) => this.dtmf.push(`${digit}:${durationMs}`),

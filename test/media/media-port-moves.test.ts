@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { MediaSession } from '../../src/calls/ports.ts';
+import type { MediaGateway } from '../../src/media/media-port.ts';
+import { FarEnd } from './support/far-end.ts';
+import { answerFor, callId, createScripted, portOf } from './support/gateway.ts';
+import { type Observed, observe, until } from './support/observed.ts';
+
+const loud = 0x10;
+/** The source is locked 150 frames after the first packet, and each frame has at most one packet. */
+const packetsUntilLocked = 160;
+
+type LockedCall = {
+  readonly session: MediaSession;
+  readonly observed: Observed;
+  readonly port: number;
+  readonly farEnd: FarEnd;
+  readonly stopStream: () => void;
+};
+
+describe('a call whose source is locked', () => {
+  let media: MediaGateway;
+  const calls: LockedCall[] = [];
+
+  async function place(): Promise<LockedCall> {
+    const observed = observe();
+    const session = await media.open(callId, observed);
+    if (session === undefined) throw new Error('no session');
+    const farEnd = await FarEnd.open();
+    const port = portOf(session.offerSdp);
+    session.applyAnswer(answerFor(farEnd.port), 'answer');
+    return { session, observed, port, farEnd, stopStream: farEnd.stream(port, loud) };
+  }
+
+  function next(): LockedCall {
+    const call = calls.pop();
+    if (call === undefined) throw new Error('one call for each test');
+    return call;
+  }
+
+  async function end({ session, farEnd, stopStream }: LockedCall): Promise<void> {
+    stopStream();
+    session.close();
+    await farEnd[Symbol.asyncDispose]();
+  }
+
+  beforeAll(async () => {
+    media = createScripted({ portMin: 31_460, portMax: 31_479 });
+    for (let call = 0; call < 3; call += 1) calls.push(await place());
+    const isLocked = ({ farEnd }: LockedCall) => farEnd.received.length >= packetsUntilLocked;
+    await until(() => calls.every(isLocked), 'the locks');
+  });
+
+  afterAll(async () => {
+    await Promise.all(calls.map(end));
+    await media[Symbol.asyncDispose]();
+  });
+
+  test('is followed to the new port that a NAT gives it in mid-speech', async () => {
+    const call = next();
+    await using moved = await FarEnd.open();
+    call.stopStream();
+    moved.continue(call.farEnd);
+    const stop = moved.stream(call.port, loud);
+    await until(() => moved.received.length >= 3, 'audio at the new port');
+    stop();
+
+    expect(call.observed.failures).toEqual([]);
+    await end(call);
+  });
+
+  test('is not ended by ICMP when the far end closes its port before its BYE', async () => {
+    const call = next();
+    const { port } = call.farEnd;
+    call.stopStream();
+    await call.farEnd[Symbol.asyncDispose]();
+    const before = (await media.statistics()).packetsSent;
+    for (let sent = 0; sent < 60; ) sent = (await media.statistics()).packetsSent - before;
+    expect(call.observed.failures).toEqual([]);
+
+    await using again = await FarEnd.open('127.0.0.1', port);
+    await until(() => again.received.length >= 3, 'audio at the port that is open again');
+    call.session.close();
+  });
+
+  test('is held, and resumed at another address', async () => {
+    const call = next();
+    await using other = await FarEnd.open();
+    call.stopStream();
+    call.session.answerReoffer(answerFor(call.farEnd.port, 'a=sendonly\r\n'));
+    call.session.answerReoffer(answerFor(other.port));
+    const { ssrc } = call.farEnd;
+    const header = [0x80, 101, 0, 10, 0, 0, 3, 0, 0, 0, ssrc >> 8, ssrc & 0xff];
+    await until(() => other.received.length >= 3, 'audio at the other address');
+    other.sendRaw(call.port, Uint8Array.from([...header, 4, 0x8a, 0x03, 0x20]));
+    await until(() => call.observed.dtmf.length > 0, 'a key from the other address');
+
+    expect(call.observed.dtmf).toEqual([{ digit: '4', durationMs: 100 }]);
+    expect(call.observed.failures).toEqual([]);
+    await end(call);
+  });
+});
