@@ -21,6 +21,7 @@ import {
   endOfRingTimeout,
 } from './call-outcome.ts';
 import { type CallMachineContext, callSetup } from './call-setup.ts';
+import { closingAmdEvents } from './closing-amd-events.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 
 export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
@@ -119,13 +120,9 @@ export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =
   const { answeredAt } = context;
   if (answeredAt === undefined) return;
   const at = context.end?.at ?? context.clock.now();
-  const amd: AmdEvent = {
-    event: 'amd_stopped',
-    reason: 'call-ended',
-    elapsedMs: Math.max(0, at.getTime() - answeredAt.getTime()),
-  };
-  const amdEvents = [...context.amdEvents, amd];
-  const { event: fact, ...sequences } = amdFact({ ...context, answeredAt, amdEvents }, at, amd);
+  const [, stopped] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime());
+  const amdEvents = [...context.amdEvents, stopped];
+  const { event: fact, ...sequences } = amdFact({ ...context, answeredAt, amdEvents }, at, stopped);
   enqueue.assign({ amdEvents, detection: 'stopped', ...sequences });
   enqueue({ type: 'publish', params: fact });
 });

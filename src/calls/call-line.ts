@@ -4,6 +4,7 @@
 import { fromCallback } from 'xstate';
 import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
+import { closingAmdEvents } from './closing-amd-events.ts';
 import type { CallId } from './contract/identity.ts';
 import type {
   CallLeg,
@@ -237,10 +238,8 @@ class Line {
     this.#detectionStartedAt = undefined;
     const at = this.#ports.clock.now();
     if (startedAt !== undefined) {
-      const elapsedMs = Math.max(0, at.getTime() - startedAt.getTime());
-      const evidence = { reason: 'media-lost', elapsedMs };
-      this.#sendOrHold({ type: 'line.amd', at, amd: { event: 'amd_error', ...evidence } });
-      this.#sendOrHold({ type: 'line.amd', at, amd: { event: 'amd_stopped', ...evidence } });
+      const closing = closingAmdEvents('media-lost', at.getTime() - startedAt.getTime());
+      for (const amd of closing) this.#sendOrHold({ type: 'line.amd', at, amd });
     }
     this.#sendOrHold({ type: 'line.mediaLost', reason });
   }

@@ -2,7 +2,7 @@
 
 import { amdFact, type CallProgress, queuedFact } from '../calls/call-facts.ts';
 import type { GatewayLoss } from '../calls/call-outcome.ts';
-import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
 
@@ -23,11 +23,7 @@ export function rebuild(
   const { answeredAt } = progress;
   if (answeredAt === undefined || !owesAmdStopped(progress)) return { progress, missing };
 
-  const amd: AmdEvent = {
-    event: 'amd_stopped',
-    reason: `gateway-${loss}`,
-    elapsedMs: Math.max(0, now.getTime() - answeredAt.getTime()),
-  };
+  const [, amd] = closingAmdEvents(`gateway-${loss}`, now.getTime() - answeredAt.getTime());
   const stopped = { ...progress, answeredAt, amdEvents: [...progress.amdEvents, amd] };
   const { event, ...sequences } = amdFact(stopped, now, amd);
   return { progress: { ...stopped, ...sequences }, missing: [...missing, event] };

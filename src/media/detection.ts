@@ -1,11 +1,11 @@
 // One call's detector, fenced in: whatever it throws becomes `amd_error` and `amd_stopped`, and hurts no other call.
 
 import type { AmdSettings } from '../calls/call-types.ts';
+import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { CreateDetector, Detector } from './detector-port.ts';
 
 const frameMs = 20;
-const failedReason = 'detector-failed';
 
 export type DetectionSink = {
   onAmd(events: readonly AmdEvent[]): void;
@@ -56,11 +56,7 @@ export class Detection {
 
   #fail(error: unknown): void {
     this.#detector = undefined;
-    const elapsedMs = this.#frames * frameMs;
     this.#sink.onDetectorError(error);
-    this.#sink.onAmd([
-      { event: 'amd_error', reason: failedReason, elapsedMs },
-      { event: 'amd_stopped', reason: failedReason, elapsedMs },
-    ]);
+    this.#sink.onAmd(closingAmdEvents('detector-failed', this.#frames * frameMs));
   }
 }

@@ -4,6 +4,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { AmdSettings } from '../calls/call-types.ts';
 import { assertNever } from '../calls/call-types.ts';
+import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { MediaObserver } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -194,10 +195,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     }
     if (this.#stopping) return;
     if (typeof entry.detection === 'object') {
-      const elapsedMs = Math.round(performance.now() - entry.detection.startedMs);
-      const closing = { reason: 'media-failed', elapsedMs };
-      this.#safely(() => entry.observer.onAmd({ event: 'amd_error', ...closing }));
-      this.#safely(() => entry.observer.onAmd({ event: 'amd_stopped', ...closing }));
+      const elapsedMs = performance.now() - entry.detection.startedMs;
+      for (const event of closingAmdEvents('media-failed', elapsedMs)) {
+        this.#safely(() => entry.observer.onAmd(event));
+      }
     }
     if (!entry.closing) this.#safely(() => entry.observer.onFailed(reason));
   }
