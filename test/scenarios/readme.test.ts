@@ -1,6 +1,8 @@
-// The companion's page, run as it is written: against the gateway of a laptop, one block after the other.
+// The blocks of commands of the companion's page, and those on apps of the API's, run as they are written: against the gateway of
+// a laptop, one after the other.
 
 import { spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -78,6 +80,22 @@ describe('the companion, as its page describes it', () => {
     }, title);
 
     for (const pattern of wanted) expect(output).toMatch(pattern);
+  });
+
+  test('apps, bots and limits, as the page on the API describes them', async () => {
+    const page = readFileSync(join(root, 'src/api/README.md'), 'utf8');
+    const sectionOf = (title: string) => page.split(`\n## ${title}\n`)[1];
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    writeFileSync(join(folder, 'crm.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
+
+    const created = await run(blockOf(sectionOf('Apps and bots'), 'sh'));
+    const [, appId = ''] = /"appId": ?"([^"]+)"/.exec(created) ?? [];
+    const limited = await run(
+      blockOf(sectionOf('Limits of an app'), 'sh').replace('<appId>', appId),
+    );
+
+    expect(created).toMatch(/dialer[\s\S]*crm[\s\S]*st-5a1c0f/);
+    expect(limited).toMatch(/5000/);
   });
 
   test('every block of commands is one of these', () => {
