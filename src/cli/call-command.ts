@@ -45,7 +45,7 @@ export async function placeCall(
   const call = await follow(context, client, answer.callId);
   if (receiver !== undefined) await until(() => notified.end, lastNotificationMs);
   context.print(
-    `ended: ${call.outcome ?? call.state} (${call.reason ?? ''}, ${call.reasonCode ?? ''})`,
+    `ended: ${[call.outcome ?? call.state, verdictOf(call)].filter(Boolean).join(', ')} (${call.reason ?? ''}, ${call.reasonCode ?? ''})`,
   );
 }
 
@@ -95,4 +95,10 @@ async function until(condition: () => boolean, withinMs: number): Promise<void> 
   while (!condition() && performance.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** Who picked up; undefined where nobody listened, or nobody answered. */
+function verdictOf({ timeline }: CallDetails): string | undefined {
+  const end = timeline.findLast(({ type }) => type === 'completed');
+  return (end?.data as { readonly machineDetection?: string } | undefined)?.machineDetection;
 }

@@ -86,6 +86,7 @@ export async function showContext(
 
 function summaryLine(call: CallSummary): string {
   const { acceptedAt, callId, botId, target, status, outcome, reason } = call;
-  const end = outcome === undefined ? [] : [`${outcome} (${reason ?? ''})`];
-  return [acceptedAt, callId, botId, target, status, ...end].join('  ');
+  const end = outcome === undefined || outcome === status ? [] : [outcome];
+  const why = reason === undefined ? [] : [`(${reason})`];
+  return [acceptedAt, callId, botId, target, status, ...end, ...why].join('  ');
 }

@@ -34,7 +34,11 @@ export type DevApp = z.infer<typeof devAppSchema>;
 
 export async function requireGateway(context: CliContext): Promise<RunningGateway> {
   const gateway = await context.gateway();
-  if (gateway === undefined) throw new CliError(notRunning);
+  if (gateway === undefined) {
+    throw new CliError(
+      `${notRunning}\nIt runs elsewhere? Name its folder with DATA_DIR (here ${context.config.dataDir}).`,
+    );
+  }
   return gateway;
 }
 

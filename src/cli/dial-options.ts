@@ -45,7 +45,9 @@ export function targetOf(text: string): string {
   if (/^(tel|sip):/i.test(text)) return text;
   const sandbox = sandboxNumbers.find(({ name }) => name === text);
   if (sandbox !== undefined) return `tel:${sandbox.number}`;
-  if (/^\+?[\d\-.()]+$/.test(text)) return `tel:${text}`;
+  if (/^\+[\d\-.()]+$/.test(text)) return `tel:${text}`;
+  // Without its country's code it would be a number of another country.
+  if (/^[\d\-.()]+$/.test(text)) throw new CliError(`"${text}" has no country code: +${text}?`);
   throw new CliError(
     `"${text}" is no target: tel:+15551234567, sip:user@host, or one of the sandbox's: ${sandboxNumbers.map(({ name }) => name).join(', ')}`,
   );

@@ -25,12 +25,17 @@ export function readBody(body: unknown): ShownBody | undefined {
 }
 
 export function describeNotification(notification: ReceivedNotification, name?: string): string {
-  const mark = notification.verified ? '✓ signed' : `✗ NOT SIGNED (${notification.reason})`;
+  const mark = notification.verified ? '✓ signed' : faultOf(notification.reason);
   const body = readBody(notification.body);
   if (body === undefined) return `${mark}  ${notification.rawBody.slice(0, 200)}`;
   const time = body.timestamp.slice(11, 23);
   const who = name ?? body.callId.slice(0, 13);
   return `${time}  ${who.padEnd(13)} #${body.sequence} ${body.status.padEnd(17)} ${detailsOf(body).padEnd(58)} ${mark}`;
+}
+
+/** Signed, but not over this body with this secret; or not signed at all. */
+function faultOf(reason: string | undefined): string {
+  return reason === 'no-match' ? '✗ WRONG SIGNATURE (another secret?)' : `✗ NOT SIGNED (${reason})`;
 }
 
 function detailsOf(body: ShownBody): string {

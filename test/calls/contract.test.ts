@@ -86,7 +86,7 @@ describe('the contract of events', () => {
       'by no trunk to sandbox',
       '180 Ringing',
       'amd_stopped',
-      '200 OK, Caller-disconnected, 12.400 s',
+      '200 OK, Caller-disconnected, 12.400 s, amd_human_detected',
       '486 Busy Here, Busy here',
     ]);
     expect(lineOf('paused', {})).toBe('');

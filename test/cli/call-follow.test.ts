@@ -96,7 +96,10 @@ describe('call --follow', () => {
 
     const lines = await follow(await gatewayWith([told]));
 
-    expect(lines.at(-2)).toMatch(/completed +200 OK, Caller-disconnected, 7\.982 s$/);
+    expect(lines.at(-2)).toMatch(
+      /completed +200 OK, Caller-disconnected, 7\.982 s, amd_human_detected$/,
+    );
+    expect(lines.at(-1)).toBe('ended: completed, amd_human_detected (200 OK, Caller-disconnected)');
   });
 });
 

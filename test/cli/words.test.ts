@@ -35,6 +35,7 @@ describe('a target', () => {
 
   test('another word is refused with what could be meant', () => {
     expect(() => targetOf('hugo')).toThrow(/person, person-hangs-up/);
+    expect(() => targetOf('2025550110')).toThrow('"2025550110" has no country code: +2025550110?');
   });
 });
 

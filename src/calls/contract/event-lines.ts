@@ -12,7 +12,8 @@ export function describeDialing({ gateway, attempt, failedAttempts }: DataOf<'di
 }
 
 export function describeDetection({ event, reason, words }: AmdEvent): string {
-  const heard = words === undefined || words === 0 ? '' : `, ${words} words`;
+  const heard =
+    words === undefined || words === 0 ? '' : `, ${words} ${words === 1 ? 'word' : 'words'}`;
   return `${event} (${reason}${heard})`;
 }
 
@@ -23,9 +24,10 @@ export function describeEnd(type: 'completed' | 'failed', data: EndData): string
   return `completed: ${why}, ${seconds(callDurationMs ?? 0)} after the answer`;
 }
 
-export function endLine({ reason, reasonCode, callDurationMs }: EndData): string {
+export function endLine({ reason, reasonCode, callDurationMs, machineDetection }: EndData): string {
   const duration = callDurationMs === undefined ? [] : [`${(callDurationMs / 1_000).toFixed(3)} s`];
-  return [reason, reasonCode, ...duration].join(', ');
+  const verdict = machineDetection === undefined ? [] : [machineDetection];
+  return [reason, reasonCode, ...duration, ...verdict].join(', ');
 }
 
 export function afterFailure({ failedAttempts }: DataOf<'dialing'>): string {
