@@ -75,9 +75,9 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     {
       limits: { ...defaultCallLimits, maxDurationMs: config.calls.maxDurationMs },
       maxConcurrent: config.calls.maxConcurrent,
-      onEnded: (callId, outcome) => {
+      onEnded: (callId, end) => {
         taking.onEnded(callId);
-        if (outcome !== undefined) metrics.callEnded(outcome);
+        if (end !== undefined) metrics.callEnded(end);
       },
     },
   );

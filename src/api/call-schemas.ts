@@ -4,7 +4,12 @@ import { z } from 'zod';
 import { amdEvent } from '../calls/contract/amd-event.ts';
 import { callContextSchema as contextContract } from '../calls/contract/call-context.ts';
 import { callEventTypes } from '../calls/contract/call-event.ts';
-import { callOutcomes, callStates, interactionStatuses } from '../calls/contract/call-words.ts';
+import {
+  callFaults,
+  callOutcomes,
+  callStates,
+  interactionStatuses,
+} from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
 import { identifier } from '../lib/ids.ts';
 import { botId, idempotencyKey } from './dialout-schema.ts';
@@ -96,6 +101,12 @@ export const callSummarySchema = z
     trunk: z.string().optional(),
     machineDetection: z.string(),
     outcome: z.enum(callOutcomes).optional().describe('once the call ended'),
+    fault: z
+      .enum(callFaults)
+      .optional()
+      .describe(
+        'who is at fault that it came to nothing; `caller` is the application that asked for it. Absent of a completed call',
+      ),
     sipStatus: z.number().int().optional(),
     reason: z.string().optional(),
     reasonCode: z.string().optional(),

@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { CallOutcome } from '../calls/contract/call-words.ts';
+import { type CallEnd, faultOf } from '../calls/call-outcome.ts';
 
 export type NotificationResult = 'delivered' | 'retry' | 'failed';
 
@@ -18,7 +18,7 @@ export type Metrics = {
   render(): Promise<string>;
   httpRequest(method: string, route: string, status: number, seconds: number): void;
   callAccepted(): void;
-  callEnded(outcome: CallOutcome): void;
+  callEnded(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): void;
   notificationAttempt(result: NotificationResult, seconds: number): void;
   /** Endpoints that an alert is out for, by app. */
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
@@ -48,8 +48,8 @@ export function createMetrics(
   });
   const ended = new Counter({
     name: 'offhook_calls_ended_total',
-    help: 'Calls that ended, by outcome',
-    labelNames: ['outcome'],
+    help: 'Calls that ended, by outcome and by who is at fault',
+    labelNames: ['outcome', 'fault'],
     registers,
   });
   new Gauge({
@@ -94,7 +94,7 @@ export function createMetrics(
     httpRequest: (method, route, status, seconds) =>
       http.observe({ method, route, status: String(status) }, seconds),
     callAccepted: () => accepted.inc(),
-    callEnded: (outcome) => ended.inc({ outcome }),
+    callEnded: (end) => ended.inc({ outcome: end.outcome, fault: faultOf(end) ?? 'none' }),
     notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
     endpointsFailing: (byApp) => {
       failing.reset();

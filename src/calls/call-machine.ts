@@ -56,7 +56,7 @@ export const callMachine = callSetup.createMachine({
     detection: 'off',
     digits: 0,
   }),
-  output: ({ context }) => ({ outcome: context.end?.outcome }),
+  output: ({ context }) => ({ end: context.end }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
   initial: 'preparing',
   states: {

@@ -1,7 +1,7 @@
 // One table: what a SIP status, or a failure of our own, means for the caller. The same words stand in SQL, on NATS, in the
 // notification and in the metrics. Status codes not listed fall to the row of their class.
 
-import type { CallOutcome, ReasonCode } from './contract/call-words.ts';
+import type { CallFault, CallOutcome, ReasonCode } from './contract/call-words.ts';
 import type { LegFailure } from './ports.ts';
 
 /** How a call ended, before it is written as the terminal fact. */
@@ -30,8 +30,10 @@ const expired: Meaning = { outcome: 'expired', reasonCode: 'Service Unavailable'
 
 /** RFC 3261 section 21 unless said otherwise. */
 export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
+  [401, rejected],
   [403, rejected],
   [404, invalidNumber],
+  [407, rejected],
   [408, noAnswer],
   [410, invalidNumber],
   [480, unavailable],
@@ -42,6 +44,7 @@ export const outcomeBySipStatus: ReadonlyMap<number, Meaning> = new Map([
   [600, busy],
   [603, declined],
   [604, invalidNumber],
+  [606, rejected],
   // RFC 8197: the callee marked the call as unwanted.
   [607, declined],
   // RFC 8688: an analytics engine of the carrier rejected it on the callee's behalf.
@@ -55,6 +58,43 @@ const outcomeByClass: ReadonlyMap<number, Meaning> = new Map([
   [5, carrierFailure],
   [6, rejected],
 ]);
+
+const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
+  completed: undefined,
+  machine: undefined,
+  busy: 'callee',
+  declined: 'callee',
+  'no-answer': 'callee',
+  unavailable: 'callee',
+  // A number that does not exist was asked for.
+  'invalid-number': 'caller',
+  cancelled: 'caller',
+  rejected: 'carrier',
+  'carrier-failure': 'carrier',
+  'gateway-failure': 'gateway',
+  // Its trunks are too slow for what they are given.
+  expired: 'gateway',
+  unknown: 'gateway',
+};
+
+/** Where the status says more than its outcome does. */
+const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
+  // The trunk has no credentials, or wrong ones.
+  [401, 'gateway'],
+  [407, 'gateway'],
+  // RFC 3261, section 21.6: from the user, not from a network on the way.
+  [606, 'callee'],
+  // RFC 8688: the callee was never asked.
+  [608, 'carrier'],
+]);
+
+/** Undefined: nobody, the call came to its end. Derived from what is stored of it, and not stored itself. */
+export function faultOf(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): CallFault | undefined {
+  const { outcome, sipStatus } = end;
+  const isRefusal = outcome === 'rejected' || outcome === 'declined';
+  const ofStatus = isRefusal && sipStatus !== undefined && faultBySipStatus.get(sipStatus);
+  return ofStatus || faultByOutcome[outcome];
+}
 
 /** The end of a call that was not answered. */
 export function endOfFailure(failure: LegFailure): CallEnd {

@@ -5,17 +5,16 @@ import { createActor } from 'xstate';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
 import { queuedFact } from './call-facts.ts';
 import type { CallActor } from './call-machine.ts';
-import type { EndCommand } from './call-outcome.ts';
+import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits } from './call-setup.ts';
 import type { AcceptedCall } from './call-types.ts';
-import type { CallOutcome } from './contract/call-words.ts';
 import type { CallId } from './contract/identity.ts';
 
 export type CallRegistryOptions = {
   readonly limits: CallLimits;
   readonly maxConcurrent: number;
   /** A call ended here. */
-  readonly onEnded: (callId: CallId, outcome: CallOutcome | undefined) => void;
+  readonly onEnded: (callId: CallId, end: CallEnd | undefined) => void;
 };
 
 export class CallRegistry {
@@ -50,7 +49,7 @@ export class CallRegistry {
     });
     this.#calls.set(call.callId, actor);
     actor.subscribe({
-      complete: () => this.#remove(call.callId, actor.getSnapshot().output?.outcome),
+      complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
       error: (error: unknown) => {
         // A defect: the round for lost calls states its end. XState leaves the children of a machine that failed running.
         actor.getSnapshot().children.line?.send({ type: 'close' });
@@ -105,9 +104,9 @@ export class CallRegistry {
     });
   }
 
-  #remove(callId: CallId, outcome: CallOutcome | undefined): void {
+  #remove(callId: CallId, end: CallEnd | undefined): void {
     if (!this.#calls.delete(callId)) return;
-    this.#options.onEnded(callId, outcome);
+    this.#options.onEnded(callId, end);
     this.#tell();
   }
 

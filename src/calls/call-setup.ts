@@ -7,7 +7,6 @@ import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { AcceptedCall } from './call-types.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
-import type { CallOutcome } from './contract/call-words.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
 import type { Clock, LegEnd, LegFailure } from './ports.ts';
 
@@ -133,7 +132,7 @@ export const callSetup = setup({
     events: CallMachineEvent;
     input: CallMachineInput;
     children: { line: 'line'; storeAnswer: 'storeAnswer'; recordEnd: 'recordEnd' };
-    output: { readonly outcome: CallOutcome | undefined };
+    output: { readonly end: CallEnd | undefined };
   },
   actors: {
     line: fromCallback<LineCommand, AcceptedCall>(notProvided('line')),

@@ -1,7 +1,12 @@
 // Reading calls: the interactions view, one call with its timeline, its context, its notifications and their attempts.
 
 import type { CallContext } from '../calls/contract/call-context.ts';
-import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
+import type {
+  CallFault,
+  CallOutcome,
+  CallState,
+  InteractionStatus,
+} from '../calls/contract/call-words.ts';
 
 /** Whose calls may be seen: an account and one of its bots. Anything else is as if it did not exist. */
 export type CallScope = { readonly accountId: string; readonly botId: string };
@@ -22,6 +27,8 @@ export type CallSummary = {
   readonly trunk?: string;
   readonly machineDetection: string;
   readonly outcome?: CallOutcome;
+  /** Of a call that came to nothing. */
+  readonly fault?: CallFault;
   readonly sipStatus?: number;
   readonly reason?: string;
   readonly reasonCode?: string;

@@ -1,6 +1,7 @@
 // The interactions view: one page of calls, newest first, each as its summary.
 
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { faultOf } from '../calls/call-outcome.ts';
 import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import type { Database } from '../store/database.ts';
@@ -154,12 +155,19 @@ export function toSummary(row: SummaryRow): CallSummary {
     machineDetection: row.machineDetection,
     acceptedAt: row.acceptedAt.toISOString(),
     ...(row.trunk === null ? {} : { trunk: row.trunk }),
-    ...(row.outcome === null ? {} : { outcome: row.outcome as CallOutcome }),
+    ...outcomeOf(row),
     ...(row.sipStatus === null ? {} : { sipStatus: row.sipStatus }),
     ...(row.reason === null ? {} : { reason: row.reason }),
     ...(row.reasonCode === null ? {} : { reasonCode: row.reasonCode }),
     ...instants(row),
   };
+}
+
+function outcomeOf({ outcome, sipStatus }: SummaryRow) {
+  if (outcome === null) return {};
+  const end = { outcome: outcome as CallOutcome, ...(sipStatus !== null && { sipStatus }) };
+  const fault = faultOf(end);
+  return { outcome: end.outcome, ...(fault !== undefined && { fault }) };
 }
 
 function instants({ ringingAt, answeredAt, endedAt }: SummaryRow) {

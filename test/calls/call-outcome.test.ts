@@ -8,6 +8,7 @@ import {
   endOfRemoteBye,
   endOfRingTimeout,
   endOfUnknown,
+  faultOf,
 } from '../../src/calls/call-outcome.ts';
 
 const at = new Date('2026-01-01T00:00:00.000Z');
@@ -138,5 +139,49 @@ describe('what we did ourselves', () => {
     ['disconnect mode met a machine', endOfMachine(at), 'machine', 'Bot-disconnected', '200 OK'],
   ])('%s', (_name, end, outcome, reasonCode, reason) => {
     expect(end).toEqual({ at, outcome, reasonCode, reason });
+  });
+});
+
+describe('who is at fault', () => {
+  test.each([
+    ['completed', undefined],
+    ['machine', undefined],
+    ['busy', 'callee'],
+    ['declined', 'callee'],
+    ['no-answer', 'callee'],
+    ['unavailable', 'callee'],
+    ['invalid-number', 'caller'],
+    ['rejected', 'carrier'],
+    ['carrier-failure', 'carrier'],
+    ['gateway-failure', 'gateway'],
+    ['cancelled', 'caller'],
+    ['expired', 'gateway'],
+    ['unknown', 'gateway'],
+  ] as const)('for %s: %s', (outcome, fault) => {
+    expect(faultOf({ outcome })).toBe(fault);
+  });
+
+  test.each([
+    [302, 'Moved Temporarily', 'carrier'],
+    [401, 'Unauthorized', 'gateway'],
+    [403, 'Forbidden', 'carrier'],
+    [404, 'Not Found', 'caller'],
+    [407, 'Proxy Authentication Required', 'gateway'],
+    [408, 'Request Timeout', 'callee'],
+    [486, 'Busy Here', 'callee'],
+    [503, 'Service Unavailable', 'carrier'],
+    [603, 'Decline', 'callee'],
+    [606, 'Not Acceptable', 'callee'],
+    [607, 'Unwanted', 'callee'],
+    [608, 'Rejected', 'carrier'],
+  ])('of %i %s: %s', (sipStatus, reason, fault) => {
+    expect(faultOf(endOfFailure({ at, sipStatus, reason, kind: 'response' }))).toBe(fault);
+  });
+
+  test('the silence of a carrier is its own, whatever status the stack makes up for it', () => {
+    for (const sipStatus of [408, 503]) {
+      const end = endOfFailure({ at, sipStatus, reason: 'made up', kind: 'stack' });
+      expect(faultOf(end)).toBe('carrier');
+    }
   });
 });

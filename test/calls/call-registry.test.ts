@@ -50,7 +50,7 @@ function rig(maxConcurrent = 10) {
     {
       limits: defaultCallLimits,
       maxConcurrent,
-      onEnded: (_callId, outcome) => outcomes.push(outcome),
+      onEnded: (_callId, end) => outcomes.push(end?.outcome),
     },
   );
   return { world, publisher, registry, log, legs, outcomes };

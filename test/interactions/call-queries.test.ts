@@ -97,6 +97,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
           trunk: 'sandbox',
           machineDetection: 'detect',
           outcome: 'busy',
+          fault: 'callee',
           sipStatus: 486,
           reason: '486 Busy Here',
           reasonCode: 'Busy here',

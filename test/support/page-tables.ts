@@ -12,6 +12,7 @@ import {
   endOfRemoteBye,
   endOfRingTimeout,
   endOfUnknown,
+  faultOf,
   outcomeBySipStatus,
 } from '../../src/calls/call-outcome.ts';
 import { type CallEventType, callEventData } from '../../src/calls/contract/call-event.ts';
@@ -86,9 +87,10 @@ function rowsOfStatuses(): readonly Row[] {
   const rows = new Map<string, { readonly end: CallEnd; readonly names: string[] }>();
   for (const [status, name] of named) {
     const end = endOfStatus(status);
-    const row = rows.get(end.outcome) ?? { end, names: [] };
+    const meaning = `${end.outcome} ${faultOf(end)}`;
+    const row = rows.get(meaning) ?? { end, names: [] };
     row.names.push(name);
-    rows.set(end.outcome, row);
+    rows.set(meaning, row);
   }
   return [...rows.values()].map(({ end, names }) =>
     rowOf(`SIP status ${names.join(', ')}`, end, 'the status line'),
@@ -97,7 +99,13 @@ function rowsOfStatuses(): readonly Row[] {
 
 /** @param reason where it differs from call to call */
 function rowOf(what: string, end: CallEnd, reason?: string): Row {
-  return [what, reason ?? code(end.reason), code(end.reasonCode), code(end.outcome)];
+  return [
+    what,
+    reason ?? code(end.reason),
+    code(end.reasonCode),
+    code(end.outcome),
+    code(faultOf(end) ?? ''),
+  ];
 }
 
 const failure = { by: 'gateway', reason: '' } as const;
@@ -105,7 +113,7 @@ const application = { by: 'application' } as const;
 const failed = 'what failed';
 
 export const outcomes = table(
-  ['what happened', '`reason`', '`reasonCode`', '`outcome`'],
+  ['what happened', '`reason`', '`reasonCode`', '`outcome`', '`fault`'],
   [
     rowOf('the person hung up', endOfRemoteBye(at)),
     rowOf('the bot or the dialer hung up', endAfterAnswer(application, at)),

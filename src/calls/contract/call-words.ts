@@ -34,6 +34,10 @@ export const callOutcomes = [
 ] as const;
 export type CallOutcome = (typeof callOutcomes)[number];
 
+/** Who is at fault that a call came to nothing. */
+export const callFaults = ['caller', 'callee', 'carrier', 'gateway'] as const;
+export type CallFault = (typeof callFaults)[number];
+
 export const reasonCodes = [
   'OK',
   'Busy here',
