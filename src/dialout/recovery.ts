@@ -55,6 +55,26 @@ const farEndPauseMs = 2_000;
 const lateAnswerTries = 32;
 const lateAnswerPauseMs = 500;
 
+// A call without a machine goes through:
+//
+// unfinished  SQL has no end of it, and its owner is lost, or is this process without a machine for it. Found by each round,
+//             or named by this process. Its far end begins to be hung up; its events are read and its end is recorded.
+//             Left when SQL has the end; where that fails, it is found again by the next round.
+// owed        SQL has its end, but is not told that all is done. Its events are published again, and dropped by id where
+//             they were on the stream. Left when they are published and the far end is over: then it is marked in SQL.
+//             Where that fails, it is found again by the next round.
+// done        Marked. Nothing here remembers it.
+//
+// Beside that, its far end, where a leg was stored, once for a call whoever asks:
+//
+// waiting     A hundred are being hung up. Left when one of them is through, or when this process stops.
+// hanging up  The engine is asked to end it. Left for `over` when it has ended or is unknown, and for `pausing` when the
+//             engine cannot be reached or only a CANCEL has left.
+// pausing     It takes nobody's place meanwhile. Left for `waiting` after the pause.
+// over        It has ended; or a 200 that crossed the CANCEL, or the engine, has been waited for long enough.
+//
+// `stop` leaves every call in its state: what it owes is in SQL, for the next process.
+
 /** Looks after what lost processes left, and what this one still owes. */
 export class Recovery {
   readonly #ports: RecoveryPorts;

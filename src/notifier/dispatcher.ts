@@ -71,6 +71,19 @@ export type DispatcherOptions = {
   readonly gates?: GateLimits;
 };
 
+// The notifications of one call go through:
+//
+// owed      In the database only, without a lease. Left when the poll finds them due, or when they come with their lease.
+// wanted    Owed, and known here: something was added to the call. Left with the next poll, which does not wait for its time.
+// leased    A lane is in memory, the lease is renewed. What comes next is decided; where the database may know more, the lane
+//           is read again first. Left for `sending` when a notification is due, for `let go` when none is.
+// sending   It waits for its place at the receiver, then one attempt is made. Left when its result is recorded; without a
+//           place, or without the right to send, for `leased`, where the lane is held back for two seconds.
+// let go    The lease is given back, with the time at which the next one is due: `owed` again, or nothing is. Where something
+//           was added meanwhile the database keeps the lease, and it is `leased` again. A lease that is nearly over is let run out.
+//
+// `stop` sends nothing more: each lane ends its attempt and is let go.
+
 export class NotificationDispatcher implements IntakeTarget {
   readonly #deps: DispatcherDeps;
   readonly #poller: Poller;

@@ -1,8 +1,15 @@
 // How many notifications may be under way to one receiver, and how many calls may wait in memory for it: so that one that is
 // slow or dead fills neither our sockets nor our memory, and delays nobody else.
 //
-// A receiver is trusted from its first success until it fails several times in a row. All that are not trusted share one
-// part of the calls in memory, so that any number of dead ones leaves the rest to those that answer.
+// new         Nothing has been sent to it yet, or none has succeeded. It may have as much under way as a trusted one, but all
+//             that are not trusted share one part of the calls in memory, so that any number of dead ones leaves the rest to
+//             those that answer. Left with its first success, or when it fails several times in a row.
+// trusted     It has succeeded. Its calls do not count into that part. Left when it fails several times in a row.
+// failing     It failed several times in a row. Few are sent at once, few wait, and what waited beyond that goes back to the
+//             database. It counts into the shared part. Left for `trusted` with one success.
+// forgotten   Nothing under way or waiting for a minute: what is sent next finds it `new`.
+//
+// In each, a call that finds no place stays in the database, and a trusted receiver that has room again says so.
 
 export type GateLimits = {
   /** Sends at once to one receiver. */
