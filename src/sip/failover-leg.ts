@@ -20,6 +20,9 @@ type Way = { readonly route: Route; readonly link: EngineLink };
 /** A reason phrase is the far end's; it goes into facts and must not fill them. */
 const maxReasonLength = 200;
 
+/** rung: the far end has said more than 100, so that no other gateway is tried. over: the observer was told the end. */
+type FailoverState = 'trying' | 'rung' | 'over';
+
 export class FailoverLeg implements CallLeg {
   readonly released: Promise<void>;
   readonly #request: PlaceRequest;
@@ -30,9 +33,7 @@ export class FailoverLeg implements CallLeg {
   #routes: readonly Route[] = [];
   /** The last one that was begun. */
   #attempt: OutboundLeg | undefined;
-  #hasRung = false;
-  /** The observer was told the end. */
-  #isOver = false;
+  #state: FailoverState = 'trying';
 
   constructor(request: PlaceRequest, observer: LegObserver, dependencies: FailoverDependencies) {
     this.#request = request;
@@ -45,7 +46,7 @@ export class FailoverLeg implements CallLeg {
 
   /** Sends the first INVITE, unless the leg was given up before. */
   start(routes: readonly Route[]): void {
-    if (this.#isOver) return;
+    if (this.#state === 'over') return;
     if (this.#request.mayInvite?.() === false) {
       this.fail('no INVITE may leave any more');
       return;
@@ -102,8 +103,10 @@ export class FailoverLeg implements CallLeg {
           this.#onAttemptFailed(route, startedAt, event.failure);
           return;
         }
-        if (event.kind === 'provisional' && event.status > 100) this.#hasRung = true;
-        if (event.kind === 'ended') this.#isOver = true;
+        if (event.kind === 'provisional' && event.status > 100 && this.#state === 'trying') {
+          this.#state = 'rung';
+        }
+        if (event.kind === 'ended') this.#state = 'over';
         this.#observer.observe(event);
       },
     };
@@ -111,8 +114,9 @@ export class FailoverLeg implements CallLeg {
 
   #onAttemptFailed(route: Route, startedAt: Date, failure: AttemptFailure): void {
     const { logger, onAttemptFailed } = this.#dependencies;
-    onAttemptFailed(route, failure, this.#hasRung);
-    const mayGoOn = mayFailOver(failure, this.#hasRung) && this.#request.mayInvite?.() !== false;
+    const hasRung = this.#state === 'rung';
+    onAttemptFailed(route, failure, hasRung);
+    const mayGoOn = mayFailOver(failure, hasRung) && this.#request.mayInvite?.() !== false;
     const next = mayGoOn ? this.#nextWay() : undefined;
     if (next === undefined) {
       this.#end(failure);
@@ -135,8 +139,8 @@ export class FailoverLeg implements CallLeg {
   }
 
   #end({ sipStatus, reason, kind }: Omit<AttemptFailure, 'at'>): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#state === 'over') return;
+    this.#state = 'over';
     const failure = {
       at: this.#dependencies.clock.now(),
       ...(sipStatus !== undefined && { sipStatus }),
@@ -148,6 +152,6 @@ export class FailoverLeg implements CallLeg {
   }
 
   #settle(): void {
-    if (this.#isOver && this.#onTheWire.size === 0) this.#release();
+    if (this.#state === 'over' && this.#onTheWire.size === 0) this.#release();
   }
 }

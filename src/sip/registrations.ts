@@ -88,8 +88,7 @@ class Registration {
   readonly #callId = randomUUID();
   #cseq = 1;
   #expiresS: number;
-  #isRegistered = false;
-  #isStopped = false;
+  #state: 'unregistered' | 'registered' | 'stopped' = 'unregistered';
   #timer: NodeJS.Timeout | undefined;
 
   constructor(link: EngineLink, options: RegistrationOptions) {
@@ -100,13 +99,13 @@ class Registration {
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#state = 'stopped';
     clearTimeout(this.#timer);
   }
 
   async #register(): Promise<void> {
     const outcome = await this.#ask();
-    if (this.#isStopped || outcome.kind === 'lost') return;
+    if (this.#state === 'stopped' || outcome.kind === 'lost') return;
     const delayMs = this.#take(outcome);
     if (delayMs === undefined) return;
     this.#timer = setTimeout(() => void this.#register(), delayMs);
@@ -119,18 +118,18 @@ class Registration {
     const names = { trunk: trunk.name, gateway: gatewayName(gateway), engine: this.#link.engine };
     switch (outcome.kind) {
       case 'registered':
-        if (!this.#isRegistered) logger.info(names, 'registered');
-        this.#isRegistered = true;
+        if (this.#state !== 'registered') logger.info(names, 'registered');
+        this.#state = 'registered';
         return Math.max(outcome.expiresS * 1_000 * renewAfter, limits.registerMinRefreshMs);
       case 'tooBrief':
         this.#expiresS = outcome.minExpiresS;
         return limits.registerMinRefreshMs;
       case 'failed':
-        this.#isRegistered = false;
+        this.#state = 'unregistered';
         logger.warn({ ...names, reason: outcome.reason }, 'not registered');
         return limits.registerRetryMs;
       case 'impossible':
-        this.#isRegistered = false;
+        this.#state = 'unregistered';
         logger.error(
           { ...names, reason: outcome.reason },
           'cannot be registered as it is configured, and is not tried again before a reload',
@@ -142,7 +141,7 @@ class Registration {
   async #ask(): Promise<Outcome> {
     const { trunk, limits } = this.#options;
     const request = withCredentials(this.#request(), trunk.auth, {
-      isWanted: () => !this.#isStopped,
+      isWanted: () => this.#state !== 'stopped',
       onTooLarge: () => undefined,
     });
     this.#cseq += cseqStep;
