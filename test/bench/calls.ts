@@ -94,6 +94,7 @@ function variablesFor(databaseUrl: string | undefined): Record<string, string> {
     DATABASE_URL: databaseUrl,
     SECRETS_KEY: secretsKey,
     NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
+    SIP_ALLOWED_NETWORKS: '127.0.0.0/8',
   };
 }
 

@@ -1,6 +1,7 @@
-// `npm run bench -- <name> [options]`: measurements, never assertions. Machines are noisy: compare ratios of one run.
+// `npm run bench -- <name> [options]`: measurements. Machines are noisy: compare ratios of one run.
 
 import { benchAmd } from './amd.ts';
+import { benchAmdCalls } from './amd-calls.ts';
 import { benchCalls } from './calls.ts';
 import { benchCompanion } from './companion.ts';
 import { benchDeliveries } from './deliveries.ts';
@@ -9,6 +10,7 @@ import { benchNodes } from './nodes.ts';
 
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
   amd: benchAmd,
+  'amd-calls': benchAmdCalls,
   calls: benchCalls,
   deliveries: benchDeliveries,
   companion: benchCompanion,
@@ -23,4 +25,5 @@ if (bench === undefined) {
   process.exit(2);
 }
 await bench(args);
-process.exit(0);
+// A bench whose calls went wrong has set its exit code.
+process.exit();

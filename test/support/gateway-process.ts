@@ -42,8 +42,10 @@ export async function startGateway(
   dataDir: string,
   variables: Readonly<Record<string, string>> = {},
   app?: DevApp,
+  /** The folder of another build. */
+  build = dist,
 ): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, [join(dist, 'main.js')], {
+  const child = spawn(process.execPath, [join(build, 'main.js')], {
     env: {
       PATH: process.env['PATH'],
       DATA_DIR: dataDir,

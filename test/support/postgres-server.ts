@@ -10,7 +10,12 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-export type PostgresServer = { readonly url: string; stop(): Promise<void> };
+export type PostgresServer = {
+  readonly url: string;
+  /** Of the process under which the server runs. */
+  readonly pid: number;
+  stop(): Promise<void>;
+};
 
 /** Without `fsync` unless asked for: tests have nothing to lose. @throws Error that says what to install. */
 export async function startPostgres(
@@ -53,7 +58,11 @@ cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
     await stop();
     throw new Error('PostgreSQL did not start', { cause: error });
   }
-  return { url: `postgres://postgres@/postgres?host=${encodeURIComponent(folder)}`, stop };
+  return {
+    url: `postgres://postgres@/postgres?host=${encodeURIComponent(folder)}`,
+    pid: shell.pid ?? 0,
+    stop,
+  };
 }
 
 async function findPrograms(): Promise<string> {

@@ -1,0 +1,63 @@
+// The processes that descend from one, and the processor time of each and of its threads, read from /proc (Linux).
+
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** USER_HZ: 100 on every Linux that Node runs on. */
+export const ticksPerSecond = 100;
+
+type Stat = {
+  readonly parent: number;
+  /** User and system time, in ticks. */
+  readonly used: number;
+  /** That of its children that ended. */
+  readonly usedByEnded: number;
+};
+export type ProcessStat = { readonly pid: number; readonly stat: Stat };
+
+/** `root` itself included. */
+export function processesUnder(root: number): readonly ProcessStat[] {
+  const stats = new Map<number, Stat>();
+  for (const name of readdirSync('/proc')) {
+    const stat = /^\d+$/.test(name) ? statOf(`/proc/${name}/stat`) : undefined;
+    if (stat !== undefined) stats.set(Number(name), stat);
+  }
+  const isUnder = (pid: number): boolean => {
+    if (pid === root) return true;
+    const parent = stats.get(pid)?.parent ?? 0;
+    return parent > 1 && isUnder(parent);
+  };
+  return [...stats].filter(([pid]) => isUnder(pid)).map(([pid, stat]) => ({ pid, stat }));
+}
+
+/** In seconds, by thread id. Threads that ended are missing; the process's own figure has them. */
+export function threadSeconds(pid: number): ReadonlyMap<number, number> {
+  const seconds = new Map<number, number>();
+  for (const name of readdirSync(`/proc/${pid}/task`)) {
+    const stat = statOf(`/proc/${pid}/task/${name}/stat`);
+    if (stat !== undefined) seconds.set(Number(name), stat.used / ticksPerSecond);
+  }
+  return seconds;
+}
+
+export function commandOf(pid: number): string {
+  return readText(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ') ?? '';
+}
+
+/** Undefined: it has just ended. */
+function statOf(path: string): Stat | undefined {
+  const text = readText(path);
+  if (text === undefined) return undefined;
+  // The command name may hold spaces; fields are counted from behind its closing parenthesis.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const sum = (...indexes: readonly number[]) =>
+    indexes.reduce((total, index) => total + Number(fields[index]), 0);
+  return { parent: Number(fields[1]), used: sum(11, 12), usedByEnded: sum(13, 14) };
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
