@@ -26,54 +26,82 @@ type UpdateRow = {
 type Item = { readonly key: string; readonly row: string };
 type Effect = 'done' | 'nothing';
 
-// `where` says when each kind takes effect; what it returns took effect. Nothing moves a state backwards, so a write that
-// arrives late does no harm: an answered or ended call does not ring again. The leg of an answer is kept even for an ended
-// call, because somebody may have to hang it up, and what only cancels does not take its place; nor does a late INVITE that of
-// the 18x to it.
+type Rule = {
+  /** Of the row `c` as it stands and the write `i`: whether the write takes effect. */
+  readonly when: string;
+  readonly set: Readonly<Record<string, string>>;
+};
+
+const isOpen = 'c.ended_at is null';
+const isWaitingToRing = `${isOpen} and c.state in ('queued', 'dialing')`;
+const isAnswered = "c.answered_at is not null or c.leg->>'dialogId' is not null";
+/** The same end again, after a reply that was lost, is the same success. */
+const isOpenOrEndsSo = `(${isOpen} or (c.end_event = i.event and c.end_published_at is null))`;
+const ended = {
+  ended_at: 'i.at',
+  end_event: 'i.event',
+  unpublished_events: 'i.unpublished',
+  outcome: 'i.outcome',
+  sip_status: 'i.sip_status',
+  state: "'ended'",
+  status: 'i.status',
+};
+
+// Nothing moves a state backwards, so a write that arrives late does no harm: an answered or ended call does not ring again.
+const rules: Readonly<Record<UpdateRow['kind'], Rule>> = {
+  invite: {
+    // Not in place of an answer's leg; nor does a late INVITE take the place of the 18x to it.
+    when: `not (${isAnswered})
+      and (c.leg->>'remoteTag' is null or c.leg->>'transactionId' <> i.leg->>'transactionId')`,
+    set: { leg: 'i.leg' },
+  },
+  ringing: {
+    when: 'c.ringing_at is null',
+    set: {
+      leg: `case when ${isAnswered} then c.leg else coalesce(i.leg, c.leg) end`,
+      ringing_at: 'i.at',
+      state: `case when ${isWaitingToRing} then 'ringing' else c.state end`,
+      status: `case when ${isWaitingToRing} then 'ringing' else c.status end`,
+    },
+  },
+  answer: {
+    when: 'c.answered_at is null',
+    set: {
+      // Kept even for an ended call, because somebody may have to hang it up.
+      leg: 'i.leg',
+      answered_at: `case when ${isOpen} then i.at end`,
+      answered_event: `case when ${isOpen} then i.event else c.answered_event end`,
+      unpublished_events: `case when ${isOpen} then i.unpublished else c.unpublished_events end`,
+      state: `case when ${isOpen} then 'answered' else c.state end`,
+      status: `case when ${isOpen} then 'answered' else c.status end`,
+    },
+  },
+  end: { when: isOpenOrEndsSo, set: ended },
+  'end-queued': { when: `c.dial_started_at is null and ${isOpenOrEndsSo}`, set: ended },
+  published: {
+    when: 'c.ended_at is not null and c.end_published_at is null',
+    set: { unpublished_events: 'null', end_published_at: 'i.at' },
+  },
+};
+
+const columns = [...new Set(Object.values(rules).flatMap(({ set }) => Object.keys(set)))];
+
+/** What it returns took effect. */
 const updateStatement = `
 update calls c set
-  leg = case
-    when i.kind in ('invite', 'answer') then i.leg
-    when i.kind = 'ringing' and c.answered_at is null and c.leg->>'dialogId' is null then coalesce(i.leg, c.leg)
-    else c.leg end,
-  ringing_at = case when i.kind = 'ringing' then i.at else c.ringing_at end,
-  answered_at = case when i.kind = 'answer' and c.ended_at is null then i.at else c.answered_at end,
-  answered_event = case when i.kind = 'answer' and c.ended_at is null then i.event else c.answered_event end,
-  ended_at = case when i.kind in ('end', 'end-queued') then i.at else c.ended_at end,
-  end_event = case when i.kind in ('end', 'end-queued') then i.event else c.end_event end,
-  unpublished_events = case
-    when i.kind in ('end', 'end-queued') then i.unpublished
-    when i.kind = 'answer' and c.ended_at is null then i.unpublished
-    when i.kind = 'published' then null
-    else c.unpublished_events end,
-  outcome = case when i.kind in ('end', 'end-queued') then i.outcome else c.outcome end,
-  sip_status = case when i.kind in ('end', 'end-queued') then i.sip_status else c.sip_status end,
-  end_published_at = case when i.kind = 'published' then i.at else c.end_published_at end,
-  state = case
-    when i.kind in ('end', 'end-queued') then 'ended'
-    when c.ended_at is not null then c.state
-    when i.kind = 'ringing' and c.state in ('queued', 'dialing') then 'ringing'
-    when i.kind = 'answer' then 'answered'
-    else c.state end,
-  status = case
-    when i.kind in ('end', 'end-queued') then i.status
-    when c.ended_at is not null then c.status
-    when i.kind = 'ringing' and c.state in ('queued', 'dialing') then 'ringing'
-    when i.kind = 'answer' then 'answered'
-    else c.status end
+  ${columns.map((column) => `${column} = ${caseOf(({ set }) => set[column], `c.${column}`)}`).join(',\n  ')}
 from json_to_recordset($1::json) as i(call_id text, kind text, at timestamptz, leg jsonb, event jsonb,
   unpublished jsonb, status text, outcome text, sip_status integer)
-where c.call_id = i.call_id and case i.kind
-  when 'invite' then c.answered_at is null and c.leg->>'dialogId' is null
-    and (c.leg->>'remoteTag' is null or c.leg->>'transactionId' <> i.leg->>'transactionId')
-  when 'ringing' then c.ringing_at is null
-  when 'answer' then c.answered_at is null
-  when 'end' then c.ended_at is null or (c.end_event = i.event and c.end_published_at is null)
-  when 'end-queued' then c.dial_started_at is null
-    and (c.ended_at is null or (c.end_event = i.event and c.end_published_at is null))
-  when 'published' then c.ended_at is not null and c.end_published_at is null
-  end
+where c.call_id = i.call_id and ${caseOf(({ when }) => when, 'false')}
 returning c.call_id`;
+
+function caseOf(expressionOf: (rule: Rule) => string | undefined, otherwise: string): string {
+  const branches = Object.entries(rules).flatMap(([kind, rule]) => {
+    const expression = expressionOf(rule);
+    return expression === undefined ? [] : [`when '${kind}' then ${expression}`];
+  });
+  return `case i.kind ${branches.join('\n    ')} else ${otherwise} end`;
+}
 
 export function createCallUpdates(pool: Pool, clock: Clock): CallLedger {
   // One batch at a time: two could lock the same calls in another order and deadlock, and could swap a call's writes.
