@@ -287,7 +287,10 @@ function resolveDefaults(env: z.infer<typeof environment>) {
   };
 }
 
-/** Rows of the table in sip-config/README.md: name, default, meaning. A test keeps the two equal. */
+/**
+ * Rows of the table in sip-config/README.md: name, default, meaning. A test keeps the two equal.
+ * @internal
+ */
 export function configurationTable(): readonly {
   name: string;
   fallback: string;

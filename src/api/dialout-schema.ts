@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
 import { amdEventNames } from '../calls/contract/amd-event.ts';
 import { plainId } from '../lib/ids.ts';
+import { maxNotifyUrlLength, notifyUrlProblem } from '../notifier/notify-url.ts';
 import { isSipUser, parseTarget } from './dial-target.ts';
 import { jsonProblem } from './stored-json.ts';
 
@@ -22,29 +23,20 @@ const target = z
 
 const notifyUrl = z
   .string()
-  .max(2_048)
+  .max(maxNotifyUrlLength)
   // A parser of URLs would leave them out, and mend what is half a character.
   .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters')
   .transform((text, context) => {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    const problem = notifyUrlProblem(url);
-    if (url === undefined || problem !== undefined) {
-      context.addIssue({ code: 'custom', message: problem ?? 'must be an absolute URL' });
+    const problem = notifyUrlProblem(text);
+    if (problem !== undefined) {
+      context.addIssue({ code: 'custom', message: problem });
       return z.NEVER;
     }
+    const url = new URL(text);
     // A fragment never leaves a client.
     url.hash = '';
     return url.href;
   });
-
-function notifyUrlProblem(url: URL | undefined): string | undefined {
-  if (url === undefined) return 'must be an absolute URL';
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http or https URL';
-  if (url.username !== '' || url.password !== '') {
-    return 'must not hold a user or password; use notifyHeaders';
-  }
-  return undefined;
-}
 
 /** The context of a call travels in every event on NATS, whose messages are 1 MiB at most; many calls are alive at once. */
 const longestMetadataBytes = 16 * 1_024;

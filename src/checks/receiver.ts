@@ -4,7 +4,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { createSsrfGuard, isUrlAcceptable } from '../notifier/ssrf-guard.ts';
+import { notifyUrlProblem } from '../notifier/notify-url.ts';
+import { createSsrfGuard } from '../notifier/ssrf-guard.ts';
 import { type Check, connectTimeoutMs, type Finding, failed, ok, skipped } from './check.ts';
 import { reasonOf } from './reasons.ts';
 
@@ -13,10 +14,10 @@ const notAllowed = 'its address is private, local or reserved, and not in NOTIFY
 export function receiverCheck(url: string | undefined, allowedNetworks: readonly string[]): Check {
   const run = async (): Promise<Finding> => {
     if (url === undefined) return skipped('name one to have it tried: --notify URL');
-    const acceptable = isUrlAcceptable(url);
-    return acceptable.ok
+    const problem = notifyUrlProblem(url);
+    return problem === undefined
       ? await connectTo(new URL(url), allowedNetworks)
-      : failed(`${url}: ${acceptable.message}`);
+      : failed(`${url}: ${problem}`);
   };
   return { name: 'receiver', run };
 }

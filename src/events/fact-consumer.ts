@@ -17,8 +17,6 @@ export type FactConsumerOptions = Pick<
 > & {
   /** All or nothing: a throw brings every fact of the batch again. */
   readonly handle: (facts: readonly CallEvent[]) => Promise<void>;
-  /** Of the event type: only these facts. */
-  readonly filter?: CallEvent['type'];
 };
 
 export type FactConsumer = BatchConsumer;
@@ -27,13 +25,11 @@ const noneRefused = new Map<CallEvent, string>();
 
 export async function startFactConsumer(
   connection: EventConnection,
-  { filter, handle, ...options }: FactConsumerOptions,
+  { handle, ...options }: FactConsumerOptions,
 ): Promise<FactConsumer> {
-  const { prefix } = connection;
   return await startBatchConsumer<CallEvent>(connection, {
     ...options,
-    stream: streamNames(prefix).calls,
-    ...(filter === undefined ? {} : { filterSubject: `${prefix}.call.*.*.*.${filter}` }),
+    stream: streamNames(connection.prefix).calls,
     read: (message) => {
       const parsed = parseCallEvent(message.string());
       return parsed.ok ? { ok: true, item: parsed.event } : parsed;

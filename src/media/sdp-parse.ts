@@ -13,8 +13,7 @@ const maxLines = 400;
 /** Fax and video beside audio make three; an answer must repeat them all. */
 const maxMediaLines = 16;
 
-const usedLines =
-  /^(?:[ocm]=|v=|a=(?:rtpmap|ptime|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
+const usedLines = /^(?:[ocm]=|v=|a=(?:rtpmap|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
 
 export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as const;
 export type Direction = (typeof directions)[number];
@@ -32,7 +31,6 @@ export type SdpMedia = {
   readonly formats: string;
   readonly connection?: SdpConnection;
   readonly direction?: Direction;
-  readonly ptimeMs?: number;
   readonly rtpmaps: readonly {
     readonly payloadType: number;
     readonly encoding: string;
@@ -64,7 +62,6 @@ const media = z.object({
   payloads: z.coerce.string().default(''),
   connection: connection.catch(undefined),
   direction,
-  ptime: z.number().positive().optional().catch(undefined),
   rtp: z.array(z.unknown()).default([]),
 });
 
@@ -118,7 +115,6 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     formats: line.payloads.replaceAll(/[^\x20-\x7e]/g, '').trim(),
     ...optionalConnection(line.connection),
     ...optionalDirection(line.direction),
-    ...(line.ptime === undefined ? {} : { ptimeMs: line.ptime }),
     rtpmaps: line.rtp.flatMap((entry) => {
       const map = rtpmap.safeParse(entry);
       if (!map.success) return [];

@@ -46,8 +46,6 @@ export type RemoteMedia = {
   /** Of theirs: the numbers of our description, and theirs, which many senders use instead. */
   readonly receive: Readonly<Record<Codec, readonly number[]>>;
   readonly telephoneEvents: readonly number[];
-  /** The far end's wish; we send 20 ms and take any. */
-  readonly ptimeMs?: number;
 };
 
 export function buildOffer(local: LocalMedia, version: number): string {
@@ -138,7 +136,6 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
     payloadType: voice.payloadType,
     receive: receivedPayloadTypes(formats),
     telephoneEvents: telephoneEventTypes(formats),
-    ...(line.ptimeMs === undefined ? {} : { ptimeMs: line.ptimeMs }),
   };
 }
 

@@ -137,11 +137,6 @@ export class OriginGates {
     return { byOrigin, ofOthers: this.#roomOfOthers() };
   }
 
-  isTrusted(origin: string): boolean {
-    const gate = this.#gates.get(origin);
-    return gate !== undefined && this.#isTrusted(gate);
-  }
-
   forgetIdle(now: number): void {
     for (const [origin, gate] of this.#gates) {
       const isIdle = gate.active === 0 && gate.waiting.length === 0;

@@ -7,26 +7,6 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { createHostResolver } from './host-resolver.ts';
 
-/** Longer ones break receivers' own servers and proxies. */
-const maxUrlLength = 2_048;
-
-/** For the API edge: what can be said of a URL without asking the network. */
-export function isUrlAcceptable(
-  text: string,
-): { readonly ok: true } | { readonly ok: false; readonly message: string } {
-  if (text.length > maxUrlLength)
-    return { ok: false, message: `must have at most ${maxUrlLength} characters` };
-  if (!URL.canParse(text)) return { ok: false, message: 'must be an absolute URL' };
-  const url = new URL(text);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    return { ok: false, message: 'must be an http or https URL' };
-  }
-  if (url.username !== '' || url.password !== '') {
-    return { ok: false, message: 'must not contain user information' };
-  }
-  return { ok: true };
-}
-
 export class AddressNotAllowedError extends Error {
   constructor() {
     // Which address it was would tell the caller about our network.

@@ -38,8 +38,6 @@ export type DrachtioSipOptions = {
   readonly limits?: Partial<SipLimits>;
   /** Another process may reach an engine that this one cannot: has it end the leg. Never rejects. Left out: nobody is there. */
   readonly askOthers?: (leg: StoredLeg) => Promise<OrphanResult>;
-  /** Answer INVITE (480) and OPTIONS (200) from outside; off where other applications share the drachtio servers. */
-  readonly claimStrangers?: boolean;
   /** Decides between gateways of the same priority. */
   readonly dice?: Dice;
 };
@@ -106,7 +104,7 @@ class DrachtioPool implements DrachtioSip {
           server,
           limits: this.#limits,
           logger: options.logger,
-          claimStrangers: options.claimStrangers ?? true,
+          claimStrangers: true,
           onUp: (link) => this.#onUp(link),
         }),
     );

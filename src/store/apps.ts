@@ -22,7 +22,7 @@ import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 import { apps, webhookSecrets } from './schema.ts';
 import type { SecretBox } from './secrets.ts';
 
-export { type AppCredentials, hashApiKey } from './app-credentials.ts';
+export type { AppCredentials } from './app-credentials.ts';
 
 export type NewApp = {
   readonly name: string;

@@ -78,5 +78,3 @@ export const composeSchema = z
 
 const isKnown = (key: string): boolean =>
   key.startsWith('x-') || ['name', 'services', 'configs', 'volumes'].includes(key);
-
-export type Service = z.output<typeof serviceSchema>;

@@ -1,9 +1,10 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { hashApiKey } from '../../src/store/app-credentials.ts';
 import type { Scope } from '../../src/store/app-directory.ts';
 import { scopes } from '../../src/store/app-directory.ts';
-import { type AppStore, createAppStore, hashApiKey } from '../../src/store/apps.ts';
+import { type AppStore, createAppStore } from '../../src/store/apps.ts';
 import { ensureDevApp } from '../../src/store/dev-app.ts';
 import { apps as appTable, webhookSecrets } from '../../src/store/schema.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';

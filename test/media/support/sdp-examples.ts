@@ -35,7 +35,6 @@ a=sendrecv`),
       codec: 'PCMA',
       payloadType: 8,
       telephoneEvents: [101],
-      ptimeMs: 20,
       weSend: true,
       theySend: true,
     },
@@ -94,7 +93,7 @@ a=rtpmap:101 telephone-event/8000
 a=fmtp:101 0-15
 a=sendrecv
 a=ptime:30`),
-    expected: { codec: 'PCMU', payloadType: 0, ptimeMs: 30, telephoneEvents: [101] },
+    expected: { codec: 'PCMU', payloadType: 0, telephoneEvents: [101] },
   },
   {
     from: 'WebRTC gateway: both event rates, video refused, ICE left over',
