@@ -17,6 +17,7 @@ import type {
   UnfinishedCall,
 } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
+import { takeTurns } from '../lib/turns.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
 import type { EndRecorder } from './end-recorder.ts';
 import { rebuild } from './rebuild.ts';
@@ -84,8 +85,11 @@ export class Recovery {
   readonly #owed = new Set<CallId>();
   /** Legs that are being hung up here, and those that were, until their calls are done with. */
   readonly #farEnds = new Map<CallId, Promise<boolean>>();
-  #hangingUp = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #turns = takeTurns(
+    // As many wait as there are far ends: each has its place in `#farEnds` in any case.
+    { running: farEndsAtOnce, waiting: Number.POSITIVE_INFINITY },
+    () => new Error('too many far ends'),
+  );
 
   constructor(ports: RecoveryPorts, ownerId: string) {
     this.#ports = ports;
@@ -97,7 +101,6 @@ export class Recovery {
   /** What is not done by then is left to the next process. */
   stop(): void {
     this.#stopped.abort();
-    for (const go of this.#waiting.splice(0)) go();
   }
 
   /**
@@ -213,13 +216,9 @@ export class Recovery {
 
   /** What waits to be tried again takes nobody's turn. */
   async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<OrphanResult> {
-    await this.#turn();
-    try {
-      return this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg);
-    } finally {
-      this.#hangingUp -= 1;
-      this.#waiting.shift()?.();
-    }
+    return await this.#turns(async () =>
+      this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg),
+    );
   }
 
   /** Ends with the time, or with this process. */
@@ -240,13 +239,6 @@ export class Recovery {
       logger.error({ err: error, callId }, 'far end could not be hung up');
       return 'gone';
     }
-  }
-
-  async #turn(): Promise<void> {
-    while (this.#hangingUp >= farEndsAtOnce && !this.#stopped.signal.aborted) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-    this.#hangingUp += 1;
   }
 
   /** False: it could not be ended now. */

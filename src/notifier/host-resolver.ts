@@ -2,6 +2,7 @@
 // (getaddrinfo) blocks one of Node's four pool threads for each name that it waits for.
 
 import { type LookupAddress, lookup, promises } from 'node:dns';
+import { takeTurns } from '../lib/turns.ts';
 import type { Resolver } from './ssrf-guard.ts';
 
 /** For one try; the second one takes longer. Together well below the time-out of an attempt. */
@@ -17,12 +18,19 @@ const tryTheSystem = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED', 'ENONAME',
 
 /**
  * Asks the name servers first, over sockets of its own; then the system, which also knows /etc/hosts and search domains.
- * `nameServers`: other than the system's.
+ * `nameServers`, `askSystem`: other than the system's.
  */
-export function createHostResolver(nameServers?: readonly string[]): Resolver {
+export function createHostResolver(
+  nameServers?: readonly string[],
+  askSystem: SystemLookup = systemLookup,
+): Resolver {
   const resolver = new promises.Resolver({ timeout: queryTimeoutMs, tries: queryTries });
   if (nameServers !== undefined) resolver.setServers(nameServers);
-  const system = createSystemLookup();
+  const turns = takeTurns(
+    { running: maxSystemLookups, waiting: maxWaiting },
+    () => new Error('too many names wait for the resolver'),
+  );
+  const system: SystemLookup = (hostname) => turns(() => askSystem(hostname));
   return async (hostname) => {
     // RFC 6761: never asked of a name server.
     const isLocal = /(^|\.)localhost\.?$/i.test(hostname);
@@ -56,25 +64,13 @@ function toAddresses(answer: PromiseSettledResult<string[]>, family: 4 | 6): Loo
   return answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family })) : [];
 }
 
-function createSystemLookup(): SystemLookup {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (hostname) => {
-    if (waiting.length >= maxWaiting) throw new Error('too many names wait for the resolver');
-    if (running >= maxSystemLookups) await new Promise<void>((start) => waiting.push(start));
-    running += 1;
-    try {
-      return await new Promise<LookupAddress[]>((resolved, rejected) => {
-        lookup(hostname, { all: true }, (error, addresses) => {
-          if (error === null) resolved(addresses);
-          else rejected(error);
-        });
-      });
-    } finally {
-      running -= 1;
-      waiting.shift()?.();
-    }
-  };
+function systemLookup(hostname: string): Promise<LookupAddress[]> {
+  return new Promise((resolved, rejected) => {
+    lookup(hostname, { all: true }, (error, addresses) => {
+      if (error === null) resolved(addresses);
+      else rejected(error);
+    });
+  });
 }
 
 function asError(error: unknown): NodeJS.ErrnoException {

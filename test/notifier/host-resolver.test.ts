@@ -76,3 +76,34 @@ test('localhost is asked of the system alone', async () => {
 test('a name server that does not answer is given up on', async () => {
   expect(await resolve('slow.example', await startNameServer())).toBe('ETIMEOUT');
 });
+
+test('no more than two names are with the system, whenever the next one comes', async () => {
+  const asked: (() => void)[] = [];
+  let running = 0;
+  let most = 0;
+  const resolveName = createHostResolver([], async () => {
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise<void>((answered) => asked.push(answered));
+    running -= 1;
+    return [{ address: '127.0.0.1', family: 4 }];
+  });
+  const names = ['a.localhost', 'b.localhost', 'c.localhost'].map((name) => resolveName(name));
+
+  asked.shift()?.();
+  // One comes at each step between the answer and the turn of the name that waits.
+  for (let step = 0; step < 20; step += 1) {
+    names.push(resolveName(`${step}.localhost`));
+    await Promise.resolve();
+  }
+  let answered = 1;
+  while (answered < names.length) {
+    const answer = asked.shift();
+    answered += answer === undefined ? 0 : 1;
+    answer?.();
+    await new Promise(setImmediate);
+  }
+
+  expect(await Promise.all(names)).toHaveLength(23);
+  expect(most).toBe(2);
+});
