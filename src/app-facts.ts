@@ -1,5 +1,6 @@
 // What follows from facts: timeline and context for those who look, notifications for those who asked for them.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Metrics } from './api/metrics.ts';
 import type { Environment } from './app.ts';
 import type { Events } from './app-events.ts';
@@ -70,7 +71,7 @@ export async function openFactConsumers(
       const deadline = performance.now() + timeoutMs;
       while (parts.events.connection.connected() && performance.now() < deadline) {
         if (await isSettled()) return;
-        await new Promise((resolve) => setTimeout(resolve, settlePollMs));
+        await pause(settlePollMs);
       }
     },
   };

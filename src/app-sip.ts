@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Environment } from './app.ts';
 import { beyondLaptop, networksOpenTo } from './app-networks.ts';
 import { type Config, type DrachtioServer, readSecrets } from './config.ts';
@@ -152,7 +153,7 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
         return watch();
       } catch (error) {
         logger.error({ err: error }, 'the SIP engine does not start');
-        await new Promise((resolve) => setTimeout(resolve, engineRestartDelayMs));
+        await pause(engineRestartDelayMs);
       }
     }
   };

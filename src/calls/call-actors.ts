@@ -1,5 +1,6 @@
 // The call machine with everything it touches: the line, SQL and the stream.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { fromPromise } from 'xstate';
 import type { Logger } from '../lib/logger.ts';
 import { CallJournal, publishInOrder } from './call-journal.ts';
@@ -82,7 +83,7 @@ async function claimEnd(
     } catch (error) {
       onError(error);
       signal.throwIfAborted();
-      await new Promise((resolve) => setTimeout(resolve, recordEndRetryMs));
+      await pause(recordEndRetryMs);
       signal.throwIfAborted();
     }
   }

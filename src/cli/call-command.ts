@@ -1,5 +1,6 @@
 // offhook call: places a call and, with --follow, prints what happens until it ended.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { lineOf } from '../calls/contract/event-table.ts';
 import type { CallDetails } from '../interactions/call-queries.ts';
 import { createCallTimeline } from './call-timeline.ts';
@@ -86,14 +87,14 @@ async function follow(
       );
     }
     if (call.state === 'ended' && !timeline.waiting) return call;
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    await pause(pollMs);
   }
 }
 
 async function until(condition: () => boolean, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!condition() && performance.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pause(20);
   }
 }
 

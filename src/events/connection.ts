@@ -1,6 +1,7 @@
 // The one NATS connection of the process. It reconnects for ever: NATS being away is a state that the rest waits out,
 // never a reason to end.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   type JetStreamClient,
   type JetStreamManager,
@@ -119,7 +120,7 @@ async function firstConnect(options: ConnectOptions): Promise<NatsConnection> {
       if (performance.now() > deadline) {
         throw new Error(`cannot connect to NATS at ${servers.join(', ')}`, { cause: error });
       }
-      await new Promise((resolve) => setTimeout(resolve, firstConnectRetryMs));
+      await pause(firstConnectRetryMs);
     }
   }
 }

@@ -1,5 +1,6 @@
 // Taking lanes from the database, and giving back what became of them.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Lane } from './lane.ts';
 import type { LeasedLane } from './lane-loading.ts';
 import type { NotificationStore, Settlement } from './notification-store.ts';
@@ -63,7 +64,7 @@ export async function settleWithRetries(
       return await store.settle(settlement);
     } catch (error) {
       if (failures > settleRetries) throw error;
-      await new Promise((resolve) => setTimeout(resolve, settleRetryMs));
+      await pause(settleRetryMs);
     }
   }
 }

@@ -4,6 +4,7 @@
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { NatsFiles } from './nats-identity.ts';
 
@@ -71,7 +72,7 @@ async function isGoneWithin(pid: number, limitMs: number): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   while (performance.now() < deadline) {
     if (!isAlive(pid) || (await isZombie(pid))) return true;
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    await pause(pollMs);
   }
   return false;
 }

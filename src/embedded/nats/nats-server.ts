@@ -4,6 +4,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../../lib/logger.ts';
 import { endLeftBehind } from './left-behind.ts';
 import {
@@ -186,7 +187,7 @@ export class NatsServer implements AsyncDisposable {
       // At the first start a death is told at once: the configuration or the store is at fault, and trying again
       // would only hide it.
       if (this.#child === undefined || hasEnded(this.#child)) break;
-      await new Promise((resolve) => setTimeout(resolve, probeIntervalMs));
+      await pause(probeIntervalMs);
     }
     throw new Error(`nats-server does not start: ${this.#lastLines().join(' | ') || 'no output'}`);
   }
