@@ -1,9 +1,9 @@
 // Client transactions: RFC 3261 section 17.1 with the Accepted state of RFC 6026. One function per state; one timer per
 // transaction, re-armed for whatever comes next. They know nothing of dialogs or of drachtio.
 
-import type { EngineClock, SipTimers, TimerHandle } from './engine-timing.ts';
-import { transactionLifeMs } from './engine-timing.ts';
+import type { EngineClock, SipTimers } from './engine-timing.ts';
 import type { SipResponse } from './sip-message.ts';
+import { TransactionTimer } from './transaction-timer.ts';
 
 export type ClientTransactionDeps = {
   readonly clock: EngineClock;
@@ -27,14 +27,12 @@ type InviteState = 'calling' | 'proceeding' | 'accepted' | 'completed' | 'termin
 export class InviteClientTransaction {
   readonly #deps: ClientTransactionDeps;
   #state: InviteState = 'calling';
-  #timer: TimerHandle | undefined;
-  #intervalMs: number;
-  #deadline = 0;
+  readonly #timer: TransactionTimer;
   #cancelled = false;
 
   constructor(deps: ClientTransactionDeps) {
     this.#deps = deps;
-    this.#intervalMs = deps.timers.t1Ms;
+    this.#timer = new TransactionTimer(deps.clock, deps.timers);
   }
 
   get state(): InviteState {
@@ -42,8 +40,13 @@ export class InviteClientTransaction {
   }
 
   start(): void {
-    this.#deadline = this.#deps.clock.now() + transactionLifeMs(this.#deps.timers);
-    this.#armCalling();
+    this.#timer.retransmit({
+      send: this.#deps.sendRequest,
+      // Timer A has no ceiling.
+      longestIntervalMs: Number.POSITIVE_INFINITY,
+      reliable: this.#deps.reliable,
+      onEnd: () => this.#timeOut(),
+    });
     this.#deps.sendRequest();
   }
 
@@ -79,12 +82,11 @@ export class InviteClientTransaction {
   expectFinalSoon(): void {
     if (this.#state !== 'proceeding') return;
     this.#cancelled = true;
-    this.#arm(transactionLifeMs(this.#deps.timers), () => this.#timeOut());
+    this.#timer.afterLife(() => this.#timeOut());
   }
 
   stop(): void {
-    this.#deps.clock.clearTimer(this.#timer);
-    this.#timer = undefined;
+    this.#timer.stop();
     this.#state = 'terminated';
   }
 
@@ -102,13 +104,14 @@ export class InviteClientTransaction {
 
   #receiveProvisional(response: SipResponse): void {
     this.#state = 'proceeding';
-    if (!this.#cancelled) this.#arm(this.#deps.timers.timerCMs, () => this.#deps.onRingTimeout());
+    if (!this.#cancelled)
+      this.#timer.after(this.#deps.timers.timerCMs, () => this.#deps.onRingTimeout());
     this.#deps.onResponse(response);
   }
 
   #receiveSuccess(response: SipResponse): void {
     this.#state = 'accepted';
-    this.#arm(transactionLifeMs(this.#deps.timers), () => this.#terminate());
+    this.#timer.afterLife(() => this.#terminate());
     this.#deps.onResponse(response);
   }
 
@@ -120,32 +123,12 @@ export class InviteClientTransaction {
       return;
     }
     this.#state = 'completed';
-    this.#arm(transactionLifeMs(this.#deps.timers), () => this.#terminate());
-  }
-
-  #armCalling(): void {
-    const remainingMs = this.#deadline - this.#deps.clock.now();
-    if (this.#deps.reliable || remainingMs <= this.#intervalMs) {
-      this.#arm(Math.max(0, remainingMs), () => this.#timeOut());
-    } else {
-      this.#arm(this.#intervalMs, () => this.#retransmit());
-    }
-  }
-
-  #retransmit(): void {
-    this.#intervalMs *= 2;
-    this.#armCalling();
-    this.#deps.sendRequest();
+    this.#timer.afterLife(() => this.#terminate());
   }
 
   #timeOut(): void {
     this.#deps.onTimeout();
     this.#terminate();
-  }
-
-  #arm(delayMs: number, callback: () => void): void {
-    this.#deps.clock.clearTimer(this.#timer);
-    this.#timer = this.#deps.clock.setTimer(callback, delayMs);
   }
 
   #terminate(): void {
@@ -160,13 +143,11 @@ type NonInviteState = 'trying' | 'proceeding' | 'completed' | 'terminated';
 export class NonInviteClientTransaction {
   readonly #deps: ClientTransactionDeps;
   #state: NonInviteState = 'trying';
-  #timer: TimerHandle | undefined;
-  #intervalMs: number;
-  #deadline = 0;
+  readonly #timer: TransactionTimer;
 
   constructor(deps: ClientTransactionDeps) {
     this.#deps = deps;
-    this.#intervalMs = deps.timers.t1Ms;
+    this.#timer = new TransactionTimer(deps.clock, deps.timers);
   }
 
   get state(): NonInviteState {
@@ -174,8 +155,12 @@ export class NonInviteClientTransaction {
   }
 
   start(): void {
-    this.#deadline = this.#deps.clock.now() + transactionLifeMs(this.#deps.timers);
-    this.#armPending();
+    this.#timer.retransmit({
+      send: this.#deps.sendRequest,
+      longestIntervalMs: this.#deps.timers.t2Ms,
+      reliable: this.#deps.reliable,
+      onEnd: () => this.#timeOut(),
+    });
     this.#deps.sendRequest();
   }
 
@@ -198,16 +183,14 @@ export class NonInviteClientTransaction {
   }
 
   stop(): void {
-    this.#deps.clock.clearTimer(this.#timer);
-    this.#timer = undefined;
+    this.#timer.stop();
     this.#state = 'terminated';
   }
 
   #receivePending(response: SipResponse): void {
     if (response.status < 200) {
-      // RFC 3261 section 17.1.2.2: retransmits go on, at T2.
       this.#state = 'proceeding';
-      this.#intervalMs = this.#deps.timers.t2Ms;
+      this.#timer.slowDown();
       this.#deps.onResponse(response);
       return;
     }
@@ -217,32 +200,12 @@ export class NonInviteClientTransaction {
       return;
     }
     this.#state = 'completed';
-    this.#arm(this.#deps.timers.t4Ms, () => this.#terminate());
-  }
-
-  #armPending(): void {
-    const remainingMs = this.#deadline - this.#deps.clock.now();
-    if (this.#deps.reliable || remainingMs <= this.#intervalMs) {
-      this.#arm(Math.max(0, remainingMs), () => this.#timeOut());
-    } else {
-      this.#arm(this.#intervalMs, () => this.#retransmit());
-    }
-  }
-
-  #retransmit(): void {
-    this.#intervalMs = Math.min(this.#intervalMs * 2, this.#deps.timers.t2Ms);
-    this.#armPending();
-    this.#deps.sendRequest();
+    this.#timer.after(this.#deps.timers.t4Ms, () => this.#terminate());
   }
 
   #timeOut(): void {
     this.#deps.onTimeout();
     this.#terminate();
-  }
-
-  #arm(delayMs: number, callback: () => void): void {
-    this.#deps.clock.clearTimer(this.#timer);
-    this.#timer = this.#deps.clock.setTimer(callback, delayMs);
   }
 
   #terminate(): void {

@@ -1,8 +1,8 @@
 // Server transactions: RFC 3261 section 17.2 with the Accepted state of RFC 6026. One function per state and one timer per
 // transaction. The response texts are kept as sent, so that a retransmitted request costs one send and no formatting.
 
-import type { EngineClock, SipTimers, TimerHandle } from './engine-timing.ts';
-import { transactionLifeMs } from './engine-timing.ts';
+import type { EngineClock, SipTimers } from './engine-timing.ts';
+import { TransactionTimer } from './transaction-timer.ts';
 
 export type ServerTransactionDeps = {
   readonly clock: EngineClock;
@@ -21,15 +21,13 @@ type InviteServerState = 'proceeding' | 'accepted' | 'completed' | 'confirmed' |
 export class InviteServerTransaction {
   readonly #deps: ServerTransactionDeps;
   #state: InviteServerState = 'proceeding';
-  #timer: TimerHandle | undefined;
+  readonly #timer: TransactionTimer;
   #lastResponse: string | undefined;
-  #intervalMs: number;
-  #deadline = 0;
 
   constructor(deps: ServerTransactionDeps) {
     this.#deps = deps;
-    this.#intervalMs = deps.timers.t1Ms;
-    this.#arm(deps.timers.inviteAnswerMs, () => deps.onAnswerTimeout());
+    this.#timer = new TransactionTimer(deps.clock, deps.timers);
+    this.#timer.after(deps.timers.inviteAnswerMs, () => deps.onAnswerTimeout());
   }
 
   get state(): InviteServerState {
@@ -65,18 +63,17 @@ export class InviteServerTransaction {
     if (this.#state === 'completed') {
       this.#state = 'confirmed';
       if (this.#deps.reliable) this.#terminate();
-      else this.#arm(this.#deps.timers.t4Ms, () => this.#terminate());
+      else this.#timer.after(this.#deps.timers.t4Ms, () => this.#terminate());
       return true;
     }
     if (this.#state !== 'accepted') return false;
     this.#state = 'confirmed';
-    this.#arm(transactionLifeMs(this.#deps.timers), () => this.#terminate());
+    this.#timer.afterLife(() => this.#terminate());
     return true;
   }
 
   stop(): void {
-    this.#deps.clock.clearTimer(this.#timer);
-    this.#timer = undefined;
+    this.#timer.stop();
     this.#state = 'terminated';
   }
 
@@ -93,27 +90,12 @@ export class InviteServerTransaction {
     this.#startRetransmits(() => this.#terminate());
   }
 
-  #startRetransmits(onDeadline: () => void): void {
-    this.#deadline = this.#deps.clock.now() + transactionLifeMs(this.#deps.timers);
-    this.#armRetransmit(onDeadline);
-  }
-
-  #armRetransmit(onDeadline: () => void): void {
-    const remainingMs = this.#deadline - this.#deps.clock.now();
-    if (this.#deps.reliable || remainingMs <= this.#intervalMs) {
-      this.#arm(Math.max(0, remainingMs), onDeadline);
-      return;
-    }
-    this.#arm(this.#intervalMs, () => {
-      this.#intervalMs = Math.min(this.#intervalMs * 2, this.#deps.timers.t2Ms);
-      this.#armRetransmit(onDeadline);
-      if (this.#lastResponse !== undefined) this.#deps.send(this.#lastResponse);
-    });
-  }
-
-  #arm(delayMs: number, callback: () => void): void {
-    this.#deps.clock.clearTimer(this.#timer);
-    this.#timer = this.#deps.clock.setTimer(callback, delayMs);
+  #startRetransmits(onEnd: () => void): void {
+    const { timers, reliable, send } = this.#deps;
+    const sendAgain = (): void => {
+      if (this.#lastResponse !== undefined) send(this.#lastResponse);
+    };
+    this.#timer.retransmit({ send: sendAgain, longestIntervalMs: timers.t2Ms, reliable, onEnd });
   }
 
   #terminate(): void {
@@ -128,12 +110,13 @@ type NonInviteServerState = 'trying' | 'completed' | 'terminated';
 export class NonInviteServerTransaction {
   readonly #deps: ServerTransactionDeps;
   #state: NonInviteServerState = 'trying';
-  #timer: TimerHandle | undefined;
+  readonly #timer: TransactionTimer;
   #lastResponse: string | undefined;
 
   constructor(deps: ServerTransactionDeps) {
     this.#deps = deps;
-    this.#arm(transactionLifeMs(deps.timers), () => {
+    this.#timer = new TransactionTimer(deps.clock, deps.timers);
+    this.#timer.afterLife(() => {
       deps.onAnswerTimeout();
       this.#terminate();
     });
@@ -156,19 +139,13 @@ export class NonInviteServerTransaction {
     if (status < 200) return true;
     this.#state = 'completed';
     if (this.#deps.reliable) this.#terminate();
-    else this.#arm(transactionLifeMs(this.#deps.timers), () => this.#terminate());
+    else this.#timer.afterLife(() => this.#terminate());
     return true;
   }
 
   stop(): void {
-    this.#deps.clock.clearTimer(this.#timer);
-    this.#timer = undefined;
+    this.#timer.stop();
     this.#state = 'terminated';
-  }
-
-  #arm(delayMs: number, callback: () => void): void {
-    this.#deps.clock.clearTimer(this.#timer);
-    this.#timer = this.#deps.clock.setTimer(callback, delayMs);
   }
 
   #terminate(): void {

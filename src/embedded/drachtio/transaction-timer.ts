@@ -1,0 +1,72 @@
+// The one timer of a transaction, of a client or a server: it waits once, or sends again at growing intervals until the
+// transaction's life of 64 * T1 is over (RFC 3261 section 17: timers A and B, E and F, G and H).
+
+import {
+  type EngineClock,
+  type SipTimers,
+  type TimerHandle,
+  transactionLifeMs,
+} from './engine-timing.ts';
+
+export type Retransmission = {
+  readonly send: () => void;
+  /** Intervals double up to this. */
+  readonly longestIntervalMs: number;
+  /** TCP: nothing is sent again, only the end is waited for. */
+  readonly reliable: boolean;
+  readonly onEnd: () => void;
+};
+
+export class TransactionTimer {
+  readonly #clock: EngineClock;
+  readonly #timers: SipTimers;
+  #handle: TimerHandle | undefined;
+  #intervalMs: number;
+  #endAt = 0;
+
+  constructor(clock: EngineClock, timers: SipTimers) {
+    this.#clock = clock;
+    this.#timers = timers;
+    this.#intervalMs = timers.t1Ms;
+  }
+
+  /** In place of what was waited for. */
+  after(delayMs: number, callback: () => void): void {
+    this.stop();
+    this.#handle = this.#clock.setTimer(callback, delayMs);
+  }
+
+  afterLife(callback: () => void): void {
+    this.after(transactionLifeMs(this.#timers), callback);
+  }
+
+  /** Begins after T1: the first time is the caller's. */
+  retransmit(retransmission: Retransmission): void {
+    this.#endAt = this.#clock.now() + transactionLifeMs(this.#timers);
+    this.#armRetransmit(retransmission);
+  }
+
+  /** RFC 3261 section 17.1.2.2: after a provisional response retransmits go on, at T2. */
+  slowDown(): void {
+    this.#intervalMs = this.#timers.t2Ms;
+  }
+
+  stop(): void {
+    this.#clock.clearTimer(this.#handle);
+    this.#handle = undefined;
+  }
+
+  #armRetransmit(retransmission: Retransmission): void {
+    const { send, longestIntervalMs, reliable, onEnd } = retransmission;
+    const remainingMs = this.#endAt - this.#clock.now();
+    if (reliable || remainingMs <= this.#intervalMs) {
+      this.after(Math.max(0, remainingMs), onEnd);
+      return;
+    }
+    this.after(this.#intervalMs, () => {
+      this.#intervalMs = Math.min(this.#intervalMs * 2, longestIntervalMs);
+      this.#armRetransmit(retransmission);
+      send();
+    });
+  }
+}
