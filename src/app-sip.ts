@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Environment } from './app.ts';
 import { beyondLaptop, networksOpenTo } from './app-networks.ts';
 import { type Config, type DrachtioServer, readSecrets } from './config.ts';
@@ -12,6 +11,7 @@ import { startSandboxThread } from './embedded/sandbox/sandbox-thread.ts';
 import type { EventConnection } from './events/connection.ts';
 import { askForLegEnd, serveLegRequests } from './events/leg-requests.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
+import { supervise } from './lib/supervise.ts';
 import { createDrachtioSip, type DrachtioSip } from './sip/drachtio-sip.ts';
 import { createRouter, type Router } from './sip/routing.ts';
 import {
@@ -44,8 +44,6 @@ export type SipParts = {
 
 type SipAddress = { readonly host: string; readonly port: number };
 
-/** Its ports may still be in use for a moment. */
-const engineRestartDelayMs = 500;
 const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
 
 export async function openSip(
@@ -133,46 +131,28 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     logLevel: config.logLevel,
     nodeId: config.nodeId,
   };
-  let engine = await startSipEngineThread(options, logger).catch((cause: unknown) => {
+  const engine = await startSipEngineThread(options, logger).catch((cause: unknown) => {
     const { host, port } = config.sip;
     throw new Error(`the SIP engine does not start on SIP_HOST ${host}, SIP_PORT ${port}`, {
       cause,
     });
   });
   const { sipHost, sipPort, controlHost, controlPort } = engine;
-  let closing = false;
-  const watch = (): void =>
-    engine.onExit((error) => {
-      logger.error({ err: error }, 'the SIP engine ended; starting it again');
-      void restart();
-    });
-  const restart = async (): Promise<void> => {
-    while (!closing) {
-      try {
-        engine = await startSipEngineThread({ ...options, sipPort, controlPort }, logger);
-        return watch();
-      } catch (error) {
-        logger.error({ err: error }, 'the SIP engine does not start');
-        await pause(engineRestartDelayMs);
-      }
-    }
-  };
-  watch();
-  closers.add('SIP engine', () => {
-    closing = true;
-    return engine.close();
-  });
+  const again = () => startSipEngineThread({ ...options, sipPort, controlPort }, logger);
+  const supervision = supervise(engine, again, { name: 'SIP engine', logger });
+  closers.add('SIP engine', () => supervision.close());
   logger.info({ sip: `${sipHost}:${sipPort}` }, 'embedded SIP engine is up');
   return { host: controlHost, port: controlPort, secret: options.secret };
 }
 
 async function openSandbox({ config, logger, closers }: Environment) {
   const { logLevel, nodeId } = config;
-  const sandbox = await startSandboxThread(
-    { sipHost: '127.0.0.1', logLevel, nodeId },
-    { logger, onExit: (error) => logger.error({ err: error }, 'the sandbox carrier ended') },
-  );
-  closers.add('sandbox', () => sandbox.close());
+  const options = { sipHost: '127.0.0.1', logLevel, nodeId };
+  const sandbox = await startSandboxThread(options, logger);
+  // At the same port, which the trunk has.
+  const again = () => startSandboxThread({ ...options, sipPort: sandbox.port }, logger);
+  const supervision = supervise(sandbox, again, { name: 'sandbox', logger });
+  closers.add('sandbox', () => supervision.close());
   return sandbox;
 }
 

@@ -10,7 +10,7 @@ test('what a thread logs is in the log of the process, as if it had been logged 
   const { logger, lines } = recordedLogger();
   const options = { sipHost: '127.0.0.1', logLevel: 'info', nodeId: 'laptop' };
 
-  await using sandbox = await startSandboxThread(options, { logger });
+  await using sandbox = await startSandboxThread(options, logger);
 
   await eventually(() => lines.length > 0, 'it is logged');
   expect(lines[0]).toMatchObject({

@@ -1,0 +1,70 @@
+// The life of a worker thread that says something first, works until it is told to stop, and may end by itself before that.
+
+import { once } from 'node:events';
+import type { Worker } from 'node:worker_threads';
+
+export type RunningThread = AsyncDisposable & {
+  /** Resolves when it has ended. Idempotent. */
+  close(): Promise<void>;
+  /** Called once if the thread ends without being asked to, at once if it already has. */
+  onExit(listener: (error: Error | undefined) => void): void;
+};
+
+/** A clean stop says goodbye on a few sockets; a thread that takes longer is ended. */
+const stopTimeoutMs = 5_000;
+
+/** @throws Error when it ends before its first message. */
+export async function whenStarted<First>(
+  worker: Worker,
+  { name, stopMessage }: { readonly name: string; readonly stopMessage: unknown },
+): Promise<{ readonly first: First; readonly thread: RunningThread }> {
+  const first = await firstMessage<First>(worker, name);
+  const listeners: ((error: Error | undefined) => void)[] = [];
+  let hasExited = false;
+  let failure: Error | undefined;
+  let closing: Promise<void> | undefined;
+  worker.on('error', (error: unknown) => {
+    failure = error instanceof Error ? error : new Error(String(error));
+  });
+  worker.once('exit', () => {
+    hasExited = true;
+    if (closing === undefined) for (const listener of listeners) listener(failure);
+  });
+  const close = (): Promise<void> => {
+    closing ??= hasExited ? Promise.resolve() : stop(worker, stopMessage);
+    return closing;
+  };
+  const thread: RunningThread = {
+    close,
+    onExit(listener) {
+      if (hasExited && closing === undefined) listener(failure);
+      else listeners.push(listener);
+    },
+    [Symbol.asyncDispose]: close,
+  };
+  return { first, thread };
+}
+
+async function firstMessage<First>(worker: Worker, name: string): Promise<First> {
+  const exited = new AbortController();
+  const onExit = (): void => exited.abort(new Error('its thread ended while starting'));
+  worker.once('exit', onExit);
+  try {
+    // `once` rejects with the worker's own error when there is one.
+    const [message] = (await once(worker, 'message', { signal: exited.signal })) as [First];
+    return message;
+  } catch (error) {
+    await worker.terminate();
+    throw new Error(`${name} did not start`, { cause: error });
+  } finally {
+    worker.off('exit', onExit);
+  }
+}
+
+async function stop(worker: Worker, message: unknown): Promise<void> {
+  const exited = once(worker, 'exit');
+  worker.postMessage(message);
+  const timer = setTimeout(() => void worker.terminate(), stopTimeoutMs);
+  await exited;
+  clearTimeout(timer);
+}
