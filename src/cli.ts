@@ -2,8 +2,9 @@
 // The `offhook` command: what can be asked of a gateway that runs here, and parts of it as processes of their own.
 
 import { Argument, Command, Option } from 'commander';
-import { beyondLaptop, networksOpenTo } from './app-networks.ts';
-import { addAmdCommand } from './cli/amd.ts';
+import { beyondLaptop, networksOpenTo } from './app/networks.ts';
+import { readRuntime } from './app/runtime-file.ts';
+import { addAmdCommand } from './cli/amd/amd.ts';
 import {
   type AddBotOptions,
   addBot,
@@ -18,7 +19,7 @@ import {
   revokeApp,
   rotateApp,
 } from './cli/apps-commands.ts';
-import { addCallCommands } from './cli/calls.ts';
+import { addCallCommands } from './cli/calls/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
@@ -28,10 +29,9 @@ import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts
 import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
-import { readRuntime } from './runtime-file.ts';
+import { trunksPath } from './sip/trunks/trunks-path.ts';
 import { type RotatableCredential, rotatable } from './store/app-credentials.ts';
 import { jwtAlgorithms } from './store/app-directory.ts';
-import { trunksPath } from './trunks-path.ts';
 import { version } from './version.ts';
 
 function createContext(): CliContext {

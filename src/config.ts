@@ -13,7 +13,7 @@ import {
   postgresUrl,
   timerMs,
   trustedNetworks,
-} from './config-values.ts';
+} from './lib/config-values.ts';
 import { describeIssues } from './lib/issues.ts';
 import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/app-credentials.ts';
 

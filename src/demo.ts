@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type App, startApp } from './app.ts';
+import { type App, startApp } from './app/app.ts';
 import { type DevApp, readDevApp } from './cli/cli-context.ts';
 import { isEnd, problemsOf, type Scene, scenes } from './cli/demo-scenes.ts';
 import { createGatewayClient, tokensOf } from './cli/gateway-client.ts';

@@ -1,7 +1,7 @@
 // The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish up to a bound; a second
 // signal ends them at once. SIGHUP reads the trunks again.
 
-import type { App } from './app.ts';
+import type { App } from './app/app.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   }
 
   // Loading it takes seconds on a slow machine: what is wrong with the configuration is said before.
-  const { startApp } = await import('./app.ts');
+  const { startApp } = await import('./app/app.ts');
   const { watcher } = screen;
   const onFatal = (): never => process.exit(1);
   app = await startApp(config, {

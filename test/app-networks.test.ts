@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { beyondLaptop, networksOpenTo } from '../src/app-networks.ts';
+import { beyondLaptop, networksOpenTo } from '../src/app/networks.ts';
 import { loadConfig } from '../src/config.ts';
 import { createSsrfGuard } from '../src/notifier/ssrf-guard.ts';
 

@@ -1,4 +1,4 @@
-// The arrows of the architecture: who may import whom. A new arrow is a decision, made here.
+// The rooms of the house: who may import whom, who reads and writes which table. A new arrow is a decision, made here.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -7,7 +7,12 @@ import { describe, expect, test } from 'vitest';
 
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src');
 
-/** Area → the other areas that it may import. Files directly under src (main, app, cli, demo, media-worker) compose everything. */
+/** Directly under src: processes, and what every room may know. */
+const looseFiles = ['cli.ts', 'config.ts', 'demo.ts', 'main.ts', 'version.ts'];
+/** Types of the configuration, and the number of the version. */
+const knownToAll = ['config.ts', 'version.ts'];
+
+/** Room → the other rooms that it may import, types included. `app` composes everything, and only processes import it. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   calls: ['lib'],
@@ -17,60 +22,149 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   events: ['calls', 'lib'],
   store: ['calls', 'lib'],
   dialout: ['calls', 'lib'],
+  recovery: ['calls', 'dialout', 'lib'],
   notifier: ['calls', 'events', 'lib', 'store'],
   interactions: ['calls', 'events', 'lib', 'store'],
-  api: ['calls', 'interactions', 'lib', 'store', 'notifier'],
-  // Of the API: the building blocks of routes, which are the same for every area.
-  companion: ['api', 'calls', 'events', 'lib', 'store'],
+  http: ['calls', 'lib', 'store'],
+  api: ['calls', 'http', 'interactions', 'lib', 'notifier', 'store'],
+  companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   // What a gateway needs, asked before it starts and by `offhook doctor`.
   checks: ['embedded', 'events', 'lib', 'notifier', 'sip'],
   // What a person in front of it sees.
   terminal: ['calls', 'lib', 'notifier'],
   cli: [
+    'amd',
     'api',
     'calls',
     'checks',
     'embedded',
     'events',
+    'http',
     'interactions',
     'lib',
+    'media',
     'notifier',
     'store',
-    'amd',
-    'media',
   ],
 };
 
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) =>
-  name.endsWith('.ts'),
+/** Table → the rooms whose statements name it, beside the migrations. */
+const tableUsers: Readonly<Record<string, readonly string[]>> = {
+  app_usage: ['store'],
+  apps: ['store'],
+  bots: ['store'],
+  call_events: ['interactions', 'store'],
+  call_takes: ['store'],
+  calls: ['companion', 'interactions', 'notifier', 'store'],
+  connections: ['companion'],
+  conversations: ['companion', 'store'],
+  data_rows: ['companion', 'store'],
+  data_tables: ['store'],
+  delivery_attempts: ['interactions', 'notifier', 'store'],
+  idempotency_keys: ['store'],
+  imported_records: ['companion'],
+  message_counts: ['companion'],
+  messages: ['companion', 'embedded', 'store'],
+  nodes: ['notifier', 'store'],
+  notification_endpoints: ['notifier', 'store'],
+  notification_lanes: ['notifier', 'store'],
+  notification_replays: ['interactions', 'notifier', 'store'],
+  notifications: ['interactions', 'notifier', 'store'],
+  schema_migrations: [],
+  test_runs: ['companion', 'store'],
+  trunk_pacing: ['store'],
+  trunk_slots: ['store'],
+  webhook_secrets: ['store'],
+};
+
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+  (name) => name.endsWith('.ts') && !name.endsWith('.d.ts'),
 );
+const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
 
 function importsOf(file: string): string[] {
-  const text = readFileSync(join(src, file), 'utf8');
+  const text = texts.get(file) ?? '';
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
 }
 
-function areaOf(path: string): string {
+/** Of our own files, those that are imported for their types alone too. */
+function targetsOf(file: string): string[] {
+  return importsOf(file)
+    .filter((target) => target.startsWith('.'))
+    .map((target) => relative(src, join(src, dirname(file), target)));
+}
+
+/** '': directly under src. */
+function roomOf(path: string): string {
   const [first = '', second] = path.split('/');
   return second === undefined ? '' : first;
 }
 
 describe('the import arrows', () => {
-  test.each(files.filter((file) => areaOf(file) !== ''))('%s', (file) => {
-    const area = areaOf(file);
-    const targets = importsOf(file)
-      .filter((target) => target.startsWith('.'))
-      .map((target) => relative(src, join(src, dirname(file), target)));
-    const foreign = targets.map(areaOf).filter((target) => target !== area);
-    const allowed = [...(arrows[area] ?? [])];
-    // config.ts has types for everybody; what reads the environment is checked below.
-    const strangers = foreign.filter(
-      (target, index) => !allowed.includes(target) && targets[index] !== 'config.ts',
+  test('only processes, and what all may know, stand outside the rooms', () => {
+    expect(files.filter((file) => roomOf(file) === '').sort()).toEqual(looseFiles);
+  });
+
+  test.each(files.filter((file) => !['', 'app'].includes(roomOf(file))))('%s', (file) => {
+    const room = roomOf(file);
+    const foreign = targetsOf(file).filter(
+      (target) => roomOf(target) !== room && !knownToAll.includes(target),
     );
 
-    expect(arrows, `${area} is not in the table`).toHaveProperty(area);
-    expect(strangers).toEqual([]);
+    expect(arrows, `${room} is not in the table`).toHaveProperty(room);
+    expect(foreign.filter((target) => !arrows[room]?.includes(roomOf(target)))).toEqual([]);
+  });
+
+  test('only processes import what composes them', () => {
+    const composers = files.filter(
+      (file) =>
+        roomOf(file) !== 'app' && targetsOf(file).some((target) => roomOf(target) === 'app'),
+    );
+    expect(composers.filter((file) => !looseFiles.includes(file))).toEqual([]);
+  });
+
+  test('no file reaches itself through those that it imports, types included', () => {
+    expect(cycles()).toEqual([]);
+  });
+});
+
+/** Files that import each other in a ring, by a walk that remembers where it stands. */
+function cycles(): readonly string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const walk = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) {
+      found.push([...path.slice(path.indexOf(file)), file].join(' → '));
+      return;
+    }
+    if (done.has(file)) return;
+    for (const target of targetsOf(file)) walk(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) walk(file, []);
+  return found;
+}
+
+describe('the tables', () => {
+  const migrations = files.filter((file) => file.startsWith('store/migrations/'));
+  const tables = migrations.flatMap((file) =>
+    [...(texts.get(file) ?? '').matchAll(/create table (?:if not exists )?(\w+)/g)].map(
+      (match) => match[1] ?? '',
+    ),
+  );
+
+  test.each([...new Set(tables)])('%s is named by its rooms alone', (table) => {
+    const statement = new RegExp(`\\b(?:from|join|into|update)\\s+${table}\\b`);
+    const asTable = table.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const declared = new RegExp(`\\b(?:from|insert|update|delete)\\(${asTable}\\b`);
+    const users = files.filter(
+      (file) =>
+        !migrations.includes(file) &&
+        (statement.test(texts.get(file) ?? '') || declared.test(texts.get(file) ?? '')),
+    );
+
+    expect([...new Set(users.map(roomOf))].sort()).toEqual(tableUsers[table] ?? []);
   });
 });
 
@@ -84,8 +178,8 @@ describe('what must not spread', () => {
     expect(outside(usersOf(/^drachtio-srf/), /^sip\//, /^embedded\//)).toEqual([]);
   });
 
-  test('fastify stays in api', () => {
-    expect(outside(usersOf(/^@?fastify/), /^api\//, /^companion\//)).toEqual([]);
+  test('fastify stays in http, api and the companion', () => {
+    expect(outside(usersOf(/^@?fastify/), /^http\//, /^api\//, /^companion\//)).toEqual([]);
   });
 
   test('NATS stays in events', () => {
@@ -102,9 +196,7 @@ describe('what must not spread', () => {
   });
 
   test('only config.ts reads the environment', () => {
-    const readers = files.filter((file) =>
-      /process\.env\b/.test(readFileSync(join(src, file), 'utf8')),
-    );
+    const readers = files.filter((file) => /process\.env\b/.test(texts.get(file) ?? ''));
     expect(outside(readers, /^config\.ts$/)).toEqual([]);
   });
 });

@@ -2,6 +2,8 @@
 // runs them itself on PostgreSQL; with the embedded database the gateway that has it open does, behind the admin server.
 
 import { z } from 'zod';
+import { issueToken, longestTokenTtlS, signerOf } from '../http/issue-token.ts';
+import { invalidRequest, ProblemError } from '../http/problem.ts';
 import { identifier, plainId } from '../lib/ids.ts';
 import { describeIssues } from '../lib/issues.ts';
 import {
@@ -17,8 +19,6 @@ import type { DataTables } from '../store/data-tables.ts';
 import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
 import type { NodeDirectory } from '../store/nodes.ts';
 import { tableDefinition } from '../store/table-definition.ts';
-import { issueToken, longestTokenTtlS, signerOf } from './issue-token.ts';
-import { invalidRequest, ProblemError } from './problem.ts';
 
 export type AdminStores = {
   readonly apps: AppStore;

@@ -2,14 +2,14 @@
 // belongs to somebody else, or to a bot that the app may not use, is a 404 like what never was.
 
 import type { FastifyRequest } from 'fastify';
+import type { ApiInstance, Caller } from '../http/http.ts';
+import { badCursor } from '../http/problem.ts';
+import { authenticated, responses } from '../http/route-schema.ts';
 import type { AppScope } from '../interactions/call-queries.ts';
 import { callIdOf, found, toFilter } from './call-routes.ts';
 import { callDetailsSchema, callPageSchema, callParams, listQuery } from './call-schemas.ts';
 import { toDeadLetterFilter } from './dead-letter-routes.ts';
 import { deadLetterPageSchema, deadLetterQuery } from './dead-letter-schemas.ts';
-import type { ApiInstance, Caller } from './http.ts';
-import { badCursor } from './problem.ts';
-import { authenticated, responses } from './route-schema.ts';
 import type { ApiServices } from './services.ts';
 
 export type AppWideDependencies = {

@@ -3,6 +3,9 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';
+import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
+import { badCursor, ProblemError } from '../http/problem.ts';
+import { authenticated, responses } from '../http/route-schema.ts';
 import type { CallFilter, CallScope } from '../interactions/call-queries.ts';
 import {
   botParams,
@@ -15,9 +18,6 @@ import {
   listQuery,
   notificationLogSchema,
 } from './call-schemas.ts';
-import { type ApiInstance, botRoute, type Caller } from './http.ts';
-import { badCursor, ProblemError } from './problem.ts';
-import { authenticated, responses } from './route-schema.ts';
 import type { ApiServices } from './services.ts';
 
 export type CallRoutesDependencies = {

@@ -2,6 +2,9 @@
 // what belongs to somebody else is a 404 like what never was.
 
 import type { FastifyRequest } from 'fastify';
+import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
+import { badCursor, ProblemError } from '../http/problem.ts';
+import { authenticated, responses } from '../http/route-schema.ts';
 import type {
   DeadLetterFilter,
   DeadLetterScope,
@@ -16,9 +19,6 @@ import {
   replayResultSchema,
   replaySelectionSchema,
 } from './dead-letter-schemas.ts';
-import { type ApiInstance, botRoute, type Caller } from './http.ts';
-import { badCursor, ProblemError } from './problem.ts';
-import { authenticated, responses } from './route-schema.ts';
 import type { ApiServices } from './services.ts';
 
 export type DeadLetterDependencies = {

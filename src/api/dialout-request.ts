@@ -4,13 +4,13 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { SubmittedRequest } from '../calls/dialout-ports.ts';
+import type { MemberError } from '../http/problem.ts';
+import { canonicalJson } from '../http/stored-json.ts';
 import { describeIssues } from '../lib/issues.ts';
 import type { Bot } from '../store/bot-directory.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
-import type { MemberError } from './problem.ts';
 import type { ApiServices } from './services.ts';
-import { canonicalJson } from './stored-json.ts';
 
 export type ParsedDialout =
   | {

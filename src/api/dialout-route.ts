@@ -2,15 +2,15 @@
 
 import type { FastifyRequest } from 'fastify';
 import { assertNever } from '../calls/call-types.ts';
+import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
+import type { Metrics } from '../http/metrics.ts';
+import { invalidRequest, type MemberError, ProblemError } from '../http/problem.ts';
+import { authenticated, responses } from '../http/route-schema.ts';
+import { validatorCompiler } from '../http/validation.ts';
 import { botParams } from './call-schemas.ts';
 import { parseDialout } from './dialout-request.ts';
 import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-schema.ts';
-import { type ApiInstance, botRoute, type Caller } from './http.ts';
-import type { Metrics } from './metrics.ts';
-import { invalidRequest, type MemberError, ProblemError } from './problem.ts';
-import { authenticated, responses } from './route-schema.ts';
 import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from './services.ts';
-import { validatorCompiler } from './validation.ts';
 
 export type DialoutDependencies = {
   readonly services: Pick<

@@ -4,10 +4,10 @@
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
 import { amdEventNames } from '../calls/contract/amd-event.ts';
+import { jsonProblem } from '../http/stored-json.ts';
 import { plainId } from '../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../notifier/notify-url.ts';
 import { isSipUser, parseTarget } from './dial-target.ts';
-import { jsonProblem } from './stored-json.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
 

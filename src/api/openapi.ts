@@ -6,7 +6,7 @@ import {
   createJsonSchemaTransformObject,
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import type { ApiInstance } from './http.ts';
+import type { ApiInstance } from '../http/http.ts';
 import { notificationSchema } from './notification-schema.ts';
 
 export type OpenApiOptions = { readonly publicUrl: string | undefined };

@@ -7,28 +7,28 @@ import type { Socket } from 'node:net';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Config } from '../config.ts';
-import type { Logger } from '../lib/logger.ts';
-import { registerAppWideRoutes } from './app-wide-routes.ts';
-import { createAuthenticator } from './auth.ts';
-import { registerCallRoutes } from './call-routes.ts';
-import { registerDeadLetters } from './dead-letter-routes.ts';
-import { registerDialout } from './dialout-route.ts';
-import { registerDocsPage } from './docs-page.ts';
-import { registerHealthRoutes } from './health-routes.ts';
-import { type ApiInstance, type Caller, createCaller } from './http.ts';
-import { parseJsonBody } from './json-body.ts';
-import type { Metrics } from './metrics.ts';
-import { registerOpenApi } from './openapi.ts';
+import { createAuthenticator } from '../http/auth.ts';
+import { registerDocsPage } from '../http/docs-page.ts';
+import { registerHealthRoutes } from '../http/health-routes.ts';
+import { type ApiInstance, type Caller, createCaller } from '../http/http.ts';
+import { parseJsonBody } from '../http/json-body.ts';
+import type { Metrics } from '../http/metrics.ts';
 import {
   defaultBodyLimit,
   ProblemError,
   problemBody,
   problemHeaders,
   toProblem,
-} from './problem.ts';
+} from '../http/problem.ts';
+import { validatorCompiler } from '../http/validation.ts';
+import { refuseWrongMethods } from '../http/wrong-method.ts';
+import type { Logger } from '../lib/logger.ts';
+import { registerAppWideRoutes } from './app-wide-routes.ts';
+import { registerCallRoutes } from './call-routes.ts';
+import { registerDeadLetters } from './dead-letter-routes.ts';
+import { registerDialout } from './dialout-route.ts';
+import { registerOpenApi } from './openapi.ts';
 import type { ApiServices } from './services.ts';
-import { validatorCompiler } from './validation.ts';
-import { refuseWrongMethods } from './wrong-method.ts';
 
 export type ApiServerOptions = {
   readonly services: ApiServices;

@@ -1,6 +1,7 @@
 // What the HTTP edge needs from the rest, in one place. `app.ts` fills it in; tests may script it.
 
 import type { CallControl, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
+import type { HealthCheck } from '../http/health-check.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { DeadLetters } from '../notifier/dead-letters.ts';
 import type { AppDirectory } from '../store/app-directory.ts';
@@ -14,13 +15,6 @@ export type {
   Submission,
   SubmitResult,
 } from '../calls/dialout-ports.ts';
-
-export type HealthCheck = {
-  readonly name: string;
-  /** What it means when it does not pass. Anybody may read it: nothing of the inside. */
-  readonly failure: string;
-  check(): Promise<{ readonly ok: boolean; readonly detail?: string }>;
-};
 
 export type ApiServices = {
   readonly apps: AppDirectory;

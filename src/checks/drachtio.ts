@@ -1,7 +1,7 @@
 // The drachtio-servers of DRACHTIO_URL: there, and with the secret that they are given.
 
 import type { Config } from '../config.ts';
-import { probeEngine } from '../sip/engine-probe.ts';
+import { probeEngine } from '../sip/engine/engine-probe.ts';
 import {
   type Check,
   connectTimeoutMs,

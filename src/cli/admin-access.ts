@@ -7,8 +7,8 @@ import {
   type AdminOperation,
   runAdminOperation,
 } from '../api/admin-operations.ts';
-import { ProblemError } from '../api/problem.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
+import { ProblemError } from '../http/problem.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { createAppStore } from '../store/apps.ts';
 import { createBotDirectory } from '../store/bot-directory.ts';

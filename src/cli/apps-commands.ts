@@ -1,8 +1,8 @@
 // offhook token, offhook apps, offhook bots.
 
 import { readFile } from 'node:fs/promises';
-import { longestTokenTtlS } from '../api/issue-token.ts';
 import type { AppLimits } from '../calls/app-limits.ts';
+import { longestTokenTtlS } from '../http/issue-token.ts';
 import {
   longestGraceS,
   longestTokenMaxTtlS,

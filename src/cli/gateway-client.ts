@@ -1,7 +1,7 @@
 // The public API as the commands use it, with tokens of an app.
 
-import { issueToken } from '../api/issue-token.ts';
 import type { DialoutAnswer } from '../calls/dialout-ports.ts';
+import { issueToken } from '../http/issue-token.ts';
 import type { CallDetails, CallSummary, NotificationView } from '../interactions/call-queries.ts';
 import type { DeadLetter, ReplayedNotification } from '../notifier/dead-letters.ts';
 import { type JsonRequest, requestJson } from './http-json.ts';

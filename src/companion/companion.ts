@@ -14,22 +14,13 @@ import type { SecretBox } from '../store/secrets.ts';
 import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';
+import type { CompanionDependencies } from './dependencies.ts';
 import { registerHistoryRoutes } from './history/history-routes.ts';
 import { followMessages } from './history/published-messages.ts';
 import { registerImports } from './imports/import-route.ts';
 import { registerTableRoutes } from './tables/table-routes.ts';
 import { followTestRuns } from './test-runs/stored-test-runs.ts';
 import { registerTestRunRoutes } from './test-runs/test-run-routes.ts';
-
-export type CompanionDependencies = {
-  readonly config: Pick<Config, 'http' | 'retention'>;
-  readonly database: Database;
-  readonly secrets: SecretBox;
-  readonly bots: BotDirectory;
-  readonly events: EventConnection;
-  readonly clock: { now(): Date };
-  readonly logger: Logger;
-};
 
 export function companionRoutes(dependencies: CompanionDependencies): RegisterRoutes {
   return (server, caller) => {

@@ -2,7 +2,7 @@
 // a size: two hundred of the largest would be 100 MB, in memory twice.
 
 import { z } from 'zod';
-import { invalidRequest } from '../api/problem.ts';
+import { invalidRequest } from '../http/problem.ts';
 
 const maxPageBytes = 8 * 1_024 * 1_024;
 

@@ -15,7 +15,7 @@ export type MediaWorkerData = {
   readonly inactivityTimeoutMs: number;
   /** URL of a module that exports `createDetector`; left out: the one of src/amd. */
   readonly detectorModule?: string;
-  /** For src/media-worker.ts and the detector; nothing of ours. Copied to the worker. */
+  /** For src/app/media-worker.ts and the detector; nothing of ours. Copied to the worker. */
   readonly detectorData?: unknown;
 };
 

@@ -29,7 +29,7 @@ export type MediaPortOptions = {
   readonly portDrainMs?: number;
   /** URL of another module that exports `createDetector`: for tests. */
   readonly detectorModule?: string;
-  /** What src/media-worker.ts hands to the detector besides the settings of a call. */
+  /** What src/app/media-worker.ts hands to the detector besides the settings of a call. */
   readonly detectorData?: unknown;
 };
 
@@ -78,7 +78,7 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
   const { host, portMin, portMax, inactivityTimeoutMs, logger } = options;
   const { detectorModule, detectorData } = options;
   const onTranscriptionFailed = createTranscriptionLog(logger);
-  const entryUrl = siblingModule('../media-worker', import.meta.url);
+  const entryUrl = siblingModule('../app/media-worker', import.meta.url);
   return Array.from(
     { length: options.workers },
     (_, workerIndex) =>

@@ -3,7 +3,9 @@
 
 import { type LookupAddress, lookup, promises } from 'node:dns';
 import { takeTurns } from '../lib/turns.ts';
-import type { Resolver } from './ssrf-guard.ts';
+
+/** Every address of a name. */
+export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /** For one try; the second one takes longer. Together well below the time-out of an attempt. */
 const queryTimeoutMs = 1_500;

@@ -5,7 +5,7 @@
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { createHostResolver } from './host-resolver.ts';
+import { createHostResolver, type Resolver } from './host-resolver.ts';
 
 export class AddressNotAllowedError extends Error {
   constructor() {
@@ -24,9 +24,6 @@ export type SsrfGuard = {
   /** For the connection itself: resolves, and gives only what was checked. One bad address among several refuses all. */
   readonly lookup: LookupFunction;
 };
-
-/** Every address of a name. */
-export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /** `allowedNetworks`: CIDR, what is reachable although it is not public. */
 export function createSsrfGuard(

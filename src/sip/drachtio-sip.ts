@@ -13,20 +13,20 @@ import type {
 import type { DrachtioServer } from '../config.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
-import { AbandonedLegs } from './abandoned-legs.ts';
-import { EngineConnection } from './engine-connection.ts';
-import type { EngineLink } from './engine-link.ts';
-import { isSilence } from './failover.ts';
-import { FailoverLeg } from './failover-leg.ts';
-import { GatewayHealth, type GatewayState } from './gateway-health.ts';
-import type { Dice } from './gateway-order.ts';
-import { probeGateway } from './gateway-probe.ts';
-import { endOrphanOn } from './orphans.ts';
-import { Registrations } from './registrations.ts';
-import { createRouter } from './routing.ts';
-import { safeObserver } from './safe-observer.ts';
-import { defaultSipLimits, type SipLimits } from './sip-limits.ts';
-import type { TrunkDirectory } from './trunks.ts';
+import { EngineConnection } from './engine/engine-connection.ts';
+import type { EngineLink } from './engine/engine-link.ts';
+import { defaultSipLimits, type SipLimits } from './engine/sip-limits.ts';
+import { AbandonedLegs } from './legs/abandoned-legs.ts';
+import { isSilence } from './legs/failover.ts';
+import { FailoverLeg } from './legs/failover-leg.ts';
+import { endOrphanOn } from './legs/orphans.ts';
+import { safeObserver } from './legs/safe-observer.ts';
+import { GatewayHealth, type GatewayState } from './trunks/gateway-health.ts';
+import type { Dice } from './trunks/gateway-order.ts';
+import { probeGateway } from './trunks/gateway-probe.ts';
+import { Registrations } from './trunks/registrations.ts';
+import { createRouter } from './trunks/routing.ts';
+import type { TrunkDirectory } from './trunks/trunks.ts';
 
 export type DrachtioSipOptions = {
   readonly servers: readonly DrachtioServer[];

@@ -1,7 +1,7 @@
 // Small readers of SIP header values (RFC 3261, section 25). Input comes from the network: what cannot be read is
 // undefined, and nothing throws.
 
-import type { SipMessage } from './srf-types.ts';
+import type { SipMessage } from './engine/srf-types.ts';
 
 /** URI of a name-addr or addr-spec: of From, To, Contact, Route. */
 export function uriOf(header: string | undefined): string | undefined {

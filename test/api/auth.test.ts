@@ -3,7 +3,7 @@
 import { createHmac } from 'node:crypto';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createAuthenticator } from '../../src/api/auth.ts';
+import { createAuthenticator } from '../../src/http/auth.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';
 import {
   apps,

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createFailedAuthentications } from '../../src/api/failed-authentications.ts';
 import type { RegisterRoutes } from '../../src/api/server.ts';
+import { createFailedAuthentications } from '../../src/http/failed-authentications.ts';
 import { type Harness, type ProblemDocument, startHarness, token } from './support.ts';
 
 const burst = 60;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createMetrics } from '../../src/api/metrics.ts';
+import { createMetrics } from '../../src/http/metrics.ts';
 
 describe('the metrics of calls that ended', () => {
   test('say who is at fault, and `none` where nobody is', async () => {

@@ -1,10 +1,10 @@
 // An API server on scripted services, and tokens for it.
 
 import { SignJWT } from 'jose';
-import type { ApiInstance } from '../../src/api/http.ts';
-import { createMetrics } from '../../src/api/metrics.ts';
 import { createApiServer, type RegisterRoutes } from '../../src/api/server.ts';
 import type { ApiServices, Submission, SubmitResult } from '../../src/api/services.ts';
+import type { ApiInstance } from '../../src/http/http.ts';
+import { createMetrics } from '../../src/http/metrics.ts';
 import type {
   AppScope,
   CallDetails,

@@ -2,8 +2,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { readManifest } from '../../src/cli/amd-manifest.ts';
-import { readWav } from '../../src/cli/amd-wav.ts';
+import { readManifest } from '../../src/cli/amd/amd-manifest.ts';
+import { readWav } from '../../src/cli/amd/amd-wav.ts';
 
 export async function readRecordings(): Promise<readonly Int16Array[]> {
   const path = fileURLToPath(new URL('../fixtures/amd/manifest.csv', import.meta.url));

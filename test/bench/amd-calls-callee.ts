@@ -9,8 +9,8 @@ import { frameSamples } from '../../src/amd/frame.ts';
 import { verdictOf } from '../../src/calls/call-facts.ts';
 import { defaultAmdTimers } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
-import { readManifest } from '../../src/cli/amd-manifest.ts';
-import { readWav } from '../../src/cli/amd-wav.ts';
+import { readManifest } from '../../src/cli/amd/amd-manifest.ts';
+import { readWav } from '../../src/cli/amd/amd-wav.ts';
 import { encode } from '../../src/media/g711.ts';
 import { startSipp } from '../support/sipp.ts';
 

@@ -13,7 +13,8 @@ const script = process.argv[1] ?? '';
 const threadId = basename(readlinkSync('/proc/thread-self'));
 writeFileSync(join(folder, `thread-${threadId}`), basename(script));
 
-if (isMainThread) {
+// Other programs that the gateway starts inherit this.
+if (isMainThread && basename(script) === 'main.js') {
   const counts = { statements: 0, framesToDrachtio: 0, framesFromDrachtio: 0 };
   // The modules that the gateway will load, wherever its build lies.
   const require = createRequire(script);

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
-import { verdictFrom } from '../../src/cli/amd-listen.ts';
-import type { Label, Truth } from '../../src/cli/amd-manifest.ts';
-import { summaryLines } from '../../src/cli/amd-report.ts';
-import { faultsOf, type Judged, summarise } from '../../src/cli/amd-score.ts';
+import { verdictFrom } from '../../src/cli/amd/amd-listen.ts';
+import type { Label, Truth } from '../../src/cli/amd/amd-manifest.ts';
+import { summaryLines } from '../../src/cli/amd/amd-report.ts';
+import { faultsOf, type Judged, summarise } from '../../src/cli/amd/amd-score.ts';
 
 function judged(
   label: Label,

@@ -1,7 +1,7 @@
 // WAV files as programs and strangers write them.
 
 import { describe, expect, test } from 'vitest';
-import { readWav } from '../../src/cli/amd-wav.ts';
+import { readWav } from '../../src/cli/amd/amd-wav.ts';
 import { encode } from '../../src/media/g711.ts';
 import { makeWav, seeded, sine, type WavParts } from './amd-support.ts';
 

@@ -4,8 +4,8 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AmdOptions } from '../../src/cli/amd.ts';
-import { runAmd } from '../../src/cli/amd-command.ts';
+import { runAmd } from '../../src/cli/amd/amd-command.ts';
+import type { AmdOptions } from '../../src/cli/amd/amd-options.ts';
 import { makeWav, sine } from './amd-support.ts';
 import { removeFolder, run, temporaryFolder } from './support.ts';
 

@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readRuntime } from '../../src/app/runtime-file.ts';
 import {
   addBot,
   createApp,
@@ -17,7 +18,6 @@ import {
 } from '../../src/cli/apps-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
-import { readRuntime } from '../../src/runtime-file.ts';
 import type { AppCredentials } from '../../src/store/apps.ts';
 import { makeSeededDataDir, openTestDatabase } from '../support/databases.ts';
 import { startGateway } from '../support/gateway-process.ts';

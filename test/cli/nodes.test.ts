@@ -1,9 +1,9 @@
 // offhook nodes: on PostgreSQL itself, and through a gateway that has the embedded database open.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { readRuntime } from '../../src/app/runtime-file.ts';
 import { listNodes } from '../../src/cli/nodes-command.ts';
 import { loadConfig } from '../../src/config.ts';
-import { readRuntime } from '../../src/runtime-file.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
 import { version } from '../../src/version.ts';
 import { makeSeededDataDir, openTestDatabase } from '../support/databases.ts';

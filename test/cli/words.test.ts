@@ -1,8 +1,8 @@
 // What commands make of what is typed, and what the demo makes of what came.
 
 import { describe, expect, test } from 'vitest';
+import { dialRequest, targetOf } from '../../src/cli/calls/dial-options.ts';
 import { problemsOf, type Scene, scenes } from '../../src/cli/demo-scenes.ts';
-import { dialRequest, targetOf } from '../../src/cli/dial-options.ts';
 import { parseDurationS } from '../../src/cli/durations.ts';
 import { describeNotification } from '../../src/cli/notification-lines.ts';
 import type { ReceivedNotification } from '../../src/cli/receiver.ts';

@@ -13,16 +13,13 @@ import { getTableName, is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
 import type { LightMyRequestResponse as Response } from 'fastify';
 import { pino } from 'pino';
-import type { ApiInstance } from '../../src/api/http.ts';
 import { createApiServer } from '../../src/api/server.ts';
 import type { ApiServices } from '../../src/api/services.ts';
-import {
-  type CompanionDependencies,
-  companionRoutes,
-  openIngest,
-} from '../../src/companion/companion.ts';
+import { companionRoutes, openIngest } from '../../src/companion/companion.ts';
+import type { CompanionDependencies } from '../../src/companion/dependencies.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
+import type { ApiInstance } from '../../src/http/http.ts';
 import { Closers } from '../../src/lib/closers.ts';
 import { type Scope, scopes } from '../../src/store/app-directory.ts';
 import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';

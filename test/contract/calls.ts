@@ -3,7 +3,7 @@
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
 import type { MediaPort, SipPort } from '../../src/calls/ports.ts';
-import type { CompanionDependencies } from '../../src/companion/companion.ts';
+import type { CompanionDependencies } from '../../src/companion/dependencies.ts';
 import { createCallControl } from '../../src/dialout/call-control.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { createIntake } from '../../src/dialout/intake.ts';
@@ -12,8 +12,8 @@ import { openContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import type { Closers } from '../../src/lib/closers.ts';
 import { createDeadLetters } from '../../src/notifier/dead-letters.ts';
-import { createRouter } from '../../src/sip/routing.ts';
-import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
+import { createRouter } from '../../src/sip/trunks/routing.ts';
+import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 import { createCallLedger } from '../../src/store/call-ledger.ts';
 
 const ownerId = 'contract';

@@ -1,6 +1,6 @@
 // The OpenAPI document as the contract tests read it.
 
-import type { ApiInstance } from '../../src/api/http.ts';
+import type { ApiInstance } from '../../src/http/http.ts';
 
 export type CredentialsHeader = 'auth' | 'x-api-key';
 

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { problemSchema } from '../../src/api/problem.ts';
 import { findNatsServer } from '../../src/embedded/nats/nats-program.ts';
+import { problemSchema } from '../../src/http/problem.ts';
 import { readCompose, textOf } from './compose.ts';
 
 const compose = readCompose();

@@ -1,8 +1,8 @@
 // What the lease of a process permits, on a clock of the test's own.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Lease } from '../../src/dialout/lease.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { Lease } from '../../src/recovery/lease.ts';
 
 const leaseMs = 8_000;
 

@@ -1,9 +1,9 @@
 // A process among the others, from the outside.
 
 import { expect, onTestFinished, test } from 'vitest';
-import type { Environment } from '../../src/app.ts';
-import { openNode } from '../../src/app-nodes.ts';
-import type { Storage } from '../../src/app-storage.ts';
+import type { Environment } from '../../src/app/environment.ts';
+import { openNode } from '../../src/app/nodes.ts';
+import type { Storage } from '../../src/app/storage.ts';
 import { Closers } from '../../src/lib/closers.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';

@@ -22,8 +22,8 @@ import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
-import { Recovery, type RecoveryPorts } from '../../src/dialout/recovery.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { Recovery, type RecoveryPorts } from '../../src/recovery/recovery.ts';
 import { acceptedCall, endEvent, storedLeg } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
 

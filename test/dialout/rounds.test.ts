@@ -1,8 +1,8 @@
 // What is looked after again and again, with parts of the test's own.
 
 import { expect, test } from 'vitest';
-import type { Environment } from '../../src/app.ts';
-import { type RoundParts, startRounds } from '../../src/app-rounds.ts';
+import type { Environment } from '../../src/app/environment.ts';
+import { type RoundParts, startRounds } from '../../src/app/rounds.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
 

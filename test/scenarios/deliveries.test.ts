@@ -2,6 +2,7 @@
 // limits against toll fraud.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readRuntime } from '../../src/app/runtime-file.ts';
 import { limitApp, rotateApp } from '../../src/cli/apps-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import {
@@ -11,7 +12,6 @@ import {
 } from '../../src/cli/notifications-command.ts';
 import { loadConfig } from '../../src/config.ts';
 import { verify } from '../../src/notifier/webhooks.ts';
-import { readRuntime } from '../../src/runtime-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
 import type { Received } from '../support/receiver.ts';

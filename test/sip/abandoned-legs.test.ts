@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { AbandonedLegs } from '../../src/sip/abandoned-legs.ts';
-import type { EngineLink } from '../../src/sip/engine-link.ts';
-import { defaultSipLimits } from '../../src/sip/sip-limits.ts';
+import type { EngineLink } from '../../src/sip/engine/engine-link.ts';
+import { defaultSipLimits } from '../../src/sip/engine/sip-limits.ts';
+import { AbandonedLegs } from '../../src/sip/legs/abandoned-legs.ts';
 import { storedLeg } from '../support/scripted-call.ts';
 
 beforeEach(

@@ -3,8 +3,8 @@ import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
-import { maxFrameBytes, type SipLimits } from '../../src/sip/sip-limits.ts';
-import { builtInTrunk, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
+import { maxFrameBytes, type SipLimits } from '../../src/sip/engine/sip-limits.ts';
+import { builtInTrunk, loadTrunks, type Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
 import {

@@ -8,8 +8,8 @@ import {
 } from '../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
-import type { SipLimits } from '../../src/sip/sip-limits.ts';
-import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
+import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
+import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { one, RawCallee, type RawMessage } from '../support/raw-callee.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Trunk } from '../../src/sip/trunks.ts';
+import type { Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { one, RawCallee } from '../support/raw-callee.ts';
 import { seeded } from './seeded-dice.ts';

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type AttemptFailure, mayFailOver, retryAfterSeconds } from '../../src/sip/failover.ts';
+import {
+  type AttemptFailure,
+  mayFailOver,
+  retryAfterSeconds,
+} from '../../src/sip/legs/failover.ts';
 
 const failure = (kind: AttemptFailure['kind'], sipStatus?: number): AttemptFailure => ({
   at: new Date(0),

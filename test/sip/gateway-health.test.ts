@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { GatewayHealth, type ProbeResult } from '../../src/sip/gateway-health.ts';
-import { builtInTrunk, type HealthSettings, type Trunk } from '../../src/sip/trunks.ts';
+import { GatewayHealth, type ProbeResult } from '../../src/sip/trunks/gateway-health.ts';
+import { builtInTrunk, type HealthSettings, type Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import type { RawCallee } from '../support/raw-callee.ts';
 import { openTrunkWorld, type TrunkWorld } from './trunk-world.ts';

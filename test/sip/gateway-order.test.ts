@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { orderGateways } from '../../src/sip/gateway-order.ts';
+import { orderGateways } from '../../src/sip/trunks/gateway-order.ts';
 import { seeded } from './seeded-dice.ts';
 
 const gateway = (name: string, priority: number, weight: number) => ({ name, priority, weight });

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
-import { builtInTrunk, loadTrunks } from '../../src/sip/trunks.ts';
+import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
 import { ScriptedDrachtio } from '../support/scripted-drachtio.ts';

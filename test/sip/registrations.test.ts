@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { SipLimits } from '../../src/sip/sip-limits.ts';
-import { builtInTrunk, type Trunk } from '../../src/sip/trunks.ts';
+import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
+import { builtInTrunk, type Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { one, type RawCallee, type RawMessage } from '../support/raw-callee.ts';
 import { openTrunkWorld, type TrunkWorld } from './trunk-world.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createRouter, type RouteRequest } from '../../src/sip/routing.ts';
-import { builtInTrunk, type Gateway, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
+import { createRouter, type RouteRequest } from '../../src/sip/trunks/routing.ts';
+import { builtInTrunk, type Gateway, loadTrunks, type Trunk } from '../../src/sip/trunks/trunks.ts';
 
 function router(
   options: {

@@ -1,4 +1,4 @@
-import type { Dice } from '../../src/sip/gateway-order.ts';
+import type { Dice } from '../../src/sip/trunks/gateway-order.ts';
 
 /** mulberry32: the same numbers for the same seed. */
 export function seeded(seed: number): Dice {

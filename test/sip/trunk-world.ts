@@ -9,9 +9,9 @@ import {
 } from '../../src/embedded/drachtio/engine.ts';
 import { type Logger, silentLogger } from '../../src/lib/logger.ts';
 import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
-import type { Dice } from '../../src/sip/gateway-order.ts';
-import type { SipLimits } from '../../src/sip/sip-limits.ts';
-import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/trunks.ts';
+import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
+import type { Dice } from '../../src/sip/trunks/gateway-order.ts';
+import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
 import { RawCallee } from '../support/raw-callee.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';

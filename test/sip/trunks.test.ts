@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { readSecrets } from '../../src/config.ts';
-import { builtInTrunk, liveTrunks, loadTrunks } from '../../src/sip/trunks.ts';
+import { builtInTrunk, liveTrunks, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 
 const secrets = (names: readonly string[]) =>
   readSecrets(names, { ACME_SIP_PASSWORD: 'hush', EMPTY: '' });

@@ -5,7 +5,7 @@ import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-eve
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { CallLedger, EventPublisher, UnfinishedCall } from '../../src/calls/ports.ts';
-import type { RecoveryPorts } from '../../src/dialout/recovery.ts';
+import type { RecoveryPorts } from '../../src/recovery/recovery.ts';
 
 type End = {
   readonly event: TerminalEvent;

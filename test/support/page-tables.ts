@@ -1,6 +1,5 @@
 // The tables of the pages, made from the code that they describe.
 
-import { problemKinds } from '../../src/api/problem.ts';
 import {
   type CallEnd,
   endAfterAnswer,
@@ -19,6 +18,7 @@ import { type CallEventType, callEventData } from '../../src/calls/contract/call
 import { eventTable } from '../../src/calls/contract/event-table.ts';
 import { configurationTable } from '../../src/config.ts';
 import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
+import { problemKinds } from '../../src/http/problem.ts';
 
 type Row = readonly string[];
 

@@ -2,10 +2,10 @@
 // never was.
 
 import { randomUUID } from 'node:crypto';
-import type { ApiInstance, Caller } from '../../api/http.ts';
-import { ProblemError } from '../../api/problem.ts';
-import { authenticatedByApiKey, responses } from '../../api/route-schema.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { ApiInstance, Caller } from '../../http/http.ts';
+import { ProblemError } from '../../http/problem.ts';
+import { authenticatedByApiKey, responses } from '../../http/route-schema.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import {
   connection,
   connectionFilter,

@@ -2,9 +2,9 @@
 // listed are refused by name, because a setting that is silently dropped, or a secret that is stored unsealed, is a trap.
 
 import { z } from 'zod';
-import { jsonProblem } from '../../api/stored-json.ts';
-import { boundedArray } from '../../api/validation.ts';
 import { timestamp } from '../../calls/contract/timestamp.ts';
+import { jsonProblem } from '../../http/stored-json.ts';
+import { boundedArray } from '../../http/validation.ts';
 import { identifier } from '../../lib/ids.ts';
 import { providers } from '../../store/companion/connections.ts';
 import { apiFormProblems } from './api-forms.ts';

@@ -2,13 +2,13 @@
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { bodyOfGet } from '../../api/body-of-get.ts';
 import { botId } from '../../api/dialout-schema.ts';
-import { type ApiInstance, botRoute, type Caller } from '../../api/http.ts';
-import { invalidRequest, ProblemError } from '../../api/problem.ts';
-import { authenticated, responses } from '../../api/route-schema.ts';
+import { bodyOfGet } from '../../http/body-of-get.ts';
+import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { invalidRequest, ProblemError } from '../../http/problem.ts';
+import { authenticated, responses } from '../../http/route-schema.ts';
 import { identifier } from '../../lib/ids.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import { findCall } from './call-conversations.ts';
 import { conversationSession, sessionId } from './conversation-schema.ts';
 import { type Days, daysInBody, daysInQuery, fallsOn } from './days.ts';

@@ -7,7 +7,7 @@ import type { Database } from '../../store/database.ts';
 import { jsonRows } from '../../store/json-rows.ts';
 import { conversations } from '../../store/schema.ts';
 import { dataRefusal } from '../../store/sql-errors.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import {
   type ConversationSession,
   type PublishedConversation,

@@ -2,9 +2,9 @@
 // together.
 
 import { z } from 'zod';
-import { invalidRequest, type MemberError } from '../../api/problem.ts';
-import { jsonProblem } from '../../api/stored-json.ts';
 import { inRange } from '../../calls/contract/timestamp.ts';
+import { invalidRequest, type MemberError } from '../../http/problem.ts';
+import { jsonProblem } from '../../http/stored-json.ts';
 import { channelTypes, defaultChannel, identifier, messageId } from './message-schema.ts';
 
 const dayMs = 86_400_000;

@@ -4,12 +4,12 @@ import compress, { type FastifyCompressOptions } from '@fastify/compress';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { botId } from '../../api/dialout-schema.ts';
-import { type Access, type ApiInstance, botRoute, type Caller } from '../../api/http.ts';
-import { ProblemError } from '../../api/problem.ts';
-import { authenticated, responses } from '../../api/route-schema.ts';
+import { type Access, type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { ProblemError } from '../../http/problem.ts';
+import { authenticated, responses } from '../../http/route-schema.ts';
 import { takeTurns } from '../../lib/turns.ts';
 import type { BotDirectory } from '../../store/bot-directory.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import { grantedBotIds } from '../granted-bots.ts';
 import { createHistoryReader, type HistoryReader } from './history-reader.ts';
 import {

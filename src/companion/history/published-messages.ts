@@ -5,7 +5,7 @@ import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
 import { jsonRows, storableJson } from '../../store/json-rows.ts';
 import { dataRefusal } from '../../store/sql-errors.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import { defaultChannel, type PublishedMessage, publishedMessage } from './message-schema.ts';
 
 /** A batch of the largest is 25 MiB. */

@@ -4,13 +4,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
 import { botId } from '../../api/dialout-schema.ts';
-import { type ApiInstance, botRoute, type Caller } from '../../api/http.ts';
-import { invalidRequest, type MemberError, ProblemError } from '../../api/problem.ts';
-import { authenticated, responses } from '../../api/route-schema.ts';
-import { memberErrors, mostErrors, validatorCompiler } from '../../api/validation.ts';
+import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { invalidRequest, type MemberError, ProblemError } from '../../http/problem.ts';
+import { authenticated, responses } from '../../http/route-schema.ts';
+import { memberErrors, mostErrors, validatorCompiler } from '../../http/validation.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import type { App } from '../../store/app-directory.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import { readRecords, storeRecords } from './imported-records.ts';
 import {
   importAnswer,

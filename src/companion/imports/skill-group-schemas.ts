@@ -2,9 +2,9 @@
 // what is not listed is kept as it is.
 
 import { z } from 'zod';
-import { jsonProblem } from '../../api/stored-json.ts';
-import { boundedArray } from '../../api/validation.ts';
 import { timestamp } from '../../calls/contract/timestamp.ts';
+import { jsonProblem } from '../../http/stored-json.ts';
+import { boundedArray } from '../../http/validation.ts';
 import { identifier } from '../../lib/ids.ts';
 import { nextCursor, pageParameters } from '../pages.ts';
 

@@ -2,8 +2,8 @@
 // `constructor` or hold quotes.
 
 import { z } from 'zod';
-import type { MemberError } from '../../api/problem.ts';
-import { jsonProblem } from '../../api/stored-json.ts';
+import type { MemberError } from '../../http/problem.ts';
+import { jsonProblem } from '../../http/stored-json.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import {
   type ColumnType,

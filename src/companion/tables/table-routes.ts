@@ -3,14 +3,14 @@
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { ApiInstance, Caller } from '../../api/http.ts';
-import { invalidRequest, ProblemError } from '../../api/problem.ts';
-import { authenticated, responses } from '../../api/route-schema.ts';
 import { timestamp } from '../../calls/contract/timestamp.ts';
+import type { ApiInstance, Caller } from '../../http/http.ts';
+import { invalidRequest, ProblemError } from '../../http/problem.ts';
+import { authenticated, responses } from '../../http/route-schema.ts';
 import { identifier, isId } from '../../lib/ids.ts';
 import { createDataTables, type DefinedTable } from '../../store/data-tables.ts';
 import { ExpiringCache } from '../../store/expiring-cache.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import { nextCursor, pageParameters } from '../pages.ts';
 import { checkRow } from './row-check.ts';
 import { readRows, systemColumnsOf } from './stored-rows.ts';

@@ -1,11 +1,11 @@
 // Whose a stream identifier is: the bot's that is registered under it, or else the one's whose run was published with it. Only
 // within the account of who asks, and only among the bots that it may see: anybody may write any stream into a run.
 
-import { authorizeBot } from '../../api/auth.ts';
-import { ProblemError } from '../../api/problem.ts';
+import { authorizeBot } from '../../http/auth.ts';
+import { ProblemError } from '../../http/problem.ts';
 import type { App } from '../../store/app-directory.ts';
 import type { Bot } from '../../store/bot-directory.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import { grantedBotIds } from '../granted-bots.ts';
 import { botsOfRun, type StreamQuery } from './stored-test-runs.ts';
 

@@ -6,7 +6,7 @@ import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
 import { testRuns } from '../../store/schema.ts';
 import { dataRefusal } from '../../store/sql-errors.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import { createResultFiles, ensureResultBucket, type ResultFiles } from '../result-files.ts';
 import { type PublishedTestRun, publishedTestRun, type TestRun } from './test-run-schema.ts';
 

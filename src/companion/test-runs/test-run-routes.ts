@@ -1,11 +1,11 @@
 // The status of a batch test run, and the file that its link leads to.
 
 import { z } from 'zod';
-import type { ApiInstance, Caller } from '../../api/http.ts';
-import { ProblemError } from '../../api/problem.ts';
-import { authenticated, responses } from '../../api/route-schema.ts';
+import type { ApiInstance, Caller } from '../../http/http.ts';
+import { ProblemError } from '../../http/problem.ts';
+import { authenticated, responses } from '../../http/route-schema.ts';
 import { plainId as id } from '../../lib/ids.ts';
-import type { CompanionDependencies } from '../companion.ts';
+import type { CompanionDependencies } from '../dependencies.ts';
 import { createResultFiles, type ResultFile, type ResultFiles } from '../result-files.ts';
 import { botOfStream, noSuchRun } from './bot-of-stream.ts';
 import { createResultLinks, linkBase, type ResultLinks, resultPath } from './result-links.ts';

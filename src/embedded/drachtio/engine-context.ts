@@ -1,14 +1,14 @@
 // What the parts of the engine share. Made once by startSipEngine.
 
 import type { Logger } from '../../lib/logger.ts';
-import type { CallReports } from './call-reports.ts';
-import type { DialogTable } from './dialog.ts';
-import type { EngineClock, SipTimers } from './engine-timing.ts';
-import type { Identifiers } from './identifiers.ts';
-import type { LocalIdentity } from './local-identity.ts';
-import type { NameResolver } from './name-resolver.ts';
-import type { RouteTable } from './route-table.ts';
+import type { CallReports } from './dialog/call-reports.ts';
+import type { DialogTable } from './dialog/dialog.ts';
+import type { Identifiers } from './message/identifiers.ts';
+import type { LocalIdentity } from './message/local-identity.ts';
 import type { SipStack } from './sip-stack.ts';
+import type { EngineClock, SipTimers } from './transaction/engine-timing.ts';
+import type { NameResolver } from './transport/name-resolver.ts';
+import type { RouteTable } from './transport/route-table.ts';
 
 export type EngineContext = {
   readonly clock: EngineClock;

@@ -3,37 +3,37 @@
 
 import { isIPv6 } from 'node:net';
 import type { Logger } from '../../lib/logger.ts';
-import { CallReports } from './call-reports.ts';
-import type { ControlClient } from './control-client.ts';
-import { ControlServer, type SipCommand } from './control-server.ts';
-import { type Dialog, DialogTable } from './dialog.ts';
-import { DialogRequests } from './dialog-requests.ts';
+import type { ControlClient } from './control/control-client.ts';
+import { ControlServer, type SipCommand } from './control/control-server.ts';
+import { CallReports } from './dialog/call-reports.ts';
+import { type Dialog, DialogTable } from './dialog/dialog.ts';
+import { DialogRequests } from './dialog/dialog-requests.ts';
+import { IncomingTable } from './dialog/incoming.ts';
+import { ReliableProvisionals } from './dialog/reliable-provisionals.ts';
+import { StrayAnswers } from './dialog/stray-answers.ts';
+import { Uac } from './dialog/uac.ts';
+import { UacCancel } from './dialog/uac-cancel.ts';
+import { UacDialog } from './dialog/uac-dialog.ts';
+import { applicationGone, UacResponses } from './dialog/uac-responses.ts';
+import { Uas } from './dialog/uas.ts';
+import { UasResponses } from './dialog/uas-responses.ts';
 import type { EngineContext } from './engine-context.ts';
+import { createIdentifiers } from './message/identifiers.ts';
+import { advertisedHost } from './message/local-identity.ts';
+import { SipStack } from './sip-stack.ts';
 import {
   defaultSipTimers,
   type EngineClock,
   type SipTimers,
   systemClock,
-} from './engine-timing.ts';
-import { createIdentifiers } from './identifiers.ts';
-import { IncomingTable } from './incoming.ts';
-import { advertisedHost } from './local-identity.ts';
-import { NameResolver } from './name-resolver.ts';
-import { ReliableProvisionals } from './reliable-provisionals.ts';
-import { RouteTable } from './route-table.ts';
-import type { TransportHandlers } from './sip-peer.ts';
-import { SipStack } from './sip-stack.ts';
-import { StrayAnswers } from './stray-answers.ts';
-import { TcpTransport } from './tcp-transport.ts';
-import { Uac } from './uac.ts';
-import { UacCancel } from './uac-cancel.ts';
-import { UacDialog } from './uac-dialog.ts';
-import { applicationGone, UacResponses } from './uac-responses.ts';
-import { Uas } from './uas.ts';
-import { UasResponses } from './uas-responses.ts';
-import { UdpTransport } from './udp-transport.ts';
+} from './transaction/engine-timing.ts';
+import { NameResolver } from './transport/name-resolver.ts';
+import { RouteTable } from './transport/route-table.ts';
+import type { TransportHandlers } from './transport/sip-peer.ts';
+import { TcpTransport } from './transport/tcp-transport.ts';
+import { UdpTransport } from './transport/udp-transport.ts';
 
-export type { SipTimers } from './engine-timing.ts';
+export type { SipTimers } from './transaction/engine-timing.ts';
 
 export type SipEngineOptions = {
   readonly sipHost: string;

@@ -2,36 +2,36 @@
 // transaction (RFC 3261 sections 17.1.3 and 17.2.3), makes the responses that need no user (timeouts, overload), and knows nothing of dialogs or of drachtio.
 
 import type { Logger } from '../../lib/logger.ts';
-import {
-  type ClientTransactionDeps,
-  InviteClientTransaction,
-  NonInviteClientTransaction,
-} from './client-transaction.ts';
-import type { EngineClock, SipTimers } from './engine-timing.ts';
-import { hasAddresses, serverKey, trimBody } from './message-matching.ts';
-import {
-  InviteServerTransaction,
-  NonInviteServerTransaction,
-  type ServerTransactionDeps,
-} from './server-transaction.ts';
-import { parseCseq, parseVia } from './sip-grammar.ts';
+import { hasAddresses, serverKey, trimBody } from './message/message-matching.ts';
+import { parseCseq, parseVia } from './message/sip-grammar.ts';
 import {
   headerValue,
   parseMessage,
   type SipRequest,
   type SipResponse,
   serializeMessage,
-} from './sip-message.ts';
-import { peerKey, type SipPeer } from './sip-peer.ts';
+} from './message/sip-message.ts';
 import {
   buildAckForFailure,
   buildResponse,
   canBeAnswered,
   isWellFormed,
   stampVia,
-} from './sip-replies.ts';
-import type { TcpTransport } from './tcp-transport.ts';
-import type { UdpTransport } from './udp-transport.ts';
+} from './message/sip-replies.ts';
+import {
+  type ClientTransactionDeps,
+  InviteClientTransaction,
+  NonInviteClientTransaction,
+} from './transaction/client-transaction.ts';
+import type { EngineClock, SipTimers } from './transaction/engine-timing.ts';
+import {
+  InviteServerTransaction,
+  NonInviteServerTransaction,
+  type ServerTransactionDeps,
+} from './transaction/server-transaction.ts';
+import { peerKey, type SipPeer } from './transport/sip-peer.ts';
+import type { TcpTransport } from './transport/tcp-transport.ts';
+import type { UdpTransport } from './transport/udp-transport.ts';
 
 /** Transactions of each kind alive at once. A call needs one for 32 s and another for 5 s: some 1,700 new calls a second. */
 const maxTransactions = 65_536;

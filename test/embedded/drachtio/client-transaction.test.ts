@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { SipResponse } from '../../../src/embedded/drachtio/message/sip-message.ts';
 import {
   InviteClientTransaction,
   NonInviteClientTransaction,
-} from '../../../src/embedded/drachtio/client-transaction.ts';
-import { defaultSipTimers } from '../../../src/embedded/drachtio/engine-timing.ts';
-import type { SipResponse } from '../../../src/embedded/drachtio/sip-message.ts';
+} from '../../../src/embedded/drachtio/transaction/client-transaction.ts';
+import { defaultSipTimers } from '../../../src/embedded/drachtio/transaction/engine-timing.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 const answer = (status: number): SipResponse => ({

@@ -3,8 +3,11 @@ import {
   encodeFrame,
   FrameReader,
   maxFrameBytes,
-} from '../../../src/embedded/drachtio/control-framing.ts';
-import { maxStreamMessageBytes, StreamFramer } from '../../../src/embedded/drachtio/tcp-framing.ts';
+} from '../../../src/embedded/drachtio/control/control-framing.ts';
+import {
+  maxStreamMessageBytes,
+  StreamFramer,
+} from '../../../src/embedded/drachtio/transport/tcp-framing.ts';
 
 describe('frames of the control connection', () => {
   test('may be cut anywhere, also in their length', () => {

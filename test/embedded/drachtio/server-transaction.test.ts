@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { defaultSipTimers } from '../../../src/embedded/drachtio/engine-timing.ts';
+import { defaultSipTimers } from '../../../src/embedded/drachtio/transaction/engine-timing.ts';
 import {
   InviteServerTransaction,
   NonInviteServerTransaction,
-} from '../../../src/embedded/drachtio/server-transaction.ts';
+} from '../../../src/embedded/drachtio/transaction/server-transaction.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 function harness(reliable = false) {

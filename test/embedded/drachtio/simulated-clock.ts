@@ -1,6 +1,6 @@
 // Time that passes when a test says so.
 
-import type { EngineClock } from '../../../src/embedded/drachtio/engine-timing.ts';
+import type { EngineClock } from '../../../src/embedded/drachtio/transaction/engine-timing.ts';
 
 type Timer = { readonly atMs: number; readonly order: number; readonly callback: () => void };
 

@@ -6,7 +6,7 @@ import {
   parseSipUri,
   parseVia,
   splitOutsideQuotes,
-} from '../../../src/embedded/drachtio/sip-grammar.ts';
+} from '../../../src/embedded/drachtio/message/sip-grammar.ts';
 
 describe('URIs', () => {
   test.each([

@@ -4,7 +4,7 @@ import {
   parseMessage,
   serializeMessage,
   sortedHeaders,
-} from '../../../src/embedded/drachtio/sip-message.ts';
+} from '../../../src/embedded/drachtio/message/sip-message.ts';
 
 function parsed(text: string) {
   const result = parseMessage(text);

@@ -1,0 +1,217 @@
+// The composition root: opens every part in the order of the data flow, hands each what it needs, and closes them in the
+// opposite order. Whether a part is the embedded one or a real server is decided here, by the presence of a URL.
+
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createApiServer } from '../api/server.ts';
+import type { Clock } from '../calls/ports.ts';
+import { checkBeforeStart, checkDataFolder } from '../checks/start-checks.ts';
+import { companionRoutes, openIngest } from '../companion/companion.ts';
+import type { Config } from '../config.ts';
+import { lockDataDir } from '../embedded/data-dir-lock.ts';
+import { createMetrics, type Metrics } from '../http/metrics.ts';
+import { type ContextStore, openContextStore } from '../interactions/context-store.ts';
+import { createCallQueries } from '../interactions/stored-calls.ts';
+import { Closers } from '../lib/closers.ts';
+import type { Logger } from '../lib/logger.ts';
+import { createDeadLetters } from '../notifier/dead-letters.ts';
+import type { CallWatcher } from '../terminal/call-lines.ts';
+import { openAdmin } from './admin.ts';
+import { type Calls, openCalls } from './calls.ts';
+import type { Environment } from './environment.ts';
+import { type Events, openEvents } from './events.ts';
+import { type FactConsumers, openFactConsumers } from './facts.ts';
+import { healthChecks } from './health.ts';
+import { type MediaParts, openMedia } from './media.ts';
+import { type Node, openNode } from './nodes.ts';
+import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
+import { openSip, type SipParts } from './sip.ts';
+import { openStorage, type Storage } from './storage.ts';
+
+export type AppOptions = {
+  readonly logger: Logger;
+  /** A part died that nothing works without; the process should end, and be started again. */
+  readonly onFatal?: (error: Error) => void;
+  /** Told of each step of a call of this process, and of each attempt to notify somebody of it. */
+  readonly watcher?: CallWatcher;
+};
+
+export type App = {
+  readonly runtime: Runtime;
+  /** That are up, here. */
+  callCount(): number;
+  /** Reads again what may change while calls are up: the trunks. Mistakes are logged and change nothing. */
+  reload(): Promise<void>;
+  /**
+   * Says that it is not ready, and after `delayMs` takes no new calls; lets running ones finish for `drainMs` (both cut short
+   * by `force`), ends the rest, closes everything.
+   */
+  close(options?: {
+    readonly delayMs?: number;
+    readonly drainMs?: number;
+    readonly force?: AbortSignal;
+  }): Promise<void>;
+};
+
+/** A receiver that is slow does not hold a shutdown up: the next process owes it. */
+const settleTimeoutMs = 3_000;
+
+/** @throws Error that says which part did not start; what was opened by then is closed again. */
+export async function startApp(config: Config, options: AppOptions): Promise<App> {
+  const { logger } = options;
+  const environment: Environment = {
+    config,
+    logger,
+    clock: { now: () => new Date() },
+    closers: new Closers(logger),
+    onFatal: options.onFatal ?? (() => undefined),
+    watcher: options.watcher,
+  };
+  try {
+    return await openApp(environment);
+  } catch (error) {
+    await environment.closers.closeAll();
+    throw error;
+  }
+}
+
+async function openApp(environment: Environment): Promise<App> {
+  const { config, logger, closers } = environment;
+  await checkDataFolder(config);
+  const lock = await lockDataDir(config.dataDir);
+  closers.add('data folder', () => lock.release());
+  await checkBeforeStart(config, logger);
+
+  const storage = await openStorage(environment);
+  const node = await openNode(environment, storage);
+  const events = await openEvents(environment, () => node.lease.untilHeld());
+  const sip = await openSip(environment, events.connection);
+  const media = await openMedia(environment);
+
+  const contexts = await openContextStore(events.connection);
+  // The registry is made below; metrics ask it when they are read.
+  let activeCalls = (): number => 0;
+  const metrics = createMetrics(() => activeCalls(), sip.gateways);
+  const facts = await openFactConsumers(environment, {
+    ...{ storage, events, contexts, metrics },
+    mayDeliver: () => node.lease.isHeld,
+    beyondLaptop: sip.beyondLaptop,
+  });
+  const parts = { storage, node, facts, events, metrics };
+  const calls = openCalls(environment, {
+    ...parts,
+    sip: sip.port,
+    limitsOf: (trunk) => sip.router.limitsOf(trunk),
+    media: media.port,
+  });
+  activeCalls = () => calls.registry.size;
+  node.report({ calls: activeCalls });
+  const adminUrl = await openAdmin(environment, storage);
+  const httpUrl = await openApi(environment, { ...parts, sip, media, calls, contexts });
+
+  await calls.startTaking();
+
+  const runtime: Runtime = {
+    httpUrl,
+    ...(adminUrl === undefined ? {} : { adminUrl }),
+    natsUrl: events.url,
+    drachtioUrl: sip.url,
+    ...(sip.sandbox === undefined ? {} : { sandboxUri: sip.sandbox }),
+    pid: process.pid,
+  };
+  await writeRuntime(config, runtime);
+  closers.add('runtime file', () => removeRuntime(config));
+  node.markStarted();
+  logger.info(
+    { httpUrl, nats: events.address, drachtio: sip.address, sandbox: sip.sandbox },
+    'offhook is up',
+  );
+  tellOfLoopback(environment, sip.beyondLaptop);
+  return {
+    runtime,
+    callCount: activeCalls,
+    reload: () => sip.reloadTrunks(),
+    async close({ delayMs = 0, drainMs = 0, force = AbortSignal.abort() } = {}) {
+      await node.drain();
+      // A load balancer has seen /ready by then, and nobody who comes through it is refused.
+      await pause(delayMs, undefined, { signal: force }).catch(() => undefined);
+      await calls.drain(drainMs, force);
+      // What the last calls owe leaves before the process does, where the receiver takes it.
+      await facts.settle(settleTimeoutMs).catch(() => undefined);
+      await closers.closeAll();
+    },
+  };
+}
+
+/** A receiver on this machine worked until the gateway was more than a laptop's: why it does not any more. */
+function tellOfLoopback({ config, logger }: Environment, beyond: readonly string[]): void {
+  if (beyond.length === 0 || config.notifier.allowedNetworks !== undefined) return;
+  logger.info(
+    { because: beyond },
+    'notifications to loopback and private addresses are refused; NOTIFY_ALLOWED_NETWORKS opens them',
+  );
+}
+
+type ApiParts = {
+  readonly storage: Storage;
+  readonly node: Node;
+  readonly events: Events;
+  readonly facts: FactConsumers;
+  readonly sip: SipParts;
+  readonly media: MediaParts;
+  readonly calls: Calls;
+  readonly contexts: ContextStore;
+  readonly metrics: Metrics;
+};
+
+async function openApi(
+  { config, logger, clock, closers }: Environment,
+  parts: ApiParts,
+): Promise<string> {
+  const { storage, calls, sip, media, contexts, metrics } = parts;
+  const companion = {
+    config,
+    database: storage.database,
+    secrets: storage.secrets,
+    bots: storage.bots,
+    events: parts.events.connection,
+    clock,
+    logger,
+  };
+  await openIngest(companion, closers);
+  const server = await createApiServer({
+    config,
+    logger,
+    metrics,
+    areas: [companionRoutes(companion)],
+    services: {
+      apps: storage.apps,
+      bots: storage.bots,
+      intake: calls.intake,
+      routes: sip.router,
+      speechToTextProviders: media.speechToTextProviders,
+      control: calls.control,
+      calls: createCallQueries(storage.database, contexts),
+      deadLetters: createDeadLetters(storage.database.pool, clock, () => parts.facts.lookForOwed()),
+      isNotifiable: (url) => parts.facts.isNotifiable(url),
+      health: healthChecks({
+        database: storage.database.pool,
+        nats: parts.events.connection,
+        sip: sip.port,
+        node: parts.node,
+      }),
+    },
+  });
+  await server
+    .listen({ host: config.http.host, port: config.http.port })
+    .catch((error: unknown) => {
+      throw new Error(
+        `the API cannot listen on HTTP_HOST ${config.http.host}, HTTP_PORT ${config.http.port}`,
+        { cause: error },
+      );
+    });
+  closers.add('HTTP', () => server.close());
+  const { port } = server.server.address() as AddressInfo;
+  const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;
+  return `http://${host}:${port}`;
+}

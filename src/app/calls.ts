@@ -1,0 +1,235 @@
+// The calls: what ends those of an earlier process, what takes new ones from the queue, and what ends them here.
+
+import { CallRegistry } from '../calls/call-registry.ts';
+import { defaultCallLimits } from '../calls/call-setup.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { CallControl, Intake, TrunkLimits } from '../calls/dialout-ports.ts';
+import type { MediaPort, SipPort } from '../calls/ports.ts';
+import { createCallControl, type NodeCallControl } from '../dialout/call-control.ts';
+import { CallTaking } from '../dialout/call-taking.ts';
+import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts';
+import { guardSip } from '../dialout/guarded-sip.ts';
+import { createIntake } from '../dialout/intake.ts';
+import { factsOfCall } from '../events/call-stream.ts';
+import { sendCommand, serveCommands } from '../events/commands.ts';
+import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
+import type { Metrics } from '../http/metrics.ts';
+import { deadline } from '../lib/deadline.ts';
+import { Rest } from '../lib/rest.ts';
+import { Recovery } from '../recovery/recovery.ts';
+import type { Environment } from './environment.ts';
+import type { Events } from './events.ts';
+import type { FactConsumers } from './facts.ts';
+import type { Node } from './nodes.ts';
+import { startRounds } from './rounds.ts';
+import type { Storage } from './storage.ts';
+
+export type Calls = {
+  readonly registry: CallRegistry;
+  readonly intake: Intake;
+  readonly control: CallControl;
+  /**
+   * Ends what an earlier process left, then dials what is queued. Last of all: a process that cannot start must not ring
+   * people first.
+   */
+  startTaking(): Promise<void>;
+  drain(drainMs: number, force: AbortSignal): Promise<void>;
+};
+
+type Parts = {
+  readonly storage: Storage;
+  readonly node: Node;
+  readonly facts: FactConsumers;
+  readonly events: Events;
+  readonly sip: SipPort;
+  readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
+  readonly media: MediaPort;
+  readonly metrics: Metrics;
+};
+
+/** Requests that wait to be dialled: a minute of what one node can dial. */
+const maxQueued = 10_000;
+/** A node that lost its lease hangs up what others may not know of, then ends. */
+const abandonTimeoutMs = 3_000;
+/** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
+const endAllTimeoutMs = 5_000;
+
+export function openCalls(environment: Environment, parts: Parts): Calls {
+  const { config, logger, clock, closers } = environment;
+  const { storage, events, metrics } = parts;
+  const { ledger } = storage;
+  const { connection, publisher } = events;
+  const { lease } = parts.node;
+  const sip = guardSip(parts.sip, {
+    mayPlace: () => lease.isHeld,
+    onPlaced: (callId) => taking.onPlaced(callId),
+    onReleased: (callId) => taking.onReleased(callId),
+    clock,
+  });
+  const registry = new CallRegistry(
+    {
+      ...{ ledger, publisher, clock, logger, sip, media: parts.media },
+      untilReleased: (callId) => sip.untilReleased(callId),
+      untilTurn: (callId, isWanted) => taking.turnOf(callId)?.(isWanted),
+    },
+    {
+      limits: { ...defaultCallLimits, maxDurationMs: config.calls.maxDurationMs },
+      maxConcurrent: config.calls.maxConcurrent,
+      onEnded: (callId, end) => {
+        taking.onEnded(callId);
+        if (end !== undefined) metrics.callEnded(end);
+      },
+    },
+  );
+  const ends = createEndRecorder({ ledger, publisher, logger });
+  const control = openControl(environment, parts, registry, ends);
+  const recovery = new Recovery(
+    {
+      ...{ ledger, sip, ends, publisher, clock, logger },
+      factsOfCall: (call) => factsOfCall(connection, call),
+      onTheWire: () => sip.onTheWire(),
+    },
+    config.ownerId,
+  );
+  const taking: CallTaking = openTaking(environment, parts, { registry, ends, recovery });
+  const rest = new Rest(storage.longestRestMs);
+  const intake = openIntake(environment, parts, { taking, rest });
+  closers.add('recovery', () => recovery.stop());
+  const work = createWork(environment, parts, { recovery, taking, control, rest });
+  const { drain, isDraining } = createDrain(registry, work.stop);
+  parts.node.onLost(() => {
+    logger.fatal('another node took this one for dead and ended its calls');
+    registry.abandonAll();
+    const error = new Error('the lease of this node is lost');
+    void sip.idle(abandonTimeoutMs).then(() => environment.onFatal(error));
+  });
+  // Nobody has drained them where a later part did not start.
+  closers.add('calls', () => drain(0, AbortSignal.abort()));
+  return {
+    registry,
+    startTaking: work.start,
+    // What is accepted while the last calls finish would wait for the next process.
+    intake: {
+      submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),
+    },
+    control,
+    drain,
+  };
+}
+
+function openTaking(
+  { clock, logger }: Environment,
+  { storage, limitsOf, node, events: { connection, publisher } }: Parts,
+  {
+    registry,
+    ends,
+    recovery,
+  }: { readonly registry: CallRegistry; readonly ends: EndRecorder; readonly recovery: Recovery },
+): CallTaking {
+  return new CallTaking({
+    takes: storage.takes,
+    limitsOf,
+    room: () => registry.freePlaces,
+    mayPlace: () => node.lease.isHeld,
+    start: (call, how) => registry.start(call, how),
+    // What a machine stated last is on its way to the stream: its sequences go on from there.
+    isHere: (callId) => registry.has(callId) || publisher.holds(callId),
+    here: () => registry.ids(),
+    endUnknown: (callIds) => recovery.endOwn(callIds),
+    ends,
+    hint: (source) => sendDialHint(connection, source),
+    clock,
+    logger,
+  });
+}
+
+function openControl(
+  { config, clock }: Environment,
+  { storage: { ledger }, events: { connection } }: Parts,
+  registry: CallRegistry,
+  ends: EndRecorder,
+): NodeCallControl {
+  return createCallControl({
+    ...{ ledger, registry, ends, clock },
+    ownerId: config.ownerId,
+    askOwner: async (callId) =>
+      (await sendCommand(connection, callId, { command: 'hangup' }))?.ok === true,
+  });
+}
+
+function openIntake(
+  { config, clock, logger }: Environment,
+  parts: Parts,
+  { taking, rest }: { readonly taking: CallTaking; readonly rest: Rest },
+): Intake {
+  const { storage, events, limitsOf } = parts;
+  const { ledger } = storage;
+  const { connection, publisher } = events;
+  const intake = createIntake(
+    { ledger, taking, limitsOf, publisher, events: connection, clock, logger },
+    { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
+  );
+  // The call may have been stored although it failed.
+  return { submit: (submission) => intake.submit(submission).finally(() => rest.wake()) };
+}
+
+type Workers = {
+  readonly recovery: Recovery;
+  readonly taking: CallTaking;
+  readonly control: NodeCallControl;
+  readonly rest: Rest;
+};
+
+/** Calls that wait, and commands of bots. */
+function createWork(
+  environment: Environment,
+  parts: Parts,
+  { recovery, taking, control, rest }: Workers,
+) {
+  const { logger, closers } = environment;
+  const { storage, node, facts, events } = parts;
+  const { connection } = events;
+  const start = async (): Promise<void> => {
+    const rounds = await startRounds(environment, {
+      ...{ storage, node, facts, recovery, taking, rest },
+    });
+    closers.add('rounds', () => {
+      // A round may wait for what the recovery is at: an engine that is away, for example.
+      recovery.stop();
+      return Promise.all(rounds.map((round) => round.stop()));
+    });
+    const hints = serveDialHints(connection, (source) => void taking.wake(source), logger);
+    closers.add('hints', () => hints.stop());
+    const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
+    // Calls that end by themselves during a drain can still be ended by command.
+    closers.add('commands', () => commands.stop());
+  };
+  return { start, stop: () => taking.stop() };
+}
+
+const shuttingDown = {
+  kind: 'unavailable',
+  what: 'this gateway, which is shutting down,',
+  retryAfterS: 5,
+} as const;
+
+function createDrain(registry: CallRegistry, stopTaking: () => Promise<void>) {
+  let drained: Promise<void> | undefined;
+  const drainNow: Calls['drain'] = async (drainMs, force) => {
+    await stopTaking();
+    using patience = deadline(drainMs, force);
+    await registry.empty(patience.signal).catch(() => undefined);
+    registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
+    await registry.empty(AbortSignal.timeout(endAllTimeoutMs)).catch(() => undefined);
+  };
+  const drain: Calls['drain'] = (drainMs, force) => {
+    drained ??= drainNow(drainMs, force);
+    return drained;
+  };
+  return { drain, isDraining: () => drained !== undefined };
+}
+
+async function hangUp(control: NodeCallControl, callId: string) {
+  const state = await control.endHere(callId as CallId);
+  return state === undefined ? undefined : ({ ok: true, state } as const);
+}

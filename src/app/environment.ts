@@ -1,0 +1,17 @@
+// What every part of the gateway is opened with.
+
+import type { Clock } from '../calls/ports.ts';
+import type { Config } from '../config.ts';
+import type { Closers } from '../lib/closers.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { CallWatcher } from '../terminal/call-lines.ts';
+
+/** What every part gets. */
+export type Environment = {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly closers: Closers;
+  readonly onFatal: (error: Error) => void;
+  readonly watcher: CallWatcher | undefined;
+};

@@ -1,0 +1,106 @@
+// What is looked after again and again: lost nodes, calls that nobody dials, ends that are owed, what is old.
+
+import type { CallTaking } from '../dialout/call-taking.ts';
+import { deadline } from '../lib/deadline.ts';
+import type { Logger } from '../lib/logger.ts';
+import { type Repetition, repeat } from '../lib/repeat.ts';
+import type { Rest } from '../lib/rest.ts';
+import type { Recovery } from '../recovery/recovery.ts';
+import type { Environment } from './environment.ts';
+import type { FactConsumers } from './facts.ts';
+import type { Node } from './nodes.ts';
+import type { Storage } from './storage.ts';
+
+export type RoundParts = {
+  readonly storage: Storage;
+  readonly node: Node;
+  readonly facts: FactConsumers;
+  readonly recovery: Recovery;
+  readonly taking: CallTaking;
+  /** Of the sweep. */
+  readonly rest: Rest;
+};
+
+/** Also how long room that another node made on a trunk may go unnoticed. */
+const sweepEveryMs = 1_000;
+const settleEveryMs = 30_000;
+/** The start does not wait longer for NATS to take what is owed; the rounds go on with it. */
+const startSettleTimeoutMs = 5_000;
+/** A lost node is noticed within this part of its lease. */
+const watchesInLease = 8;
+const roundsBetweenLooks = 10;
+const purgeEveryMs = 3_600_000;
+
+/** Ends what a lost process left, before new calls are taken; then all the rest. */
+export async function startRounds(
+  environment: Environment,
+  parts: RoundParts,
+): Promise<readonly Repetition[]> {
+  const { config, logger } = environment;
+  const { recovery, taking, rest } = parts;
+  const left = await endLostProcesses(recovery, logger);
+  using patience = deadline(startSettleTimeoutMs);
+  await recovery.settleEnds(patience.signal);
+  return [
+    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () =>
+      rest.round(() => taking.sweep()),
+    ),
+    repeat({ name: 'owed ends', everyMs: settleEveryMs, logger }, (stopped) =>
+      recovery.settleEnds(stopped),
+    ),
+    repeat(
+      { name: 'nodes', everyMs: config.leaseMs / watchesInLease, logger },
+      watchNodes(parts, { left, isAlone: config.databaseUrl === undefined }, logger),
+    ),
+    repeat({ name: 'purge', everyMs: purgeEveryMs, logger }, (stopped) =>
+      purge(environment, parts, stopped),
+    ),
+  ];
+}
+
+/**
+ * `left`: calls of lost nodes that could not be ended yet; `isAlone`: there are no others, and those before this process were
+ * marked lost when it started.
+ */
+function watchNodes(
+  { node, recovery, facts }: RoundParts,
+  { left, isAlone }: { readonly left: number; readonly isAlone: boolean },
+  logger: Logger,
+): () => Promise<void> {
+  let leftOver = left;
+  let rounds = 0;
+  return async () => {
+    const lost = isAlone ? [] : await node.store.expireOthers();
+    if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
+    // They are told of once: until their calls are ended, every round tries.
+    leftOver = Math.max(leftOver, lost.length);
+    rounds += 1;
+    // Once in a while all the same: a process that was lost may have taken a call in its last moment.
+    const isDue = !isAlone && rounds % roundsBetweenLooks === 0;
+    if (leftOver === 0 && !isDue) return;
+    const stillLeft = await endLostProcesses(recovery, logger);
+    await facts.takeOver();
+    leftOver = stillLeft;
+    // Not waited for: the next lost node must not wait for NATS.
+    recovery
+      .settleEnds()
+      .catch((error: unknown) => logger.warn({ err: error }, 'ends of lost nodes are still owed'));
+  };
+}
+
+/** SQL must say of every such call how it ended. How many could not be ended. */
+async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<number> {
+  const { ended, failed } = await recovery.endLostProcesses();
+  if (ended > 0) logger.warn({ calls: ended }, 'ended the calls of a lost process');
+  return failed;
+}
+
+async function purge(
+  { config, clock }: Environment,
+  { storage: { ledger }, node }: RoundParts,
+  stopped: AbortSignal,
+): Promise<void> {
+  const dayMs = 86_400_000;
+  await node.store.forgetLost();
+  await ledger.purge(new Date(clock.now().getTime() - config.retention.eventDays * dayMs), stopped);
+}

@@ -1,0 +1,73 @@
+// SQL: PostgreSQL or the embedded PGlite, the apps, and the ledger of calls.
+
+import type { CallTakes } from '../calls/dialout-ports.ts';
+import { type AppStore, createAppStore } from '../store/apps.ts';
+import { type BotStore, createBotDirectory } from '../store/bot-directory.ts';
+import { createCallLedger, type StoredCallLedger } from '../store/call-ledger.ts';
+import { createCallTakes } from '../store/call-takes.ts';
+import { createDataTables, type DataTables } from '../store/data-tables.ts';
+import { type Database, openDatabase } from '../store/database.ts';
+import { ensureDevApp } from '../store/dev-app.ts';
+import { devAccountId } from '../store/dev-app-file.ts';
+import { createNodeDirectory, type NodeDirectory } from '../store/nodes.ts';
+import { openSecretBox, type SecretBox } from '../store/secrets.ts';
+import type { Environment } from './environment.ts';
+
+export type Storage = {
+  readonly database: Database;
+  readonly apps: AppStore;
+  readonly bots: BotStore;
+  readonly tables: DataTables;
+  readonly nodes: NodeDirectory;
+  readonly secrets: SecretBox;
+  readonly ledger: StoredCallLedger;
+  readonly takes: CallTakes;
+  /** How long rounds over the database may rest while there is nothing to be found; 0: others write there too. */
+  readonly longestRestMs: number;
+};
+
+/** Nobody else can have the embedded database: what comes to be there comes through this process. */
+const longestRestMs = 30_000;
+
+export async function openStorage({
+  config,
+  logger,
+  clock,
+  closers,
+  onFatal,
+}: Environment): Promise<Storage> {
+  const { databaseUrl, dataDir, secretsKey } = config;
+  const database = await openDatabase({
+    dataDir,
+    logger,
+    onFatal,
+    ...(databaseUrl === undefined ? {} : { databaseUrl }),
+  });
+  closers.add('database', () => database.close());
+  const secrets = await openSecretBox({
+    dataDir,
+    ...(secretsKey === undefined ? {} : { secretsKey }),
+  });
+  const apps = createAppStore({
+    ...{ database, secrets, clock },
+    tokenMaxTtlS: config.tokenMaxTtlS,
+  });
+  // A laptop starts with an app that may do everything; a server's apps are made on purpose.
+  if (databaseUrl === undefined) await ensureDevApp(apps, dataDir);
+  const bots = createBotDirectory({
+    database,
+    clock,
+    ...(databaseUrl === undefined ? { ownerOfUnknown: devAccountId } : {}),
+  });
+  return {
+    database,
+    apps,
+    bots,
+    tables: createDataTables({ database, clock }),
+    nodes: createNodeDirectory(database.pool),
+    secrets,
+    ledger: createCallLedger({ database, secrets, logger, clock }),
+    takes: createCallTakes(database.pool, config.ownerId),
+    longestRestMs: databaseUrl === undefined ? longestRestMs : 0,
+  };
+}

@@ -1,0 +1,45 @@
+// One recording through the detector, faster than real time: what a call with this audio would have been told.
+
+import { createDetector } from '../../amd/detector.ts';
+import { frameMs, frameSamples } from '../../amd/frame.ts';
+import type { AmdSettings } from '../../calls/call-types.ts';
+import type { AmdEvent, AmdEventName } from '../../calls/contract/amd-event.ts';
+
+export type Verdict = 'human' | 'machine' | 'no-speech' | 'timeout' | 'error';
+
+/** A detector has stopped long before: its longest timers are 120 s. */
+const longestSilenceMs = 400_000;
+
+const verdicts: Readonly<Partial<Record<AmdEventName, Verdict>>> = {
+  amd_human_detected: 'human',
+  amd_machine_detected: 'machine',
+  amd_no_speech_detected: 'no-speech',
+  amd_decision_timeout: 'timeout',
+  amd_error: 'error',
+};
+
+/** The recording's end is followed by silence until detection has stopped. */
+export function listenTo(samples: Int16Array, settings: AmdSettings): readonly AmdEvent[] {
+  const detector = createDetector(settings);
+  const events: AmdEvent[] = [];
+  const frame = new Int16Array(frameSamples);
+  const frames = samples.length / frameSamples + longestSilenceMs / frameMs;
+  for (let index = 0; index < frames && !detector.done; index += 1) {
+    const part = samples.subarray(index * frameSamples, (index + 1) * frameSamples);
+    frame.set(part);
+    frame.fill(0, part.length);
+    events.push(...detector.push(frame, false));
+  }
+  events.push(...detector.stop('recording-ended'));
+  return events;
+}
+
+/** The first verdict, unless a tone has corrected it: only machines beep. */
+export function verdictFrom(events: readonly AmdEvent[]): Verdict {
+  if (events.some(({ corrects }) => corrects !== undefined)) return 'machine';
+  for (const { event } of events) {
+    const verdict = verdicts[event];
+    if (verdict !== undefined) return verdict;
+  }
+  return 'timeout';
+}

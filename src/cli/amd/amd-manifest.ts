@@ -1,0 +1,129 @@
+// The truth about recordings: a CSV file with a header. `file` and `label` are needed, the rest is used where it is there.
+
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { CliError } from '../cli-error.ts';
+
+const labels = ['human', 'machine', 'silence', 'other'] as const;
+export type Label = (typeof labels)[number];
+
+export type Truth = {
+  readonly label: Label;
+  readonly greetingStartMs?: number;
+  readonly greetingEndMs?: number;
+  readonly words?: number;
+  readonly beep?: { readonly startMs: number; readonly endMs: number; readonly hz?: string };
+  /** `human`, `machine`, `stopped`, `tone`, `no tone`, `no_speech`, `ambiguous`: what is to be heard. */
+  readonly expect: ReadonlySet<string>;
+  /** Speech segments, where the manifest lists them. */
+  readonly segments: readonly (readonly [number, number])[];
+  readonly transcript?: string;
+};
+
+export type Manifest = {
+  /** Every recording it names, as a path, in its order. */
+  readonly files: readonly string[];
+  /** By path; a file that lies elsewhere is found by its name when only one row has it. */
+  truthOf(path: string): Truth | undefined;
+};
+
+/** @throws CliError when there is no such file, or it is not such a table. */
+export async function readManifest(path: string): Promise<Manifest> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new CliError(`${path} cannot be read`, { cause: error });
+  });
+  const [header = [], ...rows] = parseCsv(text);
+  const columns = header.map((name) => name.trim().toLowerCase());
+  if (!columns.includes('file') || !columns.includes('label')) {
+    throw new CliError(`${path} needs a header with the columns file and label`);
+  }
+  const folder = dirname(path);
+  const truths = new Map<string, Truth>();
+  const byName = new Map<string, Truth | undefined>();
+  const files: string[] = [];
+  for (const [index, cells] of rows.entries()) {
+    const row = new Map(columns.map((name, column) => [name, (cells[column] ?? '').trim()]));
+    const { file, truth } = readRow(row, `${path}, row ${index + 2}`);
+    files.push(isAbsolute(file) ? file : join(folder, file));
+    truths.set(resolve(folder, file), truth);
+    const name = basename(file);
+    byName.set(name, byName.has(name) ? undefined : truth);
+  }
+  return {
+    files,
+    truthOf: (wanted) => truths.get(resolve(wanted)) ?? byName.get(basename(wanted)),
+  };
+}
+
+function readRow(
+  row: ReadonlyMap<string, string>,
+  place: string,
+): { readonly file: string; readonly truth: Truth } {
+  const file = row.get('file') ?? '';
+  if (file === '') throw new CliError(`${place}: no file`);
+  const truth = truthFrom(row);
+  if (truth !== undefined) return { file, truth };
+  throw new CliError(`${place}: label "${row.get('label')}" is none of ${labels.join(', ')}`);
+}
+
+function truthFrom(row: ReadonlyMap<string, string>): Truth | undefined {
+  const label = labels.find((known) => known === row.get('label')?.toLowerCase());
+  if (label === undefined) return undefined;
+  const number = (column: string): number | undefined => {
+    const value = Number.parseFloat(row.get(column) ?? '');
+    return Number.isFinite(value) ? value : undefined;
+  };
+  const greetingStartMs = number('greeting_start_ms');
+  const greetingEndMs = number('greeting_end_ms');
+  const words = number('words');
+  const beep = beepFrom(number('beep_start_ms'), number('beep_end_ms'), row.get('beep_hz'));
+  const transcript = row.get('transcript');
+  return {
+    label,
+    expect: new Set((row.get('expect') ?? '').split(';').map(withoutRemark)),
+    segments: segmentsFrom(row.get('segments_ms') ?? '', greetingStartMs, greetingEndMs),
+    ...(greetingStartMs === undefined ? {} : { greetingStartMs }),
+    ...(greetingEndMs === undefined ? {} : { greetingEndMs }),
+    ...(words === undefined ? {} : { words }),
+    ...(beep === undefined ? {} : { beep }),
+    ...(transcript ? { transcript } : {}),
+  };
+}
+
+/** `machine(<9 words: hard)` is `machine`. */
+function withoutRemark(expectation: string): string {
+  return expectation.replace(/\(.*$/, '').trim();
+}
+
+function beepFrom(
+  startMs: number | undefined,
+  endMs: number | undefined,
+  hz: string | undefined,
+): Truth['beep'] {
+  if (endMs === undefined) return undefined;
+  return { startMs: startMs ?? endMs, endMs, ...(hz ? { hz } : {}) };
+}
+
+function segmentsFrom(text: string, startMs?: number, endMs?: number): Truth['segments'] {
+  const listed = [...text.matchAll(/(\d+)-(\d+)/g)].map(
+    ([, from, to]) => [Number(from), Number(to)] as const,
+  );
+  if (listed.length > 0 || startMs === undefined || endMs === undefined) return listed;
+  return [[startMs, endMs]];
+}
+
+/** RFC 4180, with either line end, and without empty rows. */
+function parseCsv(text: string): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  // A cell and what ends it: a comma, a line end, or the end of the text.
+  const cells = /(?:"((?:[^"]|"")*)"|([^,\r\n]*))(,|\r?\n|\r|$)/g;
+  for (const [whole, quoted, plain, end] of text.replace(/^\uFEFF/, '').matchAll(cells)) {
+    if (whole === '' && row.length === 0) continue;
+    row.push(quoted === undefined ? (plain ?? '') : quoted.replaceAll('""', '"'));
+    if (end === ',') continue;
+    if (row.some((cell) => cell !== '')) rows.push(row);
+    row = [];
+  }
+  return rows;
+}

@@ -1,0 +1,182 @@
+// Heard against true: what the manifest's labels make of the verdicts. Counts and milliseconds only; words are the report's.
+
+import type { AmdEvent } from '../../calls/contract/amd-event.ts';
+import type { Verdict } from './amd-listen.ts';
+import type { Label, Truth } from './amd-manifest.ts';
+
+/** A beep is met when it is told at most this far from its end: later the message is cut, earlier it is talked into. */
+export const metWithinMs = 150;
+
+export type Judged = {
+  readonly file: string;
+  readonly durationMs: number;
+  readonly events: readonly AmdEvent[];
+  readonly verdict: Verdict;
+  readonly truth: Truth;
+};
+
+export type Share = { readonly count: number; readonly of: number };
+export type Spread = { readonly count: number; readonly median: number; readonly p95: number };
+
+export type Summary = {
+  readonly files: number;
+  readonly audioMs: number;
+  readonly verdicts: Readonly<Record<Label, Readonly<Record<Verdict, number>>>>;
+  /** Of each label, those whose verdict is right; `other` has no right verdict, its beeps are judged. */
+  readonly right: Readonly<Record<Exclude<Label, 'other'>, Share>>;
+  readonly overall: Share;
+  readonly humansCalledMachines: Share;
+  readonly machinesKnown: Share;
+  readonly silenceHeardAsSilence: Share;
+  /** From the end of a person's greeting; verdicts before its end (the person went on) are counted apart. */
+  readonly humanVerdictDelayMs: Spread & { readonly early: number };
+  /** From the answer to a machine's verdict. */
+  readonly machineVerdictMs: Spread;
+  /** Words counted when all was said, against the manifest's: the amount of the difference. */
+  readonly wordsOff: Spread;
+  readonly greetingEndsFound: Share;
+  readonly beepsFound: Share;
+  readonly beepsMet: Share;
+  /** From the end of a beep to the event. */
+  readonly beepDelayMs: Spread;
+  /** Tones told on recordings without one; ambiguous recordings are left out. */
+  readonly falseBeeps: Share;
+  readonly wrong: readonly { readonly file: string; readonly faults: readonly string[] }[];
+};
+
+const noVerdicts: Readonly<Record<Verdict, number>> = {
+  human: 0,
+  machine: 0,
+  'no-speech': 0,
+  timeout: 0,
+  error: 0,
+};
+
+export function summarise(items: readonly Judged[]): Summary {
+  const labelled = (label: Label) => items.filter(({ truth }) => truth.label === label);
+  const [humans, machines, silences] = [
+    labelled('human'),
+    labelled('machine'),
+    labelled('silence'),
+  ];
+  const clear = items.filter(({ truth }) => !truth.expect.has('ambiguous'));
+  const withBeep = clear.filter(({ truth }) => truth.beep !== undefined);
+  const beepDelays = withBeep.flatMap((item) => beepDelayMs(item) ?? []);
+  const humanDelays = humans.flatMap((item) => humanDelayMs(item) ?? []);
+  return {
+    files: items.length,
+    audioMs: items.reduce((sum, { durationMs }) => sum + durationMs, 0),
+    verdicts: {
+      human: count(humans),
+      machine: count(machines),
+      silence: count(silences),
+      other: count(labelled('other')),
+    },
+    right: {
+      human: share(humans, isRight),
+      machine: share(machines, isRight),
+      silence: share(silences, isRight),
+    },
+    overall: share([...humans, ...machines, ...silences], isRight),
+    humansCalledMachines: share(humans, ({ verdict }) => verdict === 'machine'),
+    machinesKnown: share(machines, isRight),
+    silenceHeardAsSilence: share(silences, isRight),
+    humanVerdictDelayMs: {
+      ...spread(humanDelays.filter((delay) => delay >= 0)),
+      early: humanDelays.filter((delay) => delay < 0).length,
+    },
+    machineVerdictMs: spread(machines.flatMap((item) => eventMs(item, 'amd_machine_detected'))),
+    wordsOff: spread(items.flatMap((item) => wordsOff(item) ?? [])),
+    greetingEndsFound: share(
+      machines.filter(({ truth }) => truth.expect.has('stopped')),
+      (item) => eventMs(item, 'amd_machine_stopped_speaking').length > 0,
+    ),
+    beepsFound: share(withBeep, (item) => beepDelayMs(item) !== undefined),
+    beepsMet: share(withBeep, (item) => Math.abs(beepDelayMs(item) ?? Infinity) <= metWithinMs),
+    beepDelayMs: spread(beepDelays),
+    falseBeeps: share(clear, hasFalseBeep),
+    wrong: items
+      .map((item) => ({ file: item.file, faults: faultsOf(item) }))
+      .filter(({ faults }) => faults.length > 0),
+  };
+}
+
+/** What is wrong with one recording, in words; empty when nothing is. */
+export function faultsOf(item: Judged): readonly string[] {
+  const faults: string[] = [];
+  const { truth, verdict } = item;
+  if (!isRight(item)) faults.push(`${truth.label} heard as ${verdict}`);
+  if (truth.expect.has('ambiguous')) return faults;
+  if (hasFalseBeep(item)) faults.push('a beep that is none');
+  if (truth.beep === undefined) return faults;
+  const delay = beepDelayMs(item);
+  if (delay === undefined) faults.push('beep not heard');
+  else if (Math.abs(delay) > metWithinMs) {
+    faults.push(`beep told ${Math.abs(delay)} ms ${delay < 0 ? 'before' : 'after'} its end`);
+  }
+  return faults;
+}
+
+function isRight({ truth, verdict }: Judged): boolean {
+  switch (truth.label) {
+    case 'human':
+      // Somebody who is silent for longer than the time-out cannot be heard in time.
+      return verdict === 'human' || (truth.expect.has('no_speech') && verdict === 'no-speech');
+    case 'machine':
+      return verdict === 'machine';
+    case 'silence':
+      return verdict === 'no-speech';
+    case 'other':
+      return true;
+  }
+}
+
+function humanDelayMs(item: Judged): number | undefined {
+  const [atMs] = eventMs(item, 'amd_human_detected');
+  const endMs = item.truth.greetingEndMs;
+  return atMs === undefined || endMs === undefined ? undefined : atMs - endMs;
+}
+
+/** Undefined: unknown, or nothing was stated after the last word. */
+function wordsOff({ truth, events }: Judged): number | undefined {
+  const endMs = truth.greetingEndMs;
+  if (endMs === undefined || truth.words === undefined) return undefined;
+  const counted = events.find(
+    ({ words, elapsedMs }) => words !== undefined && elapsedMs >= endMs,
+  )?.words;
+  return counted === undefined ? undefined : Math.abs(counted - truth.words);
+}
+
+/** Undefined: no beep in the manifest, or none told from its start on. */
+function beepDelayMs(item: Judged): number | undefined {
+  const { beep } = item.truth;
+  const [atMs] = eventMs(item, 'amd_tone_detected');
+  if (beep === undefined || atMs === undefined || atMs < beep.startMs) return undefined;
+  return atMs - beep.endMs;
+}
+
+function hasFalseBeep(item: Judged): boolean {
+  const [atMs] = eventMs(item, 'amd_tone_detected');
+  return atMs !== undefined && beepDelayMs(item) === undefined;
+}
+
+function eventMs(item: Judged, name: AmdEvent['event']): number[] {
+  return item.events.filter(({ event }) => event === name).map(({ elapsedMs }) => elapsedMs);
+}
+
+function count(items: readonly Judged[]): Record<Verdict, number> {
+  const counts = { ...noVerdicts };
+  for (const { verdict } of items) counts[verdict] += 1;
+  return counts;
+}
+
+function share(items: readonly Judged[], test: (item: Judged) => boolean): Share {
+  return { count: items.filter(test).length, of: items.length };
+}
+
+/** Nearest rank; of nothing, zeros. */
+function spread(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (part: number) => sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0;
+  return { count: sorted.length, median: at(0.5), p95: at(0.95) };
+}

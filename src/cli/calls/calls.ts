@@ -1,0 +1,110 @@
+// offhook call, calls, context and notifications, as they are typed.
+
+import { type Command, Option } from 'commander';
+import { interactionStatuses } from '../../calls/contract/call-words.ts';
+import type { AppOptions } from '../app-session.ts';
+import type { CliContext } from '../cli-context.ts';
+import {
+  type ListOptions,
+  listNotifications,
+  type ReplayOptions,
+  replayNotifications,
+} from '../notifications-command.ts';
+import { type CallOptions, placeCall } from './call-command.ts';
+import {
+  type ListCallsOptions,
+  listCalls,
+  type ShowCallOptions,
+  showCall,
+  showContext,
+} from './calls-command.ts';
+
+/** The dev app may use every bot; this one needs no thought. */
+const defaultBot = 'dev-bot';
+
+export function addCallCommands(program: Command, createContext: () => CliContext): void {
+  addPlacing(program, createContext);
+  addReading(program, createContext);
+  addNotifications(program, createContext);
+}
+
+function addPlacing(program: Command, createContext: () => CliContext): void {
+  program
+    .command('call <target>')
+    .description('place a call: tel:+15551234567, sip:user@host, or a name of the sandbox (person)')
+    .option(
+      '--notify <url>',
+      'URL for notifications; with --follow and without it, this command listens (dev app only)',
+    )
+    .addOption(several('--header <name: value>', 'header to send along with notifications'))
+    .addOption(
+      new Option('--amd <mode>', 'machine detection')
+        .choices(['detect', 'disconnect', 'disabled'])
+        .default('disabled'),
+    )
+    .addOption(several('--timer <name=ms>', 'timer of detection, e.g. noSpeechTimeoutMs=3000'))
+    .option('--threshold-word-count <number>', 'strict rule: that many words make a machine')
+    .option('--metadata <json>', 'JSON object that the bot finds in the context of the call')
+    .option('--bot <id>', 'bot', defaultBot)
+    .option('--app <id>', 'app that asks; left out: the dev app')
+    .option('--caller <number>', 'user part of the caller ID', '+12025550199')
+    .option('--trunk <name>', 'trunk; left out: the default one')
+    .option('--timeout <ms>', 'how long to ring')
+    .option('--follow', 'print what happens until the call ended; Ctrl-C hangs up')
+    .action(async (target: string, options: CallOptions) => {
+      await placeCall(createContext(), target, options);
+    });
+}
+
+function addReading(program: Command, createContext: () => CliContext): void {
+  const calls = program.command('calls').description('calls of every bot of the app');
+  ofApp(calls.command('list', { isDefault: true }))
+    .description('newest first')
+    .addOption(new Option('--status <status>', 'only these').choices(interactionStatuses))
+    .option('--limit <number>', 'how many', '50')
+    .option('--json', 'one JSON object a line')
+    .action(async (options: ListCallsOptions) => {
+      await listCalls(createContext(), options);
+    });
+  ofApp(calls.command('show <callId>'))
+    .description('one call with its timeline')
+    .option('--json', 'as one JSON object')
+    .action(async (callId: string, options: ShowCallOptions) => {
+      await showCall(createContext(), callId, options);
+    });
+  ofApp(program.command('context <callId>'))
+    .description('what a bot flow reads of a call, as JSON')
+    .action(async (callId: string, options: AppOptions) => {
+      await showContext(createContext(), callId, options);
+    });
+}
+
+function addNotifications(program: Command, createContext: () => CliContext): void {
+  const notifications = program.command('notifications').description('what receivers were sent');
+  ofApp(notifications.command('list [callId]'))
+    .description('of a call, with each attempt; without one: dead letters, newest first')
+    .option('--failed-since <duration>', 'dead letters of the last e.g. 2h')
+    .option('--json', 'one JSON object a line')
+    .action(async (callId: string | undefined, options: ListOptions) => {
+      await listNotifications(createContext(), callId, options);
+    });
+  ofApp(notifications.command('replay [eventId]'))
+    .description('send dead letters again: one, those of a call, or those of a time')
+    .option('--call <callId>', 'of this call')
+    .option('--failed-since <duration>', 'given up in the last e.g. 2h')
+    .action(async (eventId: string | undefined, options: ReplayOptions) => {
+      await replayNotifications(createContext(), eventId, options);
+    });
+}
+
+function ofApp(command: Command): Command {
+  return command
+    .option('--bot <id>', 'only of this bot; left out: of every bot of the app')
+    .option('--app <id>', 'app that asks; left out: the dev app');
+}
+
+function several(flags: string, description: string): Option {
+  return new Option(flags, `${description}; several times`).argParser(
+    (value: string, before: readonly string[] | undefined) => [...(before ?? []), value],
+  );
+}

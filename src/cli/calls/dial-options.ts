@@ -1,0 +1,94 @@
+// A dial-out request from what is typed. The gateway checks it; what it would only ignore is refused here.
+
+import { timersSchema } from '../../api/dialout-schema.ts';
+import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
+import { CliError } from '../cli-error.ts';
+
+export type DialOptions = {
+  readonly amd: string;
+  readonly caller: string;
+  readonly trunk?: string;
+  readonly timeout?: string;
+  readonly metadata?: string;
+  /** `Name: value` */
+  readonly header?: readonly string[];
+  /** `name=ms` */
+  readonly timer?: readonly string[];
+  readonly thresholdWordCount?: string;
+};
+
+export function dialRequest(
+  target: string,
+  notifyurl: string | undefined,
+  options: DialOptions,
+): Readonly<Record<string, unknown>> {
+  const { amd, caller, trunk, timeout, metadata, header = [], timer = [] } = options;
+  const { thresholdWordCount: words } = options;
+  const members = {
+    target: targetOf(target),
+    caller,
+    machineDetection: amd,
+    notifyurl,
+    trunk,
+    timeoutInMs: timeout === undefined ? undefined : readNumber('--timeout', timeout),
+    metadata: metadata === undefined ? undefined : readMetadata(metadata),
+    notifyHeaders: header.length === 0 ? undefined : readHeaders(header),
+    timers: timer.length === 0 ? undefined : readTimers(timer),
+    thresholdWordCount:
+      words === undefined ? undefined : readNumber('--threshold-word-count', words),
+  };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** `tel:…` and `sip:…` as they are; a bare number and a name of the sandbox for the lazy. */
+export function targetOf(text: string): string {
+  if (/^(tel|sip):/i.test(text)) return text;
+  const sandbox = sandboxNumbers.find(({ name }) => name === text);
+  if (sandbox !== undefined) return `tel:${sandbox.number}`;
+  if (/^\+[\d\-.()]+$/.test(text)) return `tel:${text}`;
+  // Without its country's code it would be a number of another country.
+  if (/^[\d\-.()]+$/.test(text)) throw new CliError(`"${text}" has no country code: +${text}?`);
+  throw new CliError(
+    `"${text}" is no target: tel:+15551234567, sip:user@host, or one of the sandbox's: ${sandboxNumbers.map(({ name }) => name).join(', ')}`,
+  );
+}
+
+/** A name that is none would change nothing, and nobody would notice. */
+export function readTimers(texts: readonly string[]): Readonly<Record<string, number>> {
+  const timers: Record<string, number> = {};
+  for (const text of texts) {
+    const [, name = '', ms = ''] = /^(\w+)=(\d+)$/.exec(text) ?? [];
+    if (!Object.hasOwn(timersSchema.shape, name)) {
+      const names = Object.keys(timersSchema.shape).join(', ');
+      throw new CliError(`--timer ${text}: name=milliseconds, with a name of ${names}`);
+    }
+    timers[name] = Number(ms);
+  }
+  return timers;
+}
+
+function readNumber(option: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new CliError(`${option} must be a number`);
+  return Number(text);
+}
+
+function readMetadata(text: string): unknown {
+  const example = `e.g. --metadata '{"customer":"4711"}'`;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch (error) {
+    throw new CliError(`--metadata is not JSON; ${example}`, { cause: error });
+  }
+  throw new CliError(`--metadata must be a JSON object, ${example}`);
+}
+
+function readHeaders(texts: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf(':');
+      if (at < 1) throw new CliError(`--header ${text}: must be 'Name: value'`);
+      return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+    }),
+  );
+}

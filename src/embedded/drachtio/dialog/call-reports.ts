@@ -1,0 +1,41 @@
+// drachtio's call detail records: told to the applications that asked with `route|cdr:attempt`, `cdr:start`, `cdr:stop`.
+
+import type { EngineClock } from '../transaction/engine-timing.ts';
+import { formatTimeOfDay } from '../transaction/engine-timing.ts';
+import type { RouteTable } from '../transport/route-table.ts';
+
+type Source = 'application' | 'network';
+
+export type StopReason =
+  | 'call-rejected'
+  | 'call-canceled'
+  | 'normal-release'
+  | 'session-expired'
+  | 'ackbye';
+
+export class CallReports {
+  readonly #routes: RouteTable;
+  readonly #clock: EngineClock;
+
+  constructor(routes: RouteTable, clock: EngineClock) {
+    this.#routes = routes;
+    this.#clock = clock;
+  }
+
+  attempt(source: Source, text: string): void {
+    this.#report('cdr:attempt', [source, formatTimeOfDay(this.#clock.now())], text);
+  }
+
+  start(source: Source, role: 'uac' | 'uas', text: string): void {
+    this.#report('cdr:start', [source, formatTimeOfDay(this.#clock.now()), role], text);
+  }
+
+  stop(source: Source, reason: StopReason, text: string): void {
+    this.#report('cdr:stop', [source, formatTimeOfDay(this.#clock.now()), reason], text);
+  }
+
+  /** Like a request: each record goes to one of those that asked, in turn. */
+  #report(verb: string, fields: readonly string[], text: string): void {
+    this.#routes.next(verb)?.report([verb, ...fields], text);
+  }
+}

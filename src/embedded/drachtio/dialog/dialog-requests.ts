@@ -1,0 +1,203 @@
+// Requests inside a dialog: addressing (RFC 3261 section 12.2), the ACK of a 2xx, and the BYE that the engine sends by itself.
+
+import ipaddr from 'ipaddr.js';
+import type { MessageMeta } from '../control/control-messages.ts';
+import type { EngineContext } from '../engine-context.ts';
+import { viaValue } from '../message/local-identity.ts';
+import {
+  type SipHeader,
+  type SipRequest,
+  serializeMessage,
+  sortedHeaders,
+} from '../message/sip-message.ts';
+import type { RequestUser, SentRequest } from '../sip-stack.ts';
+import type { SipPeer } from '../transport/sip-peer.ts';
+import { targetOf } from '../transport/sip-target.ts';
+import { contentTypeOf } from './app-headers.ts';
+import type { Dialog } from './dialog.ts';
+
+export type DialogSketch = {
+  readonly method: string;
+  /** Without the headers that the dialog decides. */
+  readonly headers: readonly SipHeader[];
+  readonly contact?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly maxForwards?: string | undefined;
+  readonly body: string;
+};
+
+const refreshesTarget: ReadonlySet<string> = new Set(['INVITE', 'SUBSCRIBE', 'REFER']);
+
+export const silentUser: RequestUser = {
+  onResponse: () => undefined,
+  onFailure: () => undefined,
+};
+
+export type HangUp = {
+  /** Ends up in the Reason header, where drachtio-srf looks for it. */
+  readonly text: string;
+  readonly tellOwner: boolean;
+};
+
+export class DialogRequests {
+  readonly #context: EngineContext;
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+  }
+
+  /** Undefined: no usable address, or a name that does not resolve. */
+  withPeer(dialog: Dialog, done: (peer: SipPeer | undefined) => void): void {
+    const [firstHop] = dialog.routeSet;
+    if (firstHop === undefined && dialog.isTargetAssumed) {
+      done(dialog.peer);
+      return;
+    }
+    const target = targetOf(firstHop ?? dialog.remoteTarget);
+    if (target.kind === 'peer') {
+      done(isUnreachable(dialog, target.peer) ? dialog.peer : target.peer);
+      return;
+    }
+    if (target.kind === 'name') {
+      this.#context.resolver.resolve(target, done);
+      return;
+    }
+    done(undefined);
+  }
+
+  build(dialog: Dialog, peer: SipPeer, cseq: number, sketch: DialogSketch): SipRequest {
+    const { local, identifiers } = this.#context;
+    const headers: SipHeader[] = [
+      { name: 'Via', value: viaValue(local, peer.protocol, identifiers.branch()) },
+      ...dialog.routeSet.map((value) => ({ name: 'Route', value })),
+      { name: 'Max-Forwards', value: sketch.maxForwards ?? '70' },
+      { name: 'From', value: dialog.localAddress },
+      { name: 'To', value: dialog.remoteAddress },
+      { name: 'Call-ID', value: dialog.callId },
+      { name: 'CSeq', value: `${cseq} ${sketch.method}` },
+      ...sketch.headers,
+      { name: 'Content-Length', value: String(sketch.body.length) },
+    ];
+    const contact =
+      sketch.contact ?? (refreshesTarget.has(sketch.method) ? dialog.localContact : undefined);
+    if (contact !== undefined) headers.push({ name: 'Contact', value: contact });
+    const contentType = contentTypeOf(sketch.contentType, sketch.body);
+    if (contentType !== undefined) headers.push({ name: 'Content-Type', value: contentType });
+    return {
+      kind: 'request',
+      method: sketch.method,
+      uri: dialog.remoteTarget,
+      headers: sortedHeaders(headers),
+      body: sketch.body,
+    };
+  }
+
+  send(
+    dialog: Dialog,
+    peer: SipPeer,
+    sketch: DialogSketch,
+    user: RequestUser,
+  ): SentRequest | undefined {
+    dialog.localCseq += 1;
+    return this.#context.stack.sendRequest(
+      this.build(dialog, peer, dialog.localCseq, sketch),
+      peer,
+      user,
+    );
+  }
+
+  /** Remembers the ACK: the same one answers every retransmit of the 2xx. */
+  sendAck(dialog: Dialog, peer: SipPeer, cseq: number, sketch: DialogSketch): string {
+    const text = serializeMessage(this.build(dialog, peer, cseq, sketch));
+    dialog.ack = { cseq, peer, text };
+    dialog.unacknowledged = undefined;
+    this.#context.stack.sendDirectly(peer, text);
+    return text;
+  }
+
+  repeatAck(dialog: Dialog, cseq: number): void {
+    if (dialog.ack?.cseq === cseq) {
+      this.#context.stack.sendDirectly(dialog.ack.peer, dialog.ack.text);
+    }
+  }
+
+  /** Ends the dialog on the engine's own account; a 2xx that nobody has acknowledged is acknowledged first. */
+  hangUp(dialog: Dialog, how: HangUp): void {
+    const owner = dialog.owner;
+    this.forget(dialog);
+    // Nobody is left waiting in a subscription: it runs out by itself.
+    if (dialog.usage === 'subscription') return;
+    this.withPeer(dialog, (found) => {
+      const peer = found ?? dialog.peer;
+      const pending = dialog.unacknowledged;
+      if (pending !== undefined) this.sendAck(dialog, peer, pending.cseq, emptySketch('ACK'));
+      const reason = { name: 'Reason', value: `SIP;cause=200;text="${how.text}"` };
+      const sent = this.send(
+        dialog,
+        peer,
+        { ...emptySketch('BYE'), headers: [reason] },
+        silentUser,
+      );
+      if (sent === undefined) return;
+      this.#context.reports.stop('application', stopReason(how.text), sent.text);
+      if (!how.tellOwner) return;
+      owner?.notify({
+        meta: this.sentMeta(peer, sent.text.length),
+        transactionId: 'unsolicited',
+        dialogId: dialog.id,
+        text: sent.text,
+      });
+    });
+  }
+
+  forget(dialog: Dialog): void {
+    const { clock, dialogs } = this.#context;
+    clock.clearTimer(dialog.session?.timer);
+    clock.clearTimer(dialog.orphanTimer);
+    dialog.session = undefined;
+    // A 2xx whose call is over is not repeated any more.
+    dialog.awaitingAck?.acknowledge();
+    dialog.awaitingAck = undefined;
+    dialogs.remove(dialog);
+  }
+
+  /** Over UDP the real server names its own address here, over TCP the peer's. */
+  sentMeta(peer: SipPeer, bytes: number): MessageMeta {
+    const { local, clock } = this.#context;
+    const address =
+      peer.protocol === 'udp'
+        ? { address: local.host, port: local.port }
+        : { address: peer.address, port: peer.port };
+    return {
+      source: 'application',
+      bytes,
+      protocol: peer.protocol,
+      ...address,
+      timeMs: clock.now(),
+    };
+  }
+}
+
+const privateRanges: ReadonlySet<string> = new Set([
+  'private',
+  'carrierGradeNat',
+  'linkLocal',
+  'uniqueLocal',
+]);
+
+/** A phone behind NAT writes its private address into Contact; what it sends comes from the NAT, and goes back through it. */
+function isUnreachable(dialog: Dialog, target: SipPeer): boolean {
+  if (dialog.routeSet.length > 0 || target.address === dialog.peer.address) return false;
+  return (
+    ipaddr.isValid(target.address) && privateRanges.has(ipaddr.process(target.address).range())
+  );
+}
+
+export function emptySketch(method: string): DialogSketch {
+  return { method, headers: [], body: '' };
+}
+
+function stopReason(text: string) {
+  if (text === 'Session timer expired') return 'session-expired';
+  return text.startsWith('ACK-BYE') ? 'ackbye' : 'normal-release';
+}

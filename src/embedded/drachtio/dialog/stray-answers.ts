@@ -1,0 +1,102 @@
+// Answers to calls that an earlier engine on this port placed and took to its grave: somebody picked up a phone that rang on.
+// Nobody else will ever acknowledge or end that call, so it is acknowledged and hung up. drachtio-server drops such a 200.
+
+import type { EngineContext } from '../engine-context.ts';
+import { localUri } from '../message/local-identity.ts';
+import { addressTag, formatHostPort, parseCseq, parseVia } from '../message/sip-grammar.ts';
+import { headerValue, type SipResponse } from '../message/sip-message.ts';
+import type { SipPeer } from '../transport/sip-peer.ts';
+import { defaultSipPort } from '../transport/sip-target.ts';
+import { dialogIdOf, newDialog } from './dialog.ts';
+import { contactUri, recordRoutes } from './dialog-making.ts';
+import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.ts';
+
+/** Calls that a dead engine may have left ringing; each is remembered for as long as its 200 is repeated. */
+const maxRemembered = 5_000;
+
+type StrayCall = {
+  readonly id: string;
+  readonly callId: string;
+  readonly localTag: string;
+  readonly remoteTag: string;
+  readonly from: string;
+  readonly to: string;
+  readonly remoteTarget: string;
+  readonly response: SipResponse;
+  readonly cseq: number;
+};
+
+export class StrayAnswers {
+  readonly #context: EngineContext;
+  readonly #requests: DialogRequests;
+  /** The ACK for each, by Call-ID and tags: the 200 comes again until one arrives. */
+  readonly #acks = new Map<string, string>();
+
+  constructor(context: EngineContext, requests: DialogRequests) {
+    this.#context = context;
+    this.#requests = requests;
+  }
+
+  /** A response that belongs to no transaction. False: not an answer to us, or one that is known. */
+  receive(response: SipResponse, peer: SipPeer): boolean {
+    const call = this.#callOf(response, peer);
+    if (call === undefined) return false;
+    const key = `${call.callId}\n${call.localTag}\n${call.remoteTag}`;
+    const known = this.#acks.get(key);
+    if (known !== undefined) this.#context.stack.sendDirectly(peer, known);
+    else if (this.#acks.size < maxRemembered) this.#hangUp(key, call, peer);
+    return true;
+  }
+
+  #callOf(response: SipResponse, peer: SipPeer): StrayCall | undefined {
+    const cseq = parseCseq(headerValue(response, 'CSeq') ?? '');
+    if (cseq?.method !== 'INVITE' || response.status < 200 || response.status > 299)
+      return undefined;
+    if (!this.#isAddressedToUs(response)) return undefined;
+    const from = headerValue(response, 'From') ?? '';
+    const to = headerValue(response, 'To') ?? '';
+    const callId = headerValue(response, 'Call-ID') ?? '';
+    const localTag = addressTag(from);
+    const remoteTag = addressTag(to);
+    if (callId === '' || localTag === undefined || remoteTag === undefined) return undefined;
+    const id = dialogIdOf(callId, localTag);
+    // A late repetition for a call that is up and well.
+    if (this.#context.dialogs.byTags(callId, localTag, remoteTag) !== undefined) return undefined;
+    const remoteTarget = contactUri(response) ?? `sip:${formatHostPort(peer.address, peer.port)}`;
+    return { id, callId, localTag, remoteTag, from, to, remoteTarget, response, cseq: cseq.number };
+  }
+
+  /** Our Via comes back as it was written: an INVITE of this address and port. */
+  #isAddressedToUs(response: SipResponse): boolean {
+    const via = parseVia(headerValue(response, 'Via') ?? '');
+    const { host, port } = this.#context.local;
+    return via?.host === host && (via.port ?? defaultSipPort) === port;
+  }
+
+  /** Sent to where the 200 came from, never to an address that it names. */
+  #hangUp(key: string, call: StrayCall, peer: SipPeer): void {
+    const { clock, timers, local } = this.#context;
+    const dialog = newDialog({
+      id: call.id,
+      role: 'uac',
+      usage: 'call',
+      callId: call.callId,
+      localTag: call.localTag,
+      remoteTag: call.remoteTag,
+      localAddress: call.from,
+      remoteAddress: call.to,
+      peer,
+      localContact: `<${localUri(local, peer.protocol)}>`,
+      remoteTarget: call.remoteTarget,
+      routeSet: recordRoutes(call.response).reverse(),
+      localCseq: call.cseq,
+      remoteCseq: undefined,
+      owner: undefined,
+    });
+    this.#acks.set(key, this.#requests.sendAck(dialog, peer, call.cseq, emptySketch('ACK')));
+    clock.setTimer(() => this.#acks.delete(key), 64 * timers.t1Ms);
+    const reason = { name: 'Reason', value: 'SIP;cause=200;text="Call of an earlier engine"' };
+    const bye = { ...emptySketch('BYE'), headers: [reason] };
+    this.#requests.send(dialog, peer, bye, silentUser);
+  }
+}

@@ -1,0 +1,142 @@
+// CANCEL (RFC 3261 section 9): asked for by the application, or by the engine when a call rings too long or its application
+// goes. Before any provisional response it waits; after a 2xx the call is hung up instead.
+
+import type { ControlClient } from '../control/control-client.ts';
+import type { SipText } from '../control/control-messages.ts';
+import type { EngineContext } from '../engine-context.ts';
+import { unbracketedTo } from '../message/request-builder.ts';
+import {
+  headerValue,
+  headerValues,
+  type SipHeader,
+  type SipRequest,
+  serializeMessage,
+  sortedHeaders,
+  withHeader,
+} from '../message/sip-message.ts';
+import { appHeaders } from './app-headers.ts';
+import { type DialogRequests, silentUser } from './dialog-requests.ts';
+import type { Outgoing } from './outgoing.ts';
+import type { UacResponses } from './uac-responses.ts';
+
+export class UacCancel {
+  readonly #context: EngineContext;
+  readonly #requests: DialogRequests;
+  readonly #responses: UacResponses;
+
+  constructor(context: EngineContext, requests: DialogRequests, responses: UacResponses) {
+    this.#context = context;
+    this.#requests = requests;
+    this.#responses = responses;
+    responses.onRingTimeout = (outgoing) => {
+      this.#sendCancel(outgoing, this.#cancelFor(outgoing, []));
+    };
+    responses.onProvisional = (outgoing) => {
+      if (outgoing.cancel.state === 'waiting') this.#sendCancel(outgoing, outgoing.cancel.text);
+    };
+  }
+
+  cancel(client: ControlClient, messageId: string, transactionId: string, sketch: SipText): void {
+    const outgoing = this.#responses.byTransaction(transactionId);
+    const state = outgoing?.sent?.transaction.state;
+    if (outgoing === undefined || outgoing.request.method !== 'INVITE') {
+      client.refuse(messageId, `unable to cancel unknown transaction id: ${transactionId}`);
+      return;
+    }
+    if (!outgoing.client.alive) outgoing.client = client;
+    const given = appHeaders(sketch, this.#context.local, cancelExcludes);
+    const request = this.#cancelFor(outgoing, given.headers);
+    if (state === 'proceeding' && outgoing.cancel.state === 'none') {
+      this.#replyCancelled(client, messageId, outgoing, this.#sendCancel(outgoing, request));
+      return;
+    }
+    if (state === 'calling') {
+      if (outgoing.cancel.state === 'none') outgoing.cancel = { state: 'waiting', text: request };
+    } else if (outgoing.dialog?.unacknowledged?.transactionId === transactionId) {
+      // The 2xx was faster than this message: the BYE follows the application's ACK.
+      outgoing.dialog.cancelled = true;
+    } else if (state !== 'proceeding') {
+      client.refuse(messageId, `unable to cancel unknown transaction id: ${transactionId}`);
+      return;
+    }
+    this.#replyCancelled(client, messageId, outgoing, undefined, request);
+  }
+
+  /** Nobody waits for their answer any more: no phone should ring on for it. */
+  cancelCallsOf(client: ControlClient): void {
+    for (const outgoing of this.#responses.pendingCallsOf(client)) {
+      if (outgoing.cancel.state !== 'none') continue;
+      const request = this.#cancelFor(outgoing, [applicationGoneReason]);
+      const state = outgoing.sent?.transaction.state;
+      if (state === 'proceeding') this.#sendCancel(outgoing, request);
+      else if (state === 'calling') outgoing.cancel = { state: 'waiting', text: request };
+    }
+  }
+
+  /** RFC 3261 section 9.1: the INVITE's own Via, so that the branch matches. */
+  #cancelFor(outgoing: Outgoing, extra: readonly SipHeader[]): SipRequest {
+    const invite = outgoing.request;
+    const headers: SipHeader[] = [
+      { name: 'Via', value: headerValue(invite, 'Via') ?? '' },
+      ...headerValues(invite, 'Route').map((value) => ({ name: 'Route', value })),
+      { name: 'Max-Forwards', value: '70' },
+      { name: 'From', value: headerValue(invite, 'From') ?? '' },
+      { name: 'To', value: headerValue(invite, 'To') ?? '' },
+      { name: 'Call-ID', value: outgoing.callId },
+      { name: 'CSeq', value: `${outgoing.cseq} CANCEL` },
+      ...extra,
+      { name: 'Content-Length', value: '0' },
+    ];
+    return {
+      kind: 'request',
+      method: 'CANCEL',
+      uri: invite.uri,
+      headers: sortedHeaders(headers),
+      body: '',
+    };
+  }
+
+  #sendCancel(outgoing: Outgoing, request: SipRequest): SipRequest {
+    if (outgoing.cancel.state === 'sent') return request;
+    outgoing.cancel = { state: 'sent' };
+    this.#context.stack.sendRequest(request, outgoing.peer, silentUser);
+    const transaction = outgoing.sent?.transaction;
+    if (transaction !== undefined && 'expectFinalSoon' in transaction)
+      transaction.expectFinalSoon();
+    this.#context.reports.stop('application', 'call-canceled', serializeMessage(request));
+    return request;
+  }
+
+  /** Bytes are 0 while the CANCEL waits for a provisional response. */
+  #replyCancelled(
+    client: ControlClient,
+    messageId: string,
+    outgoing: Outgoing,
+    sent: SipRequest | undefined,
+    waiting?: SipRequest,
+  ): void {
+    const request = sent ?? waiting;
+    if (request === undefined) return;
+    const shown =
+      sent ?? withHeader(request, 'To', unbracketedTo(headerValue(request, 'To') ?? ''));
+    const text = serializeMessage(shown);
+    client.requestSent(messageId, {
+      meta: this.#requests.sentMeta(outgoing.peer, sent === undefined ? 0 : text.length),
+      transactionId: this.#context.identifiers.uuid(),
+      text,
+    });
+  }
+}
+
+/** RFC 3326. */
+const applicationGoneReason: SipHeader = { name: 'Reason', value: 'SIP;text="Application gone"' };
+
+const cancelExcludes: ReadonlySet<string> = new Set([
+  'From',
+  'To',
+  'Call-ID',
+  'CSeq',
+  'Contact',
+  'Content-Type',
+  'Max-Forwards',
+]);

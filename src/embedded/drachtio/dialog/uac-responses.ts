@@ -1,0 +1,293 @@
+// What comes back for the application's requests: responses passed up, dialogs made and ended, forks and late answers
+// hung up, and the responses that the engine makes itself when nobody answers.
+
+import type { ControlClient } from '../control/control-client.ts';
+import type { MessageMeta } from '../control/control-messages.ts';
+import type { EngineContext } from '../engine-context.ts';
+import { unbracketedTo } from '../message/request-builder.ts';
+import { addressTag } from '../message/sip-grammar.ts';
+import { headerValue, type SipResponse, serializeMessage } from '../message/sip-message.ts';
+import { buildResponse } from '../message/sip-replies.ts';
+import type { RequestUser, StackFailure } from '../sip-stack.ts';
+import type { SipPeer } from '../transport/sip-peer.ts';
+import { type Dialog, endsSubscription } from './dialog.ts';
+import { assumeTarget, dialogOf, takeTarget } from './dialog-making.ts';
+import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dialog-requests.ts';
+import type { Outgoing } from './outgoing.ts';
+import { armSessionTimer } from './session-timer.ts';
+
+/** Branches of one fork that answer: each costs a dialog's worth of memory for 32 s. */
+const maxForkBranches = 16;
+
+export const applicationGone: HangUp = { text: 'Application gone', tellOwner: false };
+
+export class UacResponses {
+  readonly #context: EngineContext;
+  readonly #requests: DialogRequests;
+  readonly #byTransaction = new Map<string, Outgoing>();
+  /** INVITEs without a dialog yet, by Call-ID and our tag. */
+  readonly #early = new Map<string, Outgoing>();
+  onRingTimeout: (outgoing: Outgoing) => void = () => undefined;
+  onProvisional: (outgoing: Outgoing) => void = () => undefined;
+
+  constructor(context: EngineContext, requests: DialogRequests) {
+    this.#context = context;
+    this.#requests = requests;
+  }
+
+  add(outgoing: Outgoing): void {
+    this.#byTransaction.set(outgoing.transactionId, outgoing);
+    if (outgoing.initial && outgoing.request.method === 'INVITE') {
+      this.#early.set(earlyKey(outgoing.callId, outgoing.fromTag), outgoing);
+    }
+  }
+
+  byTransaction(transactionId: string): Outgoing | undefined {
+    return this.#byTransaction.get(transactionId);
+  }
+
+  /** The pending INVITE that a request with our tag in its To belongs to. */
+  earlyCall(callId: string, ourTag: string): Outgoing | undefined {
+    return this.#early.get(earlyKey(callId, ourTag));
+  }
+
+  /** Its INVITEs that have no final response. */
+  pendingCallsOf(client: ControlClient): readonly Outgoing[] {
+    return [...this.#early.values()].filter((outgoing) => outgoing.client === client);
+  }
+
+  userFor(outgoing: Outgoing): RequestUser {
+    return {
+      onResponse: (response, peer, bytes) => this.#receive(outgoing, response, peer, bytes),
+      onFailure: (failure) => this.fail(outgoing, failure, outgoing.peer.protocol),
+      onRingTimeout: () => this.onRingTimeout(outgoing),
+      onTerminated: () => this.#remove(outgoing),
+    };
+  }
+
+  /** A response of our own making: bytes 0 and no address tell it from a real one. */
+  fail(outgoing: Outgoing, failure: StackFailure, protocol: string): void {
+    const to = unbracketedTo(headerValue(outgoing.request, 'To') ?? '');
+    const headers = outgoing.request.headers.map((header) =>
+      header.name === 'To' ? { name: 'To', value: to } : header,
+    );
+    const request = { ...outgoing.request, headers };
+    const response = buildResponse(request, failure.status, failure.reason, {
+      toTag: this.#context.identifiers.tag(),
+    });
+    this.#endCall(outgoing);
+    const meta = { source: 'network', bytes: 0, protocol, address: '', port: 0 } as const;
+    this.#tell(
+      outgoing,
+      { ...meta, timeMs: this.#context.clock.now() },
+      serializeMessage(response),
+    );
+    if (outgoing.request.method === 'BYE' && outgoing.dialog !== undefined) {
+      this.#requests.forget(outgoing.dialog);
+    }
+  }
+
+  /** The 2xx has no Contact, or one that leads nowhere: what answered is acknowledged and hung up where it answered from. */
+  hangUpUnreachable(dialog: Dialog, uri: string): void {
+    dialog.remoteTarget = uri;
+    this.#requests.hangUp(dialog, { text: 'No usable Contact in the answer', tellOwner: false });
+  }
+
+  /** Answered calls that nobody acknowledges, or can. */
+  hangUpUnacknowledged(dialog: Dialog, how: HangUp): boolean {
+    const pending = dialog.unacknowledged;
+    if (pending === undefined) return false;
+    const outgoing = this.#byTransaction.get(pending.transactionId);
+    if (dialog.remoteTarget === '' && outgoing !== undefined) {
+      dialog.remoteTarget = outgoing.request.uri;
+    }
+    this.#requests.hangUp(dialog, how);
+    return true;
+  }
+
+  get size(): number {
+    return this.#byTransaction.size;
+  }
+
+  #receive(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    if (response.status < 200) {
+      this.#receiveProvisional(outgoing, response, peer, bytes);
+      return;
+    }
+    if (outgoing.request.method !== 'INVITE') {
+      this.#receiveNonInvite(outgoing, response, peer, bytes);
+      return;
+    }
+    if (response.status < 300) {
+      this.#receiveAnswer(outgoing, response, peer, bytes);
+      return;
+    }
+    this.#endCall(outgoing);
+    if (outgoing.initial && outgoing.cancel.state === 'none') {
+      this.#context.reports.stop('network', 'call-rejected', serializeMessage(response));
+    }
+    this.#pass(outgoing, response, peer, bytes);
+  }
+
+  #receiveProvisional(
+    outgoing: Outgoing,
+    response: SipResponse,
+    peer: SipPeer,
+    bytes: number,
+  ): void {
+    this.onProvisional(outgoing);
+    if (response.status === 100) return;
+    const rseq = headerValue(response, 'RSeq');
+    if (rseq !== undefined && outgoing.initial) {
+      // A retransmit: the application's PRACK is on its way (RFC 3262 section 4).
+      const key = `${addressTag(headerValue(response, 'To') ?? '') ?? ''} ${rseq}`;
+      if (outgoing.lastRseq === key) return;
+      outgoing.lastRseq = key;
+      const dialog = this.#makeDialog(outgoing, response);
+      // RFC 3262 section 4 wants a Contact there; its PRACK must reach who left it out too, or the call never gets up.
+      if (dialog?.remoteTarget === '') assumeTarget(dialog, outgoing.request.uri);
+    }
+    this.#pass(outgoing, response, peer, bytes);
+  }
+
+  #receiveNonInvite(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    const { dialog } = outgoing;
+    if (outgoing.request.method === 'BYE' && dialog !== undefined) this.#requests.forget(dialog);
+    const answered = response.status < 300;
+    if (outgoing.request.method === 'SUBSCRIBE' && outgoing.initial && answered) {
+      const made = this.#makeDialog(outgoing, response);
+      if (made !== undefined) made.confirmed = true;
+    }
+    if (dialog?.usage === 'subscription' && endsSubscription(outgoing.request)) {
+      this.#requests.forget(dialog);
+    }
+    if (outgoing.request.method === 'UPDATE' && dialog !== undefined && answered) {
+      armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
+    }
+    this.#pass(outgoing, response, peer, bytes);
+  }
+
+  #receiveAnswer(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
+    const known = outgoing.dialog;
+    // Only an initial INVITE forks: within a dialog another tag is the far end's error, and its call is up all the same.
+    if (outgoing.initial && known?.confirmed === true && known.remoteTag !== tag) {
+      this.#hangUpFork(outgoing, response, tag);
+      return;
+    }
+    if (known?.confirmed === true && isRepeated(known, outgoing)) {
+      this.#requests.repeatAck(known, outgoing.cseq);
+      return;
+    }
+    const dialog = outgoing.initial ? this.#makeDialog(outgoing, response) : known;
+    if (dialog === undefined) {
+      this.#hangUpFork(outgoing, response, tag);
+      return;
+    }
+    dialog.confirmed = true;
+    dialog.unacknowledged = { cseq: outgoing.cseq, transactionId: outgoing.transactionId };
+    if (outgoing.cancel.state !== 'none') dialog.cancelled = true;
+    takeTarget(dialog, response);
+    armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
+    this.#forgetEarly(outgoing);
+    if (!outgoing.client.alive) {
+      this.hangUpUnacknowledged(dialog, applicationGone);
+      return;
+    }
+    this.#pass(outgoing, response, peer, bytes);
+    if (outgoing.initial) {
+      this.#context.reports.start('network', 'uac', serializeMessage(response));
+    }
+  }
+
+  /** Undefined when there are too many. Another tag replaces an early dialog. */
+  #makeDialog(outgoing: Outgoing, response: SipResponse): Dialog | undefined {
+    const remoteTag = addressTag(headerValue(response, 'To') ?? '') ?? '';
+    const known = outgoing.dialog;
+    if (known !== undefined && known.remoteTag === remoteTag) return known;
+    if (known !== undefined) this.#requests.forget(known);
+    const dialog = dialogOf(outgoing, response, remoteTag);
+    dialog.owner = outgoing.client.alive ? outgoing.client : undefined;
+    if (outgoing.request.body !== '') dialog.localSdp = outgoing.request.body;
+    if (!this.#context.dialogs.add(dialog)) return undefined;
+    outgoing.dialog = dialog;
+    return dialog;
+  }
+
+  /** RFC 3261 section 13.2.2.4: every branch that answers is acknowledged; those that nobody wants are hung up. */
+  #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
+    const acks = outgoing.forkAcks ?? new Map<string, string>();
+    outgoing.forkAcks = acks;
+    const repeated = acks.get(tag);
+    if (repeated !== undefined) {
+      this.#context.stack.sendDirectly(outgoing.peer, repeated);
+      return;
+    }
+    if (acks.size >= maxForkBranches) return;
+    const branch = dialogOf(outgoing, response, tag);
+    if (branch.remoteTarget === '') branch.remoteTarget = outgoing.request.uri;
+    this.#requests.withPeer(branch, (found) => {
+      const peer = found ?? outgoing.peer;
+      const ack = this.#requests.sendAck(branch, peer, outgoing.cseq, emptySketch('ACK'));
+      acks.set(tag, ack);
+      const reason = { name: 'Reason', value: 'SIP;cause=200;text="Another branch answered"' };
+      const bye = { ...emptySketch('BYE'), headers: [reason] };
+      this.#requests.send(branch, peer, bye, silentUser);
+    });
+  }
+
+  /** A call that did not come to be. */
+  #endCall(outgoing: Outgoing): void {
+    this.#forgetEarly(outgoing);
+    if (outgoing.initial && outgoing.dialog !== undefined && !outgoing.dialog.confirmed) {
+      this.#requests.forget(outgoing.dialog);
+    }
+  }
+
+  #forgetEarly(outgoing: Outgoing): void {
+    if (!outgoing.initial) return;
+    const key = earlyKey(outgoing.callId, outgoing.fromTag);
+    if (this.#early.get(key) === outgoing) this.#early.delete(key);
+  }
+
+  /** By now a callee without an ACK has given up (RFC 3261 section 13.3.1.4): so does this side. */
+  #remove(outgoing: Outgoing): void {
+    const { dialog } = outgoing;
+    const waiting = dialog?.unacknowledged?.transactionId === outgoing.transactionId;
+    if (dialog !== undefined && waiting && this.#context.dialogs.has(dialog)) {
+      this.hangUpUnacknowledged(dialog, { text: 'ACK timeout', tellOwner: true });
+    }
+    this.#byTransaction.delete(outgoing.transactionId);
+    this.#forgetEarly(outgoing);
+  }
+
+  #pass(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
+    const meta: MessageMeta = {
+      source: 'network',
+      bytes,
+      protocol: peer.protocol,
+      address: peer.address,
+      port: peer.port,
+      timeMs: this.#context.clock.now(),
+    };
+    this.#tell(outgoing, meta, serializeMessage(response));
+  }
+
+  #tell(outgoing: Outgoing, meta: MessageMeta, text: string): void {
+    const client: ControlClient = outgoing.client;
+    client.notify({
+      meta,
+      transactionId: outgoing.transactionId,
+      dialogId: outgoing.dialogId,
+      text,
+    });
+  }
+}
+
+function isRepeated(dialog: Dialog, outgoing: Outgoing): boolean {
+  return dialog.unacknowledged?.cseq === outgoing.cseq || (dialog.ack?.cseq ?? 0) >= outgoing.cseq;
+}
+
+function earlyKey(callId: string, tag: string): string {
+  return `${callId}\n${tag}`;
+}

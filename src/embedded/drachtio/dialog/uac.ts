@@ -1,0 +1,190 @@
+// The application's requests outside dialogs. Those inside are in uac-dialog.ts, CANCEL in uac-cancel.ts, and what comes
+// back for all of them in uac-responses.ts.
+
+import type { ControlClient } from '../control/control-client.ts';
+import type { SipText } from '../control/control-messages.ts';
+import type { EngineContext } from '../engine-context.ts';
+import { isSelf } from '../message/local-identity.ts';
+import {
+  type BuiltRequest,
+  buildRequest,
+  firstCseq,
+  parseSketchLine,
+  type RequestLine,
+  unbracketedTo,
+  wantsContact,
+} from '../message/request-builder.ts';
+import { addressTag, parseSipUri } from '../message/sip-grammar.ts';
+import { headerValue, serializeMessage, withHeader } from '../message/sip-message.ts';
+import type { SipPeer } from '../transport/sip-peer.ts';
+import { type Target, targetOf } from '../transport/sip-target.ts';
+import { dialogIdOf } from './dialog.ts';
+import type { DialogRequests } from './dialog-requests.ts';
+import { newOutgoing, type Outgoing } from './outgoing.ts';
+import { notForAck, type UacDialog } from './uac-dialog.ts';
+import type { UacResponses } from './uac-responses.ts';
+
+type NewRequest = {
+  readonly client: ControlClient;
+  readonly messageId: string;
+  readonly line: RequestLine;
+  readonly sketch: SipText;
+};
+
+export type UacParts = {
+  readonly requests: DialogRequests;
+  readonly responses: UacResponses;
+  readonly inDialog: UacDialog;
+};
+
+export class Uac {
+  readonly #context: EngineContext;
+  readonly #requests: DialogRequests;
+  readonly #responses: UacResponses;
+
+  readonly #inDialog: UacDialog;
+
+  constructor(context: EngineContext, parts: UacParts) {
+    this.#context = context;
+    this.#requests = parts.requests;
+    this.#responses = parts.responses;
+    this.#inDialog = parts.inDialog;
+  }
+
+  /** `sip||`: outside any dialog. */
+  sendNew(client: ControlClient, messageId: string, sketch: SipText, route: string): void {
+    const known = knownDialogId(sketch);
+    if (known !== undefined && this.#context.dialogs.byId(known) !== undefined) {
+      this.#inDialog.send(client, messageId, known, sketch);
+      return;
+    }
+    const line = parseSketchLine(sketch.startLine);
+    if (line?.method === 'ACK') {
+      client.refuse(messageId, notForAck);
+      return;
+    }
+    const target = line === undefined ? undefined : newTarget(line, route);
+    if (line === undefined || target === undefined || target.kind === 'invalid') {
+      client.refuse(messageId, `invalid request-uri: ${sketch.startLine}`);
+      return;
+    }
+    const request: NewRequest = { client, messageId, line, sketch };
+    switch (target.kind) {
+      case 'noTransport':
+        client.refuse(messageId, 'requested protocol/transport not available');
+        return;
+      case 'peer':
+        this.#sendTo(request, target.peer);
+        return;
+      case 'name':
+        // The answer waits for the resolver: an id that is given out must be one that a CANCEL can use.
+        this.#context.resolver.resolve(target, (peer) => {
+          // Gone meanwhile: nobody would hear of the call.
+          if (!client.alive) return;
+          if (peer === undefined) this.#failUnresolved(request);
+          else this.#sendTo(request, peer);
+        });
+        return;
+    }
+  }
+
+  #sendTo(request: NewRequest, peer: SipPeer): void {
+    const { client, messageId, line, sketch } = request;
+    if (isSelf(this.#context.local, peer.address, peer.port)) {
+      client.refuse(messageId, 'can not send request to myself');
+      return;
+    }
+    const built = this.#build(line, sketch, peer);
+    if (built.kind === 'refused') {
+      client.refuse(messageId, built.reason);
+      return;
+    }
+    const outgoing = this.#outgoing(request, built, peer);
+    const sent = this.#context.stack.sendRequest(
+      built.request,
+      peer,
+      this.#responses.userFor(outgoing),
+    );
+    if (sent === undefined) {
+      client.refuse(messageId, 'Error creating sip transaction for uac request');
+      return;
+    }
+    outgoing.sent = sent;
+    this.#responses.add(outgoing);
+    if (line.method === 'INVITE') this.#context.reports.attempt('application', sent.text);
+    client.requestSent(messageId, {
+      meta: this.#requests.sentMeta(peer, sent.text.length),
+      transactionId: outgoing.transactionId,
+      text: sent.text,
+    });
+  }
+
+  #build(line: RequestLine, sketch: SipText, peer: SipPeer): BuiltRequest {
+    const { identifiers, clock, local } = this.#context;
+    return buildRequest(line, sketch, {
+      local,
+      protocol: peer.protocol,
+      branch: identifiers.branch(),
+      newTag: identifiers.tag,
+      newCallId: identifiers.uuid,
+      firstCseq: firstCseq(clock.now()),
+    });
+  }
+
+  #outgoing(
+    { client, line }: NewRequest,
+    built: Extract<BuiltRequest, { kind: 'request' }>,
+    peer: SipPeer,
+  ): Outgoing {
+    return newOutgoing({
+      transactionId: this.#context.identifiers.uuid(),
+      dialogId: wantsContact(line.method) ? dialogIdOf(built.callId, built.fromTag) : '',
+      client,
+      request: built.request,
+      peer,
+      callId: built.callId,
+      fromTag: built.fromTag,
+      cseq: built.cseq,
+      contact: built.contact,
+      dialog: undefined,
+    });
+  }
+
+  /** As the real server words it: the request without Via, then a 503 of its own making. */
+  #failUnresolved(request: NewRequest): void {
+    const { client, messageId, line, sketch } = request;
+    const nowhere: SipPeer = { protocol: 'udp', address: '', port: 0 };
+    const built = this.#build(line, sketch, nowhere);
+    if (built.kind === 'refused') {
+      client.refuse(messageId, built.reason);
+      return;
+    }
+    const outgoing = this.#outgoing(request, built, nowhere);
+    const headers = built.request.headers.filter((header) => header.name !== 'Via');
+    const unsent = withHeader(
+      { ...built.request, headers },
+      'To',
+      unbracketedTo(headerValue(built.request, 'To') ?? ''),
+    );
+    const timeMs = this.#context.clock.now();
+    const meta = { bytes: 0, protocol: 'unknown', address: '', port: 0, timeMs };
+    client.requestSent(messageId, {
+      meta: { source: 'application', ...meta },
+      transactionId: outgoing.transactionId,
+      text: serializeMessage(unsent),
+    });
+    this.#responses.fail(outgoing, { status: 503, reason: 'DNS Error' }, 'unknown');
+  }
+}
+
+/** An application may name a dialog by its headers instead of its id. */
+function knownDialogId(sketch: SipText): string | undefined {
+  const callId = headerValue(sketch, 'Call-ID');
+  const tag = addressTag(headerValue(sketch, 'From') ?? '');
+  return callId === undefined || tag === undefined ? undefined : dialogIdOf(callId, tag);
+}
+
+function newTarget(line: RequestLine, route: string): Target | undefined {
+  if (parseSipUri(line.uri) === undefined) return undefined;
+  return targetOf(route === '' ? line.uri : route);
+}

@@ -1,0 +1,248 @@
+// Requests from the network: handed to the application that asked for them or that owns the dialog. What it answers is
+// in uas-responses.ts.
+
+import type { ControlClient } from '../control/control-client.ts';
+import type { EngineContext } from '../engine-context.ts';
+import { addressTag, parseCseq } from '../message/sip-grammar.ts';
+import { headerValue, type SipRequest, serializeMessage } from '../message/sip-message.ts';
+import type { ReceivedRequest } from '../sip-stack.ts';
+import type { SipPeer } from '../transport/sip-peer.ts';
+import { type Dialog, dialogIdOf } from './dialog.ts';
+import { takeTarget } from './dialog-making.ts';
+import type { DialogRequests } from './dialog-requests.ts';
+import type { Incoming, IncomingTable } from './incoming.ts';
+import { answerDirectly, networkMeta } from './network-requests.ts';
+import type { Outgoing } from './outgoing.ts';
+import type { ReliableProvisionals } from './reliable-provisionals.ts';
+import { parseSessionExpires } from './session-timer.ts';
+import type { UacResponses } from './uac-responses.ts';
+
+const noSuchCall = { status: 481, reason: 'Call/Transaction Does Not Exist' };
+const serverError = { status: 500, reason: 'Server Internal Error' };
+const unavailable = { status: 503, reason: 'Service Unavailable' };
+
+/** These exist only within a dialog. */
+const dialogOnly: ReadonlySet<string> = new Set(['BYE', 'UPDATE', 'PRACK']);
+const refreshesTarget: ReadonlySet<string> = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
+
+export type UasParts = {
+  readonly requests: DialogRequests;
+  readonly responses: UacResponses;
+  readonly incoming: IncomingTable;
+  readonly reliable: ReliableProvisionals;
+};
+
+export class Uas {
+  readonly #context: EngineContext;
+  readonly #parts: UasParts;
+
+  constructor(context: EngineContext, parts: UasParts) {
+    this.#context = context;
+    this.#parts = parts;
+  }
+
+  receive(received: ReceivedRequest): void {
+    const { request } = received;
+    received.onAnswerTimeout = () => this.#answerTimedOut(received);
+    if (request.method === 'INVITE') this.#answer(received, { status: 100, reason: 'Trying' });
+    const ourTag = addressTag(headerValue(request, 'To') ?? '');
+    if (ourTag === undefined) {
+      this.#receiveOutside(received);
+      return;
+    }
+    const callId = headerValue(request, 'Call-ID') ?? '';
+    const theirTag = addressTag(headerValue(request, 'From') ?? '') ?? '';
+    const dialog = this.#context.dialogs.byTags(callId, ourTag, theirTag);
+    if (dialog !== undefined) {
+      this.#receiveInside(received, dialog);
+      return;
+    }
+    const early = this.#parts.responses.earlyCall(callId, ourTag);
+    if (early !== undefined && request.method !== 'INVITE') {
+      this.#receiveEarly(received, early);
+      return;
+    }
+    this.#answer(received, noSuchCall);
+  }
+
+  /** RFC 3261 section 9.2: 200 to the CANCEL, 487 to the INVITE, both with the same tag. */
+  receiveCancel(cancel: ReceivedRequest, invite: ReceivedRequest | undefined): void {
+    const incoming = invite === undefined ? undefined : this.#parts.incoming.byReceived(invite);
+    if (invite === undefined) {
+      this.#answer(cancel, noSuchCall);
+      return;
+    }
+    const tag = incoming?.toTag ?? this.#context.identifiers.tag();
+    this.#answer(cancel, { status: 200, reason: 'OK' }, tag);
+    if (invite.transaction.state !== 'proceeding') return;
+    this.#answer(invite, { status: 487, reason: 'Request Terminated' }, tag);
+    if (incoming === undefined) return;
+    this.#drop(incoming);
+    const text = serializeMessage(cancel.request);
+    this.#context.reports.stop('network', 'call-canceled', text);
+    incoming.client.notify({
+      meta: networkMeta(this.#context, cancel.peer, cancel.bytes, cancel.peer.protocol),
+      transactionId: incoming.transactionId,
+      dialogId: incoming.callDialogId,
+      text,
+    });
+  }
+
+  receiveAck(ack: SipRequest, peer: SipPeer, bytes: number): void {
+    const ourTag = addressTag(headerValue(ack, 'To') ?? '');
+    const theirTag = addressTag(headerValue(ack, 'From') ?? '') ?? '';
+    if (ourTag === undefined) return;
+    const callId = headerValue(ack, 'Call-ID') ?? '';
+    const dialog = this.#context.dialogs.byTags(callId, ourTag, theirTag);
+    const awaited = dialog?.awaitingAck;
+    const cseq = parseCseq(headerValue(ack, 'CSeq') ?? '')?.number;
+    if (dialog === undefined || awaited === undefined || awaited.cseq !== cseq) return;
+    dialog.awaitingAck = undefined;
+    if (!awaited.acknowledge()) return;
+    dialog.owner?.notify({
+      // The real server leaves the protocol of an ACK empty.
+      meta: networkMeta(this.#context, peer, bytes, ''),
+      transactionId: awaited.transactionId,
+      dialogId: dialog.id,
+      text: serializeMessage(ack),
+    });
+  }
+
+  /** The application is gone: whoever called it hears so at once instead of never. */
+  releaseClient(client: ControlClient): void {
+    for (const incoming of this.#parts.incoming.ofClient(client)) {
+      this.#drop(incoming);
+      const verdict = incoming.dialog === undefined ? unavailable : noSuchCall;
+      this.#answer(incoming.received, verdict, incoming.toTag);
+    }
+  }
+
+  #receiveOutside(received: ReceivedRequest): void {
+    const { request } = received;
+    if (dialogOnly.has(request.method)) {
+      this.#answer(received, noSuchCall);
+      return;
+    }
+    if (this.#refuseShortSession(received)) return;
+    const client = this.#context.routes.next(request.method.toLowerCase());
+    if (client === undefined) {
+      this.#answer(received, unavailable);
+      return;
+    }
+    if (request.method === 'INVITE') {
+      this.#context.reports.attempt('network', serializeMessage(request));
+    }
+    this.#handOver(received, client, undefined);
+  }
+
+  #receiveInside(received: ReceivedRequest, dialog: Dialog): void {
+    const { request } = received;
+    const cseq = parseCseq(headerValue(request, 'CSeq') ?? '')?.number ?? 0;
+    // RFC 3261 section 12.2.2: older than what we have seen.
+    if (dialog.remoteCseq !== undefined && cseq < dialog.remoteCseq) {
+      this.#answer(received, serverError);
+      return;
+    }
+    dialog.remoteCseq = cseq;
+    const owner = dialog.owner;
+    if (request.method === 'BYE') {
+      this.#parts.requests.forget(dialog);
+      this.#context.reports.stop('network', 'normal-release', serializeMessage(request));
+    }
+    if (owner?.alive !== true) {
+      this.#answer(received, noSuchCall);
+      return;
+    }
+    if (this.#refuseShortSession(received)) return;
+    if (refreshesTarget.has(request.method)) takeTarget(dialog, request);
+    if (request.method === 'PRACK') {
+      this.#parts.reliable.acknowledge(headerValue(request, 'RAck') ?? '', dialog);
+    }
+    this.#handOver(received, owner, dialog);
+  }
+
+  /** Before the dialog is there: under the id of the application's INVITE, one at a time. */
+  #receiveEarly(received: ReceivedRequest, outgoing: Outgoing): void {
+    if (outgoing.earlyRequest !== undefined) {
+      this.#answer(received, serverError);
+      return;
+    }
+    if (!outgoing.client.alive) {
+      this.#answer(received, noSuchCall);
+      return;
+    }
+    outgoing.earlyRequest = received;
+    received.onTerminated = () => {
+      if (outgoing.earlyRequest === received) outgoing.earlyRequest = undefined;
+    };
+    const { peer, bytes, request } = received;
+    outgoing.client.notify({
+      meta: networkMeta(this.#context, peer, bytes, peer.protocol),
+      transactionId: outgoing.transactionId,
+      dialogId: outgoing.dialogId,
+      text: serializeMessage(request),
+    });
+  }
+
+  #handOver(received: ReceivedRequest, client: ControlClient, dialog: Dialog | undefined): void {
+    const { request, peer, bytes } = received;
+    const callId = headerValue(request, 'Call-ID') ?? '';
+    const fromTag = addressTag(headerValue(request, 'From') ?? '') ?? '';
+    const incoming: Incoming = {
+      transactionId: this.#context.identifiers.uuid(),
+      received,
+      client,
+      dialog,
+      callDialogId: dialog?.id ?? dialogIdOf(callId, fromTag),
+      toTag: undefined,
+      madeDialog: false,
+    };
+    this.#parts.incoming.add(incoming);
+    received.onTerminated = () => this.#drop(incoming);
+    const { host, port } = this.#context.local;
+    client.notify({
+      meta: networkMeta(this.#context, peer, bytes, peer.protocol),
+      transactionId: incoming.transactionId,
+      dialogId: dialog?.id ?? '',
+      ...(dialog === undefined ? { local: { host, port } } : {}),
+      text: serializeMessage(request),
+    });
+  }
+
+  /** RFC 4028 section 6: the real stack answers this one itself. */
+  #refuseShortSession(received: ReceivedRequest): boolean {
+    const { request } = received;
+    if (request.method !== 'INVITE' && request.method !== 'UPDATE') return false;
+    const { timers } = this.#context;
+    const asked = parseSessionExpires(request, timers);
+    const floorMs = timers.minSessionSeconds * timers.sessionSecondMs;
+    if (asked === undefined || asked.intervalMs >= floorMs) return false;
+    const headers = [{ name: 'Min-SE', value: String(timers.minSessionSeconds) }];
+    const verdict = { status: 422, reason: 'Session Interval Too Small', headers };
+    this.#answer(received, verdict);
+    return true;
+  }
+
+  #answer(
+    received: ReceivedRequest,
+    verdict: Parameters<typeof answerDirectly>[2],
+    tag?: string,
+  ): void {
+    answerDirectly(this.#context, received, verdict, tag);
+  }
+
+  #answerTimedOut(received: ReceivedRequest): void {
+    if (received.request.method !== 'INVITE') return;
+    const tag = this.#parts.incoming.byReceived(received)?.toTag;
+    this.#answer(received, { status: 408, reason: 'Request Timeout' }, tag);
+  }
+
+  #drop(incoming: Incoming): void {
+    this.#parts.incoming.remove(incoming);
+    this.#parts.reliable.stop(incoming.transactionId);
+    const { dialog } = incoming;
+    if (dialog !== undefined && incoming.madeDialog && !dialog.confirmed) {
+      this.#parts.requests.forget(dialog);
+    }
+  }
+}

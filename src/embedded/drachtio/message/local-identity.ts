@@ -1,0 +1,53 @@
+// What we write about ourselves: Via, Contact and the address that stands in for `localhost`.
+
+import { networkInterfaces } from 'node:os';
+import type { SipProtocol } from '../transport/sip-peer.ts';
+import { defaultSipPort } from '../transport/sip-target.ts';
+import { bracketedHost, formatHostPort } from './sip-grammar.ts';
+
+/** A wildcard is no address to be called at: the first one that others can reach stands in for it. */
+export function advertisedHost(listenHost: string): string {
+  if (listenHost !== '0.0.0.0' && listenHost !== '::') return listenHost;
+  const family = listenHost === '::' ? 'IPv6' : 'IPv4';
+  const addresses = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+  const usable = addresses.find((address) => !address.internal && address.family === family);
+  return usable?.address ?? (family === 'IPv6' ? '::1' : '127.0.0.1');
+}
+
+export type LocalIdentity = {
+  readonly host: string;
+  readonly port: number;
+};
+
+/** sofia-sip leaves the default port out, and asks for rport over UDP only. */
+export function viaValue(local: LocalIdentity, protocol: SipProtocol, branch: string): string {
+  const address =
+    local.port === defaultSipPort
+      ? bracketedHost(local.host)
+      : formatHostPort(local.host, local.port);
+  return protocol === 'udp'
+    ? `SIP/2.0/UDP ${address};rport;branch=${branch}`
+    : `SIP/2.0/TCP ${address};branch=${branch}`;
+}
+
+export function localUri(local: LocalIdentity, protocol: SipProtocol): string {
+  const suffix = protocol === 'tcp' ? ';transport=tcp' : '';
+  return `sip:${formatHostPort(local.host, local.port)}${suffix}`;
+}
+
+const placeholder = 'localhost';
+
+/** drachtio-srf writes `@localhost` where it means "the engine's own address". */
+export function replaceLocalhost(value: string, local: LocalIdentity): string {
+  const index = value.indexOf(`@${placeholder}`);
+  if (index < 0) return value;
+  const after = value.charAt(index + 1 + placeholder.length);
+  // `@localhost.example` and `@localhost:5080` are other hosts.
+  if (/[A-Za-z0-9.:-]/.test(after)) return value;
+  const head = value.slice(0, index + 1);
+  return `${head}${formatHostPort(local.host, local.port)}${value.slice(index + 1 + placeholder.length)}`;
+}
+
+export function isSelf(local: LocalIdentity, host: string, port: number): boolean {
+  return port === local.port && host === local.host;
+}

@@ -1,0 +1,120 @@
+// Messages that follow from another message: responses, the ACK of a failure, and the stamp on an arriving Via.
+
+import type { SipPeer } from '../transport/sip-peer.ts';
+import {
+  addressTag,
+  parseCseq,
+  parseNameAddress,
+  parseVia,
+  splitOutsideQuotes,
+} from './sip-grammar.ts';
+import {
+  headerValue,
+  headerValues,
+  type SipHeader,
+  type SipRequest,
+  type SipResponse,
+  sortedHeaders,
+} from './sip-message.ts';
+
+export type ResponseExtras = {
+  /** Put on To when the request has none there. */
+  readonly toTag?: string;
+  readonly headers?: readonly SipHeader[];
+  readonly body?: string;
+};
+
+export function buildResponse(
+  request: SipRequest,
+  status: number,
+  reason: string,
+  extras: ResponseExtras,
+): SipResponse {
+  const headers: SipHeader[] = [];
+  for (const value of headerValues(request, 'Via')) headers.push({ name: 'Via', value });
+  // RFC 3261 section 12.1.1: what makes a dialog carries the route back.
+  if (status > 100 && status < 300 && makesDialog(request.method)) {
+    for (const value of headerValues(request, 'Record-Route')) {
+      headers.push({ name: 'Record-Route', value });
+    }
+  }
+  headers.push({ name: 'From', value: headerValue(request, 'From') ?? '' });
+  headers.push({ name: 'To', value: toWithTag(headerValue(request, 'To') ?? '', extras.toTag) });
+  headers.push({ name: 'Call-ID', value: headerValue(request, 'Call-ID') ?? '' });
+  headers.push({ name: 'CSeq', value: headerValue(request, 'CSeq') ?? '' });
+  const body = extras.body ?? '';
+  headers.push(...(extras.headers ?? []));
+  headers.push({ name: 'Content-Length', value: String(body.length) });
+  return { kind: 'response', status, reason, headers: sortedHeaders(headers), body };
+}
+
+export function makesDialog(method: string): boolean {
+  return method === 'INVITE' || method === 'SUBSCRIBE' || method === 'REFER';
+}
+
+function toWithTag(value: string, tag: string | undefined): string {
+  return tag === undefined || addressTag(value) !== undefined ? value : `${value};tag=${tag}`;
+}
+
+/** RFC 3261 section 17.1.1.3: the INVITE's branch and route, the response's To. */
+export function buildAckForFailure(invite: SipRequest, response: SipResponse): SipRequest {
+  const cseq = parseCseq(headerValue(invite, 'CSeq') ?? '')?.number ?? 1;
+  const headers: SipHeader[] = [
+    { name: 'Via', value: headerValue(invite, 'Via') ?? '' },
+    ...headerValues(invite, 'Route').map((value) => ({ name: 'Route', value })),
+    { name: 'Max-Forwards', value: '70' },
+    { name: 'From', value: headerValue(invite, 'From') ?? '' },
+    { name: 'To', value: headerValue(response, 'To') ?? headerValue(invite, 'To') ?? '' },
+    { name: 'Call-ID', value: headerValue(invite, 'Call-ID') ?? '' },
+    { name: 'CSeq', value: `${cseq} ACK` },
+    { name: 'Content-Length', value: '0' },
+  ];
+  return { kind: 'request', method: 'ACK', uri: invite.uri, headers, body: '' };
+}
+
+/** The headers without which a response has nowhere to go (RFC 3261 section 8.1.1). */
+export function canBeAnswered(request: SipRequest): boolean {
+  if (parseVia(headerValue(request, 'Via') ?? '') === undefined) return false;
+  return ['From', 'To', 'Call-ID', 'CSeq'].every(
+    (name) => headerValue(request, name) !== undefined,
+  );
+}
+
+/** What a request must be for the rest of the engine to rely on it. */
+export function isWellFormed(request: SipRequest): boolean {
+  const cseq = parseCseq(headerValue(request, 'CSeq') ?? '');
+  if (cseq === undefined || cseq.method !== request.method) return false;
+  const from = headerValue(request, 'From') ?? '';
+  if (parseNameAddress(from) === undefined) return false;
+  if (parseNameAddress(headerValue(request, 'To') ?? '') === undefined) return false;
+  if (!isOneField(headerValue(request, 'Call-ID') ?? '')) return false;
+  if (!isOneField(addressTag(from) ?? '-')) return false;
+  return parseVia(headerValue(request, 'Via') ?? '') !== undefined;
+}
+
+/** Call-ID and tag become a field of drachtio's protocol, whose separator the SIP grammar forbids in both. */
+function isOneField(text: string): boolean {
+  return text !== '' && !/[|\s]/.test(text);
+}
+
+/** RFC 3581, and like drachtio-server for peers that did not ask for it too. */
+export function stampVia(request: SipRequest, peer: SipPeer): SipRequest {
+  const index = request.headers.findIndex((header) => header.name === 'Via');
+  const value = request.headers[index]?.value;
+  if (value === undefined) return request;
+  const entries = splitOutsideQuotes(value, ',');
+  const first = entries[0] ?? '';
+  const via = parseVia(first);
+  if (via === undefined) return request;
+  const kept = splitOutsideQuotes(first, ';')
+    .filter((part, position) => position === 0 || !/^\s*(received)\s*=/i.test(part))
+    .map((part, position) =>
+      position > 0 && /^\s*rport\s*(=|$)/i.test(part) ? `rport=${peer.port}` : part,
+    );
+  if (via.host !== peer.address) kept.push(`received=${peer.address}`);
+  if (!via.parameters.has('rport')) kept.push(`rport=${peer.port}`);
+  entries[0] = kept.join(';');
+  const headers = [...request.headers];
+  headers[index] = { name: 'Via', value: entries.join(',') };
+  return { ...request, headers };
+}

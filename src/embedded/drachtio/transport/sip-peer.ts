@@ -1,0 +1,22 @@
+// Who is at the other end of a message: shared by the transports and everything above them.
+
+import { formatHostPort } from '../message/sip-grammar.ts';
+
+export type SipProtocol = 'udp' | 'tcp';
+
+export type SipPeer = {
+  readonly protocol: SipProtocol;
+  readonly address: string;
+  readonly port: number;
+};
+
+export function peerKey(peer: SipPeer): string {
+  return `${peer.protocol}/${formatHostPort(peer.address, peer.port)}`;
+}
+
+export type TransportHandlers = {
+  /** `text` is one SIP message, one character a byte. */
+  readonly onMessage: (text: string, peer: SipPeer) => void;
+  /** ICMP port unreachable, a refused or broken connection: what was sent to that peer did not arrive. */
+  readonly onFailure: (peer: SipPeer) => void;
+};

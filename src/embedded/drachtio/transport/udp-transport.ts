@@ -1,0 +1,200 @@
+// SIP over UDP. An unconnected socket never hears of ICMP errors from Node, so requests leave through one connected
+// socket per destination, bound with SO_REUSEADDR to the same local port: Linux hands ICMP errors, and the datagrams from
+// that peer, to the socket with the most specific match, and both kinds of socket feed the same handler.
+
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { isIPv6 } from 'node:net';
+import type { Logger } from '../../../lib/logger.ts';
+import type { EngineClock, SipTimers, TimerHandle } from '../transaction/engine-timing.ts';
+import { peerKey, type SipPeer, type TransportHandlers } from './sip-peer.ts';
+
+/** Destinations with a socket of their own at the same time: file descriptors. Beyond it the shared socket sends, and a dead port shows as a timeout. */
+const maxConnectedSockets = 256;
+/** Datagrams that wait for their socket's connect, which takes one turn of the loop. */
+const maxWaitingDatagrams = 4_096;
+/** A burst of calls fits the kernel's queue while the loop is busy. */
+const socketBufferBytes = 4 * 1_024 * 1_024;
+/** The largest payload of an IPv4 datagram. */
+const maxDatagramBytes = 65_507;
+
+type ConnectedSocket = {
+  readonly socket: Socket;
+  readonly waiting: Buffer[];
+  connected: boolean;
+  lastUsedMs: number;
+  timer: TimerHandle | undefined;
+};
+
+export type UdpTransportOptions = {
+  readonly host: string;
+  readonly port: number;
+  readonly timers: SipTimers;
+  readonly clock: EngineClock;
+  readonly logger: Logger;
+};
+
+export class UdpTransport implements AsyncDisposable {
+  readonly #options: UdpTransportOptions;
+  readonly #handlers: TransportHandlers;
+  readonly #main: Socket;
+  readonly #connected = new Map<string, ConnectedSocket>();
+  #closed = false;
+
+  constructor(options: UdpTransportOptions, handlers: TransportHandlers) {
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#main = this.#createSocket();
+  }
+
+  async listen(): Promise<void> {
+    this.#main.bind({ port: this.#options.port, address: this.#options.host });
+    await once(this.#main, 'listening');
+    enlargeBuffers(this.#main);
+    this.#main.on('error', (error) =>
+      this.#options.logger.debug({ err: error }, 'sip udp socket error'),
+    );
+  }
+
+  get socketCount(): number {
+    return this.#connected.size;
+  }
+
+  sendRequest(peer: SipPeer, text: string): void {
+    if (this.#closed) return;
+    const payload = Buffer.from(text, 'latin1');
+    const key = peerKey(peer);
+    const existing = this.#connected.get(key);
+    if (existing !== undefined) {
+      this.#sendConnected(existing, payload, peer);
+      return;
+    }
+    if (this.#connected.size >= maxConnectedSockets) {
+      this.#sendShared(payload, peer);
+      return;
+    }
+    const opened = this.#openConnected(peer, key);
+    this.#sendConnected(opened, payload, peer);
+  }
+
+  sendResponse(peer: SipPeer, text: string): void {
+    this.#sendShared(Buffer.from(text, 'latin1'), peer);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const key of [...this.#connected.keys()]) this.#drop(key);
+    const closed = once(this.#main, 'close');
+    this.#main.close();
+    await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #createSocket(): Socket {
+    const socket = createSocket({
+      type: isIPv6(this.#options.host) ? 'udp6' : 'udp4',
+      reuseAddr: true,
+    });
+    socket.on('message', (data, from) => {
+      this.#handlers.onMessage(data.toString('latin1'), {
+        protocol: 'udp',
+        address: from.address,
+        port: from.port,
+      });
+    });
+    return socket;
+  }
+
+  #sendShared(payload: Buffer, peer: SipPeer): void {
+    if (this.#closed || payload.length > maxDatagramBytes) return;
+    this.#main.send(payload, peer.port, peer.address, (error) => {
+      if (error !== null) this.#handlers.onFailure(peer);
+    });
+  }
+
+  #sendConnected(entry: ConnectedSocket, payload: Buffer, peer: SipPeer): void {
+    if (this.#closed) return;
+    if (payload.length > maxDatagramBytes) {
+      this.#handlers.onFailure(peer);
+      return;
+    }
+    if (!entry.connected) {
+      if (entry.waiting.length < maxWaitingDatagrams) entry.waiting.push(payload);
+      return;
+    }
+    entry.lastUsedMs = this.#options.clock.now();
+    entry.socket.send(payload, (error) => {
+      if (error !== null) this.#handlers.onFailure(peer);
+    });
+  }
+
+  #openConnected(peer: SipPeer, key: string): ConnectedSocket {
+    const socket = this.#createSocket();
+    const entry: ConnectedSocket = {
+      socket,
+      waiting: [],
+      connected: false,
+      lastUsedMs: this.#options.clock.now(),
+      timer: undefined,
+    };
+    this.#connected.set(key, entry);
+    this.#armIdle(entry, key);
+    socket.on('error', () => {
+      if (entry.connected) this.#handlers.onFailure(peer);
+      else this.#giveUpConnecting(entry, peer, key);
+    });
+    socket.bind({ port: this.#main.address().port, address: this.#options.host }, () => {
+      enlargeBuffers(socket);
+      // Its types hide that the callback also gets the error of a connect that failed.
+      socket.connect(peer.port, peer.address, (...given: readonly unknown[]) => {
+        if (this.#connected.get(key) !== entry) return;
+        if (given[0] !== undefined) {
+          this.#giveUpConnecting(entry, peer, key);
+          return;
+        }
+        entry.connected = true;
+        for (const payload of entry.waiting.splice(0)) this.#sendConnected(entry, payload, peer);
+      });
+    });
+    return entry;
+  }
+
+  /** No descriptor left, or no route: the shared socket tries, and tells if it fails too. */
+  #giveUpConnecting(entry: ConnectedSocket, peer: SipPeer, key: string): void {
+    const waiting = entry.waiting.splice(0);
+    this.#drop(key);
+    for (const payload of waiting) this.#sendShared(payload, peer);
+  }
+
+  /** One timer per socket, not one per datagram: it looks how long the socket has been quiet. */
+  #armIdle(entry: ConnectedSocket, key: string): void {
+    const { clock, timers } = this.#options;
+    entry.timer = clock.setTimer(() => {
+      if (clock.now() - entry.lastUsedMs < timers.udpIdleMs) this.#armIdle(entry, key);
+      else this.#drop(key);
+    }, timers.udpIdleMs);
+  }
+
+  #drop(key: string): void {
+    const entry = this.#connected.get(key);
+    if (entry === undefined) return;
+    this.#connected.delete(key);
+    this.#options.clock.clearTimer(entry.timer);
+    entry.socket.removeAllListeners('error');
+    entry.socket.on('error', () => undefined);
+    entry.socket.close();
+  }
+}
+
+function enlargeBuffers(socket: Socket): void {
+  try {
+    socket.setRecvBufferSize(socketBufferBytes);
+    socket.setSendBufferSize(socketBufferBytes);
+  } catch {
+    // The system's limit is lower: its default has to do.
+  }
+}

@@ -1,0 +1,8 @@
+// What `/ready` asks of each part.
+
+export type HealthCheck = {
+  readonly name: string;
+  /** What it means when it does not pass. Anybody may read it: nothing of the inside. */
+  readonly failure: string;
+  check(): Promise<{ readonly ok: boolean; readonly detail?: string }>;
+};

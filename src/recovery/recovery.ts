@@ -1,0 +1,291 @@
+// What a lost process left: calls that it was dialling or had up, and ends that it had claimed and not finished with. Each
+// call gets its one terminal fact, and the far end gets its BYE; none is dialled again.
+
+import { setMaxListeners } from 'node:events';
+import { publishInOrder } from '../calls/call-journal.ts';
+import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/call-outcome.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
+import type {
+  Clock,
+  EndToPublish,
+  EventPublisher,
+  Owners,
+  SipPort,
+  UnfinishedCall,
+} from '../calls/ports.ts';
+import type { EndRecorder } from '../dialout/end-recorder.ts';
+import type { Logger } from '../lib/logger.ts';
+import { takeTurns } from '../lib/turns.ts';
+import { untilAborted } from '../lib/until-aborted.ts';
+import { rebuild } from './rebuild.ts';
+
+export type RecoveryPorts = {
+  readonly ledger: {
+    unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
+    endsToPublish(
+      ownerId: string,
+      except: readonly CallId[],
+      limit: number,
+    ): Promise<readonly EndToPublish[]>;
+    markEndPublished(callId: CallId): Promise<void>;
+  };
+  /** What the stream holds of a call, in order. */
+  readonly factsOfCall: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
+  readonly sip: Pick<SipPort, 'endOrphan'>;
+  /** Ended calls of this process whose legs are on the wire: they are done with when these are off it. */
+  readonly onTheWire: () => readonly CallId[];
+  readonly ends: Pick<EndRecorder, 'record' | 'recordStated'>;
+  readonly publisher: EventPublisher;
+  readonly clock: Clock;
+  readonly logger: Logger;
+};
+
+/** Ended, or published again, at once. */
+const batchSize = 50;
+/** Above what one process has up, so that live calls cannot hide a lost one. */
+const unfinishedLimit = 10_000;
+/** Far ends that are hung up side by side: one that does not answer takes seconds, and there may be hundreds. */
+const farEndsAtOnce = 100;
+/** An engine that is away is waited for; beyond this the far end has given up by itself (RFC 3261 knows nothing longer than 3 min). */
+const farEndTries = 150;
+const farEndPauseMs = 2_000;
+/** After a CANCEL a 200 may still come: it is repeated for 32 s (RFC 3261, 13.3.1.4). Each try takes half a second itself. */
+const lateAnswerTries = 32;
+const lateAnswerPauseMs = 500;
+
+// A call without a machine goes through:
+//
+// unfinished  SQL has no end of it, and its owner is lost, or is this process without a machine for it. Found by each round,
+//             or named by this process. Its far end begins to be hung up; its events are read and its end is recorded.
+//             Left when SQL has the end; where that fails, it is found again by the next round.
+// owed        SQL has its end, but is not told that all is done. Its events are published again, and dropped by id where
+//             they were on the stream. Left when they are published and the far end is over: then it is marked in SQL.
+//             Where that fails, it is found again by the next round.
+// done        Marked. Nothing here remembers it.
+//
+// Beside that, its far end, where a leg was stored, once for a call whoever asks:
+//
+// waiting     A hundred are being hung up. Left when one of them is through, or when this process stops.
+// hanging up  The engine is asked to end it. Left for `over` when it has ended or is unknown, and for `pausing` when the
+//             engine cannot be reached or only a CANCEL has left.
+// pausing     It takes nobody's place meanwhile. Left for `waiting` after the pause.
+// over        It has ended; or a 200 that crossed the CANCEL, or the engine, has been waited for long enough.
+//
+// `stop` leaves every call in its state: what it owes is in SQL, for the next process.
+
+/** Looks after what lost processes left, and what this one still owes. */
+export class Recovery {
+  readonly #ports: RecoveryPorts;
+  readonly #ownerId: string;
+  readonly #stopped = new AbortController();
+  /** Ends that are being worked on here. */
+  readonly #owed = new Set<CallId>();
+  /** Legs that are being hung up here, and those that were, until their calls are done with. */
+  readonly #farEnds = new Map<CallId, Promise<boolean>>();
+  readonly #turns = takeTurns(
+    // As many wait as there are far ends: each has its place in `#farEnds` in any case.
+    { running: farEndsAtOnce, waiting: Number.POSITIVE_INFINITY },
+    () => new Error('too many far ends'),
+  );
+
+  constructor(ports: RecoveryPorts, ownerId: string) {
+    this.#ports = ports;
+    this.#ownerId = ownerId;
+    // Each leg that waits to be tried again listens.
+    setMaxListeners(unfinishedLimit, this.#stopped.signal);
+  }
+
+  /** What is not done by then is left to the next process. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  /**
+   * Ends every call of lost processes. Resolves when all of them have their end in SQL; what cannot be ended is logged and
+   * counted. The far ends are hung up beside that, and by `settleEnds` where that takes longer.
+   */
+  async endLostProcesses(): Promise<{ readonly ended: number; readonly failed: number }> {
+    const found = await this.#ports.ledger.unfinished({ except: this.#ownerId }, unfinishedLimit);
+    const results: boolean[] = [];
+    for (let start = 0; start < found.length; start += batchSize) {
+      // While NATS is away a batch takes seconds, and there may be hundreds.
+      if (this.#stopped.signal.aborted) break;
+      const batch = found.slice(start, start + batchSize);
+      results.push(...(await Promise.all(batch.map((unfinished) => this.#tryToEnd(unfinished)))));
+    }
+    const ended = results.filter((isEnded) => isEnded).length;
+    return { ended, failed: found.length - ended };
+  }
+
+  /**
+   * Ends calls of this very process that have no machine: one that failed, that could not record its end while SQL was away, or
+   * that was taken without an answer.
+   */
+  async endOwn(callIds: readonly CallId[]): Promise<void> {
+    const { ledger, logger } = this.#ports;
+    const owners = { ownerId: this.#ownerId, callIds };
+    for (const unfinished of await ledger.unfinished(owners, unfinishedLimit)) {
+      const { call, leg } = unfinished;
+      logger.warn({ callId: call.callId }, 'ending a call without a machine');
+      await this.#tryToEnd(unfinished);
+      // Not waited for: a far end that does not answer takes its time.
+      void this.#endFarEnd(call.callId, leg).finally(() => this.#farEnds.delete(call.callId));
+    }
+  }
+
+  /**
+   * Ends that SQL holds, of this process and of lost ones: published again, dropped by id where they were on the stream;
+   * and the far ends of lost processes are hung up, which goes on in the background. Resolves when what was found is
+   * published, or at the signal: while NATS is away that waits for it.
+   */
+  async settleEnds(until?: AbortSignal): Promise<void> {
+    // Left to the next round: what cannot be published now would be found again at once, and for ever.
+    const failed: CallId[] = [];
+    for (;;) {
+      const except = [...this.#owed, ...this.#ports.onTheWire(), ...failed];
+      const batch = await this.#ports.ledger.endsToPublish(this.#ownerId, except, batchSize);
+      const settle = async (end: EndToPublish): Promise<void> => {
+        if (!(await this.#settle(end))) failed.push(end.callId);
+      };
+      const published = Promise.all(batch.map(settle));
+      await untilAborted(
+        published,
+        AbortSignal.any([this.#stopped.signal, ...(until === undefined ? [] : [until])]),
+      );
+      const isOver = this.#stopped.signal.aborted || until?.aborted === true;
+      // Other nodes may have been done with some of them.
+      if (batch.length === 0 && this.#owed.size === 0) this.#farEnds.clear();
+      if (batch.length < batchSize || isOver) return;
+    }
+  }
+
+  /** Resolves when it is published; nobody left in a call waits for that. False: it could not be. */
+  async #settle({ callId, events, leg }: EndToPublish): Promise<boolean> {
+    const { publisher, ledger, logger } = this.#ports;
+    this.#owed.add(callId);
+    const published = publishInOrder(publisher, events);
+    const finish = async (): Promise<boolean> => {
+      const [isOver] = await Promise.all([this.#endFarEnd(callId, leg), published]);
+      if (isOver) await ledger.markEndPublished(callId);
+      return true;
+    };
+    const finished = finish()
+      .catch((error: unknown) => {
+        logger.warn({ err: error, callId }, 'an ended call could not be closed');
+        return false;
+      })
+      .finally(() => {
+        this.#owed.delete(callId);
+        this.#farEnds.delete(callId);
+      });
+    if (leg === undefined) return await finished;
+    return await published.then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** False: this process stops before it is certain. One attempt for a call at a time, whoever asks. */
+  #endFarEnd(callId: CallId, leg: StoredLeg | undefined): Promise<boolean> {
+    if (leg === undefined) return Promise.resolve(true);
+    const underWay = this.#farEnds.get(callId);
+    if (underWay !== undefined) return underWay;
+    const ending = this.#keepHangingUp(callId, leg);
+    this.#farEnds.set(callId, ending);
+    return ending;
+  }
+
+  async #keepHangingUp(callId: CallId, leg: StoredLeg): Promise<boolean> {
+    const { logger } = this.#ports;
+    let told: OrphanResult | undefined;
+    let lateAnswers = 0;
+    for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
+      const farEnd = await this.#hangUpInTurn(callId, leg);
+      // Not at each try: one that is away stays away for a while.
+      if (farEnd !== told) logger.info({ callId, farEnd }, 'far end of a lost process');
+      told = farEnd;
+      if (farEnd === 'cancelled') lateAnswers += 1;
+      if (isOver(farEnd, lateAnswers)) return true;
+      await this.#pause(farEnd === 'cancelled' ? lateAnswerPauseMs : farEndPauseMs);
+    }
+    return !this.#stopped.signal.aborted;
+  }
+
+  /** What waits to be tried again takes nobody's turn. */
+  async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<OrphanResult> {
+    return await this.#turns(async () =>
+      this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg),
+    );
+  }
+
+  /** Ends with the time, or with this process. */
+  #pause(pauseMs: number): Promise<void> {
+    const { signal } = this.#stopped;
+    let timer: NodeJS.Timeout | undefined;
+    const elapsed = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, pauseMs);
+    });
+    return untilAborted(elapsed, signal).finally(() => clearTimeout(timer));
+  }
+
+  async #hangUp(callId: CallId, leg: StoredLeg): Promise<OrphanResult> {
+    const { sip, logger } = this.#ports;
+    try {
+      return await sip.endOrphan(leg);
+    } catch (error) {
+      logger.error({ err: error, callId }, 'far end could not be hung up');
+      return 'gone';
+    }
+  }
+
+  /** False: it could not be ended now. */
+  async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
+    const { call, leg } = unfinished;
+    // Nobody is left in a call because its story cannot be read just now. `settleEnds` looks whether it worked.
+    this.#endFarEnd(call.callId, leg).catch(() => undefined);
+    try {
+      await this.#recordEnd(unfinished, await this.#ports.factsOfCall(call));
+      return true;
+    } catch (error) {
+      this.#ports.logger.error(
+        { err: error, callId: call.callId },
+        'a call without a process could not be ended',
+      );
+      return false;
+    }
+  }
+
+  async #recordEnd(unfinished: UnfinishedCall, facts: readonly CallEvent[]): Promise<void> {
+    const { ends, clock } = this.#ports;
+    const how = { owesFarEnd: unfinished.leg !== undefined };
+    // Only where a backup of SQL was restored. Receivers have that end: another one under its id would contradict it.
+    const stated = facts.find(isEnd);
+    if (stated !== undefined) {
+      await ends.recordStated(unfinished.call.callId, stated, how);
+      return;
+    }
+    const now = clock.now();
+    const loss = lossOf(unfinished.ownerId, this.#ownerId);
+    const { progress, missing } = rebuild(unfinished, facts, { now, loss });
+    const end = (progress.answeredAt === undefined ? endOfUnknown : endOfLoss)(loss, now);
+    await ends.record(progress, end, missing, how);
+  }
+}
+
+function isEnd(event: CallEvent): event is TerminalEvent {
+  return event.type === 'completed' || event.type === 'failed';
+}
+
+function isOver(farEnd: OrphanResult, lateAnswers: number): boolean {
+  return farEnd === 'ended' || farEnd === 'gone' || lateAnswers === lateAnswerTries;
+}
+
+/** An owner is a node, and one start of it. */
+function lossOf(lost: string, own: string): GatewayLoss {
+  if (lost === own) return 'failed';
+  const nodeOf = (ownerId: string): string => ownerId.slice(0, ownerId.lastIndexOf('/'));
+  return nodeOf(lost) === nodeOf(own) ? 'restarted' : 'lost';
+}

@@ -1,0 +1,228 @@
+// One control connection to a drachtio server, from authentication to its end; never used again after that. Srf is
+// given sockets that we open ("outbound mode"): so it does not reconnect by itself behind our back, a frame that it
+// cannot read closes this connection instead of throwing in a socket callback, and a missing pong can end it.
+
+import { connect, Server, type Socket } from 'node:net';
+import Srf from 'drachtio-srf';
+import type { DrachtioServer } from '../../config.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { maxFrameBytes, type SipLimits } from './sip-limits.ts';
+import type {
+  ReceivedRequest,
+  RequestOptions,
+  Responder,
+  SentRequest,
+  SrfClient,
+} from './srf-types.ts';
+
+/** Whoever has something pending on a link: it settles everything when the link is lost. */
+export type LinkOwner = {
+  onLinkLost(reason: string): void;
+};
+
+/** Who answers requests of the far end inside a dialog. */
+export type DialogOwner = {
+  onRequest(request: ReceivedRequest, response: Responder): void;
+};
+
+export type RequestResult =
+  | { readonly ok: true; readonly request: SentRequest }
+  /** NOK: the engine refused to send it. */
+  | { readonly ok: false; readonly reason: string };
+
+export type LinkOptions = {
+  readonly server: DrachtioServer;
+  readonly limits: SipLimits;
+  readonly logger: Logger;
+  /** Answer INVITE and OPTIONS of strangers; off where other applications share the server. */
+  readonly claimStrangers: boolean;
+  readonly onUp: () => void;
+  /** Exactly once, also when the link never came up. */
+  readonly onDown: (reason: string) => void;
+};
+
+export class EngineLink {
+  /** Address of the control connection; goes into stored legs, so never a secret. */
+  readonly engine: string;
+  readonly dialogs = new Map<string, DialogOwner>();
+  readonly #options: LinkOptions;
+  readonly #socket: Socket;
+  readonly #srf: SrfClient;
+  readonly #owners = new Set<LinkOwner>();
+  #state: 'opening' | 'up' | 'down' = 'opening';
+  #openTimer: NodeJS.Timeout | undefined;
+  #pingTimer: NodeJS.Timeout | undefined;
+  #pingSentAt: number | undefined;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    const { host, port, secret } = options.server;
+    this.engine = engineName(options.server);
+    this.#srf = new Srf() as unknown as SrfClient;
+    const doorman = new Server();
+    this.#srf.listen({ server: doorman, secret });
+    this.#srf.on('connect', (error) => this.#onAuthenticated(error));
+    this.#srf.on('error', (error) => this.close(error.message));
+    this.#srf.use((request, response) => this.#onRequest(request, response));
+
+    this.#socket = connect({ host, port, noDelay: true });
+    guardFrames(this.#socket, (bytes) =>
+      options.logger.error({ engine: this.engine, bytes }, 'control frame over the limit dropped'),
+    );
+    this.#socket.once('connect', () => doorman.emit('connection', this.#socket));
+    this.#socket.on('error', (error) => this.#onDown(error.message));
+    this.#socket.once('end', () => this.#onDown('connection closed by the engine'));
+    this.#socket.once('close', () => this.#onDown('connection closed'));
+    this.#openTimer = setTimeout(
+      () => this.close('no connection within the time-out'),
+      options.limits.connectTimeoutMs,
+    );
+  }
+
+  get isUp(): boolean {
+    return this.#state === 'up';
+  }
+
+  attach(owner: LinkOwner): void {
+    this.#owners.add(owner);
+  }
+
+  detach(owner: LinkOwner): void {
+    this.#owners.delete(owner);
+  }
+
+  /**
+   * Hands a request to the engine. The callback comes with the engine's verdict, before any response; it may never come,
+   * so callers keep their own time-out and attach an owner to hear of a lost link.
+   */
+  request(options: RequestOptions, callback: (result: RequestResult) => void): void {
+    if (this.#state !== 'up') {
+      queueMicrotask(() => callback({ ok: false, reason: 'drachtio connection lost' }));
+      return;
+    }
+    // Srf looks for the socket in its map and asserts, when the connection has just gone.
+    try {
+      this.#srf.request(
+        this.#socket,
+        options.uri ?? 'sip:placeholder',
+        options,
+        guarded(this.#options.logger, (error, request) => {
+          if (request !== undefined && error === null) callback({ ok: true, request });
+          else callback({ ok: false, reason: error?.message ?? 'request refused by the engine' });
+        }),
+      );
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : 'request failed';
+      queueMicrotask(() => callback({ ok: false, reason }));
+    }
+  }
+
+  close(reason: string): void {
+    this.#socket.destroy();
+    this.#onDown(reason);
+  }
+
+  #onAuthenticated(error: Error | null): void {
+    if (this.#state !== 'opening') return;
+    if (error !== null) {
+      this.close('the engine refused the secret');
+      return;
+    }
+    clearTimeout(this.#openTimer);
+    this.#state = 'up';
+    if (this.#options.claimStrangers) {
+      // Registers the routes; the requests themselves reach the handler given to `use`, which comes first.
+      this.#srf.invite(() => undefined);
+      this.#srf.options(() => undefined);
+    }
+    this.#pingTimer = setInterval(() => this.#ping(), this.#options.limits.pingIntervalMs);
+    this.#options.onUp();
+  }
+
+  /** Srf's own ping does nothing when the pong is missing, so the pong is waited for here. */
+  #ping(): void {
+    if (this.#pingSentAt !== undefined) {
+      const silentForMs = performance.now() - this.#pingSentAt;
+      if (silentForMs < this.#options.limits.pongTimeoutMs) return;
+      // Timers run before the sockets are read: after a long pause of this process the pong may just be lying there.
+      setImmediate(() => {
+        if (this.#pingSentAt !== undefined) this.close('no answer to ping');
+      });
+      return;
+    }
+    const { wp, mapServer } = this.#srf.app.client;
+    const pending = mapServer.get(this.#socket)?.pendingRequests;
+    if (pending === undefined) return;
+    this.#pingSentAt = performance.now();
+    pending.set(wp.send(this.#socket, 'ping'), () => {
+      this.#pingSentAt = undefined;
+    });
+  }
+
+  #onRequest(request: ReceivedRequest, response: Responder): void {
+    try {
+      const owner = this.dialogs.get(request.stackDialogId ?? '');
+      if (owner !== undefined) owner.onRequest(request, response);
+      else answerStranger(request, response);
+    } catch (error) {
+      this.#options.logger.error({ err: error, method: request.method }, 'sip request not handled');
+      if (request.method !== 'ACK') response.send(500);
+    }
+  }
+
+  #onDown(reason: string): void {
+    if (this.#state === 'down') return;
+    this.#state = 'down';
+    clearTimeout(this.#openTimer);
+    clearInterval(this.#pingTimer);
+    this.#socket.destroy();
+    const owners = [...this.#owners];
+    this.#owners.clear();
+    this.dialogs.clear();
+    for (const owner of owners) owner.onLinkLost(reason);
+    this.#options.onDown(reason);
+  }
+}
+
+export function engineName(server: { readonly host: string; readonly port: number }): string {
+  return `${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`;
+}
+
+/** We place calls and take none: politely no. */
+function answerStranger(request: ReceivedRequest, response: Responder): void {
+  if (request.method === 'ACK') return;
+  const allow = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK';
+  if ((request.stackDialogId ?? '') !== '') response.send(481);
+  else if (request.method === 'OPTIONS') response.send(200, { headers: { Allow: allow } });
+  else if (request.method === 'INVITE') response.send(480);
+  else response.send(405, { headers: { Allow: allow } });
+}
+
+/** An exception inside a callback of srf closes the whole connection: all calls on it would pay for one. */
+export function guarded<Arguments extends unknown[]>(
+  logger: Logger,
+  callback: (...values: Arguments) => void,
+): (...values: Arguments) => void {
+  return (...values) => {
+    try {
+      callback(...values);
+    } catch (error) {
+      logger.error({ err: error }, 'sip callback failed');
+    }
+  };
+}
+
+/**
+ * The last line of defence for the server's input ring: also what srf builds by itself (responses that repeat the far
+ * end's headers, digest retries with the far end's nonce) passes here.
+ */
+function guardFrames(socket: Socket, onDropped: (bytes: number) => void): void {
+  const write = socket.write.bind(socket) as (...values: unknown[]) => boolean;
+  socket.write = ((...values: unknown[]) => {
+    const chunk = values[0];
+    const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : 0;
+    if (bytes <= maxFrameBytes) return write(...values);
+    onDropped(bytes);
+    return true;
+  }) as Socket['write'];
+}

@@ -1,0 +1,142 @@
+// Legs whose engine went away under them. Their calls have ended, but the far end may still be in one: each is ended by its
+// ids when its engine is back. While it stays away, another process that may still reach it is asked to do that; and once it
+// has rung, another engine of this process can send a rebuilt BYE. What was only CANCELled stays here, for a late 200 would put
+// the far end into a call that nobody is in.
+
+import type { OrphanResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { EngineLink } from '../engine/engine-link.ts';
+import type { SipLimits } from '../engine/sip-limits.ts';
+import { endOrphanOn } from './orphans.ts';
+
+type Abandoned = {
+  readonly leg: StoredLeg;
+  readonly at: number;
+  /** First CANCELled then, and not known to have ended by it. */
+  cancelledAt: number | undefined;
+  /** Nothing more will be done about it. */
+  readonly settle: () => void;
+  /** Over a link of this process. */
+  isBeingEnded: boolean;
+  /** Of another process; meanwhile its own engine may be back. */
+  isAskedFor: boolean;
+};
+
+export type AbandonedLegsDependencies = {
+  readonly limits: SipLimits;
+  readonly logger: Logger;
+  /** The link to this engine, while it is up. */
+  readonly linkOf: (engine: string) => EngineLink | undefined;
+  /** A link to another engine than this one, if there is one. */
+  readonly otherLink: (engine: string) => EngineLink | undefined;
+  /** Never rejects. */
+  readonly askOthers: (leg: StoredLeg) => Promise<OrphanResult>;
+};
+
+/** Requests to other processes under way at once: a lost engine may have had thousands of legs. */
+const askedAtOnce = 100;
+
+export class AbandonedLegs {
+  readonly #dependencies: AbandonedLegsDependencies;
+  readonly #legs = new Set<Abandoned>();
+  #asked = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(dependencies: AbandonedLegsDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Resolves when the leg is ended, or given up; never where this process stops before: the next one finds it in SQL. */
+  add(leg: StoredLeg): Promise<void> {
+    if (this.#isClosed) return new Promise(() => undefined);
+    const { limits, logger } = this.#dependencies;
+    if (this.#legs.size >= limits.abandonedLegs) {
+      logger.warn({ engine: leg.engine }, 'too many legs of lost engines, one is left to itself');
+      return Promise.resolve();
+    }
+    this.#timer ??= setInterval(() => this.#sweep(), limits.abandonedSweepMs);
+    return new Promise((settle) => {
+      const at = performance.now();
+      const isNew = { cancelledAt: undefined, isBeingEnded: false, isAskedFor: false };
+      this.#legs.add({ leg, at, settle, ...isNew });
+    });
+  }
+
+  onUp(link: EngineLink): void {
+    for (const entry of this.#legs) if (entry.leg.engine === link.engine) this.#end(link, entry);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#legs.clear();
+    clearInterval(this.#timer);
+  }
+
+  #sweep(): void {
+    const { limits } = this.#dependencies;
+    const now = performance.now();
+    for (const entry of this.#legs) {
+      const ageMs = now - entry.at;
+      const isDue = ageMs >= limits.takeOverAfterMs || entry.cancelledAt !== undefined;
+      if (ageMs > limits.abandonedForMs) this.#drop(entry);
+      else if (isDue) this.#tryToEnd(entry);
+    }
+  }
+
+  #tryToEnd(entry: Abandoned): void {
+    const { linkOf, otherLink } = this.#dependencies;
+    const { engine } = entry.leg;
+    const link = linkOf(engine) ?? (hasDialog(entry.leg) ? otherLink(engine) : undefined);
+    if (link === undefined) void this.#askOthers(entry);
+    else this.#end(link, entry);
+  }
+
+  #end(link: EngineLink, entry: Abandoned): void {
+    if (entry.isBeingEnded) return;
+    entry.isBeingEnded = true;
+    void endOrphanOn(link, entry.leg, this.#dependencies.limits).then((result) => {
+      entry.isBeingEnded = false;
+      // The engine went away again: it is ended when it is back the next time.
+      const isLost = result === 'unreachable' && !link.isUp;
+      if (!isLost && !this.#mayBeAnswered(entry, result)) this.#drop(entry, result);
+    });
+  }
+
+  async #askOthers(entry: Abandoned): Promise<void> {
+    if (entry.isAskedFor || this.#asked >= askedAtOnce) return;
+    entry.isAskedFor = true;
+    this.#asked += 1;
+    const result = await this.#dependencies.askOthers(entry.leg);
+    this.#asked -= 1;
+    entry.isAskedFor = false;
+    if (result === 'unreachable' || this.#mayBeAnswered(entry, result)) return;
+    // One that has not rung is known to its own engine only, which the other process may not have asked.
+    const isKnown = hasDialog(entry.leg) || entry.cancelledAt !== undefined;
+    if (result !== 'gone' || isKnown) this.#drop(entry, result);
+  }
+
+  #mayBeAnswered(entry: Abandoned, result: OrphanResult): boolean {
+    if (result !== 'cancelled') return false;
+    const now = performance.now();
+    entry.cancelledAt ??= now;
+    return now - entry.cancelledAt < this.#dependencies.limits.lateAnswerMs;
+  }
+
+  #drop(entry: Abandoned, result?: OrphanResult): void {
+    if (!this.#legs.delete(entry)) return;
+    if (result !== undefined) {
+      const { engine } = entry.leg;
+      this.#dependencies.logger.info({ engine, result }, 'leg of a lost engine ended');
+    }
+    entry.settle();
+    if (this.#legs.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+/** A BYE can be built for it: it was answered, or has rung. */
+function hasDialog(leg: StoredLeg): boolean {
+  return leg.dialogId !== undefined || leg.remoteTag !== undefined;
+}

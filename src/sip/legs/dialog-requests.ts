@@ -1,0 +1,94 @@
+// Requests of the far end inside one of our dialogs, and what they are answered. BYE is left to the leg.
+
+import type { ReceivedRequest, Responder } from '../engine/srf-types.ts';
+import { sdpOf } from '../sip-headers.ts';
+import { parseDtmfInfo } from './dtmf-info.ts';
+
+export type DialogPeer = {
+  /** Answer to a new offer; undefined refuses it with 488. */
+  onReoffer(sdp: string): string | undefined;
+  onDtmf(digit: string, durationMs: number | undefined): void;
+  /** What we last offered or answered, for a peer that asks us to offer. */
+  currentSdp(): string;
+  setCurrentSdp(sdp: string): void;
+  /** Our Contact, as it stood in the INVITE: required in a 2xx to re-INVITE and UPDATE (RFC 3261, 12.2.2). */
+  contact(): string | undefined;
+};
+
+export function answerDialogRequest(
+  request: ReceivedRequest,
+  response: Responder,
+  peer: DialogPeer,
+): void {
+  switch (request.method) {
+    case 'INVITE':
+      answerReoffer(request, response, peer, peer.currentSdp());
+      break;
+    case 'UPDATE':
+      answerReoffer(request, response, peer, undefined);
+      break;
+    case 'ACK':
+      takeLateAnswer(request, peer);
+      break;
+    case 'INFO':
+      answerInfo(request, response, peer);
+      break;
+    default:
+      response.send(statusOfOther(request.method));
+  }
+}
+
+function statusOfOther(method: string): number {
+  switch (method) {
+    case 'OPTIONS':
+      return 200;
+    // Nothing was subscribed to here (RFC 6665, section 4.1.3), and no provisional of ours is reliable.
+    case 'NOTIFY':
+    case 'PRACK':
+      return 481;
+    case 'REFER':
+      return 603;
+    default:
+      return 501;
+  }
+}
+
+/** @param ownOffer what goes out when the request has no offer: our own for INVITE, nothing for UPDATE (RFC 3311). */
+function answerReoffer(
+  request: ReceivedRequest,
+  response: Responder,
+  peer: DialogPeer,
+  ownOffer: string | undefined,
+): void {
+  const offer = sdpOf(request);
+  const body = offer === undefined ? ownOffer : peer.onReoffer(offer);
+  if (offer !== undefined && body === undefined) {
+    response.send(488);
+    return;
+  }
+  if (body !== undefined) peer.setCurrentSdp(body);
+  const contact = peer.contact();
+  const headers: Record<string, string> = {
+    ...(contact !== undefined && { Contact: contact }),
+    ...(body !== undefined && { 'Content-Type': 'application/sdp' }),
+  };
+  response.send(200, { headers, ...(body !== undefined && { body }) });
+}
+
+/** The answer to the offer in our 200 comes in the ACK; it moves the media like an offer does, with nothing to send back. */
+function takeLateAnswer(request: ReceivedRequest, peer: DialogPeer): void {
+  const answer = sdpOf(request);
+  if (answer !== undefined) peer.onReoffer(answer);
+}
+
+function answerInfo(request: ReceivedRequest, response: Responder, peer: DialogPeer): void {
+  const digit = parseDtmfInfo(request.get('Content-Type'), request.body);
+  if (digit !== undefined) {
+    response.send(200);
+    peer.onDtmf(digit.digit, digit.durationMs);
+    return;
+  }
+  // An INFO without a body is a heartbeat (RFC 2976, section 2.2).
+  const isHeartbeat = (request.body ?? '').trim() === '';
+  response.send(isHeartbeat ? 200 : 415);
+}

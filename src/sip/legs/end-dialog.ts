@@ -1,0 +1,42 @@
+// BYE for a dialog of ours, and a second one outside of it where drachtio finds no way into the dialog.
+
+import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
+import type { EngineLink } from '../engine/engine-link.ts';
+import type { RequestOptions } from '../engine/srf-types.ts';
+import type { Credentials } from '../trunks/routing.ts';
+import { withCredentials } from './invite.ts';
+import { rebuiltBye } from './orphans.ts';
+import { type TransactionResult, transact } from './transaction.ts';
+
+export type OwnDialog = {
+  readonly dialogId: string;
+  readonly stored: StoredLeg | undefined;
+  readonly credentials: Credentials | undefined;
+};
+
+export async function endDialog(
+  link: EngineLink,
+  dialog: OwnDialog,
+  timeoutMs: number,
+): Promise<TransactionResult> {
+  const wait = { until: 'answered', timeoutMs } as const;
+  const bye = { method: 'BYE', stackDialogId: dialog.dialogId };
+  const result = await transact(link, bye, wait);
+  const rebuilt = byeOutsideDialog(dialog, result);
+  return rebuilt === undefined ? result : await transact(link, rebuilt, wait);
+}
+
+function byeOutsideDialog(
+  { stored, credentials }: OwnDialog,
+  result: TransactionResult,
+): RequestOptions | undefined {
+  if (stored === undefined) return undefined;
+  // Without the Contact of the 200 the address that was called is a fair guess.
+  if (result.kind === 'refused' && stored.remoteTarget === undefined) return rebuiltBye(stored);
+  const isChallenged =
+    result.kind === 'response' && (result.status === 401 || result.status === 407);
+  // The challenge was a final response, with which drachtio forgot the dialog: no answer can be sent within it.
+  const bye = isChallenged ? rebuiltBye(stored) : undefined;
+  if (bye === undefined || credentials === undefined) return undefined;
+  return withCredentials(bye, credentials, { isWanted: () => true, onTooLarge: () => undefined });
+}

@@ -1,0 +1,95 @@
+// The INVITE as it is handed to the engine, and the digest credentials for srf to use when a request is challenged.
+
+import { maxFrameBytes } from '../engine/sip-limits.ts';
+import type { RequestOptions } from '../engine/srf-types.ts';
+import type { Credentials, Route } from '../trunks/routing.ts';
+
+// One for the challenge and one for a nonce that went stale meanwhile. Srf by itself would go on for as long as a
+// gateway puts a provisional between its challenges.
+const maxChallenges = 2;
+
+/** What srf's repetition has beside the challenge's own values: parameter names, cnonce, response, Call-ID, CSeq, tag. */
+const digestOverheadBytes = 600;
+
+/** Framing around the message: length, message id, transaction and dialog id, separators. */
+const frameOverheadBytes = 120;
+
+export type ChallengeHandling = {
+  /** False once the call was given up: answering would ring a phone for nobody. */
+  isWanted(): boolean;
+  /** The answer would burst the control frame; the challenge becomes the final response. */
+  onTooLarge(): void;
+};
+
+export function inviteOptions(
+  route: Route,
+  offerSdp: string,
+  challenges: ChallengeHandling,
+): RequestOptions {
+  const options: RequestOptions = {
+    method: 'INVITE',
+    uri: route.requestUri,
+    headers: {
+      ...route.headers,
+      From: route.from,
+      To: route.to,
+      Allow: 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK',
+      'Content-Type': 'application/sdp',
+    },
+    body: offerSdp,
+    ...(route.nextHop !== undefined && { proxy: route.nextHop }),
+  };
+  return route.credentials === undefined
+    ? options
+    : withCredentials(options, route.credentials, challenges);
+}
+
+/** Upper bound of the control frame's size; srf would only find out by losing the connection. */
+export function requestFrameBytes(options: RequestOptions): number {
+  const headers = Object.entries(options.headers ?? {}).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  const text = [options.method, options.uri, options.proxy, ...headers, options.body].join('');
+  return (
+    Buffer.byteLength(text) + Buffer.byteLength(options.stackDialogId ?? '') + frameOverheadBytes
+  );
+}
+
+/** Lets srf answer a challenge to this request. */
+export function withCredentials(
+  options: RequestOptions,
+  { username, password }: Credentials,
+  handling: ChallengeHandling,
+): RequestOptions {
+  const requestBytes = requestFrameBytes(options) + Buffer.byteLength(options.uri ?? '');
+  let challenges = 0;
+  options.auth = (_request, response, callback) => {
+    challenges += 1;
+    const name = response.status === 407 ? 'Proxy-Authenticate' : 'WWW-Authenticate';
+    const challengeBytes = Buffer.byteLength(response.get(name) ?? '');
+    if (challenges > maxChallenges) callback(new Error('challenged too often'));
+    else if (!handling.isWanted()) callback(new Error('given up'));
+    else if (requestBytes + challengeBytes + digestOverheadBytes > maxFrameBytes) {
+      handling.onTooLarge();
+      callback(new Error('challenge too large'));
+    } else callback(null, username, password);
+  };
+  keepNextHopUsable(options);
+  return options;
+}
+
+/** Srf sends the retry to the address that challenged, and writes an IPv6 address there without its brackets. */
+function keepNextHopUsable(options: RequestOptions): void {
+  let nextHop = options.proxy;
+  Object.defineProperty(options, 'proxy', {
+    enumerable: true,
+    get: () => nextHop,
+    set: (uri: string) => {
+      nextHop = uri.replace(
+        /^(sips?:)([0-9a-f]*:[0-9a-f:.]+):(\d+)(;|$)/i,
+        (_match, scheme: string, address: string, port: string, end: string) =>
+          `${scheme}[${address}]:${port}${end}`,
+      );
+    },
+  });
+}

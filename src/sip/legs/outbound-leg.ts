@@ -1,0 +1,393 @@
+// One outgoing INVITE, over one gateway: the INVITE, its dialog, and their ends. Two things live side by side: what the observer was told
+// (once told an end, it hears nothing more) and what is still on the wire (followed in the background until the far end is
+// certainly out of the call, or a bound is over). `released` settles with the second.
+
+import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
+import type { CallLeg, Clock, LegEnd, LegEvent, PlaceRequest } from '../../calls/ports.ts';
+import type { Logger } from '../../lib/logger.ts';
+import {
+  type DialogOwner,
+  type EngineLink,
+  guarded,
+  type LinkOwner,
+} from '../engine/engine-link.ts';
+import { maxFrameBytes, type SipLimits } from '../engine/sip-limits.ts';
+import type {
+  AckFunction,
+  ReceivedRequest,
+  ReceivedResponse,
+  Responder,
+  SentRequest,
+} from '../engine/srf-types.ts';
+import { reasonText, sdpOf } from '../sip-headers.ts';
+import type { Credentials, Route } from '../trunks/routing.ts';
+import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
+import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
+import { endDialog } from './end-dialog.ts';
+import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
+import { inviteOptions, requestFrameBytes } from './invite.ts';
+
+/** Hears more of a failure than the call does. */
+export type AttemptObserver = { observe(event: AttemptEvent): void };
+type AttemptEvent =
+  | Exclude<LegEvent, { readonly kind: 'failed' | 'attemptFailed' }>
+  | { readonly kind: 'failed'; readonly failure: AttemptFailure };
+
+export type LegDependencies = {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: SipLimits;
+  /**
+   * The engine went away with this leg on it: somebody may still end it when the engine is back. Resolves when it is ended,
+   * or given up.
+   */
+  readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
+};
+
+type Wire =
+  | { readonly kind: 'idle' }
+  /** Given to the engine, which has not said yet that it was sent. */
+  | { readonly kind: 'inviting' }
+  | { readonly kind: 'pending'; readonly invite: SentRequest }
+  | { readonly kind: 'answered'; readonly dialogId: string; readonly ack: AckFunction }
+  | { readonly kind: 'confirmed'; readonly dialogId: string }
+  | { readonly kind: 'closing' }
+  | { readonly kind: 'released' };
+
+export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
+  readonly released: Promise<void>;
+  readonly #request: PlaceRequest;
+  readonly #observer: AttemptObserver;
+  readonly #dependencies: LegDependencies;
+  readonly #peer: DialogPeer;
+  #release: () => void = () => undefined;
+  #ended = Promise.resolve();
+  #told: 'nothing' | 'answered' | 'end' = 'nothing';
+  #wire: Wire = { kind: 'idle' };
+  #link: EngineLink | undefined;
+  #stored: StoredLeg | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #currentSdp: string;
+  #contact: string | undefined;
+  #dialogId: string | undefined;
+  #challengeTooLarge = false;
+  #credentials: Credentials | undefined;
+
+  constructor(request: PlaceRequest, observer: AttemptObserver, dependencies: LegDependencies) {
+    this.#request = request;
+    this.#observer = observer;
+    this.#dependencies = dependencies;
+    this.#currentSdp = request.offerSdp;
+    this.released = new Promise((resolve) => {
+      this.#release = resolve;
+    });
+    this.#peer = {
+      onReoffer: (sdp) => this.#offer(sdp),
+      onDtmf: (digit, durationMs) => {
+        if (this.#told !== 'end') observer.observe({ kind: 'dtmf', digit, durationMs });
+      },
+      currentSdp: () => this.#currentSdp,
+      setCurrentSdp: (sdp) => {
+        this.#currentSdp = sdp;
+      },
+      contact: () => this.#contact,
+    };
+  }
+
+  /** Sends the INVITE. Called once. */
+  start(link: EngineLink, route: Route): void {
+    const options = inviteOptions(route, this.#request.offerSdp, {
+      isWanted: () => this.#told === 'nothing' && this.#request.mayInvite?.() !== false,
+      onTooLarge: () => {
+        this.#challengeTooLarge = true;
+      },
+    });
+    const bytes = requestFrameBytes(options);
+    if (bytes > maxFrameBytes) {
+      this.#tellFailed({
+        reason: `INVITE of ${bytes} bytes is over the ${maxFrameBytes} bytes that a control frame may have`,
+        kind: 'transport',
+      });
+      this.#finish();
+      return;
+    }
+    this.#link = link;
+    this.#credentials = route.credentials;
+    this.#wire = { kind: 'inviting' };
+    link.attach(this);
+    this.#arm(this.#dependencies.limits.confirmTimeoutMs, () => this.#onUnconfirmed());
+    link.request(options, (result) => {
+      if (result.ok) this.#onSent(result.request, route.gateway);
+      else if (this.#wire.kind === 'inviting') {
+        this.#tellFailed({ reason: result.reason, kind: 'transport', notSent: true });
+        this.#finish();
+      }
+    });
+  }
+
+  cancel(reason: string): void {
+    if (this.#told === 'answered') this.hangUp(reason);
+    if (this.#told !== 'nothing') return;
+    this.#tellFailed({ sipStatus: 487, reason, kind: 'cancelled' });
+    if (this.#wire.kind === 'pending') this.#sendCancel(this.#wire.invite);
+    // While the engine has not confirmed the INVITE there is no transaction to cancel: `#onSent` does it.
+  }
+
+  acknowledge(): void {
+    if (this.#wire.kind !== 'answered') return;
+    const { ack, dialogId } = this.#wire;
+    clearTimeout(this.#timer);
+    this.#wire = { kind: 'confirmed', dialogId };
+    this.#sendAck(ack);
+  }
+
+  hangUp(reason: string): void {
+    if (this.#told === 'nothing') this.cancel(reason);
+    if (this.#told !== 'answered') return;
+    this.#tellEnded('local', reason);
+    this.#bye();
+  }
+
+  onLinkLost(reason: string): void {
+    const failure = `drachtio connection lost: ${reason}`;
+    if (this.#wire.kind !== 'closing' && this.#stored !== undefined) {
+      this.#abandon(this.#stored);
+    }
+    if (this.#told === 'nothing') this.#tellFailed({ reason: failure, kind: 'transport' });
+    else if (this.#told === 'answered') this.#tellEnded('lost', failure);
+    // Its BYE went with the engine: `#finishDialog` hears of that as well, and hands the leg on first.
+    if (this.#wire.kind !== 'closing') this.#finish();
+  }
+
+  onRequest(request: ReceivedRequest, response: Responder): void {
+    if (request.method === 'BYE') this.#onBye(request, response);
+    else answerDialogRequest(request, response, this.#peer);
+  }
+
+  #offer(sdp: string): string | undefined {
+    if (this.#told === 'end') return undefined;
+    let answer: string | undefined;
+    const accept = (answerSdp: string) => {
+      answer = answerSdp;
+    };
+    this.#observer.observe({ kind: 'reoffer', sdp, accept });
+    return answer;
+  }
+
+  #onBye(request: ReceivedRequest, response: Responder): void {
+    response.send(200);
+    const reason = reasonText(request.get('Reason'));
+    if (this.#told === 'answered') {
+      if (request.source === 'network') this.#tellEnded('remote', reason ?? 'normal release');
+      // The server gave the dialog up by itself: ACK or session timer ran out.
+      else this.#tellEnded('lost', reason ?? 'ended by the SIP engine');
+    }
+    if (this.#wire.kind === 'answered') this.#sendAck(this.#wire.ack);
+    // A BYE in an early dialog (RFC 3261, 15) ends only that dialog; the INVITE still gets its final response.
+    if (this.#wire.kind !== 'pending' && this.#wire.kind !== 'closing') this.#finish();
+  }
+
+  #onSent(invite: SentRequest, gateway: string): void {
+    const link = this.#link;
+    if (link === undefined || this.#wire.kind === 'released') return;
+    const { clock, logger } = this.#dependencies;
+    this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#onSilence(invite));
+    this.#contact = invite.get('Contact');
+    invite.on(
+      'response',
+      guarded(logger, (response, ack) => this.#onResponse(response, ack)),
+    );
+    const leg = this.#followInvite(invite, link);
+    if (this.#told === 'nothing') {
+      this.#observer.observe({ kind: 'sent', gateway, leg, at: clock.now() });
+    } else this.#sendCancel(invite);
+  }
+
+  /** Again for each repetition with credentials, which is a transaction of its own. Srf moves the `response` listener. */
+  #followInvite(invite: SentRequest, link: EngineLink): StoredLeg {
+    const { logger } = this.#dependencies;
+    this.#wire = { kind: 'pending', invite };
+    const leg = legOfInvite(invite, link.engine);
+    this.#stored = leg;
+    // UPDATE while the INVITE is pending comes by the request, not by the dialog.
+    const answer = (request: ReceivedRequest, response: Responder) =>
+      answerDialogRequest(request, response, this.#peer);
+    invite.on('update', guarded(logger, answer));
+    const onRepeated = (repeated: SentRequest) => {
+      const resent = this.#followInvite(repeated, link);
+      if (this.#told === 'nothing') this.#observer.observe({ kind: 'resent', leg: resent });
+      // Given up meanwhile: srf held our CANCEL back, and sends it now with the new transaction.
+    };
+    invite.on('authenticate', guarded(logger, onRepeated));
+    return leg;
+  }
+
+  #onResponse(response: ReceivedResponse, ack: AckFunction): void {
+    if (this.#wire.kind !== 'pending' || this.#link === undefined) return;
+    if (response.stackDialogId) {
+      this.#dialogId = response.stackDialogId;
+      this.#link.dialogs.set(response.stackDialogId, this);
+    }
+    if (response.status < 200) this.#onProvisional(response, ack);
+    else if (response.status < 300) this.#onAccepted(response, ack);
+    else this.#onRefused(response);
+  }
+
+  #onProvisional(response: ReceivedResponse, ack: AckFunction): void {
+    if (response.has('RSeq')) ack();
+    if (response.status <= 100) return;
+    const leg = this.#stored && ringingLeg(this.#stored, response);
+    this.#stored = leg;
+    if (this.#told !== 'nothing') return;
+    const sdp = sdpOf(response);
+    this.#observer.observe({
+      kind: 'provisional',
+      status: response.status,
+      reason: response.reason,
+      ...(sdp !== undefined && { sdp }),
+      at: this.#dependencies.clock.now(),
+      ...(leg !== undefined && { leg }),
+    });
+  }
+
+  #onAccepted(response: ReceivedResponse, ack: AckFunction): void {
+    const { clock, limits } = this.#dependencies;
+    const sdp = sdpOf(response);
+    const stored = this.#stored && answeredLeg(this.#stored, response);
+    this.#stored = stored;
+    this.#wire = { kind: 'answered', dialogId: response.stackDialogId ?? '', ack };
+    clearTimeout(this.#timer);
+    const flaw = flawOf(response, sdp);
+    // A 200 that crossed our CANCEL: nobody waits for it any more.
+    if (this.#told !== 'nothing' || flaw !== undefined || sdp === undefined || !stored) {
+      const reason = flaw ?? '200 OK without SDP';
+      this.#tellFailed({ sipStatus: response.status, reason, kind: 'unusable' });
+      this.#bye();
+      return;
+    }
+    this.#told = 'answered';
+    this.#arm(limits.acknowledgeTimeoutMs, () => this.hangUp('not acknowledged in time'));
+    this.#observer.observe({ kind: 'answered', sdp, leg: stored, at: clock.now() });
+  }
+
+  #onRefused(response: ReceivedResponse): void {
+    const isMadeUp = response.source_address === '';
+    if (this.#challengeTooLarge) {
+      this.#tellFailed({
+        sipStatus: response.status,
+        reason: 'digest challenge too large for a control frame',
+        kind: 'transport',
+      });
+    } else {
+      this.#tellFailed({
+        sipStatus: response.status,
+        reason: response.reason,
+        kind: isMadeUp ? 'stack' : 'response',
+        ...retryAfterOf(response),
+      });
+    }
+    this.#finish();
+  }
+
+  /** The INVITE may have left all the same: should the engine confirm it later, it is cancelled then. */
+  #onUnconfirmed(): void {
+    this.#tellFailed({ reason: 'the SIP engine did not confirm the INVITE', kind: 'transport' });
+    this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#finish());
+  }
+
+  /** The caller's patience ends long before; and so does the engine's, unless its word was lost. */
+  #onSilence(invite: SentRequest): void {
+    this.#tellFailed({ reason: 'the SIP engine told no final response', kind: 'transport' });
+    this.#sendCancel(invite);
+  }
+
+  #sendCancel(invite: SentRequest): void {
+    const { limits, logger } = this.#dependencies;
+    this.#arm(limits.followTimeoutMs, () => {
+      logger.warn({ callId: this.#request.callId }, 'no final response to a cancelled INVITE');
+      this.#finish();
+    });
+    // Refused: the final response has crossed it, and is on its way to us.
+    this.#link?.request(
+      { method: 'CANCEL', uri: invite.uri, stackTxnId: invite.stackTxnId },
+      () => undefined,
+    );
+  }
+
+  #sendAck(ack: AckFunction): void {
+    // Srf asserts that the connection is there; if it just went, `onLinkLost` tells the rest.
+    try {
+      ack();
+    } catch (error) {
+      this.#dependencies.logger.warn({ err: error, callId: this.#request.callId }, 'ack not sent');
+    }
+  }
+
+  /** Ends the dialog, after the ACK that a 200 needs in any case (RFC 3261, 13.2.2.4). */
+  #bye(): void {
+    const wire = this.#wire;
+    const link = this.#link;
+    if (link === undefined || (wire.kind !== 'answered' && wire.kind !== 'confirmed')) return;
+    clearTimeout(this.#timer);
+    this.#wire = { kind: 'closing' };
+    if (wire.kind === 'answered') this.#sendAck(wire.ack);
+    void this.#finishDialog(link, wire.dialogId);
+  }
+
+  async #finishDialog(link: EngineLink, dialogId: string): Promise<void> {
+    const { limits, logger } = this.#dependencies;
+    const dialog = { dialogId, stored: this.#stored, credentials: this.#credentials };
+    const result = await endDialog(link, dialog, limits.byeTimeoutMs);
+    if (result.kind === 'lost' && this.#stored !== undefined) this.#abandon(this.#stored);
+    if (result.kind !== 'response') {
+      logger.info({ callId: this.#request.callId, result }, 'BYE not answered');
+    }
+    this.#finish();
+  }
+
+  /** Its engine is gone: off the wire is what the leg is when somebody has ended it without us. */
+  #abandon(stored: StoredLeg): void {
+    this.#ended = this.#dependencies.onAbandoned(stored);
+  }
+
+  #tellFailed(failure: Omit<AttemptFailure, 'at'>): void {
+    if (this.#told !== 'nothing') return;
+    this.#told = 'end';
+    const at = this.#dependencies.clock.now();
+    this.#observer.observe({ kind: 'failed', failure: { ...failure, at } });
+  }
+
+  #tellEnded(by: LegEnd['by'], reason: string): void {
+    if (this.#told !== 'answered') return;
+    this.#told = 'end';
+    const at = this.#dependencies.clock.now();
+    this.#observer.observe({ kind: 'ended', end: { by, reason, at } });
+  }
+
+  #arm(delayMs: number, onTimeout: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(onTimeout, delayMs);
+  }
+
+  #finish(): void {
+    if (this.#wire.kind === 'released') return;
+    this.#wire = { kind: 'released' };
+    clearTimeout(this.#timer);
+    if (this.#dialogId !== undefined) this.#link?.dialogs.delete(this.#dialogId);
+    this.#link?.detach(this);
+    void this.#ended.then(this.#release);
+  }
+}
+
+/** Only a 503 says by it that the gateway as a whole wants to be left alone (RFC 3261, section 21.5.4). */
+function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: number } {
+  const seconds =
+    response.status === 503 ? retryAfterSeconds(response.get('Retry-After')) : undefined;
+  return seconds === undefined ? {} : { retryAfterS: seconds };
+}
+
+function flawOf(response: ReceivedResponse, sdp: string | undefined): string | undefined {
+  if (!response.has('Contact')) return '200 OK without Contact';
+  if (!response.stackDialogId) return '200 OK outside a dialog';
+  return sdp === undefined ? '200 OK without SDP' : undefined;
+}

@@ -1,0 +1,48 @@
+// A request whose answer is awaited: BYE, CANCEL and what ends orphans. Always bounded; what srf leaves hanging is a
+// `timeout` here.
+
+import type { EngineLink, LinkOwner } from '../engine/engine-link.ts';
+import type { RequestOptions, SipMessage } from '../engine/srf-types.ts';
+
+export type TransactionResult =
+  | {
+      readonly kind: 'response';
+      readonly status: number;
+      /** Made up by the stack: the far end said nothing. */
+      readonly byStack?: true;
+      /** Absent where the engine's word was enough. */
+      readonly message?: SipMessage;
+    }
+  /** The engine did not send it. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'lost' };
+
+/** Sends a request and waits for its final response; or, with `until: 'sent'`, for the engine's word (status 0). */
+export function transact(
+  link: EngineLink,
+  options: RequestOptions,
+  wait: { readonly until: 'sent' | 'answered'; readonly timeoutMs: number },
+): Promise<TransactionResult> {
+  return new Promise((resolve) => {
+    const owner: LinkOwner = { onLinkLost: () => settle({ kind: 'lost' }) };
+    const timer = setTimeout(() => settle({ kind: 'timeout' }), wait.timeoutMs);
+    const settle = (result: TransactionResult) => {
+      clearTimeout(timer);
+      link.detach(owner);
+      resolve(result);
+    };
+    link.attach(owner);
+    link.request(options, (result) => {
+      if (!result.ok) settle({ kind: 'refused', reason: result.reason });
+      else if (wait.until === 'sent') settle({ kind: 'response', status: 0 });
+      else {
+        result.request.on('response', (response) => {
+          if (response.status < 200) return;
+          const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
+          settle({ kind: 'response', status: response.status, message: response, ...byStack });
+        });
+      }
+    });
+  });
+}

@@ -1,0 +1,223 @@
+// REGISTER for trunks whose carrier wants it (RFC 3261, section 10.2): at each gateway, from each SIP engine, because it is
+// the engine's address that the carrier learns. Renewed before it runs out; what fails is tried again. Nothing is taken back
+// at the end: other nodes may use the same engine, and what nobody renews runs out by itself.
+
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '../../lib/logger.ts';
+import type { EngineLink } from '../engine/engine-link.ts';
+import type { SipLimits } from '../engine/sip-limits.ts';
+import type { RequestOptions, SipMessage } from '../engine/srf-types.ts';
+import { withCredentials } from '../legs/invite.ts';
+import { transact } from '../legs/transaction.ts';
+import { gatewayName } from './gateway-name.ts';
+import { authority, bracketed, gatewayUri, userPart } from './routing.ts';
+import type { Gateway, Trunk } from './trunks.ts';
+
+/** A share of the time granted; the rest is for trying again. */
+const renewAfter = 0.8;
+
+/** What no registrar has reason to exceed; and a timer cannot wait for more than 24 days. */
+const maxExpiresS = 7 * 86_400;
+
+/** Room for the repetitions with credentials, which srf numbers by itself. */
+const cseqStep = 3;
+
+export class Registrations {
+  readonly #limits: SipLimits;
+  readonly #logger: Logger;
+  #trunks: readonly Trunk[] = [];
+  #running = new Map<string, Registration>();
+
+  constructor(dependencies: { readonly limits: SipLimits; readonly logger: Logger }) {
+    this.#limits = dependencies.limits;
+    this.#logger = dependencies.logger;
+  }
+
+  watch(trunks: readonly Trunk[], links: readonly EngineLink[]): void {
+    this.close();
+    this.#trunks = trunks;
+    for (const link of links) this.onUp(link);
+  }
+
+  onUp(link: EngineLink): void {
+    for (const trunk of this.#trunks) {
+      for (const gateway of trunk.gateways) this.#begin(link, trunk, gateway);
+    }
+  }
+
+  close(): void {
+    for (const registration of this.#running.values()) registration.stop();
+    this.#running = new Map();
+  }
+
+  #begin(link: EngineLink, trunk: Trunk, gateway: Gateway): void {
+    const { auth, register } = trunk;
+    if (auth === undefined || register === undefined) return;
+    const key = `${link.engine} ${trunk.name} ${gatewayName(gateway)}`;
+    this.#running.get(key)?.stop();
+    const registration = new Registration(link, {
+      trunk: { ...trunk, auth, register },
+      gateway,
+      limits: this.#limits,
+      logger: this.#logger,
+    });
+    this.#running.set(key, registration);
+  }
+}
+
+type RegistrationOptions = {
+  readonly trunk: Trunk & Required<Pick<Trunk, 'auth' | 'register'>>;
+  readonly gateway: Gateway;
+  readonly limits: SipLimits;
+  readonly logger: Logger;
+};
+
+type Outcome =
+  | { readonly kind: 'registered'; readonly expiresS: number }
+  /** 423: too brief for the registrar. */
+  | { readonly kind: 'tooBrief'; readonly minExpiresS: number }
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** By the engine, for a reason that stays as long as its configuration and ours do. */
+  | { readonly kind: 'impossible'; readonly reason: string }
+  /** The engine is gone; its successor begins anew. */
+  | { readonly kind: 'lost' };
+
+class Registration {
+  readonly #link: EngineLink;
+  readonly #options: RegistrationOptions;
+  readonly #callId = randomUUID();
+  #cseq = 1;
+  #expiresS: number;
+  #state: 'unregistered' | 'registered' | 'stopped' = 'unregistered';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(link: EngineLink, options: RegistrationOptions) {
+    this.#link = link;
+    this.#options = options;
+    this.#expiresS = options.trunk.register.expiresS;
+    void this.#register();
+  }
+
+  stop(): void {
+    this.#state = 'stopped';
+    clearTimeout(this.#timer);
+  }
+
+  async #register(): Promise<void> {
+    const outcome = await this.#ask();
+    if (this.#state === 'stopped' || outcome.kind === 'lost') return;
+    const delayMs = this.#take(outcome);
+    if (delayMs === undefined) return;
+    this.#timer = setTimeout(() => void this.#register(), delayMs);
+    this.#timer.unref();
+  }
+
+  /** When to register again; undefined: not before the trunks are read again, or the engine is another one. */
+  #take(outcome: Exclude<Outcome, { kind: 'lost' }>): number | undefined {
+    const { trunk, gateway, limits, logger } = this.#options;
+    const names = { trunk: trunk.name, gateway: gatewayName(gateway), engine: this.#link.engine };
+    switch (outcome.kind) {
+      case 'registered':
+        if (this.#state !== 'registered') logger.info(names, 'registered');
+        this.#state = 'registered';
+        return Math.max(outcome.expiresS * 1_000 * renewAfter, limits.registerMinRefreshMs);
+      case 'tooBrief':
+        this.#expiresS = outcome.minExpiresS;
+        return limits.registerMinRefreshMs;
+      case 'failed':
+        this.#state = 'unregistered';
+        logger.warn({ ...names, reason: outcome.reason }, 'not registered');
+        return limits.registerRetryMs;
+      case 'impossible':
+        this.#state = 'unregistered';
+        logger.error(
+          { ...names, reason: outcome.reason },
+          'cannot be registered as it is configured, and is not tried again before a reload',
+        );
+        return undefined;
+    }
+  }
+
+  async #ask(): Promise<Outcome> {
+    const { trunk, limits } = this.#options;
+    const request = withCredentials(this.#request(), trunk.auth, {
+      isWanted: () => this.#state !== 'stopped',
+      onTooLarge: () => undefined,
+    });
+    this.#cseq += cseqStep;
+    const wait = { until: 'answered', timeoutMs: limits.registerTimeoutMs } as const;
+    const result = await transact(this.#link, request, wait);
+    switch (result.kind) {
+      case 'response':
+        return this.#outcomeOf(result.status, result.message);
+      case 'refused':
+        return { kind: isFinal(result.reason) ? 'impossible' : 'failed', reason: result.reason };
+      case 'timeout':
+        return { kind: 'failed', reason: 'no answer' };
+      case 'lost':
+        return { kind: 'lost' };
+    }
+  }
+
+  #outcomeOf(status: number, message: SipMessage | undefined): Outcome {
+    if (status < 300) {
+      // It may grant less than was asked for, never more (section 10.2.1.1).
+      const expiresS = Math.min(grantedS(message) ?? this.#expiresS, this.#expiresS);
+      return { kind: 'registered', expiresS };
+    }
+    const minExpiresS = status === 423 ? seconds(message?.get('Min-Expires')) : undefined;
+    const isUsable = (wanted: number) => wanted > this.#expiresS && wanted <= maxExpiresS;
+    if (minExpiresS !== undefined && isUsable(minExpiresS)) {
+      return { kind: 'tooBrief', minExpiresS };
+    }
+    return { kind: 'failed', reason: String(status) };
+  }
+
+  #request(): RequestOptions {
+    const { trunk, gateway } = this.#options;
+    const domain = bracketed(trunk.fromDomain ?? gateway.host);
+    // The port of a registrar belongs into the request URI, and never into From and To (RFC 3261, 19.1.1, table 1).
+    const registrar = trunk.fromDomain === undefined ? authority(gateway) : domain;
+    const user = userPart(trunk.auth.username);
+    const transport = gateway.transport === 'udp' ? '' : `;transport=${gateway.transport}`;
+    return {
+      method: 'REGISTER',
+      uri: `sip:${registrar}`,
+      proxy: gatewayUri(gateway),
+      headers: {
+        From: `<sip:${user}@${domain}>`,
+        To: `<sip:${user}@${domain}>`,
+        // The engine puts its own address there.
+        Contact: `<sip:${user}@localhost${transport}>`,
+        'Call-ID': this.#callId,
+        CSeq: `${this.#cseq} REGISTER`,
+        Expires: String(this.#expiresS),
+      },
+    };
+  }
+}
+
+/** drachtio's words, by which it refuses every time. */
+const finalRefusals = [
+  'can not send request to myself',
+  'requested protocol/transport not available',
+  'invalid request-uri',
+];
+
+function isFinal(reason: string): boolean {
+  return finalRefusals.some((words) => reason.startsWith(words));
+}
+
+/** The registrar lists all contacts of the user: the shortest time is the safe one. */
+function grantedS(message: SipMessage | undefined): number | undefined {
+  const ofContacts = [
+    ...(message?.get('Contact') ?? '').matchAll(/;\s*expires\s*=\s*"?(\d{1,9})/gi),
+  ];
+  if (ofContacts.length > 0) return Math.min(...ofContacts.map((match) => Number(match[1])));
+  return seconds(message?.get('Expires'));
+}
+
+function seconds(header: string | undefined): number | undefined {
+  const digits = /^\s*(\d{1,9})\b/.exec(header ?? '')?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

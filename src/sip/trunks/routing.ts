@@ -1,0 +1,253 @@
+// Where a target goes: through a trunk's gateway, or directly to the host of a `sip:` target, which must then lie in the
+// allowed networks. Asked twice: at the API's edge, so that a bad request is a 400, and again when it is dialled, where a
+// host name is resolved and only the address that was checked is connected to.
+
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { DialTarget } from '../../calls/call-types.ts';
+import { gatewayName } from './gateway-name.ts';
+import { type Dice, orderGateways } from './gateway-order.ts';
+import {
+  type Gateway,
+  isOpenTo,
+  type Trunk,
+  type TrunkDirectory,
+  type TrunkLimits,
+} from './trunks.ts';
+
+type SipTarget = Extract<DialTarget, { kind: 'sip' }>;
+
+export type Credentials = { readonly username: string; readonly password: string };
+
+/** Everything that an INVITE needs to know of its way. */
+export type Route = {
+  readonly requestUri: string;
+  /** SIP URI of where to send it, when that is not the host of the request URI. */
+  readonly nextHop?: string;
+  readonly from: string;
+  readonly to: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly credentials?: Credentials;
+  /** For people and metrics: host:port, and the transport where it is not UDP. */
+  readonly gateway: string;
+  /** Absent: a direct call. */
+  readonly trunk?: string;
+};
+
+export type RouteResult =
+  /** In the order in which they are to be tried. */
+  | { readonly ok: true; readonly routes: readonly [Route, ...Route[]] }
+  | { readonly ok: false; readonly reason: string };
+
+export type RouteRequest = {
+  readonly target: DialTarget;
+  readonly trunk?: string;
+  readonly caller: string;
+};
+
+export type ResolveHost = (host: string) => Promise<readonly string[]>;
+
+/** Told at the edge, before a call is accepted. No trunk: a direct call. */
+export type RoutePlan =
+  | { readonly ok: true; readonly trunk?: string }
+  | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
+
+export type Router = {
+  /** Without an account every trunk may be used, and the default is the one that is everybody's. */
+  plan(target: DialTarget, trunk: string | undefined, accountId?: string): RoutePlan;
+  resolve(request: RouteRequest): Promise<RouteResult>;
+  /** Of a trunk by name, as `plan` told it. Undefined: it sets none, or there is no such trunk (any more). */
+  limitsOf(trunk: string): TrunkLimits | undefined;
+};
+
+export function createRouter(options: {
+  readonly trunks: TrunkDirectory;
+  readonly allowedNetworks: readonly string[];
+  readonly resolveTimeoutMs?: number;
+  readonly resolveHost?: ResolveHost;
+  readonly isUp?: (trunk: string, gateway: string) => boolean;
+  readonly dice?: Dice;
+}): Router {
+  const { trunks } = options;
+  const networks = options.allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
+  const lookUp = options.resolveHost ?? addressesOf;
+  const resolveHost = (host: string) => within(lookUp(host), options.resolveTimeoutMs ?? 5_000);
+
+  const defaultOf = (accountId: string | undefined) =>
+    accountId === undefined ? trunks.default : trunks.defaultOf(accountId);
+
+  /** A trunk of others is not told apart from one that is not there. */
+  const named = (name: string, accountId: string | undefined) => {
+    const trunk = trunks.get(name);
+    const isOpen = trunk !== undefined && (accountId === undefined || isOpenTo(trunk, accountId));
+    return isOpen ? trunk : undefined;
+  };
+
+  const plan: Router['plan'] = (target, trunkName, accountId) => {
+    if (trunkName === undefined && target.kind === 'sip') {
+      return planDirect(withoutBrackets(target.host), networks);
+    }
+    const trunk = trunkName === undefined ? defaultOf(accountId) : named(trunkName, accountId);
+    if (trunk !== undefined) return { ok: true, trunk: trunk.name };
+    const message =
+      trunkName === undefined ? 'no trunk is configured' : `there is no trunk named ${trunkName}`;
+    return { ok: false, field: 'trunk', message };
+  };
+
+  const resolve: Router['resolve'] = async ({ target, trunk: trunkName, caller }) => {
+    if (trunkName === undefined && target.kind === 'sip') return resolveDirect(target, caller);
+    const trunk = trunkName === undefined ? trunks.default : trunks.get(trunkName);
+    if (trunk === undefined) return { ok: false, reason: 'no such trunk' };
+    const isUp = (gateway: Gateway) => options.isUp?.(trunk.name, gatewayName(gateway)) ?? true;
+    const [first, ...others] = orderGateways(trunk.gateways, isUp, options.dice ?? Math.random).map(
+      (gateway) => routeThrough(trunk, gateway, target, caller),
+    );
+    return first === undefined
+      ? { ok: false, reason: 'the trunk has no gateway' }
+      : { ok: true, routes: [first, ...others] };
+  };
+
+  const resolveDirect = async (given: SipTarget, caller: string): Promise<RouteResult> => {
+    const target = { ...given, host: withoutBrackets(given.host) };
+    if (networks.length === 0) return { ok: false, reason: notAllowed };
+    const isLiteral = isIP(target.host) !== 0;
+    const addresses = isLiteral ? [target.host] : await resolveHost(target.host);
+    if (addresses === undefined) return { ok: false, reason: 'the host does not resolve' };
+    // Only the address that was checked is used: a name may resolve to another one the next time it is asked.
+    const address = addresses.find((candidate) => isAllowed(candidate, networks));
+    return address === undefined
+      ? { ok: false, reason: notAllowed }
+      : { ok: true, routes: [routeTo(target, address, caller)] };
+  };
+
+  return { plan, resolve, limitsOf: (name) => trunks.get(name)?.limits };
+}
+
+const notAllowed = 'the host is not in the allowed networks';
+
+/** A host name is resolved when it is dialled; here it passes if any address could. */
+function planDirect(host: string, networks: readonly Network[]): RoutePlan {
+  const mayPass = isIP(host) === 0 ? networks.length > 0 : isAllowed(host, networks);
+  if (mayPass) return { ok: true };
+  const message = `${host} is not in SIP_ALLOWED_NETWORKS; name a trunk to carry the call`;
+  return { ok: false, field: 'target', message };
+}
+
+function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, caller: string): Route {
+  const shared = {
+    from: `<sip:${userPart(caller)}@${trunk.fromDomain === undefined ? 'localhost' : bracketed(trunk.fromDomain)}>`,
+    headers: headersOf(trunk, gateway, caller),
+    ...(trunk.auth !== undefined && { credentials: trunk.auth }),
+    gateway: gatewayName(gateway),
+    trunk: trunk.name,
+  };
+  if (target.kind === 'sip') {
+    const uri = `sip:${userPart(target.user)}@${authority(target)}`;
+    return { ...shared, requestUri: uri, to: `<${uri}>`, nextHop: gatewayUri(gateway) };
+  }
+  const user = trunk.numberPrefix + formatNumber(target.number, trunk.numberFormat);
+  const uri = `sip:${userPart(user)}@${authority(gateway)}`;
+  return { ...shared, requestUri: `${uri}${transportParameter(gateway)}`, to: `<${uri}>` };
+}
+
+/** Who the caller is, as we vouch for it to a carrier that trusts us (RFC 3325, section 9.1). */
+function headersOf(trunk: Trunk, gateway: Gateway, caller: string): Route['headers'] {
+  const { assertedIdentity, fromDomain, headers } = trunk;
+  if (assertedIdentity === undefined) return headers;
+  const ofCaller = `sip:${userPart(caller)}@${bracketed(fromDomain ?? gateway.host)}`;
+  const uri = assertedIdentity === 'caller' ? ofCaller : assertedIdentity;
+  return { ...headers, 'P-Asserted-Identity': `<${uri}>` };
+}
+
+function routeTo(target: SipTarget, address: string, caller: string): Route {
+  const uri = `sip:${userPart(target.user)}@${authority(target)}`;
+  const port = target.port ?? 5060;
+  return {
+    requestUri: uri,
+    to: `<${uri}>`,
+    // `@localhost` is the engine's word for its own address.
+    from: `<sip:${userPart(caller)}@localhost>`,
+    headers: {},
+    gateway: authority({ host: address, port }),
+    ...(address !== target.host && { nextHop: `sip:${authority({ host: address, port })}` }),
+  };
+}
+
+function formatNumber(digits: string, format: Trunk['numberFormat']): string {
+  switch (format) {
+    case 'e164':
+      return `+${digits}`;
+    case 'digits':
+      return digits;
+    case 'double-zero':
+      return `00${digits}`;
+  }
+}
+
+/** What may not stand in the user part of a SIP URI is escaped (RFC 3261, section 25.1), CR and LF above all. */
+export function userPart(text: string): string {
+  return text.replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-_.!~*'()&=+$,;?/%]/gu, (character) =>
+    encodeURIComponent(character).replace(
+      /^[^%]$/,
+      (plain) => `%${plain.charCodeAt(0).toString(16)}`,
+    ),
+  );
+}
+
+export function authority(place: { readonly host: string; readonly port?: number }): string {
+  return `${bracketed(place.host)}${place.port === undefined ? '' : `:${place.port}`}`;
+}
+
+/** An IPv6 address as it stands in a URI. */
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
+}
+
+export function bracketed(host: string): string {
+  return isIP(host) === 6 ? `[${host}]` : host;
+}
+
+/**
+ * A TLS gateway is a `sip:` URI with its transport, not a `sips:` one, which would ask for TLS on every hop behind the gateway
+ * as well (RFC 5630, section 3.1.3); carriers do not offer that.
+ */
+export function gatewayUri(gateway: Gateway): string {
+  return `sip:${authority(gateway)}${transportParameter(gateway)}`;
+}
+
+function transportParameter({ transport }: Gateway): string {
+  return transport === 'udp' ? '' : `;transport=${transport}`;
+}
+
+type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+function isAllowed(address: string, networks: readonly Network[]): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  // `::ffff:10.0.0.1` is the host 10.0.0.1.
+  const parsed = ipaddr.process(address);
+  return networks.some(
+    ([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits),
+  );
+}
+
+async function addressesOf(host: string): Promise<readonly string[]> {
+  const found = await lookup(host, { all: true });
+  return found.map((entry) => entry.address);
+}
+
+/** Undefined after the time-out, or when it fails. */
+async function within<Value>(
+  promise: Promise<Value>,
+  timeoutMs: number,
+): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), timeoutMs);
+  });
+  try {
+    return await Promise.race([promise.catch(() => undefined), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

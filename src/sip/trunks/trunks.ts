@@ -1,0 +1,259 @@
+// Reads trunks.yaml. A mistake is told with the file's line and the field; a password is named by the environment
+// variable that holds it and never stands in the file.
+
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
+import type { z } from 'zod';
+import type { VoiceCodec } from '../../calls/ports.ts';
+import { describeIssues } from '../../lib/issues.ts';
+import type { GatewayAddress } from './gateway-name.ts';
+import { problemsBetween, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
+
+export type Gateway = GatewayAddress & {
+  /** Lower ones are tried first. */
+  readonly priority: number;
+  /** Share of the calls among those of the same priority (RFC 2782). */
+  readonly weight: number;
+};
+
+/** Held across all nodes; a field that is absent sets no bound. */
+export type TrunkLimits = {
+  /** Calls that start in a second; 0.5 is one in two seconds. What one call tries at further gateways is not counted. */
+  readonly callsPerSecond?: number;
+  /** Calls that hold a channel of the carrier, from their INVITE until nothing of them is on the wire. */
+  readonly maxConcurrentCalls?: number;
+};
+
+/** OPTIONS to each gateway, and how many results in a row change what is thought of it. */
+export type HealthSettings = {
+  readonly intervalMs: number;
+  readonly failThreshold: number;
+  readonly recoverThreshold: number;
+};
+
+export type Trunk = {
+  readonly name: string;
+  readonly isDefault: boolean;
+  /** Accounts whose default it is, before the one that is everybody's. */
+  readonly defaultFor: readonly string[];
+  /** Absent: every account may use it. */
+  readonly accounts?: readonly string[];
+  readonly gateways: readonly Gateway[];
+  /** Absent: the gateways are not asked. */
+  readonly health?: HealthSettings;
+  /** REGISTER to each gateway, from each engine; absent: none. */
+  readonly register?: { readonly expiresS: number };
+  readonly auth?: { readonly username: string; readonly password: string };
+  /** How a telephone number is written for the carrier: `+15551234567`, `15551234567` or `0015551234567`. */
+  readonly numberFormat: 'e164' | 'digits' | 'double-zero';
+  /** Put before the number as the carrier wants it, e.g. a technical prefix. */
+  readonly numberPrefix: string;
+  /** Host of the From header; absent: the engine's own address. */
+  readonly fromDomain?: string;
+  /** P-Asserted-Identity (RFC 3325): `caller`, or a URI that is the same for all calls. */
+  readonly assertedIdentity?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly codecs: readonly VoiceCodec[];
+  /** Absent: unlimited. */
+  readonly limits?: TrunkLimits;
+};
+
+export type TrunkDirectory = {
+  readonly all: readonly Trunk[];
+  readonly default: Trunk | undefined;
+  get(name: string): Trunk | undefined;
+  /** The trunk for calls that name none. */
+  defaultOf(accountId: string): Trunk | undefined;
+};
+
+/** A directory that another one can take the place of, all at once. Whoever reads it twice may see both. */
+export type LiveTrunks = TrunkDirectory & { replace(next: TrunkDirectory): void };
+
+export type TrunkFile = {
+  /** For messages. */
+  readonly name: string;
+  readonly text: string;
+};
+
+export type TrunkSources = {
+  /** Absent: only the built-in trunks. */
+  readonly file?: TrunkFile;
+  /** Reads the named environment variables; called once. */
+  readonly secrets: (names: readonly string[]) => Readonly<Record<string, string | undefined>>;
+  readonly builtIn?: readonly Trunk[];
+  /** What the SIP engine can speak; absent: everything. */
+  readonly transports?: readonly Gateway['transport'][];
+};
+
+/** @throws Error that lists every mistake as `trunks.yaml:12: trunks[0].gateways[0].port: …`. */
+export function loadTrunks({
+  file,
+  secrets: readSecrets,
+  builtIn = [],
+  transports = ['udp', 'tcp', 'tls'],
+}: TrunkSources): TrunkDirectory {
+  if (file === undefined) return directoryOf(builtIn);
+  const { entries, problem } = parseFile(file);
+  const builtInNames = builtIn.map((trunk) => trunk.name);
+  const problems = problemsBetween(entries, { builtInNames, transports }).map(({ path, message }) =>
+    problem(path, message),
+  );
+  const secrets = readSecrets(entries.flatMap((entry) => entry.auth?.passwordEnv ?? []));
+  entries.forEach((entry, index) => {
+    const variable = entry.auth?.passwordEnv;
+    if (variable !== undefined && !secrets[variable]) {
+      problems.push(
+        problem(['trunks', index, 'auth', 'passwordEnv'], `the variable ${variable} is not set`),
+      );
+    }
+  });
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  const isOnly = entries.length === 1;
+  const trunks = entries.map((entry) => trunkOf(entry, secrets, isOnly));
+  return directoryOf([...trunks, ...builtIn.map((trunk) => ({ ...trunk, isDefault: false }))]);
+}
+
+/** A trunk without a file: the sandbox. It is the default where there is no other. */
+export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
+  return {
+    name,
+    isDefault: true,
+    defaultFor: [],
+    gateways: [{ ...gateway, priority: 1, weight: 1 }],
+    numberFormat: 'digits',
+    numberPrefix: '',
+    headers: {},
+    codecs: ['PCMU', 'PCMA'],
+  };
+}
+
+export function liveTrunks(first: TrunkDirectory): LiveTrunks {
+  let current = first;
+  return {
+    get all() {
+      return current.all;
+    },
+    get default() {
+      return current.default;
+    },
+    get: (name) => current.get(name),
+    defaultOf: (accountId) => current.defaultOf(accountId),
+    replace: (next) => {
+      current = next;
+    },
+  };
+}
+
+export function isOpenTo(trunk: Trunk, accountId: string): boolean {
+  return trunk.accounts?.includes(accountId) ?? true;
+}
+
+function directoryOf(trunks: readonly Trunk[]): TrunkDirectory {
+  const byName = new Map(trunks.map((trunk) => [trunk.name, trunk]));
+  const byAccount = new Map(
+    trunks.flatMap((trunk) => trunk.defaultFor.map((account) => [account, trunk] as const)),
+  );
+  const everybodys = trunks.find((trunk) => trunk.isDefault);
+  return Object.freeze({
+    all: trunks,
+    default: everybodys,
+    get: (name: string) => byName.get(name),
+    defaultOf: (accountId: string) =>
+      byAccount.get(accountId) ??
+      (everybodys !== undefined && isOpenTo(everybodys, accountId) ? everybodys : undefined),
+  });
+}
+
+type ParsedFile = {
+  readonly entries: readonly TrunkEntry[];
+  readonly problem: (path: readonly PropertyKey[], message: string) => string;
+};
+
+function parseFile({ name, text }: TrunkFile): ParsedFile {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const yamlProblems = document.errors.map(
+    (error) => `${name}:${lines.linePos(error.pos[0]).line}: ${error.message.split('\n', 1)[0]}`,
+  );
+  if (yamlProblems.length > 0) throw new Error(yamlProblems.join('\n'));
+  const parsed = trunkFileSchema.safeParse(document.toJS({ maxAliasCount: 100 }), {
+    error: describeIssues,
+  });
+  const problem = (path: readonly PropertyKey[], message: string) =>
+    `${name}:${lineOf(document, lines, path)}: ${fieldOf(path)}: ${message}`;
+  if (!parsed.success) {
+    throw new Error(
+      parsed.error.issues.map((issue) => problem(issue.path, messageOf(issue))).join('\n'),
+    );
+  }
+  return { entries: parsed.data.trunks, problem };
+}
+
+function trunkOf(
+  entry: TrunkEntry,
+  secrets: Readonly<Record<string, string | undefined>>,
+  isOnly: boolean,
+): Trunk {
+  const { name, auth, register, accounts, health, fromDomain, assertedIdentity } = entry;
+  const password = auth && secrets[auth.passwordEnv];
+  return {
+    name,
+    isDefault: entry.default || isOnly,
+    defaultFor: entry.defaultFor,
+    ...(accounts !== undefined && { accounts }),
+    gateways: entry.gateways.map(({ port, ...gateway }) => ({
+      ...gateway,
+      ...(port !== undefined && { port }),
+    })),
+    ...(health !== undefined && { health: healthOf(health) }),
+    ...(auth !== undefined &&
+      password !== undefined && { auth: { username: auth.username, password } }),
+    ...(register !== undefined && { register }),
+    numberFormat: entry.numberFormat,
+    numberPrefix: entry.numberPrefix,
+    ...(fromDomain !== undefined && { fromDomain }),
+    ...(assertedIdentity !== undefined && { assertedIdentity }),
+    headers: entry.headers,
+    codecs: entry.codecs,
+    ...limitsOf(entry),
+  };
+}
+
+function healthOf({ intervalS, ...thresholds }: NonNullable<TrunkEntry['health']>): HealthSettings {
+  return { intervalMs: intervalS * 1_000, ...thresholds };
+}
+
+function limitsOf({
+  callsPerSecond,
+  maxConcurrentCalls,
+}: TrunkEntry): { readonly limits: TrunkLimits } | undefined {
+  if (callsPerSecond === undefined && maxConcurrentCalls === undefined) return undefined;
+  return {
+    limits: {
+      ...(callsPerSecond !== undefined && { callsPerSecond }),
+      ...(maxConcurrentCalls !== undefined && { maxConcurrentCalls }),
+    },
+  };
+}
+
+/** For a bad key zod keeps what is wrong with it one level down. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
+  return inner?.message ?? issue.message;
+}
+
+/** Line of the field, or of the nearest thing around it that is there. */
+function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
+  for (let length = path.length; length >= 0; length -= 1) {
+    const node = document.getIn(path.slice(0, length), true);
+    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
+  }
+  return 1;
+}
+
+function fieldOf(path: readonly PropertyKey[]): string {
+  const text = path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '');
+  return text === '' ? 'file' : text;
+}
