@@ -4,7 +4,6 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createApiServer } from '../api/server.ts';
-import type { Clock } from '../calls/ports.ts';
 import { checkBeforeStart, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
 import type { Config } from '../config.ts';

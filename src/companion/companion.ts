@@ -2,15 +2,9 @@
 // by what producers publish on NATS. One folder an area; this file is the list of them.
 
 import type { RegisterRoutes } from '../api/server.ts';
-import type { Config } from '../config.ts';
-import type { EventConnection } from '../events/connection.ts';
 import type { Closers } from '../lib/closers.ts';
-import type { Logger } from '../lib/logger.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
-import type { BotDirectory } from '../store/bot-directory.ts';
-import type { Database } from '../store/database.ts';
 import { purgeHistory } from '../store/retention.ts';
-import type { SecretBox } from '../store/secrets.ts';
 import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';

@@ -86,7 +86,8 @@ export async function showContext(
 
 function summaryLine(call: CallSummary): string {
   const { acceptedAt, callId, botId, target, status, outcome, reason } = call;
-  const end = outcome === undefined || outcome === status ? [] : [outcome];
-  const why = reason === undefined ? [] : [`(${reason})`];
-  return [acceptedAt, callId, botId, target, status, ...end, ...why].join('  ');
+  // `completed  completed` would say it twice.
+  const finer = outcome === undefined || outcome === status ? '' : `${outcome} `;
+  const end = outcome === undefined ? [] : [`${finer}(${reason ?? ''})`];
+  return [acceptedAt, callId, botId, target, status, ...end].join('  ');
 }
