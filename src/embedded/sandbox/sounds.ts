@@ -31,7 +31,7 @@ export type SoundLibrary = {
 };
 
 /** The same two steps up to the package root from `src/embedded/sandbox` and from `dist/embedded/sandbox`. */
-const audioFolder = new URL('./audio/', import.meta.url);
+const audioFolder = new URL('../../../src/embedded/sandbox/audio/', import.meta.url);
 
 /** @throws Error when a recording is missing. */
 export function createSounds(): Readonly<Record<SoundName, Sound>> {
