@@ -37,8 +37,11 @@ export type Dialog = {
   remoteCseq: number | undefined;
   /** The application that gets what the peer sends; undefined once it is gone. */
   owner: ControlClient | undefined;
-  /** Early until a 2xx. */
-  confirmed: boolean;
+  /**
+   * early: until a 2xx. cancelled: the application cancelled, but the 2xx was faster; the dialog is confirmed, and a BYE
+   * follows the ACK.
+   */
+  state: 'early' | 'confirmed' | 'cancelled';
   /** The answered INVITE of ours that waits for the application's ACK. */
   unacknowledged: { readonly cseq: number; readonly transactionId: string } | undefined;
   /** The last ACK, repeated for each retransmitted 2xx. */
@@ -47,8 +50,6 @@ export type Dialog = {
   awaitingAck:
     | { readonly cseq: number; readonly transactionId: string; readonly acknowledge: () => boolean }
     | undefined;
-  /** The application cancelled, but the 2xx was faster: a BYE follows the ACK. */
-  cancelled: boolean;
   /** What we last told the peer about our media: a session refresh repeats it. */
   localSdp: string | undefined;
   session: SessionTimerState | undefined;
@@ -79,15 +80,19 @@ export function newDialog(seed: DialogSeed): Dialog {
   return {
     ...seed,
     isTargetAssumed: false,
-    confirmed: false,
+    state: 'early',
     unacknowledged: undefined,
     ack: undefined,
     awaitingAck: undefined,
-    cancelled: false,
     localSdp: undefined,
     session: undefined,
     orphanTimer: undefined,
   };
+}
+
+/** A 2xx came or went, of the first INVITE or of a later one. */
+export function confirmDialog(dialog: Dialog): void {
+  if (dialog.state === 'early') dialog.state = 'confirmed';
 }
 
 export function dialogIdOf(callId: string, fromTag: string): string {

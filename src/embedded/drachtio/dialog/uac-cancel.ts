@@ -54,7 +54,7 @@ export class UacCancel {
       if (outgoing.cancel.state === 'none') outgoing.cancel = { state: 'waiting', text: request };
     } else if (outgoing.dialog?.unacknowledged?.transactionId === transactionId) {
       // The 2xx was faster than this message: the BYE follows the application's ACK.
-      outgoing.dialog.cancelled = true;
+      outgoing.dialog.state = 'cancelled';
     } else if (state !== 'proceeding') {
       client.refuse(messageId, `unable to cancel unknown transaction id: ${transactionId}`);
       return;

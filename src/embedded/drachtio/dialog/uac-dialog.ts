@@ -132,7 +132,7 @@ export class UacDialog {
         transactionId: this.#context.identifiers.uuid(),
         text,
       });
-      if (!dialog.cancelled) return;
+      if (dialog.state !== 'cancelled') return;
       const how = { text: 'ACK-BYE due to cancel race condition', tellOwner: true };
       this.#requests.hangUp(dialog, how);
     });

@@ -10,7 +10,7 @@ import { headerValue, type SipResponse, serializeMessage } from '../message/sip-
 import { buildResponse } from '../message/sip-replies.ts';
 import type { RequestUser, StackFailure } from '../sip-stack.ts';
 import type { SipPeer } from '../transport/sip-peer.ts';
-import { type Dialog, endsSubscription } from './dialog.ts';
+import { confirmDialog, type Dialog, endsSubscription } from './dialog.ts';
 import { assumeTarget, dialogOf, takeTarget } from './dialog-making.ts';
 import { type DialogRequests, emptySketch, type HangUp, silentUser } from './dialog-requests.ts';
 import type { Outgoing } from './outgoing.ts';
@@ -156,7 +156,7 @@ export class UacResponses {
     const answered = response.status < 300;
     if (outgoing.request.method === 'SUBSCRIBE' && outgoing.initial && answered) {
       const made = this.#makeDialog(outgoing, response);
-      if (made !== undefined) made.confirmed = true;
+      if (made !== undefined) made.state = 'confirmed';
     }
     if (dialog?.usage === 'subscription' && endsSubscription(outgoing.request)) {
       this.#requests.forget(dialog);
@@ -170,12 +170,13 @@ export class UacResponses {
   #receiveAnswer(outgoing: Outgoing, response: SipResponse, peer: SipPeer, bytes: number): void {
     const tag = addressTag(headerValue(response, 'To') ?? '') ?? '';
     const known = outgoing.dialog;
+    const isUp = known !== undefined && known.state !== 'early';
     // Only an initial INVITE forks: within a dialog another tag is the far end's error, and its call is up all the same.
-    if (outgoing.initial && known?.confirmed === true && known.remoteTag !== tag) {
+    if (outgoing.initial && isUp && known.remoteTag !== tag) {
       this.#hangUpFork(outgoing, response, tag);
       return;
     }
-    if (known?.confirmed === true && isRepeated(known, outgoing)) {
+    if (isUp && isRepeated(known, outgoing)) {
       this.#requests.repeatAck(known, outgoing.cseq);
       return;
     }
@@ -184,9 +185,9 @@ export class UacResponses {
       this.#hangUpFork(outgoing, response, tag);
       return;
     }
-    dialog.confirmed = true;
+    confirmDialog(dialog);
     dialog.unacknowledged = { cseq: outgoing.cseq, transactionId: outgoing.transactionId };
-    if (outgoing.cancel.state !== 'none') dialog.cancelled = true;
+    if (outgoing.cancel.state !== 'none') dialog.state = 'cancelled';
     takeTarget(dialog, response);
     armSessionTimer(this.#context, this.#requests, dialog, response, 'uac');
     this.#forgetEarly(outgoing);
@@ -239,7 +240,7 @@ export class UacResponses {
   /** A call that did not come to be. */
   #endCall(outgoing: Outgoing): void {
     this.#forgetEarly(outgoing);
-    if (outgoing.initial && outgoing.dialog !== undefined && !outgoing.dialog.confirmed) {
+    if (outgoing.initial && outgoing.dialog?.state === 'early') {
       this.#requests.forget(outgoing.dialog);
     }
   }

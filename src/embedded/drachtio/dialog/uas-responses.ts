@@ -18,7 +18,7 @@ import {
   type StatusLine,
 } from './app-answers.ts';
 import { appHeaders, contentTypeOf } from './app-headers.ts';
-import { type Dialog, endsSubscription, newDialog } from './dialog.ts';
+import { confirmDialog, type Dialog, endsSubscription, newDialog } from './dialog.ts';
 import { contactUri, recordRoutes } from './dialog-making.ts';
 import type { Incoming } from './incoming.ts';
 import { networkMeta } from './network-requests.ts';
@@ -254,7 +254,7 @@ export class UasResponses {
   #afterSuccess(incoming: Incoming, built: InviteResponse): void {
     const { received, dialog } = incoming;
     if (dialog === undefined) return;
-    dialog.confirmed = true;
+    confirmDialog(dialog);
     armSessionTimer(this.#context, this.#parts.requests, dialog, built, 'uas');
     if (received.request.method !== 'INVITE') return;
     const { transaction } = received;

@@ -241,7 +241,7 @@ export class Uas {
     this.#parts.incoming.remove(incoming);
     this.#parts.reliable.stop(incoming.transactionId);
     const { dialog } = incoming;
-    if (dialog !== undefined && incoming.madeDialog && !dialog.confirmed) {
+    if (incoming.madeDialog && dialog?.state === 'early') {
       this.#parts.requests.forget(dialog);
     }
   }
