@@ -44,12 +44,14 @@ class Line {
   readonly #send: (event: LineEvent) => void;
   #session: MediaSession | undefined;
   #leg: CallLeg | undefined;
-  /** The leg's life as far as ending it goes: none once it failed, ended, was cancelled or hung up. */
-  #legState: 'none' | 'placed' | 'answered' = 'none';
+  /**
+   * opening: no leg yet, the media port and the turn are waited for. over: the leg failed, ended, was cancelled or hung up, or
+   * is not wanted any more.
+   */
+  #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
   /** Detection's events since the answer, while the answer is being stored. */
   #held: LineEvent[] | undefined;
   #detectionStartedAt: Date | undefined;
-  #closed = false;
 
   constructor(call: AcceptedCall, ports: LinePorts, send: (event: LineEvent) => void) {
     this.#call = call;
@@ -59,7 +61,7 @@ class Line {
 
   async open(): Promise<void> {
     const session = await this.#openMedia();
-    if (this.#closed) {
+    if (this.#state === 'over') {
       session?.close();
       return;
     }
@@ -68,13 +70,13 @@ class Line {
       return;
     }
     this.#session = session;
-    await this.#ports.untilTurn?.(this.#call.callId, () => !this.#closed);
-    if (!this.#closed) this.#place(session);
+    await this.#ports.untilTurn?.(this.#call.callId, () => this.#state === 'opening');
+    if (this.#state === 'opening') this.#place(session);
   }
 
   #place(session: MediaSession): void {
     const { request, callId } = this.#call;
-    this.#legState = 'placed';
+    this.#state = 'placed';
     this.#leg = this.#ports.sip.place(
       {
         callId,
@@ -118,7 +120,6 @@ class Line {
   }
 
   close(): void {
-    this.#closed = true;
     this.#giveUp('call is over');
     this.#session?.close();
   }
@@ -134,12 +135,11 @@ class Line {
   }
 
   #giveUp(reason: string): void {
-    const state = this.#legState;
-    this.#legState = 'none';
+    // Before the leg was there: `open` finds the line over and places nothing.
+    const state = this.#state;
+    this.#state = 'over';
     if (state === 'placed') this.#leg?.cancel(reason);
     if (state === 'answered') this.#leg?.hangUp(reason);
-    // Cancelled before the media port was there: `open` finds the line closed and places nothing.
-    if (state === 'none' && this.#leg === undefined) this.#closed = true;
   }
 
   #observeLeg(event: LegEvent): void {
@@ -157,16 +157,16 @@ class Line {
         this.#observeProvisional(event);
         break;
       case 'answered':
-        if (this.#legState === 'placed') this.#legState = 'answered';
+        if (this.#state === 'placed') this.#state = 'answered';
         if (this.#session?.applyAnswer(event.sdp, 'answer') === true) this.#acceptAnswer(event);
         else this.#refuseAnswer(event.at);
         break;
       case 'failed':
-        this.#legState = 'none';
+        this.#state = 'over';
         this.#send({ type: 'line.failed', failure: event.failure });
         break;
       case 'ended':
-        this.#legState = 'none';
+        this.#state = 'over';
         this.#send({ type: 'line.ended', end: event.end });
         break;
       case 'reoffer':
