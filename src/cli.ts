@@ -19,6 +19,7 @@ import {
   revokeApp,
   rotateApp,
 } from './cli/apps-commands.ts';
+import { type BotOptions, runBot } from './cli/bot/bot-command.ts';
 import { addCallCommands } from './cli/calls/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
@@ -84,6 +85,17 @@ function addProcessCommands(program: Command): void {
     .option('--json', 'one JSON object a line, with headers and raw body')
     .action(async (options: ListenOptions) => {
       await listen(createContext(), options);
+    });
+
+  program
+    .command('bot')
+    .description('run a sample bot for audio streams: it repeats what it hears, and hangs up')
+    .option('--port <number>', 'port; 0 takes a free one', '4001')
+    .option('--host <address>', 'address', '127.0.0.1')
+    .option('--secret <secret>', "stream secret that signs; left out: the dev app's")
+    .option('--json', 'one JSON object a line')
+    .action(async (options: BotOptions) => {
+      await runBot(createContext(), options);
     });
 
   program

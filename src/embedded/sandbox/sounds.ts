@@ -2,7 +2,7 @@
 
 import { type Codec, encode, silenceByte } from '../../media/g711.ts';
 import { joined, silence, tone } from './tones.ts';
-import { readMulawWav } from './wav-file.ts';
+import { readMulawWav, recordingUrl } from './wav-file.ts';
 
 export const frameMs = 20;
 export const frameSamples = 160;
@@ -30,12 +30,9 @@ export type SoundLibrary = {
   frame(name: SoundName, index: number, codec: Codec): Uint8Array;
 };
 
-/** The same two steps up to the package root from `src/embedded/sandbox` and from `dist/embedded/sandbox`. */
-const audioFolder = new URL('../../../src/embedded/sandbox/audio/', import.meta.url);
-
 /** @throws Error when a recording is missing. */
 export function createSounds(): Readonly<Record<SoundName, Sound>> {
-  const recording = (name: string) => readMulawWav(new URL(`${name}.wav`, audioFolder));
+  const recording = (name: string) => readMulawWav(recordingUrl(name));
   const once = (...parts: Int16Array[]): Sound => ({ samples: joined(parts), loops: false });
   // People need a moment from the button to the word.
   const pickUp = silence(400);

@@ -6,8 +6,14 @@ import {
   findSandboxNumber,
   sandboxNumbers,
 } from '../../../src/embedded/sandbox/sandbox-numbers.ts';
-import { createSoundLibrary, frameSamples } from '../../../src/embedded/sandbox/sounds.ts';
+import {
+  createSoundLibrary,
+  frameSamples,
+  type SoundName,
+} from '../../../src/embedded/sandbox/sounds.ts';
+import { VoiceTurns } from '../../../src/embedded/sandbox/voice-turns.ts';
 import { readMulawWav } from '../../../src/embedded/sandbox/wav-file.ts';
+import type { Codec } from '../../../src/media/g711.ts';
 
 describe('sandbox numbers', () => {
   test('are fictional, and each has a name of its own', () => {
@@ -97,5 +103,50 @@ describe('frame clock', () => {
     vi.advanceTimersByTime(1_000);
 
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('turns of a voice', () => {
+  const library = createSoundLibrary();
+
+  function changesOf(frames: readonly Uint8Array[], codec: Codec = 'PCMU'): string[] {
+    const turns = new VoiceTurns();
+    return frames.flatMap((frame, index) => {
+      const change = turns.hear(frame, codec);
+      return change === undefined ? [] : [`${change} ${(index + 1) * 20}`];
+    });
+  }
+  const framesOf = (sound: SoundName, codec: Codec) =>
+    Array.from({ length: 400 }, (_, index) => library.frame(sound, index, codec));
+
+  test.each<[SoundName, Codec]>([
+    ['hello', 'PCMU'],
+    ['hello', 'PCMA'],
+    ['name', 'PCMU'],
+    ['announcement', 'PCMA'],
+  ])('%s in %s is one', (sound, codec) => {
+    const changes = changesOf(framesOf(sound, codec), codec);
+
+    expect(changes.map((change) => change.split(' ')[0])).toEqual(['began', 'ended']);
+  });
+
+  test('it ends 700 ms after its last sound', () => {
+    const loud = new Uint8Array(frameSamples).fill(0x90);
+    const quiet = new Uint8Array(frameSamples).fill(0xff);
+    const spoken = [...Array(10).fill(loud), ...Array(40).fill(quiet)] as Uint8Array[];
+
+    expect(changesOf(spoken)).toEqual(['began 100', 'ended 900']);
+  });
+
+  test('silence, a click and the noise of a line are none', () => {
+    const noise = Uint8Array.from(
+      { length: frameSamples },
+      (_, index) => (index % 2) * 0x80 + 0x70,
+    );
+    const click = new Uint8Array(frameSamples).fill(0x90);
+
+    expect(changesOf([...framesOf('silence', 'PCMU'), click, ...Array(200).fill(noise)])).toEqual(
+      [],
+    );
   });
 });

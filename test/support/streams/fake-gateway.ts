@@ -1,0 +1,227 @@
+// A gateway as a bot sees it: the client of the wire format with a playout queue behind it, and a far end that says what a test
+// has it say. Its messages are held to the same grammar as the real one's.
+
+import { createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import { type FromBot, readBotMessage } from './stream-messages.ts';
+
+const frameMs = 20;
+const frameBytes = 160;
+const silentFrame = Buffer.alloc(frameBytes, 0xff);
+
+export type FakeGatewayOptions = {
+  readonly url: string;
+  readonly streamSecret?: string;
+  readonly customParameters?: Readonly<Record<string, string>>;
+  /** How many times faster than a call; a bot whose clock is the audio does not notice. */
+  readonly speed?: number;
+};
+
+/** What waits to be played: audio, and marks in it. */
+type Queued = { readonly audio: Buffer } | { readonly mark: string };
+
+export class FakeGateway {
+  readonly accountSid = `AC${randomBytes(16).toString('hex')}`;
+  readonly callSid = `CA${randomBytes(16).toString('hex')}`;
+  readonly streamSid = `MZ${randomBytes(16).toString('hex')}`;
+  /** All that was sent, as it was; and all that came. */
+  readonly sent: string[] = [];
+  readonly received: FromBot[] = [];
+  /** What a gateway ignores. */
+  readonly ignored: string[] = [];
+  /** What the far end heard: each 20 ms since the start, silence where the bot had nothing to say. */
+  readonly heard: Buffer[] = [];
+  /** Marks that returned, with how much the far end had heard by then. */
+  readonly marks: { readonly name: string; readonly atMs: number; readonly cleared: boolean }[] =
+    [];
+  closeCode: number | undefined;
+  readonly #socket: WebSocket;
+  readonly #options: FakeGatewayOptions;
+  readonly #spoken: Buffer[] = [];
+  #queue: Queued[] = [];
+  #sequence = 0;
+  #chunk = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #startedAt = 0;
+
+  private constructor(socket: WebSocket, options: FakeGatewayOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.on('error', () => undefined);
+    socket.on('message', (data: Buffer, isBinary) => this.#take(data.toString(), isBinary));
+    socket.on('close', (code) => {
+      this.closeCode = code;
+      clearInterval(this.#timer);
+    });
+  }
+
+  /** @throws Error with the status of a refused upgrade. */
+  static async connect(options: FakeGatewayOptions): Promise<FakeGateway> {
+    const socket = new WebSocket(options.url, {
+      perMessageDeflate: false,
+      headers: signatureHeaders(options),
+    });
+    const gateway = new FakeGateway(socket, options);
+    await once(socket, 'open');
+    gateway.#begin();
+    return gateway;
+  }
+
+  get heardMs(): number {
+    return this.heard.length * frameMs;
+  }
+
+  /** Milliseconds of the bot's audio that wait to be played. */
+  get queuedMs(): number {
+    return (
+      this.#queue.reduce((sum, item) => sum + ('audio' in item ? item.audio.length : 0), 0) / 8
+    );
+  }
+
+  /** The far end says this next; until then, and after it, it is silent. */
+  speak(mulaw: Uint8Array): void {
+    for (let at = 0; at < mulaw.length; at += frameBytes) {
+      const frame = Buffer.from(silentFrame);
+      frame.set(mulaw.subarray(at, at + frameBytes));
+      this.#spoken.push(frame);
+    }
+  }
+
+  press(digit: string): void {
+    this.#send({ event: 'dtmf', dtmf: { track: 'inbound_track', digit } });
+  }
+
+  detect(amd: { readonly event: string } & Readonly<Record<string, unknown>>): void {
+    this.#send({ event: 'amd', amd });
+  }
+
+  /** The call ended. */
+  stop(): void {
+    clearInterval(this.#timer);
+    const { accountSid, callSid } = this;
+    this.#send({ event: 'stop', stop: { accountSid, callSid } });
+    this.#socket.close(1000);
+  }
+
+  /** The line broke. */
+  break(): void {
+    this.#socket.terminate();
+  }
+
+  #begin(): void {
+    this.#sendRaw({ event: 'connected', protocol: 'Call', version: '1.0.0' });
+    const { accountSid, streamSid, callSid } = this;
+    this.#send({
+      event: 'start',
+      start: {
+        accountSid,
+        streamSid,
+        callSid,
+        tracks: ['inbound'],
+        mediaFormat: { encoding: 'audio/x-mulaw', sampleRate: 8_000, channels: 1 },
+        customParameters: { callId: 'call-1', ...this.#options.customParameters },
+      },
+    });
+    this.#startedAt = performance.now();
+    this.#timer = setInterval(() => this.#catchUp(), 2);
+  }
+
+  #catchUp(): void {
+    const elapsedMs = (performance.now() - this.#startedAt) * (this.#options.speed ?? 1);
+    // A pause of the test's process is made up for a little at a time, so that the bot's answers get their turn.
+    for (let steps = 0; steps < 5 && this.heardMs + frameMs <= elapsedMs; steps += 1) this.#tick();
+  }
+
+  #tick(): void {
+    this.#chunk += 1;
+    this.#send({
+      event: 'media',
+      media: {
+        track: 'inbound',
+        chunk: String(this.#chunk),
+        timestamp: String((this.#chunk - 1) * frameMs),
+        payload: (this.#spoken.shift() ?? silentFrame).toString('base64'),
+      },
+    });
+    this.heard.push(this.#play());
+    this.#returnMarks(false);
+  }
+
+  /** The next frame of the queue. The marks within it return with its end. */
+  #play(): Buffer {
+    const frame = Buffer.from(silentFrame);
+    const passed: Queued[] = [];
+    let filled = 0;
+    while (filled < frameBytes && this.#queue.length > 0) {
+      const item = this.#queue.shift() as Queued;
+      if ('mark' in item) {
+        passed.push(item);
+        continue;
+      }
+      const part = item.audio.subarray(0, frameBytes - filled);
+      frame.set(part, filled);
+      filled += part.length;
+      if (part.length < item.audio.length) {
+        this.#queue.unshift({ audio: item.audio.subarray(part.length) });
+      }
+    }
+    this.#queue.unshift(...passed);
+    return frame;
+  }
+
+  /** Those at the head of the queue. */
+  #returnMarks(cleared: boolean): void {
+    for (
+      let first = this.#queue[0];
+      first !== undefined && 'mark' in first;
+      first = this.#queue[0]
+    ) {
+      this.#queue.shift();
+      this.marks.push({ name: first.mark, atMs: this.heardMs, cleared });
+      this.#send({ event: 'mark', mark: { name: first.mark } });
+    }
+  }
+
+  #take(text: string, isBinary: boolean): void {
+    const message = isBinary ? undefined : readBotMessage(text);
+    if (message === undefined || message.streamSid !== this.streamSid) {
+      this.ignored.push(text);
+      return;
+    }
+    this.received.push(message);
+    if (message.event === 'media') {
+      this.#queue.push({ audio: Buffer.from(message.media.payload, 'base64') });
+    } else if (message.event === 'mark') {
+      this.#queue.push({ mark: message.mark.name });
+      this.#returnMarks(false);
+    } else {
+      this.#queue = this.#queue.filter((item) => 'mark' in item);
+      this.#returnMarks(true);
+    }
+  }
+
+  #send(message: { readonly event: string } & Readonly<Record<string, unknown>>): void {
+    this.#sequence += 1;
+    const { streamSid } = this;
+    this.#sendRaw({ ...message, sequenceNumber: String(this.#sequence), streamSid });
+  }
+
+  #sendRaw(message: object): void {
+    const text = JSON.stringify(message);
+    this.sent.push(text);
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(text);
+  }
+}
+
+/** Both signatures of the upgrade. */
+function signatureHeaders({ url, streamSecret }: FakeGatewayOptions): Record<string, string> {
+  if (streamSecret === undefined) return {};
+  const { pathname, search } = new URL(url);
+  const timestampS = Math.floor(Date.now() / 1_000);
+  const hmac = createHmac('sha256', streamSecret).update(`${timestampS}.${pathname}${search}`);
+  return {
+    'Gateway-Signature': `t=${timestampS},v1=${hmac.digest('hex')}`,
+    'X-Twilio-Signature': createHmac('sha1', streamSecret).update(url).digest('base64'),
+  };
+}
