@@ -8,6 +8,7 @@ import { checkBeforeStart, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
 import type { Config } from '../config.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
+import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import { type ContextStore, openContextStore } from '../interactions/context-store.ts';
 import { createCallQueries } from '../interactions/stored-calls.ts';
@@ -33,6 +34,8 @@ export type AppOptions = {
   readonly onFatal?: (error: Error) => void;
   /** Told of each step of a call of this process, and of each attempt to notify somebody of it. */
   readonly watcher?: CallWatcher;
+  /** Told of the end of each call to the sandbox carrier, by its far end. */
+  readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
 };
 
 export type App = {
@@ -65,6 +68,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     closers: new Closers(logger),
     onFatal: options.onFatal ?? (() => undefined),
     watcher: options.watcher,
+    onSandboxCallEnded: options.onSandboxCallEnded ?? (() => undefined),
   };
   try {
     return await openApp(environment);

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../calls/ports.ts';
 import type { Config } from '../config.ts';
+import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import type { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
@@ -14,4 +15,5 @@ export type Environment = {
   readonly closers: Closers;
   readonly onFatal: (error: Error) => void;
   readonly watcher: CallWatcher | undefined;
+  readonly onSandboxCallEnded: (summary: SandboxCallSummary) => void;
 };

@@ -145,12 +145,14 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
   return { host: controlHost, port: controlPort, secret: options.secret };
 }
 
-async function openSandbox({ config, logger, closers }: Environment) {
+async function openSandbox({ config, logger, closers, onSandboxCallEnded }: Environment) {
   const { logLevel, nodeId } = config;
   const options = { sipHost: '127.0.0.1', logLevel, nodeId };
-  const sandbox = await startSandboxThread(options, logger);
+  const start = (sipPort = 0) =>
+    startSandboxThread({ ...options, sipPort }, logger, onSandboxCallEnded);
+  const sandbox = await start();
   // At the same port, which the trunk has.
-  const again = () => startSandboxThread({ ...options, sipPort: sandbox.port }, logger);
+  const again = () => start(sandbox.port);
   const supervision = supervise(sandbox, again, { name: 'sandbox', logger });
   closers.add('sandbox', () => supervision.close());
   return sandbox;

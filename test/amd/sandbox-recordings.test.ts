@@ -1,4 +1,4 @@
-// Each callee of the sandbox, through both laws of G.711 as a call would carry it.
+// What the callees of the sandbox say first, through both laws of G.711 as a call would carry it.
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
@@ -8,7 +8,7 @@ import { listen, names } from './listen.ts';
 
 const sounds = createSounds();
 const person: AmdEventName[] = ['amd_human_detected', 'amd_stopped'];
-const expected: Readonly<Record<SoundName, readonly AmdEventName[]>> = {
+const expected: Readonly<Partial<Record<SoundName, readonly AmdEventName[]>>> = {
   hello: person,
   helloSecond: person,
   name: person,

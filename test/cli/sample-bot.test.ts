@@ -3,6 +3,8 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { BotEvent } from '../../src/cli/bot/bot-events.ts';
 import { type SampleBot, startSampleBot } from '../../src/cli/bot/sample-bot.ts';
+import { createSoundLibrary } from '../../src/embedded/sandbox/sounds.ts';
+import { Talker } from '../../src/embedded/sandbox/talker.ts';
 import { readMulawBytes, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeGateway } from '../support/streams/fake-gateway.ts';
@@ -142,6 +144,23 @@ describe('a conversation with the sample bot', () => {
 
     expect(saidLines()).toEqual(['goodbye']);
   });
+});
+
+test('the bot and the sandbox’s talker have a conversation', async () => {
+  const talker = new Talker(createSoundLibrary());
+  const gateway = await FakeGateway.connect({
+    url: bot.url,
+    streamSecret: secret,
+    farEnd: talker,
+    speed: 20,
+  });
+  await eventually(() => gateway.closeCode !== undefined, 'the bot hangs up');
+
+  expect(saidLines()).toEqual(['you-said', 'you-said', 'goodbye']);
+  expect(events.at(-1)).toMatchObject({ turns: 3, interruptions: 1 });
+  // The goodbye is a turn that did not end before the call did.
+  expect(talker.summary).toMatchObject({ turns: 3, answers: 1 });
+  expect(talker.summary.silencedAfterMs).toBeLessThan(1_000);
 });
 
 describe('who may connect', () => {

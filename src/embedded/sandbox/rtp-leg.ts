@@ -3,6 +3,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import type { Codec } from '../../media/g711.ts';
 import {
   createRtpHeader,
   readRtp,
@@ -11,6 +12,9 @@ import {
 } from '../../media/rtp-packet.ts';
 import type { AudioOffer } from './sdp-answer.ts';
 import { frameSamples } from './sounds.ts';
+
+/** The payload of a packet, valid during the call. */
+type OnAudio = (payload: Uint8Array, codec: Codec) => void;
 
 export class RtpLeg {
   packetsSent = 0;
@@ -24,19 +28,27 @@ export class RtpLeg {
   #talkSpurt = true;
   #closed = false;
 
-  private constructor(socket: Socket, remote: AudioOffer) {
+  private constructor(socket: Socket, remote: AudioOffer, onAudio: OnAudio) {
     this.#socket = socket;
     this.#remote = remote;
     const header = createRtpHeader();
     socket.on('message', (packet) => {
-      if (readRtp(packet, header)) this.packetsReceived += 1;
+      if (!readRtp(packet, header)) return;
+      this.packetsReceived += 1;
+      const { codec, payloadType } = this.#remote;
+      if (header.payloadType !== payloadType) return;
+      onAudio(packet.subarray(header.payloadStart, header.payloadEnd), codec);
     });
     // ICMP port unreachable: the caller's socket is gone, the BYE is on its way.
     socket.on('error', () => undefined);
   }
 
   /** @throws Error when no socket can be had. */
-  static async open(host: string, remote: AudioOffer): Promise<RtpLeg> {
+  static async open(
+    host: string,
+    remote: AudioOffer,
+    onAudio: OnAudio = () => undefined,
+  ): Promise<RtpLeg> {
     const family = host.includes(':') ? 6 : 4;
     const socket = createSocket({
       type: family === 6 ? 'udp6' : 'udp4',
@@ -47,7 +59,7 @@ export class RtpLeg {
     const listening = once(socket, 'listening');
     socket.bind(0, host);
     await listening;
-    return new RtpLeg(socket, remote);
+    return new RtpLeg(socket, remote, onAudio);
   }
 
   get port(): number {

@@ -8,8 +8,9 @@ import type { FrameClock } from './frame-clock.ts';
 import { RtpLeg } from './rtp-leg.ts';
 import type { SandboxBehaviour, SandboxNumber } from './sandbox-numbers.ts';
 import { type AudioOffer, readOffer, writeAnswer } from './sdp-answer.ts';
-import { frameMs, type SoundLibrary } from './sounds.ts';
+import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
 import type { CalleeDialog, CalleeRequest, CalleeResponse, SrfCallee } from './srf-callee.ts';
+import { Talker, type TalkSummary } from './talker.ts';
 
 /** What became of a call: for logs and tests. */
 export type SandboxCallSummary = {
@@ -24,6 +25,8 @@ export type SandboxCallSummary = {
   readonly codec?: Codec;
   readonly packetsSent: number;
   readonly packetsReceived: number;
+  /** Of a callee who talks. */
+  readonly talk?: TalkSummary;
 };
 
 export type SandboxCallDeps = {
@@ -55,6 +58,7 @@ export class SandboxCall {
   readonly #request: CalleeRequest;
   readonly #response: CalleeResponse;
   readonly #sessionId = randomInt(1, 2 ** 31);
+  readonly #talker: Talker | undefined;
   #phase: Phase = { name: 'starting' };
   #leg: RtpLeg | undefined;
   #sdpVersion = 1;
@@ -73,6 +77,7 @@ export class SandboxCall {
     this.#request = request;
     this.#response = response;
     this.#deps = deps;
+    this.#talker = row.behaviour.next.do === 'talk' ? new Talker(deps.sounds) : undefined;
   }
 
   async start(): Promise<void> {
@@ -83,7 +88,7 @@ export class SandboxCall {
     // 488 Not Acceptable Here: no audio that we speak, or no offer at all.
     if (offer === undefined) return this.#refuse(488);
     const { host } = this.#deps;
-    this.#leg = await RtpLeg.open(host, offer);
+    this.#leg = await RtpLeg.open(host, offer, (payload, codec) => this.#hear(payload, codec));
     if (this.#phase.name === 'ended') return this.#leg.close();
     this.#phase = { name: 'ringing', offer };
     if (this.#behaviour.earlyMedia === undefined) this.#response.send(180);
@@ -133,7 +138,7 @@ export class SandboxCall {
     if (earlyMedia !== undefined) this.#play(earlyMedia);
     if (this.#totalMs >= longestRingMs) this.giveUp().catch((error: unknown) => this.#fail(error));
     else if (this.#phaseMs >= ringMs && next.do === 'refuse') this.#refuse(next.sipStatus);
-    else if (this.#phaseMs >= ringMs && next.do === 'answer') this.#pickUp(offer);
+    else if (this.#phaseMs >= ringMs && next.do !== 'ring-on') this.#pickUp(offer);
   }
 
   #pickUp(offer: AudioOffer): void {
@@ -160,20 +165,35 @@ export class SandboxCall {
 
   #talk(dialog: CalleeDialog): void {
     const { next } = this.#behaviour;
-    if (next.do !== 'answer') return;
-    this.#play(next.sound);
-    const { hangUpAfterMs } = next;
-    if (hangUpAfterMs !== undefined && this.#phaseMs >= hangUpAfterMs) {
+    if (next.do === 'answer') this.#play(next.sound);
+    else if (next.do === 'talk') this.#converse();
+    if (this.#wantsToHangUp()) {
       this.#hangUp(dialog, 'callee-hung-up').catch((error: unknown) => this.#fail(error));
     } else if (this.#totalMs >= longestCallMs) {
       this.giveUp().catch((error: unknown) => this.#fail(error));
     }
   }
 
-  #play(sound: Parameters<SoundLibrary['frame']>[0]): void {
-    if (this.#leg === undefined) return;
+  #wantsToHangUp(): boolean {
+    const { next } = this.#behaviour;
+    if (next.do === 'talk') return (this.#talker?.silentMs ?? 0) >= next.hangUpAfterSilenceMs;
+    return next.do === 'answer' && this.#phaseMs >= (next.hangUpAfterMs ?? Infinity);
+  }
+
+  #converse(): void {
+    if (this.#leg !== undefined && this.#talker !== undefined) {
+      this.#leg.send(this.#talker.nextFrame(this.#leg.remote.codec));
+    }
+  }
+
+  /** What comes before the answer is none of a conversation. */
+  #hear(payload: Uint8Array, codec: Codec): void {
+    if (this.#phase.name === 'talking') this.#talker?.hear(payload, codec);
+  }
+
+  #play(sound: SoundName): void {
     const index = this.#phaseMs / frameMs - 1;
-    this.#leg.send(this.#deps.sounds.frame(sound, index, this.#leg.remote.codec));
+    this.#leg?.send(this.#deps.sounds.frame(sound, index, this.#leg.remote.codec));
   }
 
   #reoffer(request: CalleeRequest, response: CalleeResponse): void {
@@ -227,6 +247,7 @@ export class SandboxCall {
       ...(leg === undefined ? {} : { codec: leg.remote.codec }),
       packetsSent: leg?.packetsSent ?? 0,
       packetsReceived: leg?.packetsReceived ?? 0,
+      ...(this.#talker === undefined ? {} : { talk: this.#talker.summary }),
     });
   }
 }

@@ -13,7 +13,9 @@ export type SandboxBehaviour = {
     | { readonly do: 'refuse'; readonly sipStatus: number }
     | { readonly do: 'ring-on' }
     /** Plays the sound, then is silent. Left out: stays until the caller hangs up. */
-    | { readonly do: 'answer'; readonly sound: SoundName; readonly hangUpAfterMs?: number };
+    | { readonly do: 'answer'; readonly sound: SoundName; readonly hangUpAfterMs?: number }
+    /** Talks with the caller, see `talker.ts`. */
+    | { readonly do: 'talk'; readonly hangUpAfterSilenceMs: number };
 };
 
 export type SandboxNumber = {
@@ -55,6 +57,13 @@ export const sandboxNumbers = [
       earlyMedia: 'ringback',
       next: { do: 'answer', sound: 'helloSecond', hangUpAfterMs: 8_000 },
     },
+  },
+  {
+    number: '+12025550104',
+    name: 'talker',
+    description:
+      'rings 1 s, answers "Hello?", answers what it hears, interrupts once who talks for 2 s; hangs up after 15 s of silence',
+    behaviour: { ringMs: 1_000, next: { do: 'talk', hangUpAfterSilenceMs: 15_000 } },
   },
   {
     number: '+12025550110',

@@ -5,6 +5,7 @@ import type { Logger } from '../../lib/logger.ts';
 import { type RunningThread, whenStarted } from '../../lib/running-thread.ts';
 import { siblingModule, spawnWorker } from '../../lib/spawn-worker.ts';
 import type { SandboxOptions } from './sandbox.ts';
+import type { SandboxCallSummary } from './sandbox-call.ts';
 
 export type SandboxThreadOptions = Pick<SandboxOptions, 'sipHost' | 'sipPort'> & {
   readonly logLevel: string;
@@ -16,10 +17,11 @@ export type SandboxListening = { readonly host: string; readonly port: number };
 
 export type SandboxThread = SandboxListening & RunningThread;
 
-/** `logger`: of the process, for what the thread logs. @throws Error when it cannot listen, or its recordings are missing. */
+/** `logger`: of the process, for what the thread logs. `onCallEnded`: told of every call's end. @throws Error when it cannot listen, or its recordings are missing. */
 export async function startSandboxThread(
   options: SandboxThreadOptions,
   logger?: Logger,
+  onCallEnded: (summary: SandboxCallSummary) => void = () => undefined,
 ): Promise<SandboxThread> {
   const worker = spawnWorker(
     siblingModule('./sandbox-worker', import.meta.url),
@@ -30,5 +32,7 @@ export async function startSandboxThread(
     name: 'the sandbox',
     stopMessage: 'stop',
   });
+  // Every message after the first is one.
+  worker.on('message', onCallEnded);
   return { ...first, ...thread };
 }

@@ -7,7 +7,11 @@ import type { SandboxListening, SandboxThreadOptions } from './sandbox-thread.ts
 
 async function run({ logLevel, nodeId, ...options }: SandboxThreadOptions): Promise<void> {
   const logger = createLogger({ level: logLevel, nodeId, part: 'sandbox' });
-  const sandbox = await startSandbox({ ...options, logger });
+  const sandbox = await startSandbox({
+    ...options,
+    logger,
+    onCallEnded: (summary) => parentPort?.postMessage(summary),
+  });
   parentPort?.once('message', () => {
     // The port keeps the thread alive: closing both ends it.
     void sandbox.close().finally(() => parentPort?.close());

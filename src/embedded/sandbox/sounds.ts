@@ -13,6 +13,8 @@ export const soundNames = [
   'name',
   'voicemail',
   'announcement',
+  'interruption',
+  'answer',
   'fax',
   'silence',
   'ringback',
@@ -28,6 +30,8 @@ export type Sound = {
 export type SoundLibrary = {
   /** 20 ms of payload, from the sound's start on. */
   frame(name: SoundName, index: number, codec: Codec): Uint8Array;
+  /** Until it ends, or starts again. */
+  lengthMs(name: SoundName): number;
 };
 
 /** @throws Error when a recording is missing. */
@@ -42,6 +46,8 @@ export function createSounds(): Readonly<Record<SoundName, Sound>> {
     name: once(pickUp, recording('person-name')),
     voicemail: once(pickUp, recording('voicemail-greeting'), silence(400), tone([1_000], 500, -9)),
     announcement: once(pickUp, recording('announcement')),
+    interruption: once(recording('talker-interruption')),
+    answer: once(recording('talker-answer')),
     // T.30 CED: 2100 Hz for 2.6 to 4 s.
     fax: once(pickUp, tone([2_100], 3_000, -10)),
     silence: once(),
@@ -68,6 +74,7 @@ export function createSoundLibrary(sounds = createSounds()): SoundLibrary {
   }
 
   return {
+    lengthMs: (name) => (codedSound(name, 'PCMU').length / frameSamples) * frameMs,
     frame(name, index, codec) {
       const payload = codedSound(name, codec);
       const frames = payload.length / frameSamples;

@@ -155,6 +155,24 @@ describe.concurrent('callees that answer', () => {
     expect(new Set(heard(call.packets))).toEqual(new Set([0xff]));
   });
 
+  test('talker hears the caller, answers, and tells what came through', async () => {
+    const call = await caller.place(numberOf('talker'), { formats: '8 0' });
+    const dialog = await answered(call);
+    const to = { host: sandbox.host, port: audioPort(dialog.remote.sdp) };
+    const library = createSoundLibrary();
+    const hello = played('hello', Math.ceil(library.lengthMs('hello') / 20), 'PCMA');
+    await eventually(() => heard(call.packets).includes(hello), 'the hello');
+    for (let index = 0; index < 100; index += 1) {
+      call.sendRtp(to, { payloadType: 8, payload: library.frame('name', index, 'PCMA') });
+    }
+    const answer = played('answer', 100, 'PCMA');
+    await eventually(() => heard(call.packets).includes(answer), 'the answer');
+    dialog.destroy();
+
+    await eventually(() => endOf('talker') !== undefined, 'the sandbox saw the BYE');
+    expect(endOf('talker')).toMatchObject({ codec: 'PCMA', talk: { turns: 1, answers: 1 } });
+  });
+
   test('person-stays is held and taken back by re-INVITE', async () => {
     const call = await caller.place(numberOf('person-stays'));
     const dialog = await answered(call);

@@ -4,6 +4,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
+import type { Talker } from '../../../src/embedded/sandbox/talker.ts';
 import { type FromBot, readBotMessage } from './stream-messages.ts';
 
 const frameMs = 20;
@@ -16,6 +17,8 @@ export type FakeGatewayOptions = {
   readonly customParameters?: Readonly<Record<string, string>>;
   /** How many times faster than a call; a bot whose clock is the audio does not notice. */
   readonly speed?: number;
+  /** Somebody who talks by himself, in place of `speak`. */
+  readonly farEnd?: Pick<Talker, 'hear' | 'nextFrame'>;
 };
 
 /** What waits to be played: audio, and marks in it. */
@@ -141,11 +144,17 @@ export class FakeGateway {
         track: 'inbound',
         chunk: String(this.#chunk),
         timestamp: String((this.#chunk - 1) * frameMs),
-        payload: (this.#spoken.shift() ?? silentFrame).toString('base64'),
+        payload: Buffer.from(this.#nextSpoken()).toString('base64'),
       },
     });
-    this.heard.push(this.#play());
+    const played = this.#play();
+    this.heard.push(played);
+    this.#options.farEnd?.hear(played, 'PCMU');
     this.#returnMarks(false);
+  }
+
+  #nextSpoken(): Uint8Array {
+    return this.#options.farEnd?.nextFrame('PCMU') ?? this.#spoken.shift() ?? silentFrame;
   }
 
   /** The next frame of the queue. The marks within it return with its end. */

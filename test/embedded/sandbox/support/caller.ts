@@ -25,8 +25,11 @@ export type PlacedCall = {
   readonly packets: readonly Packet[];
   readonly offer: string;
   cancel(): void;
-  /** One packet of silence to where the callee listens. */
-  sendRtp(to: { readonly host: string; readonly port: number }): void;
+  /** One packet to where the callee listens, of silence if it is not said of what. */
+  sendRtp(
+    to: { readonly host: string; readonly port: number },
+    audio?: { readonly payloadType: number; readonly payload: Uint8Array },
+  ): void;
 };
 
 export type Caller = {
@@ -40,6 +43,7 @@ export type Caller = {
 
 const host = '127.0.0.1';
 const secret = 'cymru';
+const silentPayload = new Uint8Array(160).fill(0xff);
 
 export async function startCaller(target: {
   readonly host: string;
@@ -117,9 +121,10 @@ function dial(
     packets,
     offer,
     cancel: () => sent?.cancel(() => undefined),
-    sendRtp(to) {
-      const packet = new Uint8Array(172).fill(0xff);
-      packet.set([0x80, 0, 0, 1, 0, 0, 0, 160, 1, 2, 3, 4]);
+    sendRtp(to, { payloadType, payload } = { payloadType: 0, payload: silentPayload }) {
+      const packet = new Uint8Array(12 + payload.length);
+      packet.set([0x80, payloadType, 0, 1, 0, 0, 0, 160, 1, 2, 3, 4]);
+      packet.set(payload, 12);
       socket.send(packet, to.port, to.host);
     },
   };

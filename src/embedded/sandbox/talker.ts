@@ -1,0 +1,103 @@
+// A callee who talks with whoever calls: says hello, answers what is said, and interrupts once who talks at length. It measures what
+// it hears, so that a try of a bot's audio ends with what came through. Its clock is the ticks of its call and the audio that arrives.
+
+import type { Codec } from '../../media/g711.ts';
+import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
+import { VoiceTurns } from './voice-turns.ts';
+
+/** Measured by a talker. */
+export type TalkSummary = {
+  /** Voice of the caller, pauses left out, and in how many turns. */
+  readonly voiceMs: number;
+  readonly turns: number;
+  /** Of its own, the hello left out. */
+  readonly answers: number;
+  /** From the first sound of its interruption to the last of the caller's voice. Left out: it interrupted nobody, or was not heeded. */
+  readonly silencedAfterMs?: number;
+};
+
+/** What people wait for before they take a pause for an end. */
+const pauseMs = 800;
+const interruptAfterMs = 2_000;
+/** A bot and a talker that answer each other must end. */
+const maxAnswers = 3;
+
+export class Talker {
+  readonly #sounds: SoundLibrary;
+  readonly #turns = new VoiceTurns(pauseMs);
+  #saying: SoundName | undefined = 'hello';
+  #saidMs = 0;
+  #turnMs = 0;
+  #ended = 0;
+  #answers = 0;
+  /** What it has heard since it began to interrupt, while the caller goes on. */
+  #interruptingMs: number | undefined;
+  #hasInterrupted = false;
+  #silencedAfterMs: number | undefined;
+  #silentMs = 0;
+
+  constructor(sounds: SoundLibrary) {
+    this.#sounds = sounds;
+  }
+
+  /** How long nobody has said anything. */
+  get silentMs(): number {
+    return this.#silentMs;
+  }
+
+  get summary(): TalkSummary {
+    const { voiceMs, isSpeaking } = this.#turns;
+    const silencedAfterMs = this.#silencedAfterMs;
+    return {
+      voiceMs,
+      turns: this.#ended + (isSpeaking ? 1 : 0),
+      answers: this.#answers,
+      ...(silencedAfterMs === undefined ? {} : { silencedAfterMs }),
+    };
+  }
+
+  /** A packet of the caller. */
+  hear(payload: Uint8Array, codec: Codec): void {
+    const ms = payload.length / 8;
+    const change = this.#turns.hear(payload, codec);
+    if (this.#interruptingMs !== undefined) this.#interruptingMs += ms;
+    this.#turnMs = this.#turns.isSpeaking ? this.#turnMs + ms : 0;
+    if (change === 'ended') this.#takeTurn();
+    else if (this.#turnMs >= interruptAfterMs && !this.#hasInterrupted) this.#interrupt();
+  }
+
+  /** The next 20 ms of its own. */
+  nextFrame(codec: Codec): Uint8Array {
+    const isSilent = this.#saying === undefined && !this.#turns.isSpeaking;
+    this.#silentMs = isSilent ? this.#silentMs + frameMs : 0;
+    const sound = this.#saying ?? 'silence';
+    const frame = this.#sounds.frame(sound, this.#saidMs / frameMs, codec);
+    this.#saidMs += frameMs;
+    if (this.#saidMs >= this.#sounds.lengthMs(sound)) this.#saying = undefined;
+    return frame;
+  }
+
+  #interrupt(): void {
+    this.#hasInterrupted = true;
+    this.#interruptingMs = 0;
+    this.#say('interruption');
+  }
+
+  /** The caller paused: who was interrupted gets no answer, as the word is the talker's already. */
+  #takeTurn(): void {
+    this.#ended += 1;
+    if (this.#interruptingMs !== undefined) {
+      this.#silencedAfterMs = Math.max(0, this.#interruptingMs - pauseMs);
+      this.#interruptingMs = undefined;
+      return;
+    }
+    if (this.#answers >= maxAnswers) return;
+    this.#answers += 1;
+    this.#say('answer');
+  }
+
+  #say(sound: SoundName): void {
+    this.#saying = sound;
+    this.#saidMs = 0;
+  }
+}

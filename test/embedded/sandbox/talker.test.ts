@@ -1,0 +1,79 @@
+// The sandbox's talker with a caller who is a sound: what it says, when it interrupts, what it measures.
+
+import { describe, expect, test } from 'vitest';
+import { createSoundLibrary, type SoundName } from '../../../src/embedded/sandbox/sounds.ts';
+import { Talker } from '../../../src/embedded/sandbox/talker.ts';
+
+const sounds = createSoundLibrary();
+const frames = (ms: number) => Math.ceil(ms / 20);
+const silent = sounds.frame('silence', 0, 'PCMU');
+const says = (name: SoundName) =>
+  Array.from({ length: frames(sounds.lengthMs(name)) }, (_, index) =>
+    sounds.frame(name, index, 'PCMU'),
+  );
+const pause = (ms: number) => Array<Uint8Array>(frames(ms)).fill(silent);
+
+/** Its own 20 ms for each of the caller's; the caller may look at what it says, and stop. */
+function converse(caller: Iterable<Uint8Array>): { talker: Talker; said: Buffer } {
+  const talker = new Talker(sounds);
+  const said: Uint8Array[] = [];
+  for (const frame of caller) {
+    talker.hear(frame, 'PCMU');
+    said.push(talker.nextFrame('PCMU'));
+  }
+  return { talker, said: Buffer.concat(said) };
+}
+
+const whole = (name: SoundName) => Buffer.concat(says(name));
+
+describe('a talker', () => {
+  test('says hello, and answers a short sentence when it is over', () => {
+    const { talker, said } = converse([...pause(2_000), ...says('name'), ...pause(4_000)]);
+
+    expect(said.indexOf(whole('hello'))).toBe(0);
+    expect(said.indexOf(whole('answer'))).toBeGreaterThan((2_000 + 800) * 8);
+    expect(talker.summary).toMatchObject({ turns: 1, answers: 1 });
+    expect(talker.summary.voiceMs).toBeGreaterThan(200);
+    expect(talker.summary).not.toHaveProperty('silencedAfterMs');
+  });
+
+  test('interrupts once who talks for two seconds, and measures how soon that falls silent', () => {
+    const heeds = 300;
+    const { talker, said } = converse([
+      ...pause(2_000),
+      // An announcement that is cut off 300 ms after it was interrupted.
+      ...says('announcement').slice(0, frames(600 + 2_000 + heeds)),
+      ...pause(3_000),
+    ]);
+
+    expect(said.includes(whole('interruption'))).toBe(true);
+    expect(said.includes(whole('answer'))).toBe(false);
+    expect(talker.summary).toMatchObject({ turns: 1, answers: 0 });
+    const { silencedAfterMs = NaN } = talker.summary;
+    expect(silencedAfterMs).toBeGreaterThan(0);
+    expect(silencedAfterMs).toBeLessThanOrEqual(600 + heeds);
+  });
+
+  test('is heard in full by who does not heed it, and interrupts no second time', () => {
+    const { talker, said } = converse([
+      ...says('announcement'),
+      ...pause(2_000),
+      ...says('announcement'),
+      ...pause(2_000),
+    ]);
+    const first = said.indexOf(whole('interruption'));
+
+    expect(first).toBeGreaterThan(0);
+    expect(said.indexOf(whole('interruption'), first + 1)).toBe(-1);
+    expect(talker.summary).toMatchObject({ turns: 2, answers: 1 });
+    expect(talker.summary.silencedAfterMs).toBeGreaterThan(1_000);
+  });
+
+  test('answers three times at most, and knows how long nobody has spoken', () => {
+    const turn = [...says('name'), ...pause(4_000)];
+    const { talker } = converse([...turn, ...turn, ...turn, ...turn, ...pause(15_000)]);
+
+    expect(talker.summary).toMatchObject({ turns: 4, answers: 3 });
+    expect(talker.silentMs).toBeGreaterThanOrEqual(15_000);
+  });
+});
