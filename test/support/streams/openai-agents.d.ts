@@ -1,0 +1,15 @@
+// What the tests use of @openai/agents-extensions. Its own types bring those of a whole SDK with them, some for later compilers.
+
+declare module '@openai/agents-extensions' {
+  import type { WebSocket } from 'ws';
+
+  export class TwilioRealtimeTransportLayer {
+    constructor(options: { readonly twilioWebSocket: WebSocket });
+    readonly status: 'connecting' | 'connected' | 'disconnected';
+    connect(options: { readonly apiKey: string; readonly url: string }): Promise<void>;
+    on(event: 'error', listener: (error: unknown) => void): void;
+    on(event: '*', listener: (event: { readonly type: string }) => void): void;
+    on(event: 'audio_interrupted', listener: () => void): void;
+    close(): void;
+  }
+}
