@@ -1,4 +1,4 @@
-// How a receiver checks a signature, as the README shows it: the blocks run as they are written, on what is sent.
+// How a receiver checks a signature, as the page on notifications shows it: the blocks run as they are written, on what is sent.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,8 +10,8 @@ import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const [, section = ''] = readFileSync(`${root}/README.md`, 'utf8').split(
-  '\n### Check the signature\n',
+const [, section = ''] = readFileSync(`${root}/src/notifier/README.md`, 'utf8').split(
+  '\n## Check the signature\n',
 );
 const blockOf = (language: string): string =>
   new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'ms').exec(section)?.[1] ?? '';
@@ -32,7 +32,7 @@ const cases: readonly (readonly [name: string, header: string | null, isRight: b
   ['a header that is none', 'hello', false],
 ];
 
-describe('the README’s receiver', () => {
+describe('the page’s receiver', () => {
   test('in Python', async () => {
     const checks = cases.map(([, header]) => header);
     const script = `${blockOf('python')}
