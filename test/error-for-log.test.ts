@@ -1,24 +1,30 @@
 // What a failed statement carried stays out of logs and terminals.
 
-import { DrizzleQueryError } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { errorForLog, errorForPeople } from '../src/lib/error-for-log.ts';
 
 const number = '+15551230001';
-const cause = Object.assign(new Error('duplicate key'), { detail: `Key (target)=(${number})` });
-const failed = new DrizzleQueryError('insert into calls values ($1)', [number], cause);
+const detail = `Key (target)=(${number})`;
+const where = `JSON data, line 1: ${number}`;
+const failed = Object.assign(new Error('duplicate key'), { code: '23505', detail, where });
 
-test('an error is logged without the values of its statement', () => {
-  const logged = JSON.stringify(errorForLog(new Error('not stored', { cause: failed })));
+test.each([
+  ['an error', failed],
+  ['one that was wrapped', new Error('not stored', { cause: failed })],
+])('%s is logged without the values of its statement', (_what, error) => {
+  const logged = JSON.stringify(errorForLog(error));
 
-  expect(logged).toContain('insert into calls values ($1)');
   expect(logged).toContain('duplicate key');
   expect(logged).not.toContain(number);
 });
 
+test('the SQLSTATE is logged', () => {
+  expect(errorForLog(failed)).toMatchObject({ code: '23505' });
+});
+
 test('an error is shown with its causes, and without the values of its statement', () => {
   expect(errorForPeople(new Error('not stored', { cause: failed }))).toBe(
-    'not stored\n  Failed query: insert into calls values ($1)\n  duplicate key',
+    'not stored\n  duplicate key',
   );
 });
 

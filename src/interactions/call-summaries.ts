@@ -1,52 +1,43 @@
 // The interactions view: one page of calls, newest first, each as its summary.
 
-import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import type { Pool } from 'pg';
 import { faultOf } from '../calls/call-outcome.ts';
 import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
-import type { Database } from '../store/database.ts';
-import { calls } from '../store/schema.ts';
+import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
 
-export type Db = Database['db'];
+export type SummaryColumns = {
+  readonly call_id: string;
+  readonly sid: string;
+  readonly conversation_id: string;
+  readonly bot_id: string;
+  // Words of ours, written by the ledger.
+  readonly state: CallState;
+  readonly status: InteractionStatus;
+  readonly target: DialTarget;
+  readonly caller: string;
+  readonly trunk: string | null;
+  readonly machine_detection: string;
+  readonly outcome: CallOutcome | null;
+  readonly sip_status: number | null;
+  readonly reason: string | null;
+  readonly reason_code: string | null;
+  readonly accepted_at: Date;
+  readonly ringing_at: Date | null;
+  readonly answered_at: Date | null;
+  readonly ended_at: Date | null;
+};
 
 /** The request's members one by one: its metadata can be 16 KiB, and a page has up to 200 calls. */
-export const summaryColumns = {
-  callId: calls.callId,
-  sid: calls.sid,
-  conversationId: calls.conversationId,
-  botId: calls.botId,
-  state: calls.state,
-  status: calls.status,
-  target: sql<DialTarget>`${calls.request}->'target'`,
-  caller: sql<string>`${calls.request}->>'caller'`,
-  trunk: sql<string | null>`${calls.request}->>'trunk'`,
-  machineDetection: sql<string>`${calls.request}->>'machineDetection'`,
-  outcome: calls.outcome,
-  sipStatus: calls.sipStatus,
-  reason: sql<string | null>`${calls.endEvent}->'data'->>'reason'`,
-  reasonCode: sql<string | null>`${calls.endEvent}->'data'->>'reasonCode'`,
-  acceptedAt: calls.acceptedAt,
-  ringingAt: calls.ringingAt,
-  answeredAt: calls.answeredAt,
-  endedAt: calls.endedAt,
-};
-
-type SummaryRow = {
-  readonly [Column in keyof typeof summaryColumns]: (typeof summaryColumns)[Column]['_'] extends {
-    data: infer Data;
-    notNull: infer NotNull;
-  }
-    ? NotNull extends true
-      ? Data
-      : Data | null
-    : (typeof summaryColumns)[Column] extends SQL<infer Value>
-      ? Value
-      : never;
-};
+export const summaryColumns = sql`
+  call_id, sid, conversation_id, bot_id, state, status, outcome, sip_status, accepted_at, ringing_at, answered_at, ended_at,
+  request->'target' as target, request->>'caller' as caller, request->>'trunk' as trunk,
+  request->>'machineDetection' as machine_detection,
+  end_event->'data'->>'reason' as reason, end_event->'data'->>'reasonCode' as reason_code`;
 
 export async function listCalls(
-  db: Db,
+  pool: Pool,
   scope: CallScope | AppScope,
   filter: CallFilter,
 ): Promise<
@@ -56,13 +47,11 @@ export async function listCalls(
   if (filter.cursor !== undefined && position === undefined) return 'bad-cursor';
   // One more than asked for tells whether there is another page.
   const limit = filter.limit + 1;
-  const wanted = and(...conditions(filter), position && before(position));
-  const rows = await db
-    .select(summaryColumns)
-    .from(calls)
-    .where('botId' in scope ? and(inScope(scope), wanted) : inPageOf(scope, wanted, limit))
-    .orderBy(desc(calls.acceptedAt), desc(calls.callId))
-    .limit(limit);
+  const wanted = all([...conditions(filter), position && before(position)]);
+  const { rows } = await pool.query<SummaryColumns>(sql`
+    select ${summaryColumns} from calls
+    where ${'botId' in scope ? all([inScope(scope), wanted]) : inPageOf(scope, wanted, limit)}
+    order by accepted_at desc, call_id desc limit ${limit}`);
   const page = rows.slice(0, filter.limit);
   const last = page.at(-1);
   return {
@@ -71,30 +60,30 @@ export async function listCalls(
   };
 }
 
-export function inScope(scope: CallScope | AppScope): SQL | undefined {
-  const ofAccount = eq(calls.accountId, scope.accountId);
-  if ('botId' in scope) return and(ofAccount, eq(calls.botId, scope.botId));
-  return scope.botIds === 'all' ? ofAccount : and(ofAccount, inArray(calls.botId, scope.botIds));
+export function inScope({ accountId, ...scope }: CallScope | AppScope): Sql {
+  const ofAccount = sql`account_id = ${accountId}`;
+  if ('botId' in scope) return sql`${ofAccount} and bot_id = ${scope.botId}`;
+  return scope.botIds === 'all'
+    ? ofAccount
+    : sql`${ofAccount} and bot_id = any(${scope.botIds}::text[])`;
 }
 
 /** Each bot gives its own newest ones: that is what their index can. */
-function inPageOf({ accountId, botIds }: AppScope, wanted: SQL | undefined, limit: number): SQL {
-  const ofBot = and(eq(calls.accountId, accountId), sql`${calls.botId} = visible.bot_id`, wanted);
+function inPageOf({ accountId, botIds }: AppScope, wanted: Sql, limit: number): Sql {
   const visible =
-    botIds === 'all'
-      ? botsOf(accountId)
-      : sql`select unnest(${sql.param(botIds)}::text[]) as bot_id`;
-  return sql`${calls.callId} in (
+    botIds === 'all' ? botsOf(accountId) : sql`select unnest(${botIds}::text[]) as bot_id`;
+  return sql`call_id in (
     select newest.call_id from (${visible}) as visible
     cross join lateral (
-      select ${calls.acceptedAt}, ${calls.callId} from ${calls} where ${ofBot}
-      order by ${calls.acceptedAt} desc, ${calls.callId} desc limit ${limit}
+      select accepted_at, call_id from calls
+      where account_id = ${accountId} and calls.bot_id = visible.bot_id and ${wanted}
+      order by accepted_at desc, call_id desc limit ${limit}
     ) as newest
     order by newest.accepted_at desc, newest.call_id desc limit ${limit})`;
 }
 
 /** Steps from bot to bot through the index, whatever the number of their calls. */
-function botsOf(accountId: string): SQL {
+function botsOf(accountId: string): Sql {
   return sql`
     with recursive known (bot_id) as (
       (select bot_id from calls where account_id = ${accountId} order by bot_id limit 1)
@@ -106,15 +95,15 @@ function botsOf(accountId: string): SQL {
     select bot_id from known where bot_id is not null`;
 }
 
-function conditions(filter: CallFilter): readonly (SQL | undefined)[] {
+function conditions(filter: CallFilter): readonly (Sql | undefined)[] {
   const { status, state, outcome, idempotencyKey, acceptedFrom, acceptedTo } = filter;
   return [
-    status && eq(calls.status, status),
-    state && eq(calls.state, state),
-    outcome && eq(calls.outcome, outcome),
-    idempotencyKey === undefined ? undefined : eq(calls.idempotencyKey, idempotencyKey),
-    acceptedFrom && gte(calls.acceptedAt, acceptedFrom),
-    acceptedTo && lt(calls.acceptedAt, acceptedTo),
+    status && sql`status = ${status}`,
+    state && sql`state = ${state}`,
+    outcome && sql`outcome = ${outcome}`,
+    idempotencyKey === undefined ? undefined : sql`idempotency_key = ${idempotencyKey}`,
+    acceptedFrom && sql`accepted_at >= ${acceptedFrom}`,
+    acceptedTo && sql`accepted_at < ${acceptedTo}`,
   ];
 }
 
@@ -123,12 +112,12 @@ function conditions(filter: CallFilter): readonly (SQL | undefined)[] {
 
 type Position = { readonly acceptedAt: Date; readonly callId: string };
 
-function before({ acceptedAt, callId }: Position): SQL {
-  return sql`(${calls.acceptedAt}, ${calls.callId}) < (${acceptedAt.toISOString()}::timestamptz, ${callId})`;
+function before({ acceptedAt, callId }: Position): Sql {
+  return sql`(accepted_at, call_id) < (${acceptedAt}::timestamptz, ${callId})`;
 }
 
-function writeCursor({ acceptedAt, callId }: Position): string {
-  return Buffer.from(`${acceptedAt.getTime()}.${callId}`).toString('base64url');
+function writeCursor({ accepted_at, call_id }: SummaryColumns): string {
+  return Buffer.from(`${accepted_at.getTime()}.${call_id}`).toString('base64url');
 }
 
 function readCursor(text: string): Position | undefined {
@@ -141,40 +130,38 @@ function readCursor(text: string): Position | undefined {
 
 // ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function toSummary(row: SummaryRow): CallSummary {
+export function toSummary(row: SummaryColumns): CallSummary {
   return {
-    callId: row.callId,
+    callId: row.call_id,
     sid: row.sid,
-    conversationId: row.conversationId,
-    botId: row.botId,
-    // Words of ours, written by the ledger.
-    state: row.state as CallState,
-    status: row.status as InteractionStatus,
+    conversationId: row.conversation_id,
+    botId: row.bot_id,
+    state: row.state,
+    status: row.status,
     target: formatTarget(row.target),
     caller: row.caller,
-    machineDetection: row.machineDetection,
-    acceptedAt: row.acceptedAt.toISOString(),
+    machineDetection: row.machine_detection,
+    acceptedAt: row.accepted_at.toISOString(),
     ...(row.trunk === null ? {} : { trunk: row.trunk }),
     ...outcomeOf(row),
-    ...(row.sipStatus === null ? {} : { sipStatus: row.sipStatus }),
+    ...(row.sip_status === null ? {} : { sipStatus: row.sip_status }),
     ...(row.reason === null ? {} : { reason: row.reason }),
-    ...(row.reasonCode === null ? {} : { reasonCode: row.reasonCode }),
-    ...instants(row),
+    ...(row.reason_code === null ? {} : { reasonCode: row.reason_code }),
+    ...instantsOf(row),
   };
 }
 
-function outcomeOf({ outcome, sipStatus }: SummaryRow) {
+function outcomeOf({ outcome, sip_status: sipStatus }: SummaryColumns) {
   if (outcome === null) return {};
-  const end = { outcome: outcome as CallOutcome, ...(sipStatus !== null && { sipStatus }) };
-  const fault = faultOf(end);
-  return { outcome: end.outcome, ...(fault !== undefined && { fault }) };
+  const fault = faultOf({ outcome, ...(sipStatus !== null && { sipStatus }) });
+  return { outcome, ...(fault !== undefined && { fault }) };
 }
 
-function instants({ ringingAt, answeredAt, endedAt }: SummaryRow) {
+function instantsOf(row: SummaryColumns) {
   return {
-    ...(ringingAt === null ? {} : { ringingAt: ringingAt.toISOString() }),
-    ...(answeredAt === null ? {} : { answeredAt: answeredAt.toISOString() }),
-    ...(endedAt === null ? {} : { endedAt: endedAt.toISOString() }),
+    ...(row.ringing_at === null ? {} : { ringingAt: row.ringing_at.toISOString() }),
+    ...(row.answered_at === null ? {} : { answeredAt: row.answered_at.toISOString() }),
+    ...(row.ended_at === null ? {} : { endedAt: row.ended_at.toISOString() }),
   };
 }
 

@@ -1,16 +1,10 @@
 // `CallQueries` on SQL, with the context bucket in front for calls that are up.
 
-import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm';
+import type { Pool } from 'pg';
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { Database } from '../store/database.ts';
-import {
-  callEvents,
-  calls,
-  deliveryAttempts,
-  notificationReplays,
-  notifications,
-} from '../store/schema.ts';
+import { sql } from '../store/sql.ts';
 import type {
   AppScope,
   CallDetails,
@@ -19,67 +13,70 @@ import type {
   NotificationView,
   TimelineEntry,
 } from './call-queries.ts';
-import { type Db, inScope, listCalls, summaryColumns, toSummary } from './call-summaries.ts';
+import {
+  inScope,
+  listCalls,
+  type SummaryColumns,
+  summaryColumns,
+  toSummary,
+} from './call-summaries.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 import { queuePosition } from './queue-position.ts';
 
+type Metadata = Readonly<Record<string, unknown>>;
+
 export function createCallQueries(
-  { db }: Pick<Database, 'db'>,
+  { pool }: Pick<Database, 'pool'>,
   contexts: ContextStore,
 ): CallQueries {
   return {
-    list: (scope, filter) => listCalls(db, scope, filter),
-    details: (scope, callId) => details(db, scope, callId),
-    context: (scope, callId) => context(db, contexts, scope, callId),
-    notifications: (scope, callId) => notificationsOf(db, scope, callId),
+    list: (scope, filter) => listCalls(pool, scope, filter),
+    details: (scope, callId) => details(pool, scope, callId),
+    context: (scope, callId) => context(pool, contexts, scope, callId),
+    notifications: (scope, callId) => notificationsOf(pool, scope, callId),
   };
 }
 
 // ── One call ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+type DetailsColumns = SummaryColumns & {
+  readonly queue_position: number | null;
+  readonly metadata: Metadata;
+  readonly answered_event: CallEvent | null;
+  readonly end_event: CallEvent | null;
+};
+
 async function details(
-  db: Db,
+  pool: Pool,
   scope: CallScope | AppScope,
   callId: string,
 ): Promise<CallDetails | undefined> {
-  const [row] = await db
-    .select({
-      ...summaryColumns,
-      queuePosition,
-      metadata: sql<Readonly<Record<string, unknown>>>`${calls.request}->'metadata'`,
-      answeredEvent: calls.answeredEvent,
-      endEvent: calls.endEvent,
-    })
-    .from(calls)
-    .where(and(inScope(scope), eq(calls.callId, callId)));
+  const { rows } = await pool.query<DetailsColumns>(sql`
+    select ${summaryColumns}, ${queuePosition}, request->'metadata' as metadata, answered_event, end_event
+    from calls where ${inScope(scope)} and call_id = ${callId}`);
+  const [row] = rows;
   if (row === undefined) return undefined;
-  const stored = await storedTimeline(db, callId);
+  const stored = await storedTimeline(pool, callId);
   // What SQL was told first is on the timeline even while its fact is on the way through the stream.
-  const known = [row.answeredEvent, row.endEvent].flatMap((fact) =>
+  const known = [row.answered_event, row.end_event].flatMap((fact) =>
     fact === null ? [] : [entryOf(fact)],
   );
   const missing = known.filter((fact) => !stored.some((entry) => entry.eventId === fact.eventId));
   return {
     ...toSummary(row),
-    ...(row.queuePosition === null ? {} : { queuePosition: row.queuePosition }),
+    ...(row.queue_position === null ? {} : { queuePosition: row.queue_position }),
     metadata: row.metadata,
     timeline: [...stored, ...missing].sort((a, b) => a.eventSequence - b.eventSequence),
   };
 }
 
-async function storedTimeline(db: Db, callId: string): Promise<readonly TimelineEntry[]> {
-  const rows = await db
-    .select()
-    .from(callEvents)
-    .where(eq(callEvents.callId, callId))
-    .orderBy(asc(callEvents.eventSequence));
-  return rows.map(({ eventId, eventSequence, type, time, data }) => ({
-    eventId,
-    eventSequence,
-    type,
-    time: time.toISOString(),
-    data: data,
-  }));
+async function storedTimeline(pool: Pool, callId: string): Promise<readonly TimelineEntry[]> {
+  const { rows } = await pool.query<Omit<TimelineEntry, 'time'> & { readonly time: Date }>(
+    `select event_id as "eventId", event_sequence as "eventSequence", type, time, data
+     from call_events where call_id = $1 order by event_sequence`,
+    [callId],
+  );
+  return rows.map((row) => ({ ...row, time: row.time.toISOString() }));
 }
 
 function entryOf(fact: CallEvent): TimelineEntry {
@@ -88,20 +85,21 @@ function entryOf(fact: CallEvent): TimelineEntry {
 }
 
 async function context(
-  db: Db,
+  pool: Pool,
   contexts: ContextStore,
   scope: CallScope,
   callId: string,
 ): Promise<CallContext | undefined> {
   // SQL first: the bucket's keys do not say whose a call is.
-  const [row] = await db
-    .select({
-      metadata: sql<Readonly<Record<string, unknown>>>`${calls.request}->'metadata'`,
-      final: sql<CallContext | null>`${calls.endEvent}->'data'->'context'`,
-      answered: sql<CallContext | null>`${calls.answeredEvent}->'data'->'context'`,
-    })
-    .from(calls)
-    .where(and(inScope(scope), eq(calls.callId, callId)));
+  const { rows } = await pool.query<{
+    metadata: Metadata;
+    final: CallContext | null;
+    answered: CallContext | null;
+  }>(sql`
+    select request->'metadata' as metadata, end_event->'data'->'context' as final,
+      answered_event->'data'->'context' as answered
+    from calls where ${inScope(scope)} and call_id = ${callId}`);
+  const [row] = rows;
   if (row === undefined) return undefined;
   if (row.final !== null) return row.final;
   const current = await contexts
@@ -110,7 +108,7 @@ async function context(
     .catch(() => undefined);
   return (
     current ??
-    (await lastTold(db, callId)) ??
+    (await lastTold(pool, callId)) ??
     row.answered ?? {
       session: { UserSession: { amd: [], amdInfo: {} } },
       metadata: row.metadata,
@@ -118,79 +116,101 @@ async function context(
   );
 }
 
-async function lastTold(db: Db, callId: string): Promise<CallContext | undefined> {
-  const [row] = await db
-    .select({ context: sql<CallContext>`${callEvents.data}->'context'` })
-    .from(callEvents)
-    .where(and(eq(callEvents.callId, callId), inArray(callEvents.type, ['answered', 'amd'])))
-    .orderBy(desc(callEvents.eventSequence))
-    .limit(1);
-  return row?.context;
+async function lastTold(pool: Pool, callId: string): Promise<CallContext | undefined> {
+  const { rows } = await pool.query<{ context: CallContext }>(
+    `select data->'context' as context from call_events
+     where call_id = $1 and type in ('answered', 'amd') order by event_sequence desc limit 1`,
+    [callId],
+  );
+  return rows[0]?.context;
 }
 
 // ── Notifications ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function notificationsOf(
-  db: Db,
+  pool: Pool,
   scope: CallScope,
   callId: string,
 ): Promise<readonly NotificationView[] | undefined> {
-  const [call] = await db
-    .select({ callId: calls.callId })
-    .from(calls)
-    .where(and(inScope(scope), eq(calls.callId, callId)));
-  if (call === undefined) return undefined;
-  const sent = await db
-    .select()
-    .from(notifications)
-    .where(eq(notifications.callId, callId))
-    .orderBy(asc(notifications.sequence));
-  const attempts = await db
-    .select()
-    .from(deliveryAttempts)
-    .where(eq(deliveryAttempts.callId, callId))
-    .orderBy(asc(deliveryAttempts.attemptId));
-  const replays = await db
-    .select()
-    .from(notificationReplays)
-    .where(eq(notificationReplays.callId, callId))
-    .orderBy(asc(notificationReplays.replayId));
-  return sent.map((notification) => ({
-    ...toView(
-      notification,
-      attempts.filter((attempt) => attempt.eventId === notification.eventId),
-    ),
-    replays: replays
-      .filter((replay) => replay.eventId === notification.eventId)
-      .map(({ replayedAt, replayedBy: by }) => ({ replayedAt: replayedAt.toISOString(), by })),
-  }));
+  const { rows: calls } = await pool.query(
+    sql`select from calls where ${inScope(scope)} and call_id = ${callId}`,
+  );
+  if (calls.length === 0) return undefined;
+  const ofCall = async <Columns extends object>(from: string): Promise<readonly Columns[]> =>
+    (await pool.query<Columns>(from, [callId])).rows;
+  const sent = await ofCall<NotificationColumns>(
+    `select event_id, sequence, body, state, created_at, delivered_at, failed_at, failure
+     from notifications where call_id = $1 order by sequence`,
+  );
+  const attempts = await ofCall<AttemptColumns>(
+    `select event_id, attempt, started_at, duration_ms, response_status, error, delivered
+     from delivery_attempts where call_id = $1 order by attempt_id`,
+  );
+  const replays = await ofCall<ReplayColumns>(
+    `select event_id, replayed_at, replayed_by from notification_replays where call_id = $1 order by replay_id`,
+  );
+  return sent.map((notification) => {
+    const isOfIt = (row: { readonly event_id: string }) => row.event_id === notification.event_id;
+    return {
+      ...toView(notification),
+      attempts: attempts.filter(isOfIt).map(attemptOf),
+      replays: replays
+        .filter(isOfIt)
+        .map((row) => ({ replayedAt: row.replayed_at.toISOString(), by: row.replayed_by })),
+    };
+  });
 }
 
-function toView(
-  notification: typeof notifications.$inferSelect,
-  attempts: readonly (typeof deliveryAttempts.$inferSelect)[],
-): Omit<NotificationView, 'replays'> {
-  const { eventId, sequence, state, createdAt, deliveredAt, failedAt, failure, body } =
-    notification;
+type NotificationColumns = {
+  readonly event_id: string;
+  readonly sequence: number;
+  readonly body: string;
+  // Written by the notifier, in these words.
+  readonly state: NotificationView['state'];
+  readonly created_at: Date;
+  readonly delivered_at: Date | null;
+  readonly failed_at: Date | null;
+  readonly failure: NonNullable<NotificationView['failure']> | null;
+};
+
+function toView(row: NotificationColumns): Omit<NotificationView, 'attempts' | 'replays'> {
   return {
-    eventId,
-    sequence,
-    // Written by the notifier, in these words.
-    state: state as NotificationView['state'],
-    createdAt: createdAt.toISOString(),
-    ...(deliveredAt === null ? {} : { deliveredAt: deliveredAt.toISOString() }),
-    ...(failedAt === null ? {} : { failedAt: failedAt.toISOString() }),
-    ...(failure === null ? {} : { failure: failure as NonNullable<NotificationView['failure']> }),
-    body: JSON.parse(body) as unknown,
-    attempts: attempts.map(
-      ({ attempt, startedAt, durationMs, responseStatus, error, delivered }) => ({
-        attempt,
-        startedAt: startedAt.toISOString(),
-        durationMs,
-        ...(responseStatus === null ? {} : { responseStatus }),
-        ...(error === null ? {} : { error }),
-        delivered,
-      }),
-    ),
+    eventId: row.event_id,
+    sequence: row.sequence,
+    state: row.state,
+    createdAt: row.created_at.toISOString(),
+    ...(row.delivered_at === null ? {} : { deliveredAt: row.delivered_at.toISOString() }),
+    ...(row.failed_at === null ? {} : { failedAt: row.failed_at.toISOString() }),
+    ...(row.failure === null ? {} : { failure: row.failure }),
+    body: JSON.parse(row.body) as unknown,
   };
 }
+
+type AttemptColumns = {
+  readonly event_id: string;
+  readonly attempt: number;
+  readonly started_at: Date;
+  readonly duration_ms: number;
+  /** Null where no response came. */
+  readonly response_status: number | null;
+  readonly error: string | null;
+  readonly delivered: boolean;
+};
+
+function attemptOf(row: AttemptColumns): NotificationView['attempts'][number] {
+  return {
+    attempt: row.attempt,
+    startedAt: row.started_at.toISOString(),
+    durationMs: row.duration_ms,
+    ...(row.response_status === null ? {} : { responseStatus: row.response_status }),
+    ...(row.error === null ? {} : { error: row.error }),
+    delivered: row.delivered,
+  };
+}
+
+type ReplayColumns = {
+  readonly event_id: string;
+  readonly replayed_at: Date;
+  /** An app's id. */
+  readonly replayed_by: string;
+};

@@ -1,9 +1,8 @@
 // Sets and lifts the limits of an app.
 
-import { and, eq, isNull } from 'drizzle-orm';
 import type { AppLimits } from '../calls/app-limits.ts';
 import type { Database } from './database.ts';
-import { apps } from './schema.ts';
+import { inTransaction } from './transaction.ts';
 
 /** What is undefined here is lifted, what is left out stays. */
 export type LimitChange = {
@@ -12,30 +11,32 @@ export type LimitChange = {
 
 export type LimitedApp = { readonly limits: AppLimits; readonly tokenMaxTtlS?: number };
 
+type Columns = { readonly limits: AppLimits | null; readonly token_max_ttl_s: number | null };
+
 /** Undefined: unknown or revoked. */
 export async function limitApp(
-  { db }: Pick<Database, 'db'>,
+  { pool }: Pick<Database, 'pool'>,
   appId: string,
   change: LimitChange,
 ): Promise<LimitedApp | undefined> {
-  return await db.transaction(async (transaction) => {
-    const isIt = and(eq(apps.appId, appId), isNull(apps.revokedAt));
-    const [app] = await transaction
-      .select({ limits: apps.limits, tokenMaxTtlS: apps.tokenMaxTtlS })
-      .from(apps)
-      .where(isIt)
-      .for('update');
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<Columns>(
+      'select limits, token_max_ttl_s from apps where app_id = $1 and revoked_at is null for update',
+      [appId],
+    );
+    const [app] = rows;
     if (app === undefined) return undefined;
-    const before = { ...app.limits, tokenMaxTtlS: app.tokenMaxTtlS ?? undefined };
+    const before = { ...app.limits, tokenMaxTtlS: app.token_max_ttl_s ?? undefined };
     const { tokenMaxTtlS, ...after } = { ...before, ...change };
     const limits = Object.fromEntries(
       Object.entries(after).filter(([, value]) => value !== undefined),
     ) as AppLimits;
     const none = Object.keys(limits).length === 0;
-    await transaction
-      .update(apps)
-      .set({ limits: none ? null : limits, tokenMaxTtlS: tokenMaxTtlS ?? null })
-      .where(isIt);
+    await client.query('update apps set limits = $2, token_max_ttl_s = $3 where app_id = $1', [
+      appId,
+      none ? null : limits,
+      tokenMaxTtlS ?? null,
+    ]);
     return { limits, ...(tokenMaxTtlS === undefined ? {} : { tokenMaxTtlS }) };
   });
 }

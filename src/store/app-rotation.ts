@@ -2,7 +2,7 @@
 // two of a kind are live: a rotation within that time would end the oldest at once, which somebody may still use. It must be forced.
 
 import { randomUUID } from 'node:crypto';
-import { and, eq, gt, isNull } from 'drizzle-orm';
+import type { PoolClient } from 'pg';
 import type { Clock } from '../calls/ports.ts';
 import {
   hashApiKey,
@@ -11,11 +11,11 @@ import {
   newWebhookSecret,
   type RotatableCredential,
 } from './app-credentials.ts';
-import type { JwtAlgorithm } from './app-directory.ts';
+import type { AppColumns } from './app-rows.ts';
 import type { Database } from './database.ts';
 import { isPublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
-import { apps, webhookSecrets } from './schema.ts';
 import type { SecretBox } from './secrets.ts';
+import { inTransaction } from './transaction.ts';
 
 export type Rotation = {
   readonly what: RotatableCredential;
@@ -46,17 +46,18 @@ export type RotationResult =
   | { readonly kind: 'in-grace'; readonly until: Date };
 
 type Dependencies = {
-  readonly database: Pick<Database, 'db'>;
+  readonly database: Pick<Database, 'pool'>;
   readonly secrets: SecretBox;
   readonly clock: Clock;
 };
-type AppRow = typeof apps.$inferSelect;
-type Transaction = Parameters<Parameters<Database['db']['transaction']>[0]>[0];
 type Step = Dependencies & {
-  readonly transaction: Transaction;
-  readonly app: AppRow;
+  readonly client: PoolClient;
+  readonly app: AppColumns;
   readonly until: Date;
 };
+
+export const insertWebhookSecret =
+  'insert into webhook_secrets (secret_id, app_id, secret, created_at) values ($1, $2, $3, $4)';
 
 export async function rotate(
   dependencies: Dependencies,
@@ -65,20 +66,20 @@ export async function rotate(
 ): Promise<RotationResult> {
   const now = dependencies.clock.now();
   const until = new Date(now.getTime() + graceS * 1_000);
-  return await dependencies.database.db.transaction(async (transaction) => {
+  return await inTransaction(dependencies.database.pool, async (client) => {
     // Two rotations at once would both leave a secret without an end: the second one waits here.
-    const [app] = await transaction
-      .select()
-      .from(apps)
-      .where(and(eq(apps.appId, appId), isNull(apps.revokedAt)))
-      .for('update');
+    const { rows } = await client.query<AppColumns>(
+      'select * from apps where app_id = $1 and revoked_at is null for update',
+      [appId],
+    );
+    const [app] = rows;
     if (app === undefined) return { kind: 'unknown' };
     const jwt = what === 'jwt' ? newJwtKey(app, publicKeys) : undefined;
     if (jwt?.ok === false) return { kind: 'refused', message: jwt.message };
-    const graceUntil = force ? undefined : await graceEnd(transaction, app, what, now);
+    const graceUntil = force ? undefined : await graceEnd(client, app, what, now);
     if (graceUntil !== undefined) return { kind: 'in-grace', until: graceUntil };
 
-    const made = await replace(what, { ...dependencies, transaction, app, until }, jwt);
+    const made = await replace(what, { ...dependencies, client, app, until }, jwt);
     return { kind: 'rotated', rotated: { appId, ...made, previousUntil: until } };
   });
 }
@@ -94,38 +95,40 @@ async function replace(
 
 /** Of the credential before the present one; undefined: none is live. */
 async function graceEnd(
-  transaction: Transaction,
-  app: AppRow,
+  client: PoolClient,
+  app: AppColumns,
   what: RotatableCredential,
   now: Date,
 ): Promise<Date | undefined> {
   const until =
     what === 'webhook-secret'
-      ? await formerWebhookSecretUntil(transaction, app.appId, now)
+      ? await formerWebhookSecretUntil(client, app.app_id, now)
       : what === 'jwt'
-        ? app.previousJwtSecretUntil
-        : app.previousApiKeyUntil;
+        ? app.previous_jwt_secret_until
+        : app.previous_api_key_until;
   return until != null && until > now ? until : undefined;
 }
 
 async function formerWebhookSecretUntil(
-  transaction: Transaction,
+  client: PoolClient,
   appId: string,
   now: Date,
-): Promise<Date | null | undefined> {
-  const [former] = await transaction
-    .select({ until: webhookSecrets.expiresAt })
-    .from(webhookSecrets)
-    .where(and(eq(webhookSecrets.appId, appId), gt(webhookSecrets.expiresAt, now)));
-  return former?.until;
+): Promise<Date | undefined> {
+  const { rows } = await client.query<{ expires_at: Date }>(
+    'select expires_at from webhook_secrets where app_id = $1 and expires_at > $2',
+    [appId, now],
+  );
+  return rows[0]?.expires_at;
 }
 
 type NewJwtKey =
   | { readonly ok: true; readonly key: string; readonly told: { readonly jwtSecret?: string } }
   | { readonly ok: false; readonly message: string };
 
-function newJwtKey({ jwtAlgorithm }: AppRow, publicKeys: string | undefined): NewJwtKey {
-  const algorithm = jwtAlgorithm as JwtAlgorithm;
+function newJwtKey(
+  { jwt_algorithm: algorithm }: AppColumns,
+  publicKeys: string | undefined,
+): NewJwtKey {
   if (!isPublicKeyAlgorithm(algorithm)) {
     if (publicKeys !== undefined) {
       return { ok: false, message: `the app signs with ${algorithm}: it has no public key` };
@@ -142,46 +145,37 @@ function newJwtKey({ jwtAlgorithm }: AppRow, publicKeys: string | undefined): Ne
     : { ok: false, message: `the public key ${parsed.message}` };
 }
 
-async function rotateJwt({ transaction, app, until, secrets }: Step, key: string, told: object) {
-  await transaction
-    .update(apps)
-    .set({
-      jwtSecret: secrets.seal('jwt-secret', app.appId, key),
-      previousJwtSecret: app.jwtSecret,
-      previousJwtSecretUntil: until,
-    })
-    .where(eq(apps.appId, app.appId));
+async function rotateJwt({ client, app, until, secrets }: Step, key: string, told: object) {
+  await client.query(
+    `update apps set previous_jwt_secret = jwt_secret, previous_jwt_secret_until = $2, jwt_secret = $3
+     where app_id = $1`,
+    [app.app_id, until, secrets.seal('jwt-secret', app.app_id, key)],
+  );
   return told;
 }
 
-async function rotateApiKey({ transaction, app, until }: Step) {
+async function rotateApiKey({ client, app, until }: Step) {
   const apiKey = newApiKey();
-  await transaction
-    .update(apps)
-    .set({
-      apiKeyHash: hashApiKey(apiKey),
-      previousApiKeyHash: app.apiKeyHash,
-      previousApiKeyUntil: until,
-    })
-    .where(eq(apps.appId, app.appId));
+  await client.query(
+    `update apps set previous_api_key_hash = api_key_hash, previous_api_key_until = $2, api_key_hash = $3
+     where app_id = $1`,
+    [app.app_id, until, hashApiKey(apiKey)],
+  );
   return { apiKey };
 }
 
-async function rotateWebhookSecret({ transaction, app, until, secrets, clock }: Step) {
-  const { appId } = app;
+async function rotateWebhookSecret({ client, app, until, secrets, clock }: Step) {
+  const { app_id: appId } = app;
   const now = clock.now();
-  const ofApp = eq(webhookSecrets.appId, appId);
-  await transaction
-    .update(webhookSecrets)
-    .set({ expiresAt: now })
-    .where(and(ofApp, gt(webhookSecrets.expiresAt, now)));
-  await transaction
-    .update(webhookSecrets)
-    .set({ expiresAt: until })
-    .where(and(ofApp, isNull(webhookSecrets.expiresAt)));
+  // The present one ends after its grace time, and the one before it now.
+  await client.query(
+    `update webhook_secrets set expires_at = case when expires_at is null then $3 else $2::timestamptz end
+     where app_id = $1 and (expires_at is null or expires_at > $2)`,
+    [appId, now, until],
+  );
   const webhookSecret = newWebhookSecret();
   const secretId = `whs-${randomUUID()}`;
   const secret = secrets.seal('webhook-secret', secretId, webhookSecret);
-  await transaction.insert(webhookSecrets).values({ secretId, appId, secret, createdAt: now });
+  await client.query(insertWebhookSecret, [secretId, appId, secret, now]);
   return { webhookSecret };
 }

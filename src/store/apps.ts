@@ -2,7 +2,6 @@
 // encrypted.
 
 import { randomUUID } from 'node:crypto';
-import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
 import { isId } from '../lib/ids.ts';
 import {
@@ -13,14 +12,15 @@ import {
   newJwtSecret,
   newWebhookSecret,
 } from './app-credentials.ts';
-import { type App, type AppDirectory, scopes as allScopes, type Scope } from './app-directory.ts';
+import type { App, AppDirectory, Scope } from './app-directory.ts';
 import { type LimitChange, type LimitedApp, limitApp } from './app-limiting.ts';
-import { type Rotation, type RotationResult, rotate } from './app-rotation.ts';
+import { insertWebhookSecret, type Rotation, type RotationResult, rotate } from './app-rotation.ts';
+import { type AppColumns, appOf } from './app-rows.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
 import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
-import { apps, webhookSecrets } from './schema.ts';
 import type { SecretBox } from './secrets.ts';
+import { inTransaction } from './transaction.ts';
 
 export type { AppCredentials } from './app-credentials.ts';
 
@@ -74,7 +74,7 @@ export type AppStore = AppDirectory & {
 };
 
 export type AppStoreDependencies = {
-  readonly database: Pick<Database, 'db'>;
+  readonly database: Pick<Database, 'pool'>;
   readonly secrets: SecretBox;
   readonly clock: Clock;
   /** How long tokens of apps that are made here may live. */
@@ -85,7 +85,7 @@ export type AppStoreDependencies = {
 const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
 
 export function createAppStore(dependencies: AppStoreDependencies): AppStore {
-  const { db } = dependencies.database;
+  const { pool } = dependencies.database;
   const remember = <Value>(load: (key: string) => Promise<Value>): ExpiringCache<Value> =>
     new ExpiringCache(load, cacheOptions, () => dependencies.clock.now().getTime());
   const known = remember((appId) => readApp(dependencies, appId));
@@ -140,7 +140,10 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
     setApiKey: (appId, apiKey) =>
       changing(async () => {
         const apiKeyHash = hashApiKey(apiKey);
-        await db.update(apps).set({ apiKeyHash }).where(eq(apps.appId, appId));
+        await pool.query('update apps set api_key_hash = $2 where app_id = $1', [
+          appId,
+          apiKeyHash,
+        ]);
       }),
   };
 }
@@ -149,18 +152,18 @@ async function readApp(
   { database, secrets, clock }: AppStoreDependencies,
   appId: string,
 ): Promise<App | undefined> {
-  const [row] = await database.db
-    .select()
-    .from(apps)
-    .where(and(eq(apps.appId, appId), isNull(apps.revokedAt)));
-  if (row?.jwtSecret == null) return undefined;
-  const { jwtSecret, previousJwtSecret: previous, previousJwtSecretUntil: until } = row;
+  const { rows } = await database.pool.query<AppColumns>(
+    'select * from apps where app_id = $1 and revoked_at is null',
+    [appId],
+  );
+  const [row] = rows;
+  if (row?.jwt_secret == null) return undefined;
+  const { jwt_secret: present, previous_jwt_secret: previous } = row;
+  const until = row.previous_jwt_secret_until;
   const live =
-    previous !== null && until !== null && until > clock.now()
-      ? [jwtSecret, previous]
-      : [jwtSecret];
+    previous !== null && until !== null && until > clock.now() ? [present, previous] : [present];
   return {
-    ...summaryOf(row),
+    ...appOf(row),
     jwtKeys: live.map((sealed) => secrets.open('jwt-secret', appId, sealed)),
   };
 }
@@ -169,50 +172,52 @@ async function readKeyOwner(
   { database, clock }: AppStoreDependencies,
   hash: string,
 ): Promise<string | undefined> {
-  const isPrevious = and(
-    eq(apps.previousApiKeyHash, hash),
-    gt(apps.previousApiKeyUntil, clock.now()),
+  const { rows } = await database.pool.query<Pick<AppColumns, 'app_id'>>(
+    `select app_id from apps
+     where api_key_hash = $1 or (previous_api_key_hash = $1 and previous_api_key_until > $2)`,
+    [hash, clock.now()],
   );
-  const [row] = await database.db
-    .select({ appId: apps.appId })
-    .from(apps)
-    .where(or(eq(apps.apiKeyHash, hash), isPrevious));
-  return row?.appId;
+  return rows[0]?.app_id;
 }
 
 async function readWebhookSecrets(
   { database, secrets, clock }: AppStoreDependencies,
   appId: string,
 ): Promise<readonly string[]> {
-  const isLive = or(isNull(webhookSecrets.expiresAt), gt(webhookSecrets.expiresAt, clock.now()));
-  const rows = await database.db
-    .select()
-    .from(webhookSecrets)
-    .where(and(eq(webhookSecrets.appId, appId), isLive))
-    .orderBy(desc(webhookSecrets.createdAt));
-  return rows.map((row) => secrets.open('webhook-secret', row.secretId, row.secret));
+  const { rows } = await database.pool.query<{ secret_id: string; secret: Buffer }>(
+    `select secret_id, secret from webhook_secrets
+     where app_id = $1 and (expires_at is null or expires_at > $2) order by created_at desc`,
+    [appId, clock.now()],
+  );
+  return rows.map((row) => secrets.open('webhook-secret', row.secret_id, row.secret));
 }
 
 async function loadApp(
   dependencies: AppStoreDependencies,
   appId: string,
 ): Promise<StoredApp | undefined> {
-  const [row] = await dependencies.database.db.select().from(apps).where(eq(apps.appId, appId));
+  const { rows } = await dependencies.database.pool.query<AppColumns>(
+    'select * from apps where app_id = $1',
+    [appId],
+  );
+  const [row] = rows;
   const [webhookSecret] = await readWebhookSecrets(dependencies, appId);
-  if (row?.jwtSecret == null || webhookSecret === undefined) return undefined;
-  const jwtSecret = dependencies.secrets.open('jwt-secret', appId, row.jwtSecret);
-  const { accountId, bots } = row;
+  if (row?.jwt_secret == null || webhookSecret === undefined) return undefined;
+  const jwtSecret = dependencies.secrets.open('jwt-secret', appId, row.jwt_secret);
+  const { account_id: accountId, bots } = row;
   return {
     credentials: { appId, accountId, bots, jwtSecret, webhookSecret },
-    apiKeyHash: row.apiKeyHash ?? undefined,
+    apiKeyHash: row.api_key_hash ?? undefined,
   };
 }
 
 async function listApps({ database }: AppStoreDependencies): Promise<readonly AppSummary[]> {
-  const rows = await database.db.select().from(apps).orderBy(asc(apps.createdAt), asc(apps.appId));
+  const { rows } = await database.pool.query<AppColumns>(
+    'select * from apps order by created_at, app_id',
+  );
   return rows.map((row) => ({
-    ...summaryOf(row),
-    ...(row.revokedAt === null ? {} : { revokedAt: row.revokedAt }),
+    ...appOf(row),
+    ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
   }));
 }
 
@@ -221,15 +226,11 @@ async function revokeApp(
   { database, clock }: AppStoreDependencies,
   appId: string,
 ): Promise<boolean> {
-  await database.db
-    .update(apps)
-    .set({ revokedAt: clock.now() })
-    .where(and(eq(apps.appId, appId), isNull(apps.revokedAt)));
-  const found = await database.db
-    .select({ appId: apps.appId })
-    .from(apps)
-    .where(eq(apps.appId, appId));
-  return found.length > 0;
+  const { rowCount } = await database.pool.query(
+    'update apps set revoked_at = coalesce(revoked_at, $2) where app_id = $1',
+    [appId, clock.now()],
+  );
+  return rowCount === 1;
 }
 
 async function insertApp(
@@ -242,21 +243,19 @@ async function insertApp(
   const { appId } = credentials;
   const secretId = `whs-${randomUUID()}`;
   const createdAt = clock.now();
-  await database.db.transaction(async (transaction) => {
-    await transaction.insert(apps).values({
-      appId,
-      accountId: app.accountId,
-      name: app.name,
-      bots: app.bots,
-      scopes: app.scopes,
-      jwtAlgorithm: jwt.algorithm,
-      jwtSecret: secrets.seal('jwt-secret', appId, jwt.key),
-      apiKeyHash: hashApiKey(credentials.apiKey),
-      tokenMaxTtlS,
-      createdAt,
-    });
+  await inTransaction(database.pool, async (client) => {
+    await client.query(
+      `insert into apps (app_id, account_id, name, bots, scopes, jwt_algorithm, jwt_secret, api_key_hash, token_max_ttl_s,
+         created_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      [
+        ...[appId, app.accountId, app.name, JSON.stringify(app.bots), JSON.stringify(app.scopes)],
+        ...[jwt.algorithm, secrets.seal('jwt-secret', appId, jwt.key)],
+        ...[hashApiKey(credentials.apiKey), tokenMaxTtlS, createdAt],
+      ],
+    );
     const secret = secrets.seal('webhook-secret', secretId, credentials.webhookSecret);
-    await transaction.insert(webhookSecrets).values({ secretId, appId, secret, createdAt });
+    await client.query(insertWebhookSecret, [secretId, appId, secret, createdAt]);
   });
 }
 
@@ -284,18 +283,4 @@ function assertUsableIds({ accountId, bots }: Pick<NewApp, 'accountId' | 'bots'>
   if (bad !== undefined)
     throw new Error(`'${bad}' is not an id: letters, digits, - and _, up to 128 of them`);
   if (bots.length === 0) throw new Error('an app needs at least one bot, or * for every bot');
-}
-
-function summaryOf(row: typeof apps.$inferSelect): Omit<App, 'jwtKeys'> {
-  return {
-    appId: row.appId,
-    accountId: row.accountId,
-    name: row.name,
-    bots: row.bots,
-    scopes: allScopes.filter((scope) => row.scopes.includes(scope)),
-    jwtAlgorithm: row.jwtAlgorithm as App['jwtAlgorithm'],
-    createdAt: row.createdAt,
-    ...(row.limits === null ? {} : { limits: row.limits }),
-    ...(row.tokenMaxTtlS === null ? {} : { tokenMaxTtlS: row.tokenMaxTtlS }),
-  };
 }

@@ -1,12 +1,11 @@
 // Bots: whose they are, and under which names requests may call them. A bot need not be registered to be dialled for;
 // what is registered belongs to its account alone, for good. Ids and stream aliases are one set of names.
 
-import { asc, eq, inArray, or, sql } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
 import { isId } from '../lib/ids.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
-import { bots } from './schema.ts';
+import { inTransaction } from './transaction.ts';
 
 export type Bot = {
   readonly botId: string;
@@ -35,11 +34,18 @@ export type AddedBot =
   | { readonly kind: 'refused'; readonly message: string };
 
 export type BotDirectoryDependencies = {
-  readonly database: Pick<Database, 'db'>;
+  readonly database: Pick<Database, 'pool'>;
   readonly clock: Clock;
   /** The account that owns every bot that is not registered: `dev` in the embedded profile. */
   readonly ownerOfUnknown?: string;
 };
+
+/** What is null was left out. */
+const upsert = `
+insert into bots (bot_id, account_id, stream_id, icon_url, created_at) values ($1, $2, $3, $4, $5)
+on conflict (bot_id) do update set stream_id = coalesce(excluded.stream_id, bots.stream_id),
+  icon_url = coalesce(excluded.icon_url, bots.icon_url)
+returning *`;
 
 /** How long a change goes unnoticed. */
 const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 10_000 };
@@ -66,11 +72,10 @@ export function createBotDirectory(dependencies: BotDirectoryDependencies): BotS
       return added;
     },
     async list() {
-      const rows = await database.db
-        .select()
-        .from(bots)
-        .orderBy(asc(bots.createdAt), asc(bots.botId));
-      return rows.map(toBot);
+      const { rows } = await database.pool.query<BotColumns>(
+        'select * from bots order by created_at, bot_id',
+      );
+      return rows.map(botOf);
     },
   };
 }
@@ -79,11 +84,11 @@ async function readBot(
   { database }: BotDirectoryDependencies,
   name: string,
 ): Promise<Bot | undefined> {
-  const [row] = await database.db
-    .select()
-    .from(bots)
-    .where(or(eq(bots.botId, name), eq(bots.streamId, name)));
-  return row === undefined ? undefined : toBot(row);
+  const { rows } = await database.pool.query<BotColumns>(
+    'select * from bots where bot_id = $1 or stream_id = $1',
+    [name],
+  );
+  return rows.map(botOf)[0];
 }
 
 async function addBot(
@@ -91,40 +96,42 @@ async function addBot(
   { botId, accountId, streamId, iconUrl }: Bot,
 ): Promise<AddedBot> {
   const names = streamId === undefined ? [botId] : [botId, streamId];
-  return await database.db.transaction(async (transaction) => {
+  return await inTransaction(database.pool, async (client) => {
     // No index holds two columns to one set of names; this happens when somebody types a command.
-    await transaction.execute(sql`lock table ${bots} in share row exclusive mode`);
-    const named = await transaction
-      .select()
-      .from(bots)
-      .where(or(inArray(bots.botId, names), inArray(bots.streamId, names)));
-    const other = named.find((row) => row.botId !== botId);
+    await client.query('lock table bots in share row exclusive mode');
+    const { rows: named } = await client.query<BotColumns>(
+      'select * from bots where bot_id = any($1) or stream_id = any($1)',
+      [names],
+    );
+    const other = named.find((row) => row.bot_id !== botId);
     if (other !== undefined) {
-      return { kind: 'refused', message: `one of its names is already a name of ${other.botId}` };
+      return { kind: 'refused', message: `one of its names is already a name of ${other.bot_id}` };
     }
-    if (named.some((row) => row.accountId !== accountId)) {
+    if (named.some((row) => row.account_id !== accountId)) {
       return { kind: 'refused', message: 'the bot belongs to another account' };
     }
-    const told = {
-      ...(streamId === undefined ? {} : { streamId }),
-      ...(iconUrl === undefined ? {} : { iconUrl }),
-    };
-    const [row] = await transaction
-      .insert(bots)
-      .values({ botId, accountId, ...told, createdAt: clock.now() })
-      // `bot_id` to itself: an update that sets nothing is no SQL.
-      .onConflictDoUpdate({ target: bots.botId, set: { botId, ...told } })
-      .returning();
-    if (row === undefined) throw new Error('the bot was not stored');
-    return { kind: 'stored', bot: toBot(row) };
+    const { rows } = await client.query<BotColumns>(upsert, [
+      ...[botId, accountId, streamId, iconUrl],
+      clock.now(),
+    ]);
+    const [bot] = rows.map(botOf);
+    if (bot === undefined) throw new Error('the bot was not stored');
+    return { kind: 'stored', bot };
   });
 }
 
-function toBot(row: typeof bots.$inferSelect): Bot {
+type BotColumns = {
+  readonly bot_id: string;
+  readonly account_id: string;
+  readonly stream_id: string | null;
+  readonly icon_url: string | null;
+};
+
+function botOf(row: BotColumns): Bot {
   return {
-    botId: row.botId,
-    accountId: row.accountId,
-    ...(row.streamId === null ? {} : { streamId: row.streamId }),
-    ...(row.iconUrl === null ? {} : { iconUrl: row.iconUrl }),
+    botId: row.bot_id,
+    accountId: row.account_id,
+    ...(row.stream_id === null ? {} : { streamId: row.stream_id }),
+    ...(row.icon_url === null ? {} : { iconUrl: row.icon_url }),
   };
 }

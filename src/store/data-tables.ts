@@ -1,18 +1,20 @@
 // Data tables as they are defined, and their rows.
 
 import { randomUUID } from 'node:crypto';
-import { and, asc, eq } from 'drizzle-orm';
 import type { Clock } from '../calls/ports.ts';
 import type { Database } from './database.ts';
-import { dataRows, dataTables } from './schema.ts';
 import type { TableDefinition } from './table-definition.ts';
 
 export type DefinedTable = TableDefinition & { readonly accountId: string };
 
-export type StoredRow = Pick<
-  typeof dataRows.$inferSelect,
-  'sysId' | 'createdOn' | 'updatedOn' | 'createdBy' | 'updatedBy'
->;
+/** What the service adds to a row. */
+export type StoredRow = {
+  readonly sysId: string;
+  readonly createdOn: Date;
+  readonly updatedOn: Date;
+  readonly createdBy: string;
+  readonly updatedBy: string;
+};
 
 export type DataTables = {
   /** False: there is a table of that name, and it was not to be replaced. Rows stay as they are. */
@@ -24,50 +26,47 @@ export type DataTables = {
   insert(table: DefinedTable, row: object, appId: string): Promise<StoredRow>;
 };
 
+const insertTable = `
+insert into data_tables (account_id, name, definition, created_at) values ($1, $2, $3, $4)
+on conflict (account_id, name) do`;
+
 export function createDataTables({
-  database: { db },
+  database: { pool },
   clock,
 }: {
-  readonly database: Pick<Database, 'db'>;
+  readonly database: Pick<Database, 'pool'>;
   readonly clock: Clock;
 }): DataTables {
   return {
     async define({ accountId, ...definition }, { replace }) {
-      const insert = db
-        .insert(dataTables)
-        .values({ accountId, name: definition.name, definition, createdAt: clock.now() });
-      const target = [dataTables.accountId, dataTables.name];
-      const stored = replace
-        ? insert.onConflictDoUpdate({ target, set: { definition } })
-        : insert.onConflictDoNothing({ target });
-      return (await stored.returning({ name: dataTables.name })).length === 1;
+      const { rowCount } = await pool.query(
+        `${insertTable} ${replace ? 'update set definition = excluded.definition' : 'nothing'}`,
+        [accountId, definition.name, definition, clock.now()],
+      );
+      return rowCount === 1;
     },
     async list() {
-      const { accountId, definition, name } = dataTables;
-      const rows = await db
-        .select({ accountId, definition })
-        .from(dataTables)
-        .orderBy(asc(accountId), asc(name));
-      return rows.map((row) => ({ accountId: row.accountId, ...row.definition }));
+      const { rows } = await pool.query<{ account_id: string; definition: TableDefinition }>(
+        'select account_id, definition from data_tables order by account_id, name',
+      );
+      return rows.map((row) => ({ accountId: row.account_id, ...row.definition }));
     },
     async find(accountId, name) {
-      const [found] = await db
-        .select({ definition: dataTables.definition })
-        .from(dataTables)
-        .where(and(eq(dataTables.accountId, accountId), eq(dataTables.name, name)));
-      return found?.definition;
+      const { rows } = await pool.query<{ definition: TableDefinition }>(
+        'select definition from data_tables where account_id = $1 and name = $2',
+        [accountId, name],
+      );
+      return rows[0]?.definition;
     },
-    async insert({ accountId, name: tableName }, row, appId) {
+    async insert({ accountId, name }, row, appId) {
+      const sysId = `sys-${randomUUID()}`;
       const now = clock.now();
-      const system = {
-        sysId: `sys-${randomUUID()}`,
-        createdOn: now,
-        updatedOn: now,
-        createdBy: appId,
-        updatedBy: appId,
-      };
-      await db.insert(dataRows).values({ ...system, accountId, tableName, row });
-      return system;
+      await pool.query(
+        `insert into data_rows (sys_id, account_id, table_name, row, created_on, updated_on, created_by, updated_by)
+         values ($1, $2, $3, $4, $5, $5, $6, $6)`,
+        [sysId, accountId, name, row, now, appId],
+      );
+      return { sysId, createdOn: now, updatedOn: now, createdBy: appId, updatedBy: appId };
     },
   };
 }

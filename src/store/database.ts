@@ -2,17 +2,14 @@
 // that everything above is written, and fails, the same way.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { migrate } from './migrations/migrate.ts';
 import { startPglite } from './pglite-server.ts';
-import * as schema from './schema.ts';
 import { isAway } from './sql-errors.ts';
 
 export type Database = {
   readonly kind: 'postgres' | 'pglite';
-  readonly db: NodePgDatabase<typeof schema>;
   readonly pool: Pool;
   close(): Promise<void>;
 };
@@ -66,7 +63,7 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
     await pool.end();
     throw error;
   }
-  return { kind: 'postgres', pool, db: drizzle({ client: pool, schema }), close: () => pool.end() };
+  return { kind: 'postgres', pool, close: () => pool.end() };
 }
 
 async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promise<Database> {
@@ -104,7 +101,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     await close();
     throw error;
   }
-  return { kind: 'pglite', pool, db: drizzle({ client: pool, schema }), close };
+  return { kind: 'pglite', pool, close };
 }
 
 /** Without a listener the loss of an idle connection would end the process; the pool replaces it by itself. */

@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sessionIdOf } from '../../src/calls/call-facts.ts';
 import { publishedConversation } from '../../src/companion/conversations/conversation-schema.ts';
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
-import { calls } from '../../src/store/schema.ts';
 import { acceptedCall, endEvent } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { insertRows } from '../support/tables.ts';
 import { type Ask, type Rig, startRig } from './support.ts';
 
 const call = acceptedCall({ accountId: 'acme', botId: 'st-1' });
@@ -26,14 +26,9 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
   afterEach(() => rig.clear());
   afterAll(() => rig.close());
 
-  const store = async (changes: Partial<typeof calls.$inferInsert> = {}) => {
-    await rig.database.db.insert(calls).values({
-      ...call,
-      dialBefore: call.acceptedAt,
-      state: 'of no concern',
-      status: 'here',
-      ...changes,
-    });
+  const store = async (changes: object = {}) => {
+    const unread = { dialBefore: call.acceptedAt, state: 'of no concern', status: 'here' };
+    await insertRows(rig.database.pool, 'calls', [{ ...call, ...unread, ...changes }]);
   };
   const get = (ask: Ask = {}, session = sessionId) =>
     rig.ask(
@@ -161,9 +156,9 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
 
     const rival = await get({ as: rig.rival, headers: { accountid: 'rival' } });
     expect(rival.statusCode).toBe(404);
-    await rig.database.db.update(calls).set({ botId: 'st-2' });
+    await rig.database.pool.query("update calls set bot_id = 'st-2'");
     expect((await get()).statusCode).toBe(404);
-    await rig.database.db.update(calls).set({ botId: 'st-1' });
+    await rig.database.pool.query("update calls set bot_id = 'st-1'");
     expect((await get()).statusCode).toBe(200);
     expect((await get({}, call.callId)).statusCode).toBe(404);
   });

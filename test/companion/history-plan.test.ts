@@ -1,6 +1,5 @@
 // How the history is read: by an index, in the order of the answer, however much is stored.
 
-import { type SQL, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { HistoryQuery } from '../../src/companion/history/history-request.ts';
 import { toHistoryQuery } from '../../src/companion/history/history-request.ts';
@@ -11,6 +10,7 @@ import {
   positionStatement,
   sessionsStatement,
 } from '../../src/companion/history/history-statements.ts';
+import { type Sql, sql } from '../../src/store/sql.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 const scope = { accountId: 'acme', botIds: ['st-1'] };
@@ -18,12 +18,13 @@ const console = { accountId: 'acme', botIds: ['st-1', 'st-2', 'st-3'] };
 const now = new Date('2026-11-20T10:00:00Z');
 const part = { way: 'older', now, rows: 1_000 } as const;
 const start = { at: '2026-11-20 09:00:00.000+00', message_id: 'ms-1', included: true };
+type Plan = { readonly 'QUERY PLAN': string };
 const week = { dateFrom: '2026-11-14', dateTo: '2026-11-20' };
 
 type Asked = Parameters<typeof toHistoryQuery>[2];
 const asked = (body: Asked = {}): HistoryQuery => toHistoryQuery(2, {}, body);
 
-const statements: readonly (readonly [string, SQL])[] = [
+const statements: readonly (readonly [string, Sql])[] = [
   ['the page of a bot', pageStatement(scope, asked(), part)],
   ['its next chunk', pageStatement(scope, asked(), { ...part, start })],
   ['oldest first', pageStatement(scope, asked(), { ...part, way: 'newer' })],
@@ -67,7 +68,7 @@ describe.each(databaseKinds)('plans of the history on %s', (kind) => {
     });
 
     test.each(statements)('%s is read by an index', async (_what, statement) => {
-      const { rows } = await database.db.execute(sql`explain ${statement}`);
+      const { rows } = await database.pool.query<Plan>(sql`explain ${statement}`);
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
 
       expect(plan).toMatch(/Index (Only )?Scan|Bitmap Index Scan/);

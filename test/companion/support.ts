@@ -9,8 +9,6 @@
 
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { getTableName, is } from 'drizzle-orm';
-import { PgTable } from 'drizzle-orm/pg-core';
 import type { LightMyRequestResponse as Response } from 'fastify';
 import { pino } from 'pino';
 import { createApiServer } from '../../src/api/server.ts';
@@ -24,11 +22,11 @@ import { Closers } from '../../src/lib/closers.ts';
 import { type Scope, scopes } from '../../src/store/app-directory.ts';
 import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
 import { type Bot, createBotDirectory } from '../../src/store/bot-directory.ts';
-import * as schema from '../../src/store/schema.ts';
 import { createSecretBox, type SecretBox } from '../../src/store/secrets.ts';
 import { type ProblemDocument, token } from '../api/support.ts';
 import { type DatabaseKind, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { startTestNats } from '../support/nats.ts';
+import { empty, insertRows, tableNamesIn } from '../support/tables.ts';
 
 export type TestApp = AppCredentials;
 
@@ -75,9 +73,6 @@ export type Rig = AsyncDisposable & {
 };
 
 const kept = new Set(['apps', 'webhook_secrets', 'bots']);
-const emptied = Object.values(schema)
-  .flatMap((value) => (is(value, PgTable) ? [getTableName(value)] : []))
-  .filter((name) => !kept.has(name));
 
 export async function startRig(
   kind: DatabaseKind,
@@ -91,6 +86,7 @@ export async function startRig(
   } = {},
 ): Promise<Rig> {
   const database = await openTestDatabase(kind);
+  const emptied = (await tableNamesIn(database.pool)).filter((name) => !kept.has(name));
   const secrets = createSecretBox(randomBytes(32));
   const clock = { now: () => new Date() };
   const apps = createAppStore({ database, secrets, clock, tokenMaxTtlS: 86_400 });
@@ -152,9 +148,7 @@ export async function startRig(
     rival,
     powerless,
     addApp,
-    addBot: async (bot) => {
-      await database.db.insert(schema.bots).values({ ...bot, createdAt: clock.now() });
-    },
+    addBot: (bot) => insertRows(database.pool, 'bots', [{ ...bot, createdAt: clock.now() }]),
     ask: async (method, url, body, { headers, query, ...who } = {}) => {
       const credentials = await credentialsOf('as' in who ? who.as : acme, who.scheme ?? 'jwt');
       return await server.inject({
@@ -172,9 +166,7 @@ export async function startRig(
       });
     },
     logged: () => lines.join(''),
-    clear: async () => {
-      await database.pool.query(emptied.map((name) => `delete from ${name}`).join(';'));
-    },
+    clear: () => empty(database.pool, emptied),
     close,
     [Symbol.asyncDispose]: close,
   };

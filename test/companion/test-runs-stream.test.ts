@@ -1,7 +1,6 @@
 // A batch test run found under `stream/{streamId}` by the identifier that it was published with, which no operator needs to
 // know of; and what a producer or a tenant gets out of the identifier of somebody else: nothing.
 
-import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   applyTestRuns,
@@ -9,6 +8,7 @@ import {
   findTestRun,
 } from '../../src/companion/test-runs/stored-test-runs.ts';
 import type { PublishedTestRun } from '../../src/companion/test-runs/test-run-schema.ts';
+import { sql } from '../../src/store/sql.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { proves } from './proves.ts';
@@ -16,6 +16,8 @@ import { problemOf, type Rig, startRig, type TestApp } from './support.ts';
 import { completed, publish, runId, running, statusPath, suite } from './test-runs-support.ts';
 
 const { streamId } = running();
+
+type Plan = { readonly 'QUERY PLAN': string };
 
 describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
   let rig: Rig;
@@ -156,8 +158,8 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
       select 'acme', 'b-1', 'tr-' || i, 'Smoke test', '{"streamId":"st-9"}'::jsonb, null, true, i, now()
       from generate_series(1, 5000) i`);
     const asked = { accountId: 'acme', streamId: 'st-9', suiteName: suite, runId: 'tr-7' };
-    const statement = botsOfRunStatement(rig.database, { ...asked, botIds: undefined });
-    const { rows } = await rig.database.db.execute(sql`explain ${statement.getSQL()}`);
+    const statement = botsOfRunStatement({ ...asked, botIds: undefined });
+    const { rows } = await rig.database.pool.query<Plan>(sql`explain ${statement}`);
 
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     expect(plan).toContain('test_runs_by_id');

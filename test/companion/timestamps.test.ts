@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { timestamp } from '../../src/calls/contract/timestamp.ts';
-import { calls } from '../../src/store/schema.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { insertRows } from '../support/tables.ts';
 import { proves } from './proves.ts';
 import { type Rig, startRig } from './support.ts';
 
@@ -75,12 +75,10 @@ describe.each(databaseKinds)('instants on %s', (kind) => {
   test.each(['2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.120Z', '2026-10-25T00:59:59.999Z'])(
     '%s comes back as it went in, whatever the zone of the session',
     async (text) => {
-      await rig.database.db.insert(calls).values({
-        ...acceptedCall({ acceptedAt: new Date(text) }),
-        dialBefore: new Date(text),
-        state: 'queued',
-        status: 'queued',
-      });
+      const call = acceptedCall({ acceptedAt: new Date(text) });
+      await insertRows(rig.database.pool, 'calls', [
+        { ...call, dialBefore: new Date(text), state: 'queued', status: 'queued' },
+      ]);
       const client = await rig.database.pool.connect();
       try {
         for (const zone of ['Asia/Kolkata', 'Europe/Berlin', 'UTC']) {

@@ -4,10 +4,10 @@
 import type { AddressInfo } from 'node:net';
 import { streamNames } from '../../src/events/subjects.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
-import { notifications } from '../../src/store/schema.ts';
 import { type Rig, startRig, type TestApp } from '../companion/support.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { insertRows } from '../support/tables.ts';
 import type { Answer } from './answers.ts';
 import { callServices } from './calls.ts';
 import { type Client, createClient, written } from './client.ts';
@@ -178,11 +178,12 @@ async function giveUpNotification(
   eventId: string,
   callId: string,
 ): Promise<void> {
-  await database.db.insert(notifications).values({
+  const deadLetter = {
     ...{ eventId, callId, appId, accountId, botId: `bot-${accountId}` },
     ...{ sequence: 1, body: '{"status":"Failed"}', state: 'failed', attempts: 9 },
     ...{ createdAt: new Date(), failedAt: new Date(), failure: 'expired' },
-  });
+  };
+  await insertRows(database.pool, 'notifications', [deadLetter]);
 }
 
 /** Every documented request that makes something; what their answers name. */

@@ -1,12 +1,10 @@
 // Tenants: whatever operation the document has, the credentials of one account reach nothing of another one, and change
 // nothing. A new route is in here as soon as it is in the document.
 
-import { getTableName, is } from 'drizzle-orm';
-import { PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import * as schema from '../../src/store/schema.ts';
 import { proves } from '../companion/proves.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { tableNamesIn } from '../support/tables.ts';
 import { type AuthState, badStates } from './credentials.ts';
 import { bodySchemaOf, credentialsHeader, examplesOf, type Operation } from './document.ts';
 import { type Gateway, plainRequest, startGateway } from './gateway.ts';
@@ -128,11 +126,8 @@ function idsOf(operation: Operation): readonly string[] {
 
 /** Every row of every table. */
 async function contentOf({ rig }: Gateway): Promise<Readonly<Record<string, unknown>>> {
-  const tables = Object.values(schema).flatMap((value) =>
-    is(value, PgTable) ? [getTableName(value)] : [],
-  );
   const contents: Record<string, unknown> = {};
-  for (const name of tables) {
+  for (const name of await tableNamesIn(rig.database.pool)) {
     const { rows } = await rig.database.pool.query(
       `select row_to_json(r)::text as row from ${name} r order by 1`,
     );

@@ -7,10 +7,10 @@ import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-eve
 import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import { createTimelineWriter } from '../../src/interactions/timeline-writer.ts';
-import { callEvents, calls, deliveryAttempts, notifications } from '../../src/store/schema.ts';
 import { factTeller, someIdentity } from '../support/call-facts.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { insertRows, rowsIn } from '../support/tables.ts';
 
 const scope = { accountId: 'acme', botId: 'st-bot' };
 
@@ -30,9 +30,7 @@ function scriptedContexts(): ContextStore & { fails: boolean; entries: Map<strin
   };
 }
 
-type Row = typeof calls.$inferInsert;
-
-function row(changes: Partial<Row> = {}): Row {
+function row(changes: object = {}) {
   const { request } = acceptedCall();
   return {
     ...someIdentity(),
@@ -50,8 +48,8 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   let database: TestDatabase;
   let contexts: ReturnType<typeof scriptedContexts>;
   const queries = () => createCallQueries(database, contexts);
-  const insert = async (...rows: readonly Row[]) => {
-    await database.db.insert(calls).values([...rows]);
+  const insert = async (...rows: readonly object[]) => {
+    await insertRows(database.pool, 'calls', rows);
   };
 
   beforeAll(async () => {
@@ -247,7 +245,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   test('a queued call has its place among those that wait for its trunk, whoever they are of', async () => {
     const dialBefore = new Date(Date.now() + 3_600_000);
     const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
-    const waiting = (trunk: string | null, second: number, changes: Partial<Row> = {}) =>
+    const waiting = (trunk: string | null, second: number, changes: object = {}) =>
       row({ trunk, acceptedAt: at(second), dialBefore, ...changes });
     const ids = ['a', 'b', 'c'].map((letter) => `call-${letter}`);
     // Three of the same millisecond, so that only the id orders them.
@@ -259,7 +257,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     const onAnother = [waiting('two', 1), waiting('two', 9)] as const;
     const direct = [waiting(null, 1), waiting(null, 9)] as const;
     await insert(...same, taken, ended, expired, ofAnother, ...onAnother, ...direct);
-    const placeOf = async ({ callId }: Row) =>
+    const placeOf = async ({ callId }: { callId: string }) =>
       (await queries().details(scope, callId))?.queuePosition;
 
     expect(await Promise.all(same.map(placeOf))).toEqual([2, 3, 4]);
@@ -314,8 +312,8 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
 
     await createTimelineWriter(database.pool)([hostile as CallEvent]);
 
-    const [stored] = await database.db.select().from(callEvents);
-    expect(stored?.data).toMatchObject({ sipReason: 'Ring\ufffd\ufffding' });
+    const [stored] = await rowsIn(database.pool, 'call_events');
+    expect(stored?.['data']).toMatchObject({ sipReason: 'Ring\ufffd\ufffding' });
   });
 
   test('a queued call has an empty context with its metadata', async () => {
@@ -367,7 +365,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     await insert(call);
     const at = new Date('2026-11-20T08:00:05.000Z');
     const common = { callId: call.callId, appId: 'app-1', attempts: 1, createdAt: at };
-    await database.db.insert(notifications).values([
+    await insertRows(database.pool, 'notifications', [
       { ...common, eventId: 'e2', sequence: 2, body: '{"status":"completed"}', state: 'pending' },
       {
         ...common,
@@ -379,7 +377,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
       },
     ]);
     const attempt = { callId: call.callId, startedAt: at, durationMs: 12 };
-    await database.db.insert(deliveryAttempts).values([
+    await insertRows(database.pool, 'delivery_attempts', [
       { ...attempt, eventId: 'e1', attempt: 1, error: 'connection refused', delivered: false },
       { ...attempt, eventId: 'e1', attempt: 2, responseStatus: 204, delivered: true },
     ]);

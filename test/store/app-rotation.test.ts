@@ -4,9 +4,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Rotation } from '../../src/store/app-rotation.ts';
 import { type AppStore, createAppStore } from '../../src/store/apps.ts';
-import { apps as appTable, webhookSecrets } from '../../src/store/schema.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { rowsIn } from '../support/tables.ts';
 
 const noon = Date.parse('2026-03-01T12:00:00.000Z');
 const dialer = { name: 'dialer', accountId: 'acme', bots: ['*'], scopes: [] };
@@ -129,8 +129,8 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
       const { appId } = await apps.createApp(dialer);
       await rotate(appId, what);
       const before = [
-        await database.db.select().from(appTable),
-        await database.db.select().from(webhookSecrets),
+        await rowsIn(database.pool, 'apps'),
+        await rowsIn(database.pool, 'webhook_secrets'),
       ];
       nowMs += 59_999;
 
@@ -142,8 +142,8 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
       }
 
       expect([
-        await database.db.select().from(appTable),
-        await database.db.select().from(webhookSecrets),
+        await rowsIn(database.pool, 'apps'),
+        await rowsIn(database.pool, 'webhook_secrets'),
       ]).toEqual(before);
       nowMs += 1;
       expect(await apps.rotate(appId, { what, graceS: 60 })).toMatchObject({ kind: 'rotated' });
@@ -222,7 +222,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
       algorithm: 'EdDSA',
       keys: publicKey(),
     });
-    const before = await database.db.select().from(appTable);
+    const before = await rowsIn(database.pool, 'apps');
 
     for (const [of, publicKeys, reason] of [
       [shared.appId, publicKey(), /HS256: it has no public key/],
@@ -240,7 +240,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
       });
     }
     expect(await apps.rotate('app-x', { what: 'jwt', graceS: 60 })).toEqual({ kind: 'unknown' });
-    expect(await database.db.select().from(appTable)).toEqual(before);
+    expect(await rowsIn(database.pool, 'apps')).toEqual(before);
   });
 
   test('keeps no secret in the clear', async () => {
@@ -248,8 +248,8 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
     await rotate(first.appId, 'jwt');
     const told = { ...first, ...(await rotate(first.appId, 'api-key')) };
     const rows = await Promise.all([
-      database.db.select().from(appTable),
-      database.db.select().from(webhookSecrets),
+      rowsIn(database.pool, 'apps'),
+      rowsIn(database.pool, 'webhook_secrets'),
     ]);
 
     const stored = Buffer.from(

@@ -6,9 +6,9 @@ import type { Scope } from '../../src/store/app-directory.ts';
 import { scopes } from '../../src/store/app-directory.ts';
 import { type AppStore, createAppStore } from '../../src/store/apps.ts';
 import { ensureDevApp } from '../../src/store/dev-app.ts';
-import { apps as appTable, webhookSecrets } from '../../src/store/schema.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { rowsIn } from '../support/tables.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
 const dialer = {
@@ -89,8 +89,8 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
     const created = await apps.createApp(dialer);
 
     const rows = JSON.stringify([
-      ...(await database.db.select().from(appTable)),
-      ...(await database.db.select().from(webhookSecrets)),
+      ...(await rowsIn(database.pool, 'apps')),
+      ...(await rowsIn(database.pool, 'webhook_secrets')),
     ]);
 
     const hex = (text: string) => Buffer.from(text).toString('hex');
@@ -106,7 +106,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
   test('stay known for seconds after they were revoked, and no longer', async () => {
     const created = await apps.createApp(dialer);
     await apps.find(created.appId);
-    await database.db.update(appTable).set({ revokedAt: noon });
+    await database.pool.query('update apps set revoked_at = $1', [noon]);
 
     expect(await apps.find(created.appId)).toBeDefined();
     now = new Date(noon.getTime() + 5_000);
@@ -117,9 +117,10 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
     const { appId, webhookSecret } = await apps.createApp(dialer);
     const add = async (secretId: string, createdAt: Date, expiresAt: Date): Promise<void> => {
       const secret = secrets.seal('webhook-secret', secretId, `whsec_${secretId}`);
-      await database.db
-        .insert(webhookSecrets)
-        .values({ secretId, appId, secret, createdAt, expiresAt });
+      await database.pool.query('insert into webhook_secrets values ($1, $2, $3, $4, $5)', [
+        ...[secretId, appId, secret],
+        ...[createdAt, expiresAt],
+      ]);
     };
     const later = new Date(noon.getTime() + 3_600_000);
     await add('newer', new Date(noon.getTime() + 1), later);

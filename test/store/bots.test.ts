@@ -2,7 +2,6 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type BotStore, createBotDirectory } from '../../src/store/bot-directory.ts';
-import { bots as botTable } from '../../src/store/schema.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
@@ -120,7 +119,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
   test('stay known for seconds after another process changed them, and no longer', async () => {
     await bots.add(shop);
     await bots.find('st-shop');
-    await database.db.update(botTable).set({ streamId: 'st-new' });
+    await database.pool.query("update bots set stream_id = 'st-new'");
 
     expect(await bots.find('st-shop')).toEqual(shop);
     now = new Date(noon.getTime() + 5_000);

@@ -3,18 +3,10 @@ import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
 import { purgeHistory } from '../../src/store/retention.ts';
-import {
-  callEvents,
-  conversations,
-  deliveryAttempts,
-  idempotencyKeys,
-  notificationLanes,
-  notifications,
-  testRuns,
-} from '../../src/store/schema.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall, endEvent } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { insertRows, rowsIn } from '../support/tables.ts';
 
 const now = new Date('2026-04-01T12:00:00.000Z');
 const limit = new Date('2026-03-15T12:00:00.000Z');
@@ -59,37 +51,27 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
   }
 
   async function addHistory({ callId, appId }: AcceptedCall): Promise<void> {
-    const { db } = database;
-    const eventId = `evt-${callId}`;
-    const common = { callId, eventId };
-    await db
-      .insert(callEvents)
-      .values({ ...common, eventSequence: 1, type: 'queued', time: old, data: {} });
-    await db.insert(notifications).values({
-      ...common,
-      appId,
-      sequence: 1,
-      body: '{}',
-      state: 'delivered',
-      attempts: 1,
-      createdAt: old,
-    });
+    const common = { callId, eventId: `evt-${callId}` };
+    const event = { ...common, eventSequence: 1, type: 'queued', time: old, data: {} };
+    await insertRows(database.pool, 'call_events', [event]);
+    const sent = { sequence: 1, body: '{}', state: 'delivered', attempts: 1, createdAt: old };
+    await insertRows(database.pool, 'notifications', [{ ...common, appId, ...sent }]);
     await addAttempt(callId, now);
   }
 
   async function addAttempt(callId: string, startedAt: Date): Promise<void> {
     const common = { callId, eventId: `evt-${callId}`, attempt: 1, durationMs: 5 };
-    await database.db.insert(deliveryAttempts).values({ ...common, startedAt, delivered: true });
+    await insertRows(database.pool, 'delivery_attempts', [
+      { ...common, startedAt, delivered: true },
+    ]);
   }
 
-  const counts = async () => {
-    const { db } = database;
-    return {
-      events: await db.$count(callEvents),
-      notifications: await db.$count(notifications),
-      attempts: await db.$count(deliveryAttempts),
-    };
-  };
+  const countOf = async (table: string) => (await rowsIn(database.pool, table)).length;
+  const counts = async () => ({
+    events: await countOf('call_events'),
+    notifications: await countOf('notifications'),
+    attempts: await countOf('delivery_attempts'),
+  });
 
   const callIds = async (): Promise<readonly string[]> => {
     const { rows } = await database.pool.query<{ call_id: string }>('select call_id from calls');
@@ -119,7 +101,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     await ledger.claimEnd(unpublished.callId, endEvent(unpublished), []);
     const undelivered = await acceptAndEnd();
     const { callId } = undelivered;
-    await database.db.insert(notificationLanes).values({ callId, nextAttemptAt: old });
+    await insertRows(database.pool, 'notification_lanes', [{ callId, nextAttemptAt: old }]);
     const endedLately = await accept();
     const late = endEvent(endedLately);
     await ledger.claimEnd(endedLately.callId, { ...late, time: now.toISOString() }, []);
@@ -163,17 +145,15 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     const ids = { accountId: 'acme', botId: 'bot-1', document: {} };
     for (const age of ['old', 'new']) {
       const version = at(age).getTime() * 1_000;
-      await database.db.insert(conversations).values({ ...ids, sessionId: age, version });
-      await database.db.insert(testRuns).values({
-        ...{ ...ids, runId: age, suiteName: 'suite', isCompleted: true, version },
-        updatedAt: at(age),
-      });
+      await insertRows(database.pool, 'conversations', [{ ...ids, sessionId: age, version }]);
+      const run = { ...ids, runId: age, suiteName: 'suite', isCompleted: true, version };
+      await insertRows(database.pool, 'test_runs', [{ ...run, updatedAt: at(age) }]);
     }
 
     expect(await purgeHistory(database, limit)).toBe(2);
 
-    expect(await database.db.select().from(conversations)).toMatchObject([{ sessionId: 'new' }]);
-    expect(await database.db.select().from(testRuns)).toMatchObject([{ runId: 'new' }]);
+    expect(await rowsIn(database.pool, 'conversations')).toMatchObject([{ session_id: 'new' }]);
+    expect(await rowsIn(database.pool, 'test_runs')).toMatchObject([{ run_id: 'new' }]);
   });
 
   test('keeps delivery attempts for 7 days and idempotency keys until they expire', async () => {
@@ -181,7 +161,7 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     await addAttempt('call-1', new Date(now.getTime() - 7 * dayMs - 1));
     await addAttempt('call-1', new Date(now.getTime() - 7 * dayMs + 1));
     const key = { appId: 'a', botId: 'b', requestHash: 'h', callId: 'c', answer: {} };
-    await database.db.insert(idempotencyKeys).values([
+    await insertRows(database.pool, 'idempotency_keys', [
       { ...key, key: 'expired', expiresAt: new Date(now.getTime() - 1) },
       { ...key, key: 'live', expiresAt: new Date(now.getTime() + 1) },
     ]);
@@ -189,6 +169,6 @@ describe.each(databaseKinds)('retention on %s', (kind) => {
     await ledger.purge(limit);
 
     expect(await counts()).toMatchObject({ attempts: 1 });
-    expect(await database.db.select().from(idempotencyKeys)).toMatchObject([{ key: 'live' }]);
+    expect(await rowsIn(database.pool, 'idempotency_keys')).toMatchObject([{ key: 'live' }]);
   });
 });

@@ -6,14 +6,12 @@ import { randomUUID } from 'node:crypto';
 import { access, cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { getTableName, is } from 'drizzle-orm';
-import { PgTable } from 'drizzle-orm/pg-core';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import * as schema from '../../src/store/schema.ts';
 import { makeDataDir } from './gateway-process.ts';
+import { empty, tableNamesIn } from './tables.ts';
 
 export const databaseKinds = ['postgres', 'pglite'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
@@ -28,10 +26,6 @@ export type TestDatabase = Database & {
   /** Closes and removes it. Idempotent. */
   remove(): Promise<void>;
 };
-
-const tableNames = Object.values(schema).flatMap((value) =>
-  is(value, PgTable) ? [getTableName(value)] : [],
-);
 
 export type TestDatabaseOptions = {
   /** For a test that changes more than rows: tables, plans, statistics. Nobody gets it before or afterwards. */
@@ -62,15 +56,13 @@ async function openOwn(kind: DatabaseKind): Promise<TestDatabase & AsyncDisposab
   const dataDir = await mkdtemp(join(inject('sharedFolder'), 'data-'));
   const location = kind === 'postgres' ? await clonePostgres(dataDir) : await seeded(dataDir);
   const database = await openDatabase({ ...location, logger: silentLogger });
+  const tables = await tableNamesIn(database.pool);
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= database.close();
     return closing;
   };
-  const clear = async (): Promise<void> => {
-    // Faster than `truncate` for a few rows.
-    await database.pool.query(tableNames.map((name) => `delete from ${name}`).join(';'));
-  };
+  const clear = (): Promise<void> => empty(database.pool, tables);
   const remove = async (): Promise<void> => {
     await close();
     if (location.databaseUrl !== undefined) await dropPostgres(location.databaseUrl);

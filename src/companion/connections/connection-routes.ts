@@ -21,8 +21,8 @@ import {
 } from './connection-schemas.ts';
 import { splitSecrets } from './connection-secrets.ts';
 import {
-  connectionFinder,
   deleteConnection,
+  findConnection,
   insertConnection,
   listConnections,
   replaceKey,
@@ -45,10 +45,9 @@ export function registerConnections(
 function registerReads(
   server: ApiInstance,
   caller: Caller,
-  { database: { db } }: CompanionDependencies,
+  { database: { pool } }: CompanionDependencies,
 ): void {
   const onRequest = caller.require({ scope: 'View Connections', scheme: 'apiKey' });
-  const find = connectionFinder(db);
 
   server.route({
     method: 'GET',
@@ -61,7 +60,7 @@ function registerReads(
       querystring: connectionFilter,
       response: responses('Without their fields', connectionList, [400, 401, 403, 406]),
     },
-    handler: (request) => listConnections(db, caller.of(request).accountId, request.query),
+    handler: (request) => listConnections(pool, caller.of(request).accountId, request.query),
   });
 
   server.route({
@@ -77,15 +76,14 @@ function registerReads(
     },
     handler: async (request) => {
       const { accountId } = caller.of(request);
-      return found(await find(accountId, idOf(request.params)));
+      return found(await findConnection(pool, accountId, idOf(request.params)));
     },
   });
 }
 
 function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDependencies): void {
   const onRequest = caller.require(managing);
-  const { db } = deps.database;
-  const find = connectionFinder(db);
+  const { pool } = deps.database;
 
   server.route({
     method: 'POST',
@@ -101,7 +99,7 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
       response: responses('It is stored', createdConnection, [400, 401, 403, 406, 413, 415]),
     },
     handler: async (request) =>
-      await insertConnection(db, newRow(request.body, caller.of(request).accountId, deps)),
+      await insertConnection(pool, newRow(request.body, caller.of(request).accountId, deps)),
   });
 
   server.route({
@@ -122,13 +120,13 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
       const connectionId = idOf(request.params);
       const { accountId } = caller.of(request);
       const { settings, secrets } = splitSecrets(request.body);
-      const updated = await replaceKey(db, accountId, connectionId, {
+      const updated = await replaceKey(pool, accountId, connectionId, {
         mask: settings.fields['API_KEY'] ?? '',
         sealed: deps.secrets.seal('connection', connectionId, secrets),
         modifiedOn: deps.clock.now(),
       });
       if (updated !== undefined) return updated;
-      found(await find(accountId, connectionId));
+      found(await findConnection(pool, accountId, connectionId));
       const detail = 'A connection of provider `API` cannot be updated: create another.';
       throw new ProblemError('invalid-request', detail);
     },
@@ -138,7 +136,7 @@ function registerWrites(server: ApiInstance, caller: Caller, deps: CompanionDepe
 function registerDelete(
   server: ApiInstance,
   caller: Caller,
-  { database: { db } }: CompanionDependencies,
+  { database: { pool } }: CompanionDependencies,
 ): void {
   server.route({
     method: 'DELETE',
@@ -156,7 +154,8 @@ function registerDelete(
     handler: async (request) => {
       const connectionId = idOf(request.params);
       const { accountId } = caller.of(request);
-      return { connectionId: found(await deleteConnection(db, accountId, connectionId)) };
+      const isDeleted = await deleteConnection(pool, accountId, connectionId);
+      return { connectionId: found(isDeleted ? connectionId : undefined) };
     },
   });
 }
@@ -169,7 +168,7 @@ function newRow(body: NewConnection, accountId: string, deps: CompanionDependenc
   return {
     connectionId,
     accountId,
-    name: connectionName,
+    connectionName,
     provider,
     model: body.provider === 'API' ? (model ?? body.fields.MODEL_NAME) : body.model,
     // `FINALIZED` is a word of create bodies alone.

@@ -6,12 +6,13 @@ import { timestamp } from '../../calls/contract/timestamp.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
 import { boundedArray } from '../../http/validation.ts';
 import { identifier } from '../../lib/ids.ts';
-import { providers } from '../../store/companion/connections.ts';
 import { apiFormProblems } from './api-forms.ts';
 import { newConnectionExamples } from './connection-examples.ts';
 import { isMask } from './connection-secrets.ts';
 
 export const statuses = ['ACTIVE', 'INACTIVE'] as const;
+const providers = ['API', 'VendorA AI', 'HostedVendorA AI', 'VendorB'] as const;
+export type Provider = (typeof providers)[number];
 
 // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,65 +1,75 @@
 // Connections in SQL, always within an account.
 
-import { and, desc, eq, ne, type Placeholder, sql } from 'drizzle-orm';
-import type { Database } from '../../store/database.ts';
-import { connections } from '../../store/schema.ts';
-import type { Connection, ConnectionFilter, ConnectionList } from './connection-schemas.ts';
+import type { Pool } from 'pg';
+import { all, sql } from '../../store/sql.ts';
+import type {
+  Connection,
+  ConnectionFilter,
+  ConnectionList,
+  Provider,
+} from './connection-schemas.ts';
 
-type Db = Database['db'];
+type Summary = {
+  readonly connectionId: string;
+  readonly connectionName: string;
+  readonly provider: Provider;
+  readonly model: string;
+  readonly status: 'ACTIVE' | 'INACTIVE';
+  readonly createdOn: Date;
+  readonly modifiedOn: Date;
+};
+type Whole = Summary & { readonly fields: Readonly<Record<string, string>> };
 
-const { accountId, connectionId, provider, model, status, createdOn, modifiedOn } = connections;
-const summary = {
-  connectionId,
-  connectionName: connections.name,
-  provider,
-  model,
-  status,
-  createdOn,
-  modifiedOn,
-};
-const whole = {
-  ...summary,
-  fields: sql<Record<string, string>>`${connections.settings}->'fields'`,
-};
+const summary = sql`
+  connection_id as "connectionId", name as "connectionName", provider, model, status,
+  created_on as "createdOn", modified_on as "modifiedOn"`;
+const whole = sql`${summary}, settings->'fields' as fields`;
 
 export async function listConnections(
-  db: Db,
+  pool: Pool,
   account: string,
-  filter: ConnectionFilter,
+  { provider, status, limit }: ConnectionFilter,
 ): Promise<ConnectionList> {
-  const rows = await db
-    // Counted before the limit, in the same instant; the limit is 1 at least, so that a row carries it where any match.
-    .select({ ...summary, total: sql<number>`(count(*) over ())::integer` })
-    .from(connections)
-    .where(
-      and(
-        eq(accountId, account),
-        filter.provider && eq(provider, filter.provider),
-        filter.status && eq(status, filter.status),
-      ),
-    )
-    .orderBy(desc(createdOn), desc(connectionId))
-    .limit(filter.limit);
+  const wanted = all([
+    sql`account_id = ${account}`,
+    provider && sql`provider = ${provider}`,
+    status && sql`status = ${status}`,
+  ]);
+  // Counted before the limit, in the same instant; the limit is 1 at least, so that a row carries it where any match.
+  const { rows } = await pool.query<Summary & { readonly total: number }>(sql`
+    select ${summary}, (count(*) over ())::integer as total from connections where ${wanted}
+    order by created_on desc, connection_id desc limit ${limit}`);
   const total = rows[0]?.total ?? 0;
   return { connections: rows.map(({ total: _, ...row }) => written(row)), total };
 }
 
-/** Prepared: to build the statement anew costs as much as to run it. */
-export function connectionFinder(db: Db) {
-  const statement = db
-    .select(whole)
-    .from(connections)
-    .where(isOf(sql.placeholder('account'), sql.placeholder('id')))
-    .prepare('companion-find-connection');
-  return async (account: string, id: string): Promise<Connection | undefined> =>
-    (await statement.execute({ account, id })).map(written)[0];
+export async function findConnection(
+  pool: Pool,
+  account: string,
+  id: string,
+): Promise<Connection | undefined> {
+  const { rows } = await pool.query<Whole>({
+    name: 'companion-find-connection',
+    text: `select ${whole.text} from connections where account_id = $1 and connection_id = $2`,
+    values: [account, id],
+  });
+  return rows.map(written)[0];
 }
 
-export async function insertConnection(
-  db: Db,
-  row: typeof connections.$inferInsert,
-): Promise<Connection | undefined> {
-  const rows = await db.insert(connections).values(row).returning(whole);
+export type NewRow = Omit<Whole, 'fields'> & {
+  readonly accountId: string;
+  /** What else the create body said, with masks in the place of secrets: a read needs no key. */
+  readonly settings: object;
+  /** JSON of the secret values where they stood in the body, encrypted. */
+  readonly secrets: Buffer;
+};
+
+export async function insertConnection(pool: Pool, row: NewRow): Promise<Connection | undefined> {
+  const { rows } = await pool.query<Whole>(sql`
+    insert into connections (connection_id, account_id, name, provider, model, status, settings, secrets, created_on, modified_on)
+    values (${row.connectionId}, ${row.accountId}, ${row.connectionName}, ${row.provider}, ${row.model}, ${row.status},
+      ${JSON.stringify(row.settings)}, ${row.secrets}, ${row.createdOn}, ${row.modifiedOn})
+    returning ${whole}`);
   return rows.map(written)[0];
 }
 
@@ -67,32 +77,26 @@ export type NewKey = { readonly mask: string; readonly sealed: Buffer; readonly 
 
 /** Undefined: no such connection, or one of provider `API`. */
 export async function replaceKey(
-  db: Db,
+  pool: Pool,
   account: string,
   id: string,
   key: NewKey,
 ): Promise<Connection | undefined> {
-  const settings = sql`jsonb_set(${connections.settings}, '{fields,API_KEY}', to_jsonb(${key.mask}::text))`;
-  const rows = await db
-    .update(connections)
-    .set({ settings, secrets: key.sealed, modifiedOn: key.modifiedOn })
-    .where(and(isOf(account, id), ne(provider, 'API')))
-    .returning(whole);
+  const { rows } = await pool.query<Whole>(sql`
+    update connections set settings = jsonb_set(settings, '{fields,API_KEY}', to_jsonb(${key.mask}::text)),
+      secrets = ${key.sealed}, modified_on = ${key.modifiedOn}
+    where account_id = ${account} and connection_id = ${id} and provider <> 'API'
+    returning ${whole}`);
   return rows.map(written)[0];
 }
 
-/** Its id; undefined: no such connection. */
-export async function deleteConnection(
-  db: Db,
-  account: string,
-  id: string,
-): Promise<string | undefined> {
-  const rows = await db.delete(connections).where(isOf(account, id)).returning({ connectionId });
-  return rows[0]?.connectionId;
-}
-
-function isOf(account: string | Placeholder, id: string | Placeholder) {
-  return and(eq(accountId, account), eq(connectionId, id));
+/** False: no such connection. */
+export async function deleteConnection(pool: Pool, account: string, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'delete from connections where account_id = $1 and connection_id = $2',
+    [account, id],
+  );
+  return rowCount === 1;
 }
 
 function written<Row extends { readonly createdOn: Date; readonly modifiedOn: Date }>(row: Row) {

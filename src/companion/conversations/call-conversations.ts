@@ -1,63 +1,74 @@
 // A dial-out call as the conversation that it is: the bot and the person it called, read from the call itself. The trunk
 // is the queue that the call waits in.
 
-import { and, eq } from 'drizzle-orm';
 import { callIdOfSession } from '../../calls/call-facts.ts';
-import type { DialTarget } from '../../calls/call-types.ts';
+import type { DialoutRequest, DialTarget } from '../../calls/call-types.ts';
 import type { TerminalEvent } from '../../calls/contract/call-event.ts';
 import type { BotOwner } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
-import { calls } from '../../store/schema.ts';
 import type { ConversationSession } from './conversation-schema.ts';
 import type { FoundConversation } from './published-conversations.ts';
 
+type CallColumns = {
+  readonly conversation_id: string;
+  readonly bot_id: string;
+  readonly request: DialoutRequest;
+  readonly accepted_at: Date;
+  readonly dial_started_at: Date | null;
+  readonly answered_at: Date | null;
+  readonly ended_at: Date | null;
+  readonly end_event: TerminalEvent | null;
+};
+
 export async function findCall(
-  { db }: Pick<Database, 'db'>,
+  { pool }: Pick<Database, 'pool'>,
   { accountId, botId }: BotOwner,
   sessionId: string,
 ): Promise<FoundConversation | undefined> {
   const callId = callIdOfSession(sessionId);
   if (callId === undefined) return undefined;
-  const [call] = await db
-    .select()
-    .from(calls)
-    .where(and(eq(calls.callId, callId), eq(calls.accountId, accountId), eq(calls.botId, botId)));
+  const { rows } = await pool.query<CallColumns>(
+    `select conversation_id, bot_id, request, accepted_at, dial_started_at, answered_at, ended_at, end_event
+     from calls where call_id = $1 and account_id = $2 and bot_id = $3`,
+    [callId, accountId, botId],
+  );
+  const [call] = rows;
   if (call === undefined) return undefined;
-  const { acceptedAt: from, endedAt: to } = call;
+  const { accepted_at: from, ended_at: to } = call;
   return { session: sessionOf(call), period: { from, ...(to === null ? {} : { to }) } };
 }
 
-function sessionOf(call: typeof calls.$inferSelect): ConversationSession {
+function sessionOf(call: CallColumns): ConversationSession {
   const { target } = call.request;
   return {
-    _id: call.conversationId,
+    _id: call.conversation_id,
     participants: participantsOf(call),
     transferDetails: [],
     conversationType: 'voice',
-    status: call.endedAt === null ? 'ACTIVE' : 'CLOSED',
+    status: call.ended_at === null ? 'ACTIVE' : 'CLOSED',
     summary: [],
-    dispositions: call.endEvent === null ? {} : dispositionsOf(call.endEvent.data),
+    dispositions: call.end_event === null ? {} : dispositionsOf(call.end_event.data),
     userInfo: target.kind === 'tel' ? { phoneNumber: nameOf(target) } : {},
     notes: [],
   };
 }
 
-function participantsOf(call: typeof calls.$inferSelect): ConversationSession['participants'] {
+function participantsOf(call: CallColumns): ConversationSession['participants'] {
   const { trunk, target } = call.request;
-  const { dialStartedAt, answeredAt, endedAt } = call;
+  const { dial_started_at: dialStartedAt, answered_at: answeredAt, ended_at: endedAt } = call;
   const onTheLine = {
     status: answeredAt !== null && endedAt === null ? ('ACTIVE' as const) : ('INACTIVE' as const),
     ...(answeredAt === null ? {} : { startTimeStamp: answeredAt.toISOString() }),
     ...(answeredAt === null || endedAt === null ? {} : { endTimeStamp: endedAt.toISOString() }),
   };
   const endedBy = (reasonCode: string) =>
-    call.endEvent?.data.reasonCode === reasonCode ? { endedChat: true } : {};
+    call.end_event?.data.reasonCode === reasonCode ? { endedChat: true } : {};
   return [
     {
       ...(trunk === undefined ? {} : { queueId: trunk, queueName: trunk }),
-      queueStartTime: call.acceptedAt.toISOString(),
-      agentId: call.botId,
-      name: call.botId,
+      queueStartTime: call.accepted_at.toISOString(),
+      agentId: call.bot_id,
+      name: call.bot_id,
       ...(dialStartedAt === null ? {} : { assignedAt: dialStartedAt.toISOString() }),
       ...onTheLine,
       ...endedBy('Bot-disconnected'),

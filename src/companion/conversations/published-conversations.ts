@@ -1,11 +1,9 @@
 // Conversations of the contact center: stored as they are published, read by session.
 
-import { and, eq } from 'drizzle-orm';
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type BotOwner, type Ingested, startIngestConsumer } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
 import { jsonRows } from '../../store/json-rows.ts';
-import { conversations } from '../../store/schema.ts';
 import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import {
@@ -64,24 +62,21 @@ export async function storeConversations(
 }
 
 export async function findPublished(
-  { db }: Pick<Database, 'db'>,
+  { pool }: Pick<Database, 'pool'>,
   { accountId, botId }: BotOwner,
   sessionId: string,
 ): Promise<FoundConversation | undefined> {
-  const [row] = await db
-    .select({ version: conversations.version, document: conversations.document })
-    .from(conversations)
-    .where(
-      and(
-        eq(conversations.accountId, accountId),
-        eq(conversations.botId, botId),
-        eq(conversations.sessionId, sessionId),
-      ),
-    );
-  if (row === undefined) return undefined;
   // Stored by us, from the schema that it was published by.
-  const session = row.document as ConversationSession;
-  return { session, period: periodOf(session, new Date(row.version / 1_000)) };
+  const { rows } = await pool.query<{ version: string; document: ConversationSession }>(
+    `select version, document from conversations
+     where account_id = $1 and bot_id = $2 and session_id = $3`,
+    [accountId, botId, sessionId],
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  // Microseconds since 1970.
+  const toldAt = new Date(Number(row.version) / 1_000);
+  return { session: row.document, period: periodOf(row.document, toldAt) };
 }
 
 /** From its first timestamp to its last; one that has none was when it was told. */

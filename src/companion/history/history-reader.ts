@@ -1,8 +1,8 @@
 // Reading the history. Pages are found by an index in the order in which they are answered, and go out as the text that was
 // stored: nothing here parses a message.
 
-import type { SQL } from 'drizzle-orm';
 import type { Database } from '../../store/database.ts';
+import type { Sql } from '../../store/sql.ts';
 import type { HistoryQuery } from './history-request.ts';
 import {
   botsStatement,
@@ -46,15 +46,15 @@ type Row = {
   readonly secure_form?: string | null;
 };
 type Walk = { readonly rows: readonly Row[]; readonly more: boolean };
-type Select = <Found>(statement: SQL) => Promise<readonly Found[]>;
+type Select = <Found extends object>(statement: Sql) => Promise<readonly Found[]>;
 
 export function createHistoryReader(
-  { db }: Pick<Database, 'db'>,
+  { pool }: Pick<Database, 'pool'>,
   clock: { now(): Date },
 ): HistoryReader {
   // Rows are what the statements select.
-  const select: Select = async <Found>(statement: SQL) =>
-    (await db.execute(statement)).rows as readonly unknown[] as readonly Found[];
+  const select: Select = async <Found extends object>(statement: Sql) =>
+    (await pool.query<Found>(statement)).rows;
   return {
     async read(scope, query) {
       const [page, [count]] = await Promise.all([

@@ -1,6 +1,6 @@
 // The SQL of the history. Every page is read from an index that has the filters first and the order after them.
 
-import { type SQL, sql } from 'drizzle-orm';
+import { all, joined, type Sql, sql } from '../../store/sql.ts';
 import type { HistoryQuery } from './history-request.ts';
 
 /** Whose messages: an account and those of its bots that the caller may see. */
@@ -24,21 +24,17 @@ type Part = {
 };
 
 const dayMs = 86_400_000;
-const traceRetention = '30 days';
 
-export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Part): SQL {
+export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Part): Sql {
   const { traceId, agentInfo, secureForm } = query.include;
-  const youngest = sql`${part.now.toISOString()}::timestamptz - interval '${sql.raw(traceRetention)}'`;
-  const columns = sql.join(
-    [
-      sql`document`,
-      ...(traceId ? [sql`case when created_on > ${youngest} then trace_id end as trace_id`] : []),
-      ...(agentInfo ? [sql`agent_info`] : []),
-      ...(secureForm ? [sql`secure_form`] : []),
-    ],
-    sql`, `,
-  );
-  return nearest(scope, query, part, sql`created_on::text as at, ${columns}`);
+  const youngest = sql`${part.now}::timestamptz - interval '30 days'`;
+  const columns = [
+    sql`created_on::text as at, document`,
+    ...(traceId ? [sql`case when created_on > ${youngest} then trace_id end as trace_id`] : []),
+    ...(agentInfo ? [sql`agent_info`] : []),
+    ...(secureForm ? [sql`secure_form`] : []),
+  ];
+  return nearest(scope, query, part, joined(columns, ', '));
 }
 
 /** The first sessions among so many messages, with the number of messages that were looked at. */
@@ -46,7 +42,7 @@ export function sessionsStatement(
   scope: HistoryScope,
   query: HistoryQuery,
   part: Part & { readonly sessions: number },
-): SQL {
+): Sql {
   return sql`
     select session_id, sum(count(*)) over () as seen
     from (
@@ -56,25 +52,27 @@ export function sessionsStatement(
     group by session_id order by min(place) limit ${part.sessions}`;
 }
 
-export function countStatement(scope: HistoryScope, query: HistoryQuery): SQL {
-  const bots = sql`any(${sql.param(scope.botIds)}::text[])`;
+export function countStatement(scope: HistoryScope, query: HistoryQuery): Sql {
+  const bots = sql`any(${scope.botIds}::text[])`;
   const { userId = '', from, before, sessionIds, callId, tags } = query;
   const days = wholeDays(from, before);
   const isCounted = sessionIds === undefined && callId === undefined && tags === undefined;
   const among = (part: HistoryQuery) =>
     sql`(select count(*) from messages where ${all([...commonConditions(scope, bots, part), ...narrowConditions(part)])})`;
   if (!isCounted || days === undefined) return sql`select ${among(query)} as total`;
+  // Dates as text: `pg` would write them in the zone of this process, and so perhaps another day.
   const counted = all([
     ...commonConditions(scope, bots, { ...query, userId }),
-    ...(days.first === undefined ? [] : [sql`day >= ${days.first.toISOString()}::date`]),
-    ...(days.end === undefined ? [] : [sql`day < ${days.end.toISOString()}::date`]),
+    days.first && sql`day >= ${days.first.toISOString()}::date`,
+    days.end && sql`day < ${days.end.toISOString()}::date`,
   ]);
   const edges = [
     { ...query, before: days.first },
     { ...query, from: days.end },
   ].filter((edge) => edge.from?.getTime() !== edge.before?.getTime());
+  const ofWholeDays = sql`(select coalesce(sum(total), 0) from message_counts where ${counted})`;
   return sql`
-    select ${sql.join([sql`(select coalesce(sum(total), 0) from message_counts where ${counted})`, ...edges.map(among)], sql` + `)} as total`;
+    select ${joined([ofWholeDays, ...edges.map(among)], ' + ')} as total`;
 }
 
 /** The days of UTC that are in it from beginning to end; undefined: none. */
@@ -85,15 +83,15 @@ function wholeDays(from?: Date, before?: Date): { first?: Date; end?: Date } | u
   return first < end ? { first: new Date(first), end: new Date(end) } : undefined;
 }
 
-export function positionStatement({ accountId, botIds }: HistoryScope, messageId: string): SQL {
+export function positionStatement({ accountId, botIds }: HistoryScope, messageId: string): Sql {
   return sql`
     select created_on::text as at, message_id from messages
-    where account_id = ${accountId} and bot_id = any(${sql.param(botIds)}::text[])
+    where account_id = ${accountId} and bot_id = any(${botIds}::text[])
       and message_id = ${messageId}`;
 }
 
 /** Steps from bot to bot through the primary key, whatever the number of their messages. */
-export function botsStatement(accountId: string): SQL {
+export function botsStatement(accountId: string): Sql {
   return sql`
     with recursive known (bot_id) as (
       (select bot_id from messages where account_id = ${accountId} order by bot_id limit 1)
@@ -106,61 +104,59 @@ export function botsStatement(accountId: string): SQL {
 }
 
 /** Of several bots each gives its own nearest ones: that is what their indexes can. */
-function nearest(scope: HistoryScope, query: HistoryQuery, part: Part, columns: SQL): SQL {
-  const ofBot = (bot: SQL) => sql`
+function nearest(scope: HistoryScope, query: HistoryQuery, part: Part, columns: Sql): Sql {
+  const ofBot = (bot: Sql) => sql`
     select created_on, message_id, ${columns} from messages
     where ${all([...commonConditions(scope, bot, query), ...narrowConditions(query), ...partConditions(part)])}
     ${inOrder(part.way)} limit ${part.rows}`;
   const [only, ...others] = scope.botIds;
   if (only !== undefined && others.length === 0) return ofBot(sql`${only}`);
   return sql`
-    select nearest.* from unnest(${sql.param(scope.botIds)}::text[]) as visible (id)
+    select nearest.* from unnest(${scope.botIds}::text[]) as visible (id)
     cross join lateral (${ofBot(sql`visible.id`)}) nearest
     ${inOrder(part.way)} limit ${part.rows}`;
 }
 
-function inOrder(way: Direction): SQL {
+function inOrder(way: Direction): Sql {
   return way === 'older'
     ? sql`order by created_on desc, message_id desc`
     : sql`order by created_on, message_id`;
 }
 
+type Condition = Sql | undefined;
+
 /** What both the messages and their counts know. */
-function commonConditions(scope: HistoryScope, bot: SQL, query: HistoryQuery): SQL[] {
+function commonConditions(scope: HistoryScope, bot: Sql, query: HistoryQuery): Condition[] {
   const { userId, channel, withTasks } = query;
   return [
     sql`account_id = ${scope.accountId}`,
     sql`bot_id = ${bot}`,
-    ...(userId === undefined ? [] : [sql`user_id = ${userId}`]),
-    ...(channel === undefined ? [] : [sql`channel = ${channel}`]),
-    ...(withTasks ? [] : [sql`not is_task`]),
+    userId === undefined ? undefined : sql`user_id = ${userId}`,
+    channel === undefined ? undefined : sql`channel = ${channel}`,
+    withTasks ? undefined : sql`not is_task`,
   ];
 }
 
-function narrowConditions({ sessionIds, callId, from, before, tags }: HistoryQuery): SQL[] {
+function narrowConditions({ sessionIds, callId, from, before, tags }: HistoryQuery): Condition[] {
   return [
-    ...(sessionIds === undefined ? [] : [sql`session_id = any(${sql.param(sessionIds)}::text[])`]),
-    ...(callId === undefined ? [] : [sql`call_id = ${callId}`]),
-    ...(from === undefined ? [] : [sql`created_on >= ${from.toISOString()}::timestamptz`]),
-    ...(before === undefined ? [] : [sql`created_on < ${before.toISOString()}::timestamptz`]),
-    ...(tags === undefined ? [] : [sql`tags @> ${JSON.stringify(tags)}::jsonb`]),
+    sessionIds && sql`session_id = any(${sessionIds}::text[])`,
+    callId === undefined ? undefined : sql`call_id = ${callId}`,
+    from && sql`created_on >= ${from}::timestamptz`,
+    before && sql`created_on < ${before}::timestamptz`,
+    tags && sql`tags @> ${JSON.stringify(tags)}::jsonb`,
   ];
 }
 
-function partConditions({ way, start, skipped = [] }: Part): SQL[] {
-  const comparison = sql.raw(
-    `${way === 'older' ? '<' : '>'}${start?.included === true ? '=' : ''}`,
-  );
+function partConditions({ way, start, skipped = [] }: Part): Condition[] {
   return [
-    ...(start === undefined
-      ? []
-      : [
-          sql`(created_on, message_id) ${comparison} (${start.at}::timestamptz, ${start.message_id})`,
-        ]),
-    ...(skipped.length === 0 ? [] : [sql`session_id <> all(${sql.param(skipped)}::text[])`]),
+    start && isBeyond(way, start),
+    skipped.length === 0 ? undefined : sql`session_id <> all(${skipped}::text[])`,
   ];
 }
 
-function all(conditions: readonly SQL[]): SQL {
-  return sql.join([...conditions], sql` and `);
+function isBeyond(way: Direction, { at, message_id, included }: Start): Sql {
+  const here = sql`(created_on, message_id)`;
+  const there = sql`(${at}::timestamptz, ${message_id})`;
+  if (way === 'older') return included ? sql`${here} <= ${there}` : sql`${here} < ${there}`;
+  return included ? sql`${here} >= ${there}` : sql`${here} > ${there}`;
 }

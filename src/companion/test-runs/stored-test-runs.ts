@@ -1,10 +1,10 @@
 // Test runs: followed as the test runner publishes them, whatever the order and however often; read by whoever started them.
 
-import { and, desc, eq, inArray, or, sql } from 'drizzle-orm';
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';
 import type { Database } from '../../store/database.ts';
-import { testRuns } from '../../store/schema.ts';
+import { jsonRows } from '../../store/json-rows.ts';
+import { all, type Sql, sql } from '../../store/sql.ts';
 import { dataRefusal } from '../../store/sql-errors.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { createResultFiles, ensureResultBucket, type ResultFiles } from '../result-files.ts';
@@ -23,22 +23,39 @@ export type StoredTestRun = {
   readonly fileName: string | undefined;
 };
 
-type Row = typeof testRuns.$inferInsert;
+type Row = {
+  readonly account_id: string;
+  readonly bot_id: string;
+  readonly run_id: string;
+  readonly suite_name: string;
+  readonly document: object;
+  /** Object of the result file. */
+  readonly file_name?: string | null;
+  readonly is_completed: boolean;
+  /** Of what was told: the later one is the higher one. */
+  readonly version: number;
+  readonly updated_at: Date;
+};
 
 export async function findTestRun(
-  { db }: Pick<Database, 'db'>,
+  { pool }: Pick<Database, 'pool'>,
   { accountId, botId, runId }: RunKey,
 ): Promise<StoredTestRun | undefined> {
-  const isIt = and(
-    eq(testRuns.accountId, accountId),
-    eq(testRuns.botId, botId),
-    eq(testRuns.runId, runId),
+  const { rows } = await pool.query<{
+    suite_name: string;
+    // Written by `applyTestRuns`, which had it checked.
+    document: TestRun;
+    file_name: string | null;
+  }>(
+    `select suite_name, document, file_name from test_runs
+     where account_id = $1 and bot_id = $2 and run_id = $3`,
+    [accountId, botId, runId],
   );
-  const [row] = await db.select().from(testRuns).where(isIt);
-  if (row === undefined) return undefined;
-  const { suiteName, fileName, document } = row;
-  // Written by `applyTestRuns`, which had it checked.
-  return { suiteName, fileName: fileName ?? undefined, run: document as TestRun };
+  return rows.map((row) => ({
+    suiteName: row.suite_name,
+    run: row.document,
+    fileName: row.file_name ?? undefined,
+  }))[0];
 }
 
 export type StreamQuery = {
@@ -51,33 +68,27 @@ export type StreamQuery = {
   readonly botIds: readonly string[] | undefined;
 };
 
-export function botsOfRunStatement({ db }: Pick<Database, 'db'>, query: StreamQuery) {
-  const isNamed = eq(testRuns.botId, query.streamId);
-  return (
-    db
-      .select({ botId: testRuns.botId })
-      .from(testRuns)
-      .where(
-        and(
-          eq(testRuns.accountId, query.accountId),
-          eq(testRuns.runId, query.runId),
-          eq(testRuns.suiteName, query.suiteName),
-          or(isNamed, sql`${testRuns.document}->>'streamId' = ${query.streamId}`),
-          query.botIds && inArray(testRuns.botId, [...query.botIds]),
-        ),
-      )
-      .orderBy(desc(isNamed))
-      // Two are enough to know that the stream does not tell them apart.
-      .limit(2)
-  );
+export function botsOfRunStatement(query: StreamQuery): Sql {
+  const { accountId, streamId, suiteName, runId, botIds } = query;
+  const isNamed = sql`bot_id = ${streamId}`;
+  const wanted = all([
+    sql`account_id = ${accountId}`,
+    sql`run_id = ${runId}`,
+    sql`suite_name = ${suiteName}`,
+    sql`${isNamed} or document->>'streamId' = ${streamId}`,
+    botIds && sql`bot_id = any(${botIds}::text[])`,
+  ]);
+  // Two are enough to know that the stream does not tell them apart.
+  return sql`select bot_id from test_runs where ${wanted} order by ${isNamed} desc limit 2`;
 }
 
 /** The bot of that very name before others; two at most. */
 export async function botsOfRun(
-  database: Pick<Database, 'db'>,
+  { pool }: Pick<Database, 'pool'>,
   query: StreamQuery,
 ): Promise<readonly string[]> {
-  return (await botsOfRunStatement(database, query)).map(({ botId }) => botId);
+  const { rows } = await pool.query<{ bot_id: string }>(botsOfRunStatement(query));
+  return rows.map((row) => row.bot_id);
 }
 
 /** A run tells its progress every second or so: few are ever waiting. */
@@ -97,33 +108,30 @@ export async function followTestRuns(dependencies: CompanionDependencies): Promi
   });
 }
 
+// Completed is final: what comes after it may correct it, and never have it running again.
+const upsert = `
+insert into test_runs
+  (account_id, bot_id, run_id, suite_name, document, file_name, is_completed, version, updated_at)
+select account_id, bot_id, run_id, suite_name, document, file_name, is_completed, version, updated_at
+from json_to_recordset($1::json) as told (account_id text, bot_id text, run_id text, suite_name text, document jsonb,
+  file_name text, is_completed boolean, version bigint, updated_at timestamptz)
+on conflict (account_id, bot_id, run_id) do update set suite_name = excluded.suite_name, document = excluded.document,
+  file_name = excluded.file_name, is_completed = excluded.is_completed, version = excluded.version,
+  updated_at = excluded.updated_at
+  where (excluded.is_completed, excluded.version) > (test_runs.is_completed, test_runs.version)`;
+
 /** One statement stores all of them or none. */
 export function applyTestRuns(
-  { db }: Pick<Database, 'db'>,
+  { pool }: Pick<Database, 'pool'>,
   files: Pick<ResultFiles, 'put'>,
   clock: { now(): Date },
 ): (batch: readonly Ingested<PublishedTestRun>[]) => Promise<void> {
   return async (batch) => {
     const rows = await Promise.all(batch.map((told) => toRow(told, files, clock.now())));
     // A statement changes a row once; and every node takes them in one order, so that no two wait for each other.
-    const latest = new Map(rows.toSorted(byAge).map((row) => [keyOf(row), row]));
+    const latest = new Map(rows.toSorted(byAge).map((row) => [keyOf(row), JSON.stringify(row)]));
     const keys = [...latest.keys()].toSorted();
-    await db
-      .insert(testRuns)
-      .values(keys.flatMap((key) => latest.get(key) ?? []))
-      .onConflictDoUpdate({
-        target: [testRuns.accountId, testRuns.botId, testRuns.runId],
-        set: {
-          suiteName: sql`excluded.suite_name`,
-          document: sql`excluded.document`,
-          fileName: sql`excluded.file_name`,
-          isCompleted: sql`excluded.is_completed`,
-          version: sql`excluded.version`,
-          updatedAt: sql`excluded.updated_at`,
-        },
-        // Completed is final: what comes after it may correct it, and never have it running again.
-        setWhere: sql`(excluded.is_completed, excluded.version) > (${testRuns.isCompleted}, ${testRuns.version})`,
-      });
+    await pool.query(upsert, [jsonRows(keys.map((key) => latest.get(key) ?? ''))]);
   };
 }
 
@@ -133,26 +141,28 @@ async function toRow(
   updatedAt: Date,
 ): Promise<Row> {
   const { testSuiteName, ...run } = body;
-  const key = { accountId: bot.accountId, botId: bot.botId, runId: run._id };
-  const row = { ...key, suiteName: testSuiteName, version, updatedAt };
-  if (run.status === 'running') return { ...row, document: run, isCompleted: false };
+  const key = { account_id: bot.accountId, bot_id: bot.botId, run_id: run._id };
+  const row = { ...key, suite_name: testSuiteName, version, updated_at: updatedAt };
+  if (run.status === 'running') return { ...row, document: run, is_completed: false };
   const { resultCsv, ...document } = run;
   if (resultCsv === undefined) {
     const { isAvailable, fileId = null } = run.result;
-    return { ...row, document, isCompleted: true, fileName: isAvailable ? fileId : null };
+    return { ...row, document, is_completed: true, file_name: isAvailable ? fileId : null };
   }
   // A name that no producer may use, and another one for each version: who reads an earlier file reads it to its end.
   const fileName = `${keyOf(key)}/${version}`;
   await files.put(fileName, resultCsv);
-  const result = { ...run.result, fileId: run.result.fileId ?? key.runId };
-  return { ...row, document: { ...document, result }, isCompleted: true, fileName };
+  const result = { ...run.result, fileId: run.result.fileId ?? key.run_id };
+  return { ...row, document: { ...document, result }, is_completed: true, file_name: fileName };
 }
 
 /** Completed is later than running, whenever it was told. */
 function byAge(a: Row, b: Row): number {
-  return Number(a.isCompleted) - Number(b.isCompleted) || a.version - b.version;
+  return Number(a.is_completed) - Number(b.is_completed) || a.version - b.version;
 }
 
-function keyOf({ accountId, botId, runId }: RunKey): string {
-  return [accountId, botId, runId].join('/');
+type Key = Pick<Row, 'account_id' | 'bot_id' | 'run_id'>;
+
+function keyOf({ account_id, bot_id, run_id }: Key): string {
+  return [account_id, bot_id, run_id].join('/');
 }

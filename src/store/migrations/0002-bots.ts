@@ -8,6 +8,7 @@ export const bots: Migration = {
   sql: `
 create table bots (
   bot_id text primary key,
+  -- The other identifier that requests may use for it.
   stream_id text,
   account_id text not null,
   icon_url text,

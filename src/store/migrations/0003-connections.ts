@@ -13,7 +13,9 @@ create table connections (
   provider text not null,
   model text not null,
   status text not null,
+  -- What else the create body said, with masks in the place of secrets: a read needs no key.
   settings jsonb not null,
+  -- JSON of the secret values where they stood in the body, encrypted.
   secrets bytea not null,
   created_on timestamptz(3) not null,
   modified_on timestamptz(3) not null

@@ -10,15 +10,19 @@ create table messages (
   account_id text not null,
   bot_id text not null,
   message_id text not null,
+  -- When it was published, in microseconds: an earlier version never replaces a later one.
   version bigint not null,
   created_on timestamptz(3) not null,
   user_id text not null,
   session_id text not null,
   channel text not null,
   call_id text,
+  -- Of an alert or action task: version 2 of the history leaves it out.
   is_task boolean not null,
   tags jsonb,
+  -- The JSON text that answers carry, so that ten thousand of them need no parsing; what filters ask for stands beside it.
   document text not null,
+  -- JSON, too: what is answered only when it is asked for.
   trace_id text,
   agent_info text,
   secure_form text,
@@ -33,6 +37,7 @@ create index messages_by_tags on messages using gin (tags jsonb_path_ops) where 
 -- For retention. Not on created_on itself, which orders pages: they must not be looked for among everybody's messages.
 create index messages_by_age on messages ((created_on at time zone 'UTC'));
 
+-- How many messages a user had a day of UTC, and the bot (user ''): counting millions would take longer than reading a page.
 create table message_counts (
   account_id text not null,
   bot_id text not null,

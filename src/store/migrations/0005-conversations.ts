@@ -10,6 +10,7 @@ create table conversations (
   account_id text not null,
   bot_id text not null,
   session_id text not null,
+  -- When it was published, in microseconds: an earlier version never replaces a later one.
   version bigint not null,
   document jsonb not null,
   primary key (account_id, bot_id, session_id)

@@ -12,8 +12,10 @@ create table test_runs (
   run_id text not null,
   suite_name text not null,
   document jsonb not null,
+  -- Object of the result file.
   file_name text,
   is_completed boolean not null,
+  -- Of what was told: the later one is the higher one.
   version bigint not null,
   updated_at timestamptz(3) not null,
   primary key (account_id, bot_id, run_id)

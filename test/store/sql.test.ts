@@ -1,0 +1,74 @@
+// Statements that are put together from parts.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { all, joined, type Sql, sql } from '../../src/store/sql.ts';
+import { databaseKinds, openTestDatabase } from '../support/databases.ts';
+
+const written = ({ text, values }: Sql) => [text, ...values];
+
+test('what is put into a statement is a parameter', () => {
+  expect(written(sql`select 1 from calls where call_id = ${"'; drop table calls"}`)).toEqual([
+    'select 1 from calls where call_id = $1',
+    "'; drop table calls",
+  ]);
+  expect(written(sql`select 1`)).toEqual(['select 1']);
+});
+
+test('an array is one parameter, and null is one', () => {
+  expect(written(sql`bot_id = any(${['b-1', 'b-2']}) or ${null} is null`)).toEqual([
+    'bot_id = any($1) or $2 is null',
+    ['b-1', 'b-2'],
+    null,
+  ]);
+});
+
+test('a statement that is a part of another keeps its values, in their order', () => {
+  const ofBot = sql`account_id = ${'acme'} and bot_id = ${'b-1'}`;
+
+  expect(written(sql`${1} ${ofBot} ${2}, ${sql`now()`}${ofBot}`)).toEqual([
+    '$1 account_id = $2 and bot_id = $3 $4, now()account_id = $5 and bot_id = $6',
+    ...[1, 'acme', 'b-1', 2, 'acme', 'b-1'],
+  ]);
+  expect(written(sql`${ofBot}`)).toEqual(written(ofBot));
+});
+
+test('an object that looks like a statement is none: no text comes from outside', () => {
+  const forged = { text: 'true; drop table calls', values: [] } as unknown as Sql;
+
+  expect(written(sql`where ${forged}`)).toEqual(['where $1', forged]);
+});
+
+test('parts are joined', () => {
+  expect(written(joined([sql`a`, sql`b = ${1}`, sql`c`], ', '))).toEqual(['a, b = $1, c', 1]);
+  expect(written(joined([sql`a`], ' + '))).toEqual(['a']);
+});
+
+test('conditions that were asked for hold together, each in parentheses', () => {
+  const isEither = sql`a = ${1} or b = ${1}`;
+
+  expect(written(all([isEither, undefined, sql`c = ${2}`]))).toEqual([
+    '(a = $1 or b = $2) and (c = $3)',
+    ...[1, 1, 2],
+  ]);
+  expect(written(all([undefined]))).toEqual(['true']);
+});
+
+test.each(databaseKinds)('%s gives back whatever was put in', async (kind) => {
+  await using database = await openTestDatabase(kind);
+  // PostgreSQL's text has no U+0000, and UTF-8 no lone surrogates.
+  const text = fc.string({ unit: 'binary' }).map((any) => any.replaceAll('\0', ''));
+  const parts = fc.array(fc.tuple(text, fc.array(text)), { minLength: 1, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(parts, async (given) => {
+      const columns = given.map(([one, several]) => sql`${one}::text, ${several}::text[]`);
+      const { rows } = await database.pool.query({
+        text: sql`select ${joined(columns, ', ')}`.text,
+        values: sql`select ${joined(columns, ', ')}`.values,
+        rowMode: 'array',
+      });
+      expect(rows).toEqual([given.flat()]);
+    }),
+    { numRuns: 30 },
+  );
+});
