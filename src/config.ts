@@ -120,6 +120,18 @@ const environment = z.object({
     .describe(
       'private networks that notifications may be sent to, or `none`; absent: loopback on a laptop (HTTP_HOST and PUBLIC_URL local, no trunks, no DRACHTIO_URL, no DATABASE_URL), else none',
     ),
+  STREAM_ALLOWED_NETWORKS: networks
+    .optional()
+    .describe(
+      'private networks in which bots may take audio streams, or `none`; absent: NOTIFY_ALLOWED_NETWORKS',
+    ),
+  STREAM_BUFFER_MB: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(65_536)
+    .default(256)
+    .describe('audio of all bots that is still to be played, in this process'),
   SECRETS_KEY: z
     .string()
     .optional()
@@ -216,6 +228,22 @@ function httpOf(env: z.infer<typeof environment>) {
   };
 }
 
+function callsOf(env: z.infer<typeof environment>) {
+  return {
+    maxDurationMs: env.MAX_CALL_DURATION_MS,
+    maxConcurrent: env.MAX_CONCURRENT_CALLS,
+    queueTimeoutMs: env.QUEUE_TIMEOUT_MS,
+  };
+}
+
+function streamsOf(env: z.infer<typeof environment>) {
+  const allowedNetworks = env.STREAM_ALLOWED_NETWORKS ?? env.NOTIFY_ALLOWED_NETWORKS;
+  return {
+    allowedNetworks: allowedNetworks as readonly string[] | undefined,
+    bufferBytes: env.STREAM_BUFFER_MB * 1_000_000,
+  };
+}
+
 function resolveDefaults(env: z.infer<typeof environment>) {
   if (env.MEDIA_PORT_MIN >= env.MEDIA_PORT_MAX)
     throw new Error('Bad configuration:\n  MEDIA_PORT_MIN: must be below MEDIA_PORT_MAX');
@@ -261,12 +289,9 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       workers: env.MEDIA_WORKERS,
       inactivityTimeoutMs: env.RTP_INACTIVITY_TIMEOUT_MS,
     },
-    calls: {
-      maxDurationMs: env.MAX_CALL_DURATION_MS,
-      maxConcurrent: env.MAX_CONCURRENT_CALLS,
-      queueTimeoutMs: env.QUEUE_TIMEOUT_MS,
-    },
+    calls: callsOf(env),
     notifier: { allowedNetworks: env.NOTIFY_ALLOWED_NETWORKS as readonly string[] | undefined },
+    streams: streamsOf(env),
     secretsKey: env.SECRETS_KEY,
     nodeId,
     leaseMs: env.NODE_LEASE_MS,

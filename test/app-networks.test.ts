@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { beyondLaptop, networksOpenTo } from '../src/app/networks.ts';
 import { loadConfig } from '../src/config.ts';
-import { createSsrfGuard } from '../src/notifier/ssrf-guard.ts';
+import { createAddressGuard } from '../src/lib/address-guard.ts';
 
 const everyFormOfLoopback = [
   'http://127.0.0.1/',
@@ -16,7 +16,7 @@ const everyFormOfLoopback = [
 function reachable(variables: Readonly<Record<string, string>>, hasTrunks = false) {
   const config = loadConfig(variables);
   const beyond = beyondLaptop(config, hasTrunks);
-  const guard = createSsrfGuard(networksOpenTo(config.notifier.allowedNetworks, beyond));
+  const guard = createAddressGuard(networksOpenTo(config.notifier.allowedNetworks, beyond));
   return everyFormOfLoopback.filter((url) => guard.isHostAllowed(url));
 }
 

@@ -18,6 +18,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   calls: ['lib'],
   amd: ['calls'],
   media: ['calls', 'lib'],
+  // What a worker's media calls through src/media/stream-port.ts.
+  streams: ['calls', 'lib', 'media'],
   sip: ['calls', 'lib'],
   events: ['calls', 'lib'],
   store: ['calls', 'lib'],

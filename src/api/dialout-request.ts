@@ -4,13 +4,16 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { SubmittedRequest } from '../calls/dialout-ports.ts';
+import type { RequestedStream } from '../calls/stream.ts';
 import type { MemberError } from '../http/problem.ts';
 import { canonicalJson } from '../http/stored-json.ts';
 import { describeIssues } from '../lib/issues.ts';
+import type { App } from '../store/app-directory.ts';
 import type { Bot } from '../store/bot-directory.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
 import type { ApiServices } from './services.ts';
+import { resolveStream, streamSchema } from './stream-request.ts';
 
 export type ParsedDialout =
   | {
@@ -30,14 +33,19 @@ const otherSpellings = [
 ] as const;
 
 /** What a request may name. */
-export type Known = Pick<ApiServices, 'routes' | 'speechToTextProviders' | 'isNotifiable'>;
+export type Known = Pick<
+  ApiServices,
+  'routes' | 'speechToTextProviders' | 'isNotifiable' | 'streams'
+>;
 
-/** @param bot that of the path; the body may call it by either of its names. */
-export function parseDialout(
-  body: unknown,
-  bot: Pick<Bot, 'botId' | 'streamId' | 'accountId'>,
-  known: Known,
-): ParsedDialout {
+/** For whom: the bot of the path; the body may call it by either of its names. */
+export type Asking = {
+  readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
+  readonly app: Pick<App, 'appId' | 'streamSecrets'>;
+};
+
+export function parseDialout(body: unknown, asking: Asking, known: Known): ParsedDialout {
+  const { bot } = asking;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { ok: false, errors: [{ path: '', message: 'must be a JSON object' }] };
   }
@@ -52,18 +60,13 @@ export function parseDialout(
   }
   if (!parsed.success) return { ok: false, errors };
 
-  return acrossMembers(parsed.data, { ...known, accountId: bot.accountId }, errors);
+  return acrossMembers(parsed.data, { ...known, ...asking }, errors);
 }
 
 /** What the members are to the rest of the world: headers, providers, routes. */
 function acrossMembers(
   { notifyHeaders, ...wanted }: z.output<typeof dialoutSchema>,
-  {
-    routes,
-    speechToTextProviders,
-    isNotifiable,
-    accountId,
-  }: Known & { readonly accountId: string },
+  { routes, speechToTextProviders, isNotifiable, streams, app, bot }: Known & Asking,
   found: readonly MemberError[],
 ): ParsedDialout {
   const errors = [...found];
@@ -83,13 +86,16 @@ function acrossMembers(
       message: 'no speech-to-text provider of this name is configured',
     });
   }
-  const route = routes.plan(wanted.target, wanted.trunk, accountId);
+  const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
   if (!route.ok) errors.push({ path: route.field, message: route.message });
-  if (errors.length > 0 || !headers.ok || !route.ok) return { ok: false, errors };
+  const detects = wanted.machineDetection !== 'disabled';
+  const stream = resolveStream(wanted.stream, { bot, app, detects, streams });
+  if (!stream.ok) errors.push(...stream.errors);
+  if (errors.length > 0 || !headers.ok || !route.ok || !stream.ok) return { ok: false, errors };
 
   return {
     ok: true,
-    request: toRequest(wanted, route.trunk),
+    request: toRequest(wanted, route.trunk, stream.stream),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
     // Before the default trunk is filled in: a repeated request stays the same when that default changes.
     requestHash: createHash('sha256')
@@ -100,7 +106,11 @@ function acrossMembers(
 
 type Wanted = Omit<z.output<typeof dialoutSchema>, 'notifyHeaders'>;
 
-function toRequest(wanted: Wanted, trunk: string | undefined): SubmittedRequest {
+function toRequest(
+  wanted: Wanted,
+  trunk: string | undefined,
+  stream: RequestedStream | undefined,
+): SubmittedRequest {
   const { thresholdWordCount, amdEventsSubscription, callControlParameter } = wanted;
   return {
     target: wanted.target,
@@ -116,6 +126,7 @@ function toRequest(wanted: Wanted, trunk: string | undefined): SubmittedRequest 
       ...(thresholdWordCount === undefined ? {} : { thresholdWordCount }),
       ...(callControlParameter === undefined ? {} : { speechToText: callControlParameter }),
     },
+    ...(stream === undefined ? {} : { stream }),
     ...(amdEventsSubscription === undefined
       ? {}
       : { amdEventsSubscription: [...new Set(amdEventsSubscription)] }),
@@ -144,6 +155,7 @@ function canonicalSpelling(body: Members) {
   }
   errors.push(...misspellings(members, Object.keys(dialoutSchema.shape), ''));
   errors.push(...misspellings(members['timers'], Object.keys(timersSchema.shape), 'timers.'));
+  errors.push(...misspellings(members['stream'], Object.keys(streamSchema.shape), 'stream.'));
   errors.push(
     ...misspellings(
       members['callControlParameter'],

@@ -15,7 +15,7 @@ import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from './ser
 export type DialoutDependencies = {
   readonly services: Pick<
     ApiServices,
-    'intake' | 'routes' | 'speechToTextProviders' | 'isNotifiable'
+    'intake' | 'routes' | 'speechToTextProviders' | 'isNotifiable' | 'streams'
   >;
   readonly caller: Caller;
   readonly metrics: Metrics | undefined;
@@ -60,7 +60,7 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
   const bot = deps.caller.botOf(request);
   const key = request.headers['idempotency-key'];
   const keyProblems = idempotencyKeyProblems(key);
-  const parsed = parseDialout(request.body, bot, deps.services);
+  const parsed = parseDialout(request.body, { bot, app }, deps.services);
   if (!parsed.ok || keyProblems.length > 0) {
     throw invalidRequest([...keyProblems, ...(parsed.ok ? [] : parsed.errors)]);
   }

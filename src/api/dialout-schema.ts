@@ -8,6 +8,7 @@ import { jsonProblem } from '../http/stored-json.ts';
 import { plainId } from '../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../notifier/notify-url.ts';
 import { isSipUser, parseTarget } from './dial-target.ts';
+import { streamSchema } from './stream-request.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
 
@@ -165,6 +166,12 @@ export const dialoutSchema = z
       .max(64)
       .optional()
       .describe('AMD events to be notified of; left out: all; empty: none'),
+    stream: streamSchema
+      .nullable()
+      .optional()
+      .describe(
+        'the audio stream to the bot (Twilio Media Streams over WebSocket). Left out: as the bot is registered; null: none',
+      ),
     callControlParameter: callControlSchema
       .optional()
       .describe('speech-to-text as a second opinion on the words of the greeting'),

@@ -1,6 +1,7 @@
 // What the HTTP edge needs from the rest, in one place. `app.ts` fills it in; tests may script it.
 
 import type { CallControl, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
+import type { RequestedStream } from '../calls/stream.ts';
 import type { HealthCheck } from '../http/health-check.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { DeadLetters } from '../notifier/dead-letters.ts';
@@ -16,6 +17,13 @@ export type {
   SubmitResult,
 } from '../calls/dialout-ports.ts';
 
+export type StreamServices = {
+  /** Whether bots may be at the host of this URL; of a name that is only known when it is resolved. */
+  isReachable(url: URL): boolean;
+  /** As it is stored. */
+  seal(botId: string, url: string): Pick<RequestedStream, 'url' | 'sealedQuery'>;
+};
+
 export type ApiServices = {
   readonly apps: AppDirectory;
   readonly bots: BotDirectory;
@@ -28,6 +36,7 @@ export type ApiServices = {
   readonly deadLetters: DeadLetters;
   /** Whether notifications may be sent to the host of this URL; of a name that is only known when it is resolved. */
   readonly isNotifiable: (url: URL) => boolean;
+  readonly streams: StreamServices;
   /** For /ready. */
   readonly health: readonly HealthCheck[];
 };

@@ -27,6 +27,7 @@ import { type Node, openNode } from './nodes.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 import { openSip, type SipParts } from './sip.ts';
 import { openStorage, type Storage } from './storage.ts';
+import { createStreamServices } from './streams.ts';
 
 export type AppOptions = {
   readonly logger: Logger;
@@ -89,7 +90,7 @@ async function openApp(environment: Environment): Promise<App> {
   const node = await openNode(environment, storage);
   const events = await openEvents(environment, () => node.lease.untilHeld());
   const sip = await openSip(environment, events.connection);
-  const media = await openMedia(environment);
+  const media = await openMedia(environment, sip.beyondLaptop);
 
   const contexts = await openContextStore(events.connection);
   // The registry is made below; metrics ask it when they are read.
@@ -197,6 +198,7 @@ async function openApi(
       calls: createCallQueries(storage.database, contexts),
       deadLetters: createDeadLetters(storage.database.pool, clock, () => parts.facts.lookForOwed()),
       isNotifiable: (url) => parts.facts.isNotifiable(url),
+      streams: createStreamServices(config, storage, sip.beyondLaptop),
       health: healthChecks({
         database: storage.database.pool,
         nats: parts.events.connection,

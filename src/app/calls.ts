@@ -23,6 +23,7 @@ import type { FactConsumers } from './facts.ts';
 import type { Node } from './nodes.ts';
 import { startRounds } from './rounds.ts';
 import type { Storage } from './storage.ts';
+import { createStreamPort } from './streams.ts';
 
 export type Calls = {
   readonly registry: CallRegistry;
@@ -69,6 +70,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const registry = new CallRegistry(
     {
       ...{ ledger, publisher, clock, logger, sip, media: parts.media },
+      streams: createStreamPort(storage),
       untilReleased: (callId) => sip.untilReleased(callId),
       untilTurn: (callId, isWanted) => taking.turnOf(callId)?.(isWanted),
     },

@@ -8,6 +8,7 @@ import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { createContextWriter } from '../interactions/context-writer.ts';
 import { createTimelineWriter } from '../interactions/timeline-writer.ts';
+import { createAddressGuard } from '../lib/address-guard.ts';
 import { repeat } from '../lib/repeat.ts';
 import { Rest } from '../lib/rest.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-plan.ts';
@@ -17,7 +18,6 @@ import { EndpointWatch } from '../notifier/endpoint-watch.ts';
 import { createSender } from '../notifier/http-sender.ts';
 import { createNotificationIntake } from '../notifier/intake.ts';
 import { createNotificationStore } from '../notifier/notification-store.ts';
-import { createSsrfGuard } from '../notifier/ssrf-guard.ts';
 import { version } from '../version.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -114,7 +114,7 @@ function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts
 async function openNotifier(environment: Environment, parts: Parts) {
   const { config, logger, clock, closers } = environment;
   const { ledger, apps, database } = parts.storage;
-  const guard = createSsrfGuard(
+  const guard = createAddressGuard(
     networksOpenTo(config.notifier.allowedNetworks, parts.beyondLaptop),
   );
   const sender = createSender({

@@ -1,17 +1,32 @@
-// A media worker thread: wires the RTP engine of src/media with the detector of src/amd. Started by src/media/media-port.ts.
+// A media worker thread: wires the RTP engine of src/media with the detector of src/amd and the bots' streams of src/streams.
+// Started by src/media/media-port.ts.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import type { SpeechToText } from '../amd/stt/transcribed-detector.ts';
+import { createAddressGuard } from '../lib/address-guard.ts';
 import type { CreateDetector } from '../media/detector-port.ts';
 import { MediaEngine } from '../media/media-engine.ts';
 import type { FromMediaWorker, MediaWorkerData, ToMediaWorker } from '../media/media-messages.ts';
+import { type BotStreamDependencies, CallStream } from '../streams/bot-stream.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('media-worker runs as a worker thread only');
 
 const data = workerData as MediaWorkerData;
 const post = (message: FromMediaWorker): void => port.postMessage(message);
-const engine = new MediaEngine(data, await loadDetector(data), post);
+const streams: BotStreamDependencies = {
+  guard: createAddressGuard(data.streams.allowedNetworks),
+  nowMs: () => performance.now(),
+  wallClockMs: () => Date.now(),
+};
+const engine = new MediaEngine(
+  data,
+  {
+    createDetector: await loadDetector(data),
+    createStream: (settings, queue, sink) => new CallStream(settings, queue, sink, streams),
+  },
+  post,
+);
 port.on('message', (message: ToMediaWorker) => engine.handle(message));
 post({ kind: 'ready' });
 

@@ -8,6 +8,7 @@ import { type Config, readSecrets } from '../config.ts';
 import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
 import { addressProblem } from '../media/rtp-sockets.ts';
 import type { Environment } from './environment.ts';
+import { networksOpenTo } from './networks.ts';
 
 export type MediaParts = {
   readonly port: MediaGateway;
@@ -16,13 +17,18 @@ export type MediaParts = {
 };
 
 /** @throws Error when the address is not ours, the workers do not start, or the providers' file has mistakes. */
-export async function openMedia({ config, logger, closers }: Environment): Promise<MediaParts> {
+export async function openMedia(
+  { config, logger, closers }: Environment,
+  beyondLaptop: readonly string[],
+): Promise<MediaParts> {
   const { onlyNames, ...speechToText } = await readSpeechToText(config, (names) =>
     readSecrets(names),
   );
   const problem = await addressProblem(config.media.host);
   if (problem !== undefined) throw new Error(`MEDIA_HOST cannot be used: ${problem}`);
-  const port = createMediaPort({ ...config.media, detectorData: speechToText, logger });
+  const { allowedNetworks, bufferBytes } = config.streams;
+  const streams = { bufferBytes, allowedNetworks: networksOpenTo(allowedNetworks, beyondLaptop) };
+  const port = createMediaPort({ ...config.media, streams, detectorData: speechToText, logger });
   closers.add('media', () => port[Symbol.asyncDispose]());
   if (!(await port.ready())) throw new Error('the media workers did not start');
   return { port, speechToTextProviders: onlyNames };

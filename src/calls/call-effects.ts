@@ -8,11 +8,13 @@ import {
   dtmfFact,
   endFact,
   ringingFact,
+  streamFact,
 } from './call-facts.ts';
 import {
   type EndCommand,
   endAfterAnswer,
   endBeforeAnswer,
+  endOfBotFailure,
   endOfExpiry,
   endOfFailure,
   endOfMachine,
@@ -118,7 +120,7 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
 /** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
 export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;
-  if (answeredAt === undefined) return;
+  if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
   const [, stopped] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime());
   const amdEvents = [...context.amdEvents, stopped];
@@ -132,6 +134,31 @@ export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) 
   if (context.digits >= context.limits.maxDigits) return;
   const { event: fact, ...sequences } = dtmfFact(context, event.at, event);
   enqueue.assign({ digits: context.digits + 1, ...sequences });
+  enqueue({ type: 'publish', params: fact });
+});
+
+export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.stream');
+  const { report } = event;
+  const isUp = report.kind === 'opened' || (report.kind === 'broken' && context.stream !== 'off');
+  const goesOn = report.kind === 'opened' || report.kind === 'broken';
+  const streamEvents = context.streamEvents + 1;
+  enqueue.assign({ stream: isUp ? 'running' : 'off' });
+  if (goesOn && streamEvents > context.limits.maxStreamEvents) return;
+  // What is told after the call's end happened at its end: times do not run backwards.
+  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
+  const { event: fact, ...sequences } = streamFact(context, at, report);
+  enqueue.assign({ streamEvents, ...sequences });
+  enqueue({ type: 'publish', params: fact });
+});
+
+/** The media worker did not say it in time. */
+export const stateStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {
+  if (context.stream !== 'running') return;
+  const at = context.end?.at ?? context.clock.now();
+  const report = { kind: 'stopped', reason: 'call-ended' } as const;
+  const { event: fact, ...sequences } = streamFact(context, at, report);
+  enqueue.assign({ stream: 'off', ...sequences });
   enqueue({ type: 'publish', params: fact });
 });
 
@@ -178,6 +205,17 @@ export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enque
   // While the answer is being stored the far end may have been first.
   enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: event.command.by } });
+});
+
+/** It has closed its stream in good order: what an application does that hangs up. */
+export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot closed its stream' } });
+});
+
+export const hangUpOnBotFailure = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfBotFailure(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot unreachable' } });
 });
 
 export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) => {

@@ -2,7 +2,7 @@
 // recovery after a crash all write the same fact in the same way.
 
 import type { CallEnd } from './call-outcome.ts';
-import type { AcceptedCall } from './call-types.ts';
+import { type AcceptedCall, assertNever } from './call-types.ts';
 import type { AmdEvent, AmdEventName } from './contract/amd-event.ts';
 import type { CallContext } from './contract/call-context.ts';
 import {
@@ -13,6 +13,7 @@ import {
   type TerminalEvent,
 } from './contract/call-event.ts';
 import type { CallIdentity } from './contract/identity.ts';
+import type { StreamReport } from './stream.ts';
 
 /** What is known of a call so far; grows while it lives. */
 export type CallProgress = {
@@ -126,6 +127,35 @@ export function dtmfFact(
     data: { digit, source, ...(durationMs === undefined ? {} : { durationMs }) },
   };
   return stated(progress, event, false);
+}
+
+/** What becomes of the stream to the bot. */
+export function streamFact(progress: CallProgress, at: Date, report: StreamReport): Stated {
+  return stated(progress, streamEvent(progress, at, report), false);
+}
+
+function streamEvent(progress: CallProgress, at: Date, report: StreamReport): CallEvent {
+  switch (report.kind) {
+    case 'opened': {
+      const { connection, openMs } = report;
+      const type = 'stream-started';
+      return { ...header(progress, type, at), type, data: { connection, openMs } };
+    }
+    case 'broken':
+    case 'lost': {
+      const type = 'stream-failed';
+      const data = { reason: report.reason, willRetry: report.kind === 'broken' };
+      return { ...header(progress, type, at), type, data };
+    }
+    case 'stopped':
+    case 'botLeft': {
+      const type = 'stream-stopped';
+      const reason = report.kind === 'botLeft' ? 'bot-closed' : report.reason;
+      return { ...header(progress, type, at), type, data: { reason, ...report.counts } };
+    }
+    default:
+      return assertNever(report);
+  }
 }
 
 export function endFact(progress: CallProgress, end: CallEnd): Stated<TerminalEvent> {

@@ -14,12 +14,16 @@ import type {
   MediaPort,
   MediaSession,
   SipPort,
+  StreamPort,
 } from './ports.ts';
+import type { StreamReport, StreamSettings } from './stream.ts';
 
 export type LinePorts = {
   readonly sip: SipPort;
   readonly media: MediaPort;
   readonly clock: Clock;
+  /** Left out: no call has a stream. */
+  readonly streams?: StreamPort;
   /**
    * Resolves when the call's INVITE may leave, or is not wanted any more; never rejects. Asked when all else is ready, because
    * what it takes is unsteady. Undefined: at once.
@@ -52,6 +56,8 @@ class Line {
   /** Detection's events since the answer, while the answer is being stored. */
   #held: LineEvent[] | undefined;
   #detectionStartedAt: Date | undefined;
+  /** Asked for when the call begins, and there long before anybody answers. */
+  #streamSettings: Promise<StreamSettings> | undefined;
 
   constructor(call: AcceptedCall, ports: LinePorts, send: (event: LineEvent) => void) {
     this.#call = call;
@@ -60,6 +66,11 @@ class Line {
   }
 
   async open(): Promise<void> {
+    if (this.#call.request.stream !== undefined) {
+      this.#streamSettings = this.#ports.streams?.settingsOf(this.#call);
+      // It is told when the call is answered, and matters to nobody before.
+      this.#streamSettings?.catch(() => undefined);
+    }
     const session = await this.#openMedia();
     if (this.#state === 'over') {
       session?.close();
@@ -101,6 +112,9 @@ class Line {
         break;
       case 'stopDetection':
         this.#session?.stopDetection(command.reason);
+        break;
+      case 'stopStream':
+        if (this.#streamSettings !== undefined) this.#session?.stopStream(command.reason);
         break;
       case 'close':
         this.close();
@@ -173,6 +187,7 @@ class Line {
         this.#answerReoffer(event);
         break;
       case 'dtmf':
+        this.#session?.tellDigit(event.digit);
         this.#sendDtmf(event.digit, event.durationMs, 'info');
         break;
       default:
@@ -184,6 +199,7 @@ class Line {
     if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
     // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.
     if (status < 180) return;
+    this.#prepareStream();
     this.#send({
       type: 'line.ringing',
       at,
@@ -202,6 +218,7 @@ class Line {
   #acceptAnswer({ at, leg }: LegEventOf<'answered'>): void {
     this.#held = [];
     this.#startDetection(at);
+    this.#answerStream();
     this.#send({ type: 'line.answered', at, leg });
   }
 
@@ -221,6 +238,28 @@ class Line {
     this.#session?.startDetection(amd);
   }
 
+  #prepareStream(): void {
+    void this.#streamSettings?.then(
+      (settings) => {
+        if (this.#state === 'placed') this.#session?.prepareStream(settings);
+      },
+      () => undefined,
+    );
+  }
+
+  #answerStream(): void {
+    void this.#streamSettings?.then(
+      (settings) => {
+        if (this.#state === 'answered') this.#session?.answerStream(settings);
+      },
+      () => this.#sendStream({ kind: 'lost', reason: 'settings-unreadable' }),
+    );
+  }
+
+  #sendStream(report: StreamReport): void {
+    this.#sendOrHold({ type: 'line.stream', at: this.#ports.clock.now(), report });
+  }
+
   #mediaObserver(): MediaObserver {
     return {
       onAmd: (amd) => {
@@ -228,6 +267,7 @@ class Line {
         this.#sendOrHold({ type: 'line.amd', at: this.#ports.clock.now(), amd });
       },
       onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'rtp'),
+      onStream: (report) => this.#sendStream(report),
       onInactive: () => this.#loseMedia('No RTP from the far end'),
       onFailed: (reason) => this.#loseMedia(reason),
     };

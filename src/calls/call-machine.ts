@@ -9,8 +9,10 @@
 //             person in a call that nobody can end. Left when it is stored; a store that fails or stalls leads through
 //             `refusing` (hang up, and say that the call failed) to the end.
 // answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
-//             either side, by a machine in `disconnect` mode, by lost media, by the longest duration.
-// closing     The call is over; detection still owes its `amd_stopped`. Left when it comes, or after a bound.
+//             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
+//             media, by the longest duration.
+// closing     The call is over; detection still owes its `amd_stopped`, and the bot's stream its end. Left when they come, or
+//             after a bound.
 // recording   The terminal fact is claimed in SQL and published from there. Left when it is claimed; if that cannot be done
 //             within its bound, the sweep for calls without an owner ends it later.
 // ended       Final.
@@ -25,7 +27,9 @@ import {
   endByFailure,
   endByLeg,
   forgetAnswer,
+  hangUpByBot,
   hangUpByCommand,
+  hangUpOnBotFailure,
   hangUpOnFailure,
   hangUpOnMachine,
   hangUpOnMaxDuration,
@@ -37,6 +41,8 @@ import {
   stateDialing,
   stateDtmf,
   stateRinging,
+  stateStream,
+  stateStreamStopped,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-facts.ts';
 import {
@@ -54,7 +60,9 @@ export const callMachine = callSetup.createMachine({
     clock: input.clock,
     journal: input.journal,
     detection: 'off',
+    stream: 'off',
     digits: 0,
+    streamEvents: 0,
   }),
   output: ({ context }) => ({ end: context.end }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
@@ -125,16 +133,34 @@ export const callMachine = callSetup.createMachine({
           { actions: stateAmd },
         ],
         'line.dtmf': { actions: stateDtmf },
+        'line.stream': [
+          {
+            guard: ({ event }) => event.report.kind === 'botLeft',
+            target: 'closing',
+            actions: [stateStream, hangUpByBot],
+          },
+          {
+            guard: ({ event }) => event.report.kind === 'lost',
+            target: 'closing',
+            actions: [stateStream, hangUpOnBotFailure],
+          },
+          { actions: stateStream },
+        ],
         'line.ended': { target: 'closing', actions: endByLeg },
         'line.mediaLost': { target: 'closing', actions: hangUpOnFailure },
         'command.end': { target: 'closing', actions: hangUpByCommand },
       },
     },
     closing: {
-      entry: { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
-      always: { guard: 'detectionIsOver', target: 'recording' },
-      after: { closingTimeout: { target: 'recording', actions: stateAmdStopped } },
-      on: { 'line.amd': { actions: stateAmd } },
+      entry: [
+        { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
+        { type: 'commandLine', params: { type: 'stopStream', reason: 'call-ended' } },
+      ],
+      always: { guard: 'mediaIsOver', target: 'recording' },
+      after: {
+        closingTimeout: { target: 'recording', actions: [stateAmdStopped, stateStreamStopped] },
+      },
+      on: { 'line.amd': { actions: stateAmd }, 'line.stream': { actions: stateStream } },
     },
     recording: {
       entry: buildEnd,

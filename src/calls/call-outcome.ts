@@ -25,6 +25,7 @@ const invalidNumber: Meaning = { outcome: 'invalid-number', reasonCode: 'Service
 const rejected: Meaning = { outcome: 'rejected', reasonCode: 'Service Unavailable' };
 const carrierFailure: Meaning = { outcome: 'carrier-failure', reasonCode: 'Service Unavailable' };
 const gatewayFailure: Meaning = { outcome: 'gateway-failure', reasonCode: 'Service Unavailable' };
+const botFailure: Meaning = { outcome: 'bot-failure', reasonCode: 'Bot-disconnected' };
 const unknown: Meaning = { outcome: 'unknown', reasonCode: 'Service Unavailable' };
 const expired: Meaning = { outcome: 'expired', reasonCode: 'Service Unavailable' };
 
@@ -72,6 +73,8 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   rejected: 'carrier',
   'carrier-failure': 'carrier',
   'gateway-failure': 'gateway',
+  // Whoever asked for the call said where its bot is.
+  'bot-failure': 'caller',
   // Its trunks are too slow for what they are given.
   expired: 'gateway',
   unknown: 'gateway',
@@ -157,6 +160,11 @@ export function endAfterAnswer(command: EndCommand, at: Date): CallEnd {
         reason: command.reason,
         reasonCode: 'Gateway-disconnected',
       };
+}
+
+/** Its stream was not taken, or broke and could not be made again. */
+export function endOfBotFailure(at: Date): CallEnd {
+  return { at, ...botFailure, reason: 'Bot unreachable' };
 }
 
 export function endOfRemoteBye(at: Date): CallEnd {

@@ -9,6 +9,7 @@ import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
 import type { Clock, LegEnd, LegFailure } from './ports.ts';
+import type { StreamReport } from './stream.ts';
 
 /** What the line (SIP leg and media session together) tells the machine. */
 export type LineEvent =
@@ -41,6 +42,7 @@ export type LineEvent =
       readonly durationMs?: number;
       readonly source: 'rtp' | 'info';
     }
+  | { readonly type: 'line.stream'; readonly at: Date; readonly report: StreamReport }
   | { readonly type: 'line.mediaLost'; readonly reason: string };
 
 /** What the machine asks of the line. */
@@ -49,6 +51,7 @@ export type LineCommand =
   | { readonly type: 'acknowledge' }
   | { readonly type: 'hangUp'; readonly reason: string }
   | { readonly type: 'stopDetection'; readonly reason: string }
+  | { readonly type: 'stopStream'; readonly reason: string }
   /** Leaves nothing open, whatever state it is in. */
   | { readonly type: 'close' };
 
@@ -66,6 +69,8 @@ export type CallLimits = {
   readonly recordEndTimeoutMs: number;
   /** Digits that are stated; a far end that sends more is not listened to any more. */
   readonly maxDigits: number;
+  /** Connections to the bot that are stated, made or lost; the stream's end always is. */
+  readonly maxStreamEvents: number;
 };
 
 export const defaultCallLimits: CallLimits = {
@@ -75,6 +80,8 @@ export const defaultCallLimits: CallLimits = {
   recordEndTimeoutMs: 60_000,
   // Far above what a person presses in two hours. Each is a fact on the stream, and a flood must not crowd out other calls.
   maxDigits: 2_000,
+  // A bot that takes the stream and drops it again and again is tried for as long as the call lasts.
+  maxStreamEvents: 200,
 };
 
 /** The facts of one call on their way to the stream. */
@@ -98,8 +105,11 @@ export type CallMachineContext = CallProgress & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
+  /** Whether its end is still to be told. */
+  readonly stream: 'off' | 'running';
   /** Stated so far. */
   readonly digits: number;
+  readonly streamEvents: number;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
   /** Where the far end can be ended: known from the 200 on. */
@@ -160,6 +170,6 @@ export const callSetup = setup({
   },
   guards: {
     hasEnded: ({ context }) => context.end !== undefined,
-    detectionIsOver: ({ context }) => context.detection !== 'running',
+    mediaIsOver: ({ context }) => context.detection !== 'running' && context.stream === 'off',
   },
 });

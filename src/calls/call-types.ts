@@ -2,6 +2,7 @@
 
 import type { AmdEventName } from './contract/amd-event.ts';
 import type { CallIdentity } from './contract/identity.ts';
+import type { RequestedStream } from './stream.ts';
 
 export const machineDetectionModes = ['disconnect', 'detect', 'disabled'] as const;
 export type MachineDetectionMode = (typeof machineDetectionModes)[number];
@@ -60,6 +61,8 @@ export type DialoutRequest = {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly machineDetection: MachineDetectionMode;
   readonly amd: AmdSettings;
+  /** Of the request, or else of its bot; left out: the person hears silence. */
+  readonly stream?: RequestedStream;
   /** Left out: all AMD events are notified. Empty: none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
 };

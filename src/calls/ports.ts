@@ -6,6 +6,7 @@ import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { OrphanResult, StoredLeg } from './contract/stored-leg.ts';
+import type { StreamReport, StreamSettings } from './stream.ts';
 
 export type Clock = { now(): Date };
 
@@ -148,6 +149,8 @@ export type MediaObserver = {
   onDtmf(digit: string, durationMs: number): void;
   /** No packet for the inactivity time-out while the call is not on hold. */
   onInactive(): void;
+  /** What becomes of the stream to the bot, where one was asked for. */
+  onStream?(report: StreamReport): void;
   /** The media worker died. */
   onFailed(reason: string): void;
 };
@@ -160,10 +163,23 @@ export type MediaSession = {
   startDetection(settings: AmdSettings): void;
   /** Ends detection early (the call ended): `amd_stopped` with this reason is still told, if detection ran. */
   stopDetection(reason: string): void;
+  /** The phone rings: name, connection and TLS to the bot are seen to. The media worker may do nothing about it. */
+  prepareStream(settings: StreamSettings): void;
+  /** Called at the 200 OK: the bot is told of the call, and hears and speaks from then on. */
+  answerStream(settings: StreamSettings): void;
+  /** The bot is told that it is over. `stopped` is reported where it was not over before. */
+  stopStream(reason: string): void;
+  /** A key that did not come as RTP. */
+  tellDigit(digit: string): void;
   /** Answer to a re-offer of the far end (hold, resume, new address); undefined when nothing in it is usable. */
   answerReoffer(sdp: string): string | undefined;
   /** Closes the socket and gives the port back (drained). Idempotent. */
   close(): void;
+};
+
+export type StreamPort = {
+  /** Of a call with a stream. Rejects when what it needs cannot be read. */
+  settingsOf(call: AcceptedCall): Promise<StreamSettings>;
 };
 
 // ── Journal ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,8 +4,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { createAddressGuard } from '../lib/address-guard.ts';
 import { notifyUrlProblem } from '../notifier/notify-url.ts';
-import { createSsrfGuard } from '../notifier/ssrf-guard.ts';
 import { type Check, connectTimeoutMs, type Finding, failed, ok, skipped } from './check.ts';
 import { reasonOf } from './reasons.ts';
 
@@ -24,7 +24,7 @@ export function receiverCheck(url: string | undefined, allowedNetworks: readonly
 
 async function connectTo(url: URL, allowedNetworks: readonly string[]): Promise<Finding> {
   const { host } = url;
-  const guard = createSsrfGuard(allowedNetworks);
+  const guard = createAddressGuard(allowedNetworks);
   if (!guard.isHostAllowed(url)) return failed(`${host}: ${notAllowed}`);
   const isSecure = url.protocol === 'https:';
   const name = url.hostname.replace(/^\[|\]$/g, '');

@@ -48,6 +48,22 @@ export function encodeAlaw(sample: number): number {
   return (sign | (exponent << 4) | mantissa) ^ 0x55;
 }
 
+/** A-law code word for each of µ-law: what a bot says to a far end that speaks A-law. */
+export const mulawToAlaw: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
+  encodeAlaw(decodeMulawByte(byte)),
+);
+
+const linearToMulaw: Uint8Array = Uint8Array.from({ length: 65_536 }, (_, index) =>
+  encodeMulaw((index << 16) >> 16),
+);
+
+/** In place of a call for each sample, which costs ten times as much. */
+export function encodeMulawFrame(samples: Int16Array, bytes: Uint8Array): void {
+  for (let index = 0; index < samples.length; index += 1) {
+    bytes[index] = linearToMulaw[(samples[index] as number) & 0xffff] as number;
+  }
+}
+
 export function encode(codec: Codec, samples: Int16Array): Uint8Array {
   const encodeSample = codec === 'PCMU' ? encodeMulaw : encodeAlaw;
   const bytes = new Uint8Array(samples.length);

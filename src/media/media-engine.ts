@@ -1,6 +1,7 @@
 // The worker's side: sockets, sessions, the playout clock, and answers to the main thread's messages.
 
 import { randomBytes } from 'node:crypto';
+import type { StreamSettings } from '../calls/stream.ts';
 import type { CreateDetector } from './detector-port.ts';
 import type {
   FromMediaWorker,
@@ -9,13 +10,22 @@ import type {
   ToMediaWorker,
 } from './media-messages.ts';
 import { PlayoutClock, phases, tickMs } from './playout.ts';
+import { PlayoutPool } from './playout-pool.ts';
+import { createPlayoutStatistics, PlayoutQueue } from './playout-queue.ts';
 import { PortPool } from './port-pool.ts';
 import { createRtpScratch, type RtpCounts, RtpSession } from './rtp-session.ts';
 import { RtpSockets } from './rtp-sockets.ts';
+import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 
 /** Another gateway on this host holds as many pairs in a row as it has calls. A try costs some 0.1 ms, and the next call goes on
  * after the last one tried. */
 const maxBindAttempts = 512;
+
+/** What runs in the worker and is no media. */
+export type MediaPrograms = {
+  readonly createDetector: CreateDetector;
+  readonly createStream: CreateStream;
+};
 
 type Live = {
   readonly session: RtpSession;
@@ -27,8 +37,12 @@ type Live = {
 export class MediaEngine {
   readonly #data: MediaWorkerData;
   readonly #createDetector: CreateDetector;
+  readonly #createStream: CreateStream;
   readonly #post: (message: FromMediaWorker) => void;
   readonly #pool: PortPool;
+  readonly #playoutPool: PlayoutPool;
+  readonly #played = createPlayoutStatistics();
+  readonly #streamStatistics = createStreamStatistics();
   readonly #live = new Map<number, Live>();
   readonly #byPhase: readonly Map<RtpSession, number>[] = Array.from(
     { length: phases },
@@ -41,12 +55,14 @@ export class MediaEngine {
 
   constructor(
     data: MediaWorkerData,
-    createDetector: CreateDetector,
+    { createDetector, createStream }: MediaPrograms,
     post: (message: FromMediaWorker) => void,
   ) {
     this.#data = data;
     this.#createDetector = createDetector;
+    this.#createStream = createStream;
     this.#post = post;
+    this.#playoutPool = new PlayoutPool(data.streams.bufferBytes);
     this.#pool = new PortPool({ ...data, drainMs: data.portDrainMs });
   }
 
@@ -63,6 +79,15 @@ export class MediaEngine {
         return;
       case 'stop':
         this.#live.get(message.id)?.session.stopDetection(message.reason);
+        return;
+      case 'stream':
+        this.#stream(message);
+        return;
+      case 'stopStream':
+        this.#live.get(message.id)?.session.stopStream(message.reason);
+        return;
+      case 'digit':
+        this.#live.get(message.id)?.session.tellDigit(message.digit);
         return;
       case 'close':
         this.#close(message.id);
@@ -134,6 +159,28 @@ export class MediaEngine {
     );
   }
 
+  #stream({ id, settings, phase }: Extract<ToMediaWorker, { kind: 'stream' }>): void {
+    const session = this.#live.get(id)?.session;
+    if (session === undefined) return;
+    if (session.streaming === undefined) this.#startStream(session, id, settings);
+    if (phase === 'ringing') session.streaming?.stream.prepare();
+    else session.streaming?.stream.answer();
+  }
+
+  #startStream(session: RtpSession, id: number, settings: StreamSettings): void {
+    const queue = new PlayoutQueue(
+      this.#playoutPool,
+      (name) => stream.tellMark(name),
+      this.#played,
+    );
+    const stream = this.#createStream(settings, queue, {
+      statistics: this.#streamStatistics,
+      report: (report) => this.#post({ kind: 'stream', id, report }),
+      warn: (warning) => this.#post({ kind: 'streamWarning', id, warning }),
+    });
+    session.startStream(stream, queue);
+  }
+
   #fail(id: number, reason: string): void {
     if (!this.#live.has(id)) return;
     this.#release(id);
@@ -143,6 +190,7 @@ export class MediaEngine {
   #close(id: number): void {
     // `amd_stopped` is always told, also to those who forget to ask for it.
     this.#live.get(id)?.session.stopDetection('session-closed');
+    this.#live.get(id)?.session.stopStream('call-ended');
     this.#release(id);
     this.#post({ kind: 'closed', id });
   }
@@ -151,6 +199,7 @@ export class MediaEngine {
     const live = this.#live.get(id);
     if (live === undefined) return;
     this.#live.delete(id);
+    live.session.stopStream('media-failed');
     this.#byPhase[live.phase]?.delete(live.session);
     live.sockets.close();
     this.#pool.release(live.port, performance.now());
@@ -221,6 +270,13 @@ export class MediaEngine {
       packetsDiscarded: this.#counts.discarded,
       packetsSent: this.#counts.sent,
       maxLateMs: Math.round(this.#maxLateMs),
+      streams: {
+        ...this.#streamStatistics,
+        bytesPlayed: this.#played.bytesPlayed,
+        bytesDropped: this.#played.bytesDropped,
+        underruns: this.#played.underruns,
+        heldBytes: this.#playoutPool.heldBytes,
+      },
     };
   }
 }

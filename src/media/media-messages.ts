@@ -2,7 +2,9 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { StreamReport, StreamSettings } from '../calls/stream.ts';
 import type { RemoteMedia } from './sdp.ts';
+import type { StreamStatistics } from './stream-port.ts';
 
 export type MediaWorkerData = {
   readonly host: string;
@@ -13,10 +15,18 @@ export type MediaWorkerData = {
   readonly workerCount: number;
   readonly startAfterPort?: number;
   readonly inactivityTimeoutMs: number;
+  readonly streams: StreamWorkerData;
   /** URL of a module that exports `createDetector`; left out: the one of src/amd. */
   readonly detectorModule?: string;
   /** For src/app/media-worker.ts and the detector; nothing of ours. Copied to the worker. */
   readonly detectorData?: unknown;
+};
+
+export type StreamWorkerData = {
+  /** Of audio that bots have queued here. */
+  readonly bufferBytes: number;
+  /** CIDR: where bots may be although it is not public. */
+  readonly allowedNetworks: readonly string[];
 };
 
 /** `id` names the session among those of its worker. */
@@ -30,6 +40,16 @@ export type ToMediaWorker =
     }
   | { readonly kind: 'detect'; readonly id: number; readonly settings: AmdSettings }
   | { readonly kind: 'stop'; readonly id: number; readonly reason: string }
+  /** The phone rings, or is answered. The first of the two has the settings, and makes the stream. */
+  | {
+      readonly kind: 'stream';
+      readonly id: number;
+      readonly settings: StreamSettings;
+      readonly phase: 'ringing' | 'answered';
+    }
+  | { readonly kind: 'stopStream'; readonly id: number; readonly reason: string }
+  /** Of a SIP INFO. */
+  | { readonly kind: 'digit'; readonly id: number; readonly digit: string }
   | { readonly kind: 'close'; readonly id: number }
   | { readonly kind: 'statistics'; readonly request: number };
 
@@ -56,6 +76,9 @@ export type FromMediaWorker =
       readonly digit: string;
       readonly durationMs: number;
     }
+  | { readonly kind: 'stream'; readonly id: number; readonly report: StreamReport }
+  /** For the log, once for each kind of thing and call. */
+  | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string }
   | { readonly kind: 'inactive'; readonly id: number }
   | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
   | { readonly kind: 'closed'; readonly id: number }
@@ -75,4 +98,10 @@ export type MediaStatistics = {
   readonly packetsSent: number;
   /** The latest that the playout clock ever was: what a worker with too much to do shows first. */
   readonly maxLateMs: number;
+  readonly streams: Readonly<StreamStatistics> & {
+    readonly bytesPlayed: number;
+    readonly bytesDropped: number;
+    readonly underruns: number;
+    readonly heldBytes: number;
+  };
 };

@@ -5,13 +5,16 @@ import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort, VoiceCodec } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { siblingModule } from '../lib/spawn-worker.ts';
-import type { MediaStatistics } from './media-messages.ts';
+import type { MediaStatistics, StreamWorkerData } from './media-messages.ts';
 import { createMediaSession } from './media-session.ts';
 import { MediaWorkerHandle } from './media-worker-handle.ts';
+import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 
 /** Longer than packets of an ended call keep coming: a lost BYE is sent again for some seconds. */
 const defaultPortDrainMs = 5_000;
+
+const noStreams: StreamWorkerData = { bufferBytes: 0, allowedNetworks: [] };
 
 const bothCodecs: readonly VoiceCodec[] = ['PCMU', 'PCMA'];
 
@@ -24,6 +27,8 @@ export type MediaPortOptions = {
   readonly portMax: number;
   readonly workers: number;
   readonly inactivityTimeoutMs: number;
+  /** Of bots: of all workers together. Left out: no bot may be where it is not public. */
+  readonly streams?: StreamWorkerData;
   readonly logger: Logger;
   /** How long a closed call's port rests before another call gets it. */
   readonly portDrainMs?: number;
@@ -76,7 +81,7 @@ export function createMediaPort(options: MediaPortOptions): MediaGateway {
 
 function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
   const { host, portMin, portMax, inactivityTimeoutMs, logger } = options;
-  const { detectorModule, detectorData } = options;
+  const { detectorModule, detectorData, streams = noStreams } = options;
   const onTranscriptionFailed = createTranscriptionLog(logger);
   const entryUrl = siblingModule('../app/media-worker', import.meta.url);
   return Array.from(
@@ -92,6 +97,7 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
           workerIndex,
           workerCount: options.workers,
           inactivityTimeoutMs,
+          streams: { ...streams, bufferBytes: streams.bufferBytes / options.workers },
           ...(detectorModule === undefined ? {} : { detectorModule }),
           ...(detectorData === undefined ? {} : { detectorData }),
         },
@@ -112,22 +118,42 @@ function leastLoaded(workers: readonly MediaWorkerHandle[]): MediaWorkerHandle |
 }
 
 function sum(all: readonly (MediaStatistics | undefined)[]): MediaStatistics {
-  const total = {
-    sessions: 0,
-    restingPorts: 0,
-    packetsReceived: 0,
-    packetsDiscarded: 0,
-    packetsSent: 0,
-    maxLateMs: 0,
+  const known = all.filter((one) => one !== undefined);
+  const { streams: _streams, ...zero } = zeroStatistics;
+  return {
+    ...addUp<typeof zero>(known, zero),
+    maxLateMs: Math.max(0, ...known.map((one) => one.maxLateMs)),
+    streams: addUp(
+      known.map((one) => one.streams),
+      zeroStatistics.streams,
+    ),
   };
-  for (const one of all) {
-    if (one === undefined) continue;
-    total.sessions += one.sessions;
-    total.restingPorts += one.restingPorts;
-    total.packetsReceived += one.packetsReceived;
-    total.packetsDiscarded += one.packetsDiscarded;
-    total.packetsSent += one.packetsSent;
-    total.maxLateMs = Math.max(total.maxLateMs, one.maxLateMs);
-  }
-  return total;
 }
+
+/** Member by member. */
+function addUp<Counts extends Readonly<Record<string, number>>>(
+  all: readonly Counts[],
+  zero: Counts,
+): Counts {
+  const entries = Object.keys(zero).map((name) => [
+    name,
+    all.reduce((total, one) => total + (one[name] ?? 0), 0),
+  ]);
+  return Object.fromEntries(entries) as Counts;
+}
+
+const zeroStatistics: MediaStatistics = {
+  sessions: 0,
+  restingPorts: 0,
+  packetsReceived: 0,
+  packetsDiscarded: 0,
+  packetsSent: 0,
+  maxLateMs: 0,
+  streams: {
+    ...createStreamStatistics(),
+    bytesPlayed: 0,
+    bytesDropped: 0,
+    underruns: 0,
+    heldBytes: 0,
+  },
+};

@@ -56,6 +56,18 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     stopDetection(reason) {
       worker.stopDetection(id, reason);
     },
+    prepareStream(settings) {
+      worker.stream({ kind: 'stream', id, settings, phase: 'ringing' });
+    },
+    answerStream(settings) {
+      worker.stream({ kind: 'stream', id, settings, phase: 'answered' });
+    },
+    stopStream(reason) {
+      worker.stream({ kind: 'stopStream', id, reason });
+    },
+    tellDigit(digit) {
+      worker.stream({ kind: 'digit', id, digit });
+    },
     answerReoffer(sdp) {
       // A re-INVITE without SDP asks for our offer (RFC 3261 14.2).
       if (sdp.trim() === '') return keepVersion((next) => buildOffer(local, next));

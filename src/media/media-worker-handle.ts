@@ -120,6 +120,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (this.#isLive(id)) this.#post({ kind: 'stop', id, reason });
   }
 
+  stream(message: Extract<ToMediaWorker, { kind: 'stream' | 'stopStream' | 'digit' }>): void {
+    if (this.#isLive(message.id)) this.#post(message);
+  }
+
   close(id: number): void {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.closing) return;
@@ -233,6 +237,12 @@ export class MediaWorkerHandle implements AsyncDisposable {
         this.#tellLive(message.id, (observer) =>
           observer.onDtmf(message.digit, message.durationMs),
         );
+        return;
+      case 'stream':
+        this.#tellLive(message.id, (observer) => observer.onStream?.(message.report));
+        return;
+      case 'streamWarning':
+        this.#logger.warn({ warning: message.warning }, 'a bot does not keep to the wire format');
         return;
       case 'inactive':
         this.#tellLive(message.id, (observer) => observer.onInactive());

@@ -2,21 +2,18 @@
 // timers, so that tests run it on a clock of their own.
 
 import type { AmdSettings } from '../calls/call-types.ts';
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import { Detection, type DetectionSink } from './detection.ts';
 import type { CreateDetector } from './detector-port.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
-import { decodeTable, silenceByte } from './g711.ts';
+import { decodeTable, encodeMulawFrame } from './g711.ts';
 import { frameSamples, JitterBuffer } from './jitter-buffer.ts';
+import type { PlayoutQueue } from './playout-queue.ts';
 import { RemoteSource } from './remote-source.ts';
-import {
-  createRtpHeader,
-  type RtpHeader,
-  readRtp,
-  rtpHeaderBytes,
-  sequenceDistance,
-  writeRtpHeader,
-} from './rtp-packet.ts';
+import { createRtpHeader, type RtpHeader, readRtp, sequenceDistance } from './rtp-packet.ts';
+import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
 import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
+import type { BotStream } from './stream-port.ts';
 
 /** The present sender must be silent for two frames before another SSRC from the same place takes over. */
 const ssrcSilentFrames = 2;
@@ -30,14 +27,10 @@ export type RtpSessionSink = DetectionSink & {
   onInactive(): void;
 };
 
-export type RtpSessionOptions = {
+export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
   readonly inactivityFrames: number;
   readonly scratch: RtpScratch;
-  /** Random (RFC 3550 5.1), so that nobody can guess them. */
-  readonly ssrc: number;
-  readonly firstSequence: number;
-  readonly firstTimestamp: number;
 };
 
 export type RtpCounts = { received: number; discarded: number; sent: number };
@@ -45,11 +38,22 @@ export type RtpCounts = { received: number; discarded: number; sent: number };
 type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
 
 /** Serves every session of a thread in turn, so that no packet and no frame costs an allocation. */
-export type RtpScratch = { readonly header: RtpHeader; readonly frame: Int16Array };
+export type RtpScratch = {
+  readonly header: RtpHeader;
+  readonly frame: Int16Array;
+  readonly mulaw: Uint8Array;
+};
 
 export function createRtpScratch(): RtpScratch {
-  return { header: createRtpHeader(), frame: new Int16Array(frameSamples) };
+  return {
+    header: createRtpHeader(),
+    frame: new Int16Array(frameSamples),
+    mulaw: new Uint8Array(frameSamples),
+  };
 }
+
+/** A bot's, and what it has said. */
+type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
 
 export class RtpSession {
   readonly #options: RtpSessionOptions;
@@ -58,17 +62,14 @@ export class RtpSession {
   readonly #source = new RemoteSource();
   #connected = false;
   readonly #dtmf: DtmfReceiver;
-  /** Our packet: header and 20 ms of silence, sent again and again. Its own, as a full socket sends it later. */
-  readonly #packet = new Uint8Array(rtpHeaderBytes + frameSamples);
+  readonly #sender: RtpSender;
   readonly #kinds = new Map<number, PacketKind>();
   #remote: RemoteMedia | undefined;
   #answered = false;
-  #sequence: number;
-  #timestamp: number;
-  /** The next packet begins a stretch of audio: RFC 3551 4.1's marker. */
-  #marker = true;
   #quietFrames = 0;
   #detection: Detection | undefined;
+  #hasVerdict = false;
+  #streaming: Streaming | undefined;
   #jitter: JitterBuffer | undefined;
   #ssrc: number | undefined;
   #framesSinceSsrc = 0;
@@ -79,9 +80,11 @@ export class RtpSession {
     this.#options = options;
     this.#sink = sink;
     this.#counts = counts;
-    this.#sequence = options.firstSequence & 0xffff;
-    this.#timestamp = options.firstTimestamp >>> 0;
-    this.#dtmf = new DtmfReceiver((digit, durationMs) => sink.onDtmf(digit, durationMs));
+    this.#sender = new RtpSender(options);
+    this.#dtmf = new DtmfReceiver((digit, durationMs) => {
+      sink.onDtmf(digit, durationMs);
+      this.tellDigit(digit);
+    });
   }
 
   /** An early answer, the answer, or what a re-offer came to. */
@@ -100,7 +103,6 @@ export class RtpSession {
       this.#source.signal(remote.address, remote.port);
       this.#connectOrDisconnect();
     }
-    this.#packet.fill(silenceByte[remote.codec], rtpHeaderBytes);
     this.#quietFrames = 0;
     if (phase === 'answer') this.#answered = true;
   }
@@ -108,13 +110,38 @@ export class RtpSession {
   /** What was heard until now was ringback. */
   startDetection(settings: AmdSettings): void {
     if (this.#detection !== undefined) return;
-    this.#jitter = new JitterBuffer();
-    this.#detection = new Detection(this.#options.createDetector, settings, this.#sink);
+    this.#jitter ??= new JitterBuffer();
+    this.#detection = new Detection(this.#options.createDetector, settings, {
+      onAmd: (events) => this.#tellAmd(events),
+      onDetectorError: (error) => this.#sink.onDetectorError(error),
+    });
     this.#releaseWhenDone();
   }
 
   stopDetection(reason: string): void {
     this.#detection?.stop(reason);
+    this.#releaseWhenDone();
+  }
+
+  /** What is queued is played from the answer on; what is heard goes to the stream from then on. */
+  startStream(stream: BotStream, queue: PlayoutQueue): void {
+    this.#streaming = { stream, queue };
+  }
+
+  get streaming(): Streaming | undefined {
+    return this.#streaming;
+  }
+
+  /** Those of the far end that came as SIP INFO too. */
+  tellDigit(digit: string): void {
+    this.#streaming?.stream.tellDigit(digit);
+  }
+
+  /** The bot hears of it; what it has said goes with it. */
+  stopStream(reason: string): void {
+    this.#streaming?.stream.stop(reason);
+    this.#streaming?.queue.close();
+    this.#streaming = undefined;
     this.#releaseWhenDone();
   }
 
@@ -158,16 +185,37 @@ export class RtpSession {
     this.#connectOrDisconnect();
     this.#dtmf.tick();
     this.#framesSinceSsrc += 1;
-    this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
+    this.#sender.tick();
     if (this.#answered && this.#remote !== undefined) {
-      if (transmit) this.#transmit(this.#remote);
+      this.#transmit(this.#remote, transmit);
       this.#watchActivity(this.#remote);
     }
-    if (this.#detection === undefined || this.#jitter === undefined) return;
-    const { frame } = this.#options.scratch;
+    this.#listen();
+    this.#streaming?.stream.tick();
+  }
+
+  #listen(): void {
+    if (this.#answered && this.#streaming !== undefined) this.#jitter ??= new JitterBuffer();
+    if (this.#jitter === undefined) return;
+    const { frame, mulaw } = this.#options.scratch;
     const received = this.#jitter.take(frame);
-    this.#detection.push(frame, !received);
+    if (this.#streaming !== undefined) {
+      encodeMulawFrame(frame, mulaw);
+      this.#streaming.stream.hear(mulaw);
+    }
+    this.#detection?.push(frame, !received);
     this.#releaseWhenDone();
+  }
+
+  #tellAmd(events: readonly AmdEvent[]): void {
+    this.#sink.onAmd(events);
+    for (const event of events) {
+      // A verdict that was given stands: a detection that fails after it only stops, as the call states it too.
+      if (event.event !== 'amd_error' || !this.#hasVerdict) {
+        this.#streaming?.stream.tellAmd(event);
+      }
+      this.#hasVerdict = true;
+    }
   }
 
   #connectOrDisconnect(): void {
@@ -206,22 +254,16 @@ export class RtpSession {
     return true;
   }
 
-  #transmit(remote: RemoteMedia): void {
-    if (!remote.weSend) {
-      this.#marker = true;
-      return;
+  #transmit(remote: RemoteMedia, isInTime: boolean): void {
+    const queue = this.#streaming?.queue;
+    if (remote.weSend && isInTime) {
+      this.#counts.sent += 1;
+      const packet = this.#sender.next(remote, queue);
+      this.#sink.send(packet, this.#source.port, this.#source.address);
+    } else {
+      this.#sender.skip(queue, !remote.weSend);
     }
-    writeRtpHeader(this.#packet, {
-      payloadType: remote.payloadType,
-      marker: this.#marker,
-      sequence: this.#sequence,
-      timestamp: this.#timestamp,
-      ssrc: this.#options.ssrc,
-    });
-    this.#marker = false;
-    this.#sequence = (this.#sequence + 1) & 0xffff;
-    this.#counts.sent += 1;
-    this.#sink.send(this.#packet, this.#source.port, this.#source.address);
+    queue?.returnMarks();
   }
 
   #watchActivity(remote: RemoteMedia): void {
@@ -232,7 +274,7 @@ export class RtpSession {
   }
 
   #releaseWhenDone(): void {
-    if (this.#detection?.done === true) this.#jitter = undefined;
+    if (this.#streaming === undefined && this.#detection?.done === true) this.#jitter = undefined;
   }
 }
 

@@ -2,8 +2,8 @@
 // receiver, and only made to addresses that the guard let pass.
 
 import { Agent, DecoratorHandler, type Dispatcher, request } from 'undici';
+import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
 import { type AttemptResult, parseRetryAfterS } from './delivery-plan.ts';
-import { AddressNotAllowedError, type SsrfGuard } from './ssrf-guard.ts';
 
 /** From the first byte of the connection to the status line. */
 const defaultTimeoutMs = 10_000;
@@ -27,7 +27,7 @@ export type NotificationSender = {
 };
 
 export type SenderOptions = {
-  readonly guard: SsrfGuard;
+  readonly guard: AddressGuard;
   readonly connectionsPerOrigin: number;
   readonly timeoutMs?: number;
   readonly now: () => number;
@@ -48,7 +48,7 @@ export function createSender(options: SenderOptions): NotificationSender {
     send: async (notification) => {
       const url = URL.canParse(notification.url) ? new URL(notification.url) : undefined;
       if (url === undefined) return { kind: 'forbidden', error: 'the notification URL is invalid' };
-      if (!options.guard.isHostAllowed(url)) return forbidden(new AddressNotAllowedError());
+      if (!options.guard.isHostAllowed(url)) return notAllowed;
       const deadline = new AbortController();
       const timer = setTimeout(() => deadline.abort(), timeoutMs);
       try {
@@ -102,7 +102,7 @@ function answered(
 function failure(error: unknown): AttemptResult | undefined {
   for (const cause of causes(error)) {
     if (cause instanceof WithheldError) return undefined;
-    if (cause instanceof AddressNotAllowedError) return forbidden(cause);
+    if (cause instanceof AddressNotAllowedError) return notAllowed;
   }
   const code = errorCode(error);
   // The request itself cannot be written: the same next time.
@@ -116,9 +116,11 @@ function failure(error: unknown): AttemptResult | undefined {
   return { kind: 'unreachable', error: code };
 }
 
-function forbidden(error: AddressNotAllowedError): AttemptResult {
-  return { kind: 'forbidden', error: error.message };
-}
+const notAllowed: AttemptResult = {
+  kind: 'forbidden',
+  error:
+    'the address of the notification URL is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS',
+};
 
 /** The error, what caused it, and, of attempts on several addresses, each. */
 function causes(error: unknown): readonly unknown[] {

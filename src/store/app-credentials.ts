@@ -10,9 +10,11 @@ export type AppCredentials = {
   readonly jwtSecret: string;
   /** `whsec_` and the base64 of 32 bytes. */
   readonly webhookSecret: string;
+  /** What bots know as the auth token: it signs the upgrade of a stream, and their requests to hang up. */
+  readonly streamSecret: string;
 };
 
-export const rotatable = ['api-key', 'jwt', 'webhook-secret'] as const;
+export const rotatable = ['api-key', 'jwt', 'webhook-secret', 'stream'] as const;
 export type RotatableCredential = (typeof rotatable)[number];
 
 /** How long a former credential may live on: whoever has not changed over by then has forgotten. */
@@ -36,6 +38,10 @@ export function newJwtSecret(): string {
 
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+export function newStreamSecret(): string {
+  return randomBytes(32).toString('base64url');
 }
 
 /**

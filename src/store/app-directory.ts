@@ -28,6 +28,8 @@ export type App = {
   readonly jwtAlgorithm: JwtAlgorithm;
   /** Those that are live, newest first: the shared secret, or a JWKS document where the algorithm has public keys. */
   readonly jwtKeys: readonly string[];
+  /** Those that are live, newest first; left out: none, and its calls can have no stream. */
+  readonly streamSecrets?: readonly string[];
   readonly createdAt: Date;
   /** Left out: none. */
   readonly limits?: AppLimits;

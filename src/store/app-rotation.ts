@@ -8,6 +8,7 @@ import {
   hashApiKey,
   newApiKey,
   newJwtSecret,
+  newStreamSecret,
   newWebhookSecret,
   type RotatableCredential,
 } from './app-credentials.ts';
@@ -33,6 +34,7 @@ export type Rotated = {
   readonly apiKey?: string;
   readonly jwtSecret?: string;
   readonly webhookSecret?: string;
+  readonly streamSecret?: string;
   readonly previousUntil: Date;
 };
 
@@ -90,8 +92,15 @@ async function replace(
   jwt: Extract<NewJwtKey, { ok: true }> | undefined,
 ) {
   if (jwt !== undefined) return await rotateJwt(step, jwt.key, jwt.told);
+  if (what === 'stream') return await rotateStreamSecret(step);
   return what === 'api-key' ? await rotateApiKey(step) : await rotateWebhookSecret(step);
 }
+
+const formerUntil = {
+  jwt: 'previous_jwt_secret_until',
+  stream: 'previous_stream_secret_until',
+  'api-key': 'previous_api_key_until',
+} as const;
 
 /** Of the credential before the present one; undefined: none is live. */
 async function graceEnd(
@@ -103,9 +112,7 @@ async function graceEnd(
   const until =
     what === 'webhook-secret'
       ? await formerWebhookSecretUntil(client, app.app_id, now)
-      : what === 'jwt'
-        ? app.previous_jwt_secret_until
-        : app.previous_api_key_until;
+      : app[formerUntil[what]];
   return until != null && until > now ? until : undefined;
 }
 
@@ -162,6 +169,18 @@ async function rotateApiKey({ client, app, until }: Step) {
     [app.app_id, until, hashApiKey(apiKey)],
   );
   return { apiKey };
+}
+
+/** An app of before had none that could live on. */
+async function rotateStreamSecret({ client, app, until, secrets }: Step) {
+  const streamSecret = newStreamSecret();
+  await client.query(
+    `update apps set previous_stream_secret = stream_secret, stream_secret = $3,
+       previous_stream_secret_until = case when stream_secret is not null then $2::timestamptz end
+     where app_id = $1`,
+    [app.app_id, until, secrets.seal('stream-secret', app.app_id, streamSecret)],
+  );
+  return { streamSecret };
 }
 
 async function rotateWebhookSecret({ client, app, until, secrets, clock }: Step) {

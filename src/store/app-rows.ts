@@ -25,13 +25,17 @@ export type AppColumns = {
   readonly previous_jwt_secret: Buffer | null;
   readonly previous_jwt_secret_until: Date | null;
   readonly previous_api_key_until: Date | null;
+  /** Signs the upgrade to a bot, encrypted. Null: none yet, for the apps of before. */
+  readonly stream_secret: Buffer | null;
+  readonly previous_stream_secret: Buffer | null;
+  readonly previous_stream_secret_until: Date | null;
   /** Null: none. */
   readonly limits: AppLimits | null;
   /** Null: a token may live as long as it says. */
   readonly token_max_ttl_s: number | null;
 };
 
-export function appOf(row: AppColumns): Omit<App, 'jwtKeys'> {
+export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'streamSecrets'> {
   return {
     appId: row.app_id,
     accountId: row.account_id,
@@ -43,4 +47,13 @@ export function appOf(row: AppColumns): Omit<App, 'jwtKeys'> {
     ...(row.limits === null ? {} : { limits: row.limits }),
     ...(row.token_max_ttl_s === null ? {} : { tokenMaxTtlS: row.token_max_ttl_s }),
   };
+}
+
+/** Those that are live, newest first, sealed. */
+export function streamSecretsOf(row: AppColumns, now: Date): readonly Buffer[] {
+  const { stream_secret: present, previous_stream_secret: previous } = row;
+  if (present === null) return [];
+  const until = row.previous_stream_secret_until;
+  const isPreviousLive = previous !== null && until !== null && until > now;
+  return isPreviousLive ? [present, previous] : [present];
 }

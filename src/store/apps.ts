@@ -10,12 +10,13 @@ import {
   hashApiKey,
   newApiKey,
   newJwtSecret,
+  newStreamSecret,
   newWebhookSecret,
 } from './app-credentials.ts';
 import type { App, AppDirectory, Scope } from './app-directory.ts';
 import { type LimitChange, type LimitedApp, limitApp } from './app-limiting.ts';
 import { insertWebhookSecret, type Rotation, type RotationResult, rotate } from './app-rotation.ts';
-import { type AppColumns, appOf } from './app-rows.ts';
+import { type AppColumns, appOf, streamSecretsOf } from './app-rows.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
 import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
@@ -42,11 +43,13 @@ export type PublicKeys = {
   readonly keys: string;
 };
 
-export type AppSummary = Omit<App, 'jwtKeys'> & { readonly revokedAt?: Date };
+export type AppSummary = Omit<App, 'jwtKeys' | 'streamSecrets'> & { readonly revokedAt?: Date };
 
 /** What is stored of an app, opened. */
 export type StoredApp = {
-  readonly credentials: Omit<AppCredentials, 'apiKey'>;
+  readonly credentials: Omit<AppCredentials, 'apiKey' | 'streamSecret'>;
+  /** Undefined: an app of before there were any. */
+  readonly streamSecret: string | undefined;
   readonly apiKeyHash: string | undefined;
 };
 
@@ -71,6 +74,7 @@ export type AppStore = AppDirectory & {
   /** With credentials that were given out before. */
   insert(app: NewApp, credentials: AppCredentials): Promise<void>;
   setApiKey(appId: string, apiKey: string): Promise<void>;
+  setStreamSecret(appId: string, streamSecret: string): Promise<void>;
 };
 
 export type AppStoreDependencies = {
@@ -145,6 +149,11 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
           apiKeyHash,
         ]);
       }),
+    setStreamSecret: (appId, plain) =>
+      changing(async () => {
+        const sealed = dependencies.secrets.seal('stream-secret', appId, plain);
+        await pool.query('update apps set stream_secret = $2 where app_id = $1', [appId, sealed]);
+      }),
   };
 }
 
@@ -162,9 +171,13 @@ async function readApp(
   const until = row.previous_jwt_secret_until;
   const live =
     previous !== null && until !== null && until > clock.now() ? [present, previous] : [present];
+  const streamSecrets = streamSecretsOf(row, clock.now()).map((sealed) =>
+    secrets.open('stream-secret', appId, sealed),
+  );
   return {
     ...appOf(row),
     jwtKeys: live.map((sealed) => secrets.open('jwt-secret', appId, sealed)),
+    ...(streamSecrets.length === 0 ? {} : { streamSecrets }),
   };
 }
 
@@ -204,9 +217,11 @@ async function loadApp(
   const [webhookSecret] = await readWebhookSecrets(dependencies, appId);
   if (row?.jwt_secret == null || webhookSecret === undefined) return undefined;
   const jwtSecret = dependencies.secrets.open('jwt-secret', appId, row.jwt_secret);
-  const { account_id: accountId, bots } = row;
+  const { account_id: accountId, bots, stream_secret: sealed } = row;
   return {
     credentials: { appId, accountId, bots, jwtSecret, webhookSecret },
+    streamSecret:
+      sealed === null ? undefined : dependencies.secrets.open('stream-secret', appId, sealed),
     apiKeyHash: row.api_key_hash ?? undefined,
   };
 }
@@ -246,12 +261,13 @@ async function insertApp(
   await inTransaction(database.pool, async (client) => {
     await client.query(
       `insert into apps (app_id, account_id, name, bots, scopes, jwt_algorithm, jwt_secret, api_key_hash, token_max_ttl_s,
-         created_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+         created_at, stream_secret)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
       [
         ...[appId, app.accountId, app.name, JSON.stringify(app.bots), JSON.stringify(app.scopes)],
         ...[jwt.algorithm, secrets.seal('jwt-secret', appId, jwt.key)],
         ...[hashApiKey(credentials.apiKey), tokenMaxTtlS, createdAt],
+        secrets.seal('stream-secret', appId, credentials.streamSecret),
       ],
     );
     const secret = secrets.seal('webhook-secret', secretId, credentials.webhookSecret);
@@ -274,6 +290,7 @@ export function newCredentials(
     apiKey: newApiKey(),
     jwtSecret: newJwtSecret(),
     webhookSecret: newWebhookSecret(),
+    streamSecret: newStreamSecret(),
   };
 }
 

@@ -5,6 +5,12 @@ import type { Clock } from '../calls/ports.ts';
 import { isId } from '../lib/ids.ts';
 import type { Database } from './database.ts';
 import { ExpiringCache } from './expiring-cache.ts';
+import {
+  type StreamAddress,
+  type StreamColumns,
+  streamColumnsOf,
+  streamOf,
+} from './stream-addresses.ts';
 import { inTransaction } from './transaction.ts';
 
 export type Bot = {
@@ -13,7 +19,12 @@ export type Bot = {
   /** The other identifier that requests may use for it. */
   readonly streamId?: string;
   readonly iconUrl?: string;
+  /** Where it takes the audio of calls whose request does not say; left out: nowhere. */
+  readonly stream?: StreamAddress;
 };
+
+/** What is given replaces what there is; `stream: null` takes it away. */
+export type ChangedBot = Omit<Bot, 'stream'> & { readonly stream?: StreamAddress | null };
 
 export type BotDirectory = {
   /** By id or stream alias; undefined: not registered. Cached for a few seconds; every request asks. */
@@ -24,7 +35,7 @@ export type BotDirectory = {
 
 export type BotStore = BotDirectory & {
   /** Of a bot that its account registered before, what is left out stays as it is. */
-  add(bot: Bot): Promise<AddedBot>;
+  add(bot: ChangedBot): Promise<AddedBot>;
   /** Oldest first. */
   list(): Promise<readonly Bot[]>;
 };
@@ -40,11 +51,15 @@ export type BotDirectoryDependencies = {
   readonly ownerOfUnknown?: string;
 };
 
-/** What is null was left out. */
+/** What is null was left out; of the audio stream that is said apart, as null takes it away. */
 const upsert = `
-insert into bots (bot_id, account_id, stream_id, icon_url, created_at) values ($1, $2, $3, $4, $5)
+insert into bots (bot_id, account_id, stream_id, icon_url, created_at, stream_url, stream_query, stream_connect)
+values ($1, $2, $3, $4, $5, $7, $8, $9)
 on conflict (bot_id) do update set stream_id = coalesce(excluded.stream_id, bots.stream_id),
-  icon_url = coalesce(excluded.icon_url, bots.icon_url)
+  icon_url = coalesce(excluded.icon_url, bots.icon_url),
+  stream_url = case when $6 then excluded.stream_url else bots.stream_url end,
+  stream_query = case when $6 then excluded.stream_query else bots.stream_query end,
+  stream_connect = case when $6 then excluded.stream_connect else bots.stream_connect end
 returning *`;
 
 /** How long a change goes unnoticed. */
@@ -93,7 +108,7 @@ async function readBot(
 
 async function addBot(
   { database, clock }: BotDirectoryDependencies,
-  { botId, accountId, streamId, iconUrl }: Bot,
+  { botId, accountId, streamId, iconUrl, stream }: ChangedBot,
 ): Promise<AddedBot> {
   const names = streamId === undefined ? [botId] : [botId, streamId];
   return await inTransaction(database.pool, async (client) => {
@@ -112,7 +127,8 @@ async function addBot(
     }
     const { rows } = await client.query<BotColumns>(upsert, [
       ...[botId, accountId, streamId, iconUrl],
-      clock.now(),
+      ...[clock.now(), stream !== undefined],
+      ...streamColumnsOf(stream),
     ]);
     const [bot] = rows.map(botOf);
     if (bot === undefined) throw new Error('the bot was not stored');
@@ -125,13 +141,15 @@ type BotColumns = {
   readonly account_id: string;
   readonly stream_id: string | null;
   readonly icon_url: string | null;
-};
+} & StreamColumns;
 
 function botOf(row: BotColumns): Bot {
+  const stream = streamOf(row);
   return {
     botId: row.bot_id,
     accountId: row.account_id,
     ...(row.stream_id === null ? {} : { streamId: row.stream_id }),
     ...(row.icon_url === null ? {} : { iconUrl: row.icon_url }),
+    ...(stream === undefined ? {} : { stream }),
   };
 }

@@ -1,4 +1,4 @@
-// Encryption of what is stored but must not be readable in a dump: JWT and webhook secrets, the callers' headers.
+// Encryption of what is stored but must not be readable in a dump: JWT, webhook and stream secrets, the callers' headers.
 // AES-256-GCM; `| version 1 | nonce 12 | ciphertext | tag 16 |`, bound to what it is for by the additional data.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
@@ -6,7 +6,13 @@ import { link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../lib/make-folder.ts';
 
-export type SecretPurpose = 'jwt-secret' | 'webhook-secret' | 'notify-headers' | 'connection';
+export type SecretPurpose =
+  | 'jwt-secret'
+  | 'webhook-secret'
+  | 'stream-secret'
+  | 'stream-query'
+  | 'notify-headers'
+  | 'connection';
 /** What we sign for ourselves, to be shown again by whoever was given it. */
 export type SignedPurpose = 'result-link';
 

@@ -127,6 +127,10 @@ export async function startHarness(
       replay: async () => ({ count: 0, more: false }),
     },
     isNotifiable: ({ hostname }) => hostname !== '10.0.0.1',
+    streams: {
+      isReachable: ({ hostname }) => hostname !== '10.0.0.1',
+      seal: (_botId, url) => ({ url }),
+    },
     health: [],
     ...overrides,
   };

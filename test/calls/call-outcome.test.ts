@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   endAfterAnswer,
   endBeforeAnswer,
+  endOfBotFailure,
   endOfExpiry,
   endOfFailure,
   endOfMachine,
@@ -136,6 +137,13 @@ describe('what we did ourselves', () => {
       'Gateway-disconnected',
       'RTP was lost',
     ],
+    [
+      'the bot is not there',
+      endOfBotFailure(at),
+      'bot-failure',
+      'Bot-disconnected',
+      'Bot unreachable',
+    ],
     ['disconnect mode met a machine', endOfMachine(at), 'machine', 'Bot-disconnected', '200 OK'],
   ])('%s', (_name, end, outcome, reasonCode, reason) => {
     expect(end).toEqual({ at, outcome, reasonCode, reason });
@@ -154,6 +162,7 @@ describe('who is at fault', () => {
     ['rejected', 'carrier'],
     ['carrier-failure', 'carrier'],
     ['gateway-failure', 'gateway'],
+    ['bot-failure', 'caller'],
     ['cancelled', 'caller'],
     ['expired', 'gateway'],
     ['unknown', 'gateway'],

@@ -45,7 +45,7 @@ describe('the contract of events', () => {
   test('the page on events names every type', async () => {
     const page = await readFile(join(root, 'src/events/README.md'), 'utf8');
     const [, table = ''] = /<!-- events -->([\s\S]*?)<!-- \/events -->/.exec(page) ?? [];
-    const named = [...table.matchAll(/^\| `([a-z]+)` \|/gm)].map(([, type = '']) => type);
+    const named = [...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, type = '']) => type);
 
     expect([...named].sort()).toEqual([...callEventTypes].sort());
   });

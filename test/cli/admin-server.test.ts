@@ -73,7 +73,10 @@ describe('the admin server', () => {
   test('makes an app that signs with a key of its own, and has no tokens for it', async () => {
     const created = await create({ jwtAlgorithm: 'EdDSA', publicKeys: pem });
 
-    expect(Object.keys(created)).toEqual(['appId', 'accountId', 'bots', 'apiKey', 'webhookSecret']);
+    expect(Object.keys(created)).toEqual([
+      ...['appId', 'accountId', 'bots'],
+      ...['apiKey', 'webhookSecret', 'streamSecret'],
+    ]);
     const token = await ask('apps.token', { appId: created.appId, ttlS: 60 });
     expect(token.statusCode).toBe(400);
     expect(token.body).toContain('private key that only it has');

@@ -128,6 +128,10 @@ export async function startRig(
       calls: { list: unused, details: unused, context: unused, notifications: unused },
       deadLetters: { list: unused, replayOne: unused, replay: unused },
       isNotifiable: () => false,
+      streams: {
+        isReachable: ({ hostname }) => hostname !== '10.0.0.1',
+        seal: (_botId, url) => ({ url }),
+      },
       health: [],
       ...(await options.services?.(companion, closers)),
     },

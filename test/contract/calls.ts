@@ -52,6 +52,10 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     speechToTextProviders: undefined,
     deadLetters: createDeadLetters(database.pool, clock, () => undefined),
     isNotifiable: () => true,
+    streams: {
+      isReachable: () => true,
+      seal: (_botId: string, url: string) => ({ url }),
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createAddressGuard } from '../../src/lib/address-guard.ts';
 import { createSender, type NotificationSender } from '../../src/notifier/http-sender.ts';
-import { createSsrfGuard } from '../../src/notifier/ssrf-guard.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
@@ -9,7 +9,7 @@ let sender: NotificationSender;
 beforeEach(async () => {
   receiver = await startReceiver();
   sender = createSender({
-    guard: createSsrfGuard(['127.0.0.0/8']),
+    guard: createAddressGuard(['127.0.0.0/8']),
     connectionsPerOrigin: 1,
     now: Date.now,
   });

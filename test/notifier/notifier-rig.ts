@@ -2,6 +2,7 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { createAddressGuard } from '../../src/lib/address-guard.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import type { RetrySchedule } from '../../src/notifier/delivery-plan.ts';
 import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';
@@ -10,7 +11,6 @@ import { createNotificationIntake } from '../../src/notifier/intake.ts';
 import { createNotificationStore } from '../../src/notifier/notification-store.ts';
 import { defaultGateLimits, type GateLimits } from '../../src/notifier/origin-gates.ts';
 import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
-import { createSsrfGuard } from '../../src/notifier/ssrf-guard.ts';
 import { factTeller, someIdentity } from '../support/call-facts.ts';
 import type { TestDatabase } from '../support/databases.ts';
 
@@ -66,7 +66,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     const ownerId = `${nodeId}/${randomUUID().slice(0, 8)}`;
     const store = createNotificationStore(database.pool, ownerId, schedule);
     const sender = createSender({
-      guard: createSsrfGuard(options.allowedNetworks ?? ['127.0.0.0/8']),
+      guard: createAddressGuard(options.allowedNetworks ?? ['127.0.0.0/8']),
       connectionsPerOrigin: 32,
       // Long by default: a busy machine must not make an attempt fail.
       timeoutMs: options.timeoutMs ?? 10_000,

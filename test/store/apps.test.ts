@@ -51,7 +51,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
     expect(one.appId).toMatch(/^app-[0-9a-f-]{36}$/);
     expect(one.webhookSecret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(one.jwtSecret.length).toBe(64);
-    for (const key of ['appId', 'apiKey', 'jwtSecret', 'webhookSecret'] as const)
+    for (const key of ['appId', 'apiKey', 'jwtSecret', 'webhookSecret', 'streamSecret'] as const)
       expect(one[key]).not.toBe(other[key]);
   });
 
@@ -63,6 +63,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
       appId: created.appId,
       jwtAlgorithm: 'HS256',
       jwtKeys: [created.jwtSecret],
+      streamSecrets: [created.streamSecret],
       tokenMaxTtlS: 86_400,
       createdAt: noon,
     });
@@ -95,7 +96,12 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
 
     const hex = (text: string) => Buffer.from(text).toString('hex');
     const bytes = (text: string) => JSON.stringify([...Buffer.from(text)]).slice(1, -1);
-    for (const secret of [created.apiKey, created.jwtSecret, created.webhookSecret]) {
+    for (const secret of [
+      created.apiKey,
+      created.jwtSecret,
+      created.webhookSecret,
+      created.streamSecret,
+    ]) {
       expect(rows).not.toContain(secret);
       expect(rows).not.toContain(hex(secret));
       expect(rows).not.toContain(bytes(secret));
@@ -159,6 +165,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
         'apiKey',
         'jwtSecret',
         'webhookSecret',
+        'streamSecret',
       ]);
       expect((await stat(path())).mode & 0o777).toBe(0o600);
       expect(await openApps().find(credentials.appId)).toMatchObject({

@@ -4,6 +4,7 @@ import {
   type CallEnd,
   endAfterAnswer,
   endBeforeAnswer,
+  endOfBotFailure,
   endOfExpiry,
   endOfFailure,
   endOfMachine,
@@ -118,6 +119,7 @@ export const outcomes = table(
     rowOf('the person hung up', endOfRemoteBye(at)),
     rowOf('the bot or the dialer hung up', endAfterAnswer(application, at)),
     rowOf('`machineDetection: disconnect` detected a machine', endOfMachine(at)),
+    rowOf('the bot could not be reached, or did not come back', endOfBotFailure(at)),
     rowOf('`MAX_CALL_DURATION_MS` was reached', endOfMaxDuration(at)),
     rowOf(
       'after the answer, detection in `disconnect` mode, RTP, the SIP engine or the gateway failed',

@@ -124,6 +124,10 @@ export function scriptCall(options: ScriptOptions = {}) {
           },
           startDetection: () => log.push('startDetection'),
           stopDetection: (reason) => log.push(`stopDetection ${reason}`),
+          prepareStream: () => log.push('prepareStream'),
+          answerStream: () => log.push('answerStream'),
+          stopStream: (reason) => log.push(`stopStream ${reason}`),
+          tellDigit: () => undefined,
           answerReoffer: () => 'answer',
           close: () => log.push('media closed'),
         });

@@ -78,6 +78,8 @@ const end = z.object({
   context: callContextSchema,
 });
 
+const count = z.number().int().min(0);
+
 /**
  * Of each type what its event carries as `data`, and when it is stated: the table of src/events/README.md. Durations in ms,
  * instants ISO 8601 UTC.
@@ -110,6 +112,29 @@ export const callEventData = {
       source: z.enum(['rtp', 'info']),
     })
     .describe('a digit was pressed'),
+  'stream-started': z
+    .object({
+      connection: count.min(1).describe('1, and one more each time that it was made again'),
+      openMs: durationMs.describe('from the try that succeeded to `start`'),
+    })
+    .describe('the bot took the audio stream'),
+  'stream-stopped': z
+    .object({
+      reason: z.string().describe('`call-ended`, `bot-closed`, …'),
+      connections: count.exactOptional(),
+      playedMs: durationMs.exactOptional().describe('audio of the bot that went out'),
+      droppedMs: durationMs.exactOptional().describe('audio of the bot beyond what is kept'),
+      underruns: count.exactOptional().describe('gaps of under 200 ms in what the bot said'),
+      unheardMs: durationMs.exactOptional().describe('audio that the bot did not take in time'),
+      ignoredMessages: count.exactOptional().describe('messages of the bot that were wrong'),
+    })
+    .describe('the audio stream is over; without numbers where they were not told in time'),
+  'stream-failed': z
+    .object({
+      reason: z.string().describe('a code: `ECONNREFUSED`, `status-404`, `closed-1012`, …'),
+      willRetry: z.boolean().describe('false: the call is hung up'),
+    })
+    .describe('the bot could not be reached, or its connection broke'),
   completed: end.describe('an answered call ended'),
   failed: end.describe('a call ended before it was answered'),
 } as const;

@@ -28,6 +28,7 @@ export const callOutcomes = [
   'rejected',
   'carrier-failure',
   'gateway-failure',
+  'bot-failure',
   'cancelled',
   'expired',
   'unknown',

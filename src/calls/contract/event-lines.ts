@@ -24,6 +24,10 @@ export function describeEnd(type: 'completed' | 'failed', data: EndData): string
   return `completed: ${why}, ${seconds(callDurationMs ?? 0)} after the answer`;
 }
 
+export function describeStreamFailure({ reason, willRetry }: DataOf<'stream-failed'>): string {
+  return `${reason}${willRetry ? ', tried again' : ''}`;
+}
+
 export function endLine({ reason, reasonCode, callDurationMs, machineDetection }: EndData): string {
   const duration = callDurationMs === undefined ? [] : [`${(callDurationMs / 1_000).toFixed(3)} s`];
   const verdict = machineDetection === undefined ? [] : [machineDetection];

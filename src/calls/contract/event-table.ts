@@ -16,6 +16,7 @@ import {
   describeDetection,
   describeDialing,
   describeEnd,
+  describeStreamFailure,
   endLine,
   seconds,
 } from './event-lines.ts';
@@ -91,6 +92,24 @@ export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
     context: 'unchanged',
     line: ({ digit }) => digit,
     watched: () => 'a digit was pressed',
+  },
+  'stream-started': {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ connection, openMs }) => `connection ${connection}, ${openMs} ms`,
+    watched: ({ data: { openMs } }) => `the bot has the audio after ${openMs} ms`,
+  },
+  'stream-stopped': {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ reason }) => reason,
+    watched: ({ data: { reason } }) => `the audio stream is over: ${reason}`,
+  },
+  'stream-failed': {
+    notification: 'never',
+    context: 'unchanged',
+    line: describeStreamFailure,
+    watched: ({ data }) => `the bot has no audio: ${describeStreamFailure(data)}`,
   },
   completed: {
     notification: { status: 'completed', members: endMembers },

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import type { LookupAddress } from 'node:dns';
 import { afterEach, expect, test } from 'vitest';
-import { createHostResolver } from '../../src/notifier/host-resolver.ts';
+import { createHostResolver } from '../../src/lib/host-resolver.ts';
 
 const servers: Socket[] = [];
 afterEach(() => {

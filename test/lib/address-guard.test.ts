@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createAddressGuard } from '../../src/lib/address-guard.ts';
 import { createSender } from '../../src/notifier/http-sender.ts';
-import { createSsrfGuard } from '../../src/notifier/ssrf-guard.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 const refused = [
@@ -62,7 +62,7 @@ const allowed = [
 const mayBeSent = () => true;
 
 describe('the guard against requests to the inside', () => {
-  const guard = createSsrfGuard([]);
+  const guard = createAddressGuard([]);
 
   test.each(refused)('refuses %s: %s', (_, url) => {
     expect(guard.isHostAllowed(new URL(url))).toBe(false);
@@ -73,7 +73,7 @@ describe('the guard against requests to the inside', () => {
   });
 
   test('lets listed networks pass, and nothing beside them', () => {
-    const open = createSsrfGuard(['127.0.0.0/8', '10.1.0.0/16', 'fd00::/8']);
+    const open = createAddressGuard(['127.0.0.0/8', '10.1.0.0/16', 'fd00::/8']);
     expect(open.isAddressAllowed('127.0.0.1')).toBe(true);
     expect(open.isAddressAllowed('::ffff:10.1.2.3')).toBe(true);
     expect(open.isAddressAllowed('fd12::1')).toBe(true);
@@ -103,7 +103,7 @@ describe('names that resolve to the inside', () => {
       address,
       family: address.includes(':') ? 6 : 4,
     }));
-    const guard = createSsrfGuard(networks, () => Promise.resolve(resolved));
+    const guard = createAddressGuard(networks, () => Promise.resolve(resolved));
     const sender = createSender({
       guard,
       connectionsPerOrigin: 1,
@@ -139,7 +139,7 @@ describe('names that resolve to the inside', () => {
 
   test('the real resolver is behind the guard too', async () => {
     const sender = createSender({
-      guard: createSsrfGuard([]),
+      guard: createAddressGuard([]),
       connectionsPerOrigin: 1,
       now: Date.now,
     });
@@ -153,7 +153,7 @@ describe('names that resolve to the inside', () => {
 
   test('headers that cannot be written are told as such', async () => {
     const sender = createSender({
-      guard: createSsrfGuard(['127.0.0.0/8']),
+      guard: createAddressGuard(['127.0.0.0/8']),
       connectionsPerOrigin: 1,
       now: Date.now,
     });

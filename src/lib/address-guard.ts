@@ -1,6 +1,6 @@
-// Keeps notifications from being aimed at the inside: our own machine, the private network, a cloud's metadata service.
-// Addresses are judged where the connection is made, so that a name cannot resolve to one thing for the check and to
-// another for the connection.
+// Keeps what callers name as a receiver (of notifications, of audio) from being aimed at the inside: our own machine, the
+// private network, a cloud's metadata service. Addresses are judged where the connection is made, so that a name cannot
+// resolve to one thing for the check and to another for the connection.
 
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -10,14 +10,12 @@ import { createHostResolver, type Resolver } from './host-resolver.ts';
 export class AddressNotAllowedError extends Error {
   constructor() {
     // Which address it was would tell the caller about our network.
-    super(
-      'the address of the notification URL is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS',
-    );
+    super('the address is private, local or reserved');
     this.name = 'AddressNotAllowedError';
   }
 }
 
-export type SsrfGuard = {
+export type AddressGuard = {
   isAddressAllowed(address: string): boolean;
   /** An IP literal in any notation that URLs normalise; names are judged when they are resolved. */
   isHostAllowed(url: URL): boolean;
@@ -26,10 +24,10 @@ export type SsrfGuard = {
 };
 
 /** `allowedNetworks`: CIDR, what is reachable although it is not public. */
-export function createSsrfGuard(
+export function createAddressGuard(
   allowedNetworks: readonly string[],
   resolve: Resolver = createHostResolver(),
-): SsrfGuard {
+): AddressGuard {
   const allowed = allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const isAddressAllowed = (text: string): boolean => {
     if (!ipaddr.isValid(text)) return false;

@@ -1,0 +1,68 @@
+// Where calls' audio goes: what a stored request and its app's secret come to when the call is placed.
+
+import type { StreamServices } from '../api/services.ts';
+import type { AcceptedCall, DialTarget } from '../calls/call-types.ts';
+import type { StreamPort } from '../calls/ports.ts';
+import type { Config } from '../config.ts';
+import { createAddressGuard } from '../lib/address-guard.ts';
+import { openStreamUrl, sealStreamUrl } from '../store/stream-addresses.ts';
+import { streamIdsOf } from '../streams/stream-ids.ts';
+import { networksOpenTo } from './networks.ts';
+import type { Storage } from './storage.ts';
+
+export function createStreamPort({ apps, secrets }: Pick<Storage, 'apps' | 'secrets'>): StreamPort {
+  return {
+    async settingsOf(call) {
+      const { appId, botId, request } = call;
+      const app = await apps.find(appId);
+      const secret = app?.streamSecrets?.[0];
+      if (secret === undefined || request.stream === undefined) {
+        throw new Error('the app has no stream secret, or the call no stream');
+      }
+      return {
+        url: openStreamUrl(secrets, botId, request.stream),
+        secret,
+        connect: request.stream.connect,
+        ...streamIdsOf(call),
+        customParameters: customParametersOf(call, request.stream.parameters),
+      };
+    },
+  };
+}
+
+export function createStreamServices(
+  config: Config,
+  { secrets }: Pick<Storage, 'secrets'>,
+  beyondLaptop: readonly string[],
+): StreamServices {
+  const guard = createAddressGuard(networksOpenTo(config.streams.allowedNetworks, beyondLaptop));
+  return {
+    isReachable: (url) => guard.isHostAllowed(url),
+    seal: (botId, url) => sealStreamUrl(secrets, botId, url),
+  };
+}
+
+/** What the bot is told of the call; what we say of it ourselves wins over what others called the same. */
+function customParametersOf(
+  { callId, conversationId, botId, request }: AcceptedCall,
+  parameters: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const metadata = Object.entries(request.metadata).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  return {
+    ...(Object.fromEntries(metadata) as Record<string, string>),
+    ...parameters,
+    // These two names are promoted by Pipecat's runner.
+    from_number: request.caller,
+    to_number: numberOf(request.target),
+    ...{ callId, conversationId, botId },
+  };
+}
+
+function numberOf(target: DialTarget): string {
+  if (target.kind === 'tel') return `+${target.number}`;
+  const { user, host, port } = target;
+  return `sip:${user}@${host}${port === undefined ? '' : `:${port}`}`;
+}

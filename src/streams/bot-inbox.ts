@@ -1,0 +1,91 @@
+// What a bot sends, within bounds: read, and carried out on what is to be played. What is wrong is ignored and counted, and the
+// call goes on.
+
+import { Buffer } from 'node:buffer';
+import type { PlayoutQueue } from '../media/playout-queue.ts';
+import { readBotMessage } from './stream-messages.ts';
+
+/** 500 a second, saved up for 10 s: bots hand over a whole answer at once, in pieces of 200 ms with a mark each. */
+const messagesATick = 10;
+const longestBurst = 5_000;
+/** Decoded in the same place again and again; more than that is rare enough to be given memory of its own. */
+const scratchBytes = 256 * 1_024;
+const scratch = Buffer.allocUnsafeSlow(scratchBytes);
+
+export type InboxSink = {
+  onIgnored(): void;
+  /** Once for each kind. */
+  warn(warning: string): void;
+};
+
+export class BotInbox {
+  readonly #streamSid: string;
+  readonly #queue: PlayoutQueue;
+  readonly #sink: InboxSink;
+  readonly #warned = new Set<string>();
+  #allowance = longestBurst;
+  ignored = 0;
+  bytesReceived = 0;
+
+  constructor(streamSid: string, queue: PlayoutQueue, sink: InboxSink) {
+    this.#streamSid = streamSid;
+    this.#queue = queue;
+    this.#sink = sink;
+  }
+
+  tick(): void {
+    this.#allowance = Math.min(longestBurst, this.#allowance + messagesATick);
+  }
+
+  receive(text: string): void {
+    if (this.#allowance <= 0) {
+      this.#ignore('more than 500 messages a second');
+      return;
+    }
+    this.#allowance -= 1;
+    const message = readBotMessage(text, this.#streamSid);
+    switch (message?.kind) {
+      case 'media':
+        this.#play(message.payload);
+        break;
+      case 'mark':
+        if (!this.#queue.mark(message.name)) this.#warn('more marks than are kept');
+        break;
+      case 'clear':
+        this.#queue.clear();
+        break;
+      case undefined:
+        this.#ignore('a message that is not known');
+        break;
+    }
+  }
+
+  receiveBinary(): void {
+    this.#ignore('a binary frame');
+  }
+
+  #play(payload: string): void {
+    const audio = decode(payload);
+    this.bytesReceived += audio.length;
+    if (audio.length === 0) this.#ignore('media without audio');
+    else if (!this.#queue.write(audio)) this.#warn('more audio than is kept');
+  }
+
+  #ignore(warning: string): void {
+    this.ignored += 1;
+    this.#sink.onIgnored();
+    this.#warn(warning);
+  }
+
+  #warn(warning: string): void {
+    if (this.#warned.has(warning)) return;
+    this.#warned.add(warning);
+    this.#sink.warn(warning);
+  }
+}
+
+/** Valid until the next one is decoded. */
+function decode(payload: string): Uint8Array {
+  if (payload.length > scratchBytes) return Buffer.from(payload, 'base64');
+  return scratch.subarray(0, scratch.write(payload, 'base64'));
+}

@@ -1,0 +1,269 @@
+// A call's stream to its bot: connected when the call says so, connected again when the line broke, and over when the bot, the
+// call or our patience ends it. Lives in the media worker; its clock is the session's.
+
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { StreamCounts, StreamSettings } from '../calls/stream.ts';
+import type { AddressGuard } from '../lib/address-guard.ts';
+import type { PlayoutQueue } from '../media/playout-queue.ts';
+import type { BotStream, StreamSink } from '../media/stream-port.ts';
+import { BotInbox } from './bot-inbox.ts';
+import { openTransport, ReadyTransport } from './bot-transport.ts';
+import { BotVoice } from './bot-voice.ts';
+import { ConnectPlan } from './connect-plan.ts';
+import { type LinkEnd, StreamLink } from './stream-link.ts';
+import type { MessageWriter } from './stream-messages.ts';
+import { signatureHeaders } from './stream-signature.ts';
+
+const frameMs = 20;
+/** What a bot says last is played out, but a call does not last for it. */
+const longestGoodbyeTicks = 500;
+/** 10 s: often enough to find out about a dead line within the time that a bot may stand still. */
+const pingTicks = 500;
+const longestSilenceTicks = 2_000;
+/** Servers give up a connection that asks for nothing, some after 30 s: while the phone rings, it is made anew before. */
+const readyTicks = 1_250;
+/** What happened before the bot was there: keys and detection's events, of which a call has a handful. */
+const maxUntold = 200;
+
+export type BotStreamDependencies = {
+  readonly guard: AddressGuard;
+  /** Monotonic, for what is measured. */
+  readonly nowMs: () => number;
+  /** For what is signed. */
+  readonly wallClockMs: () => number;
+};
+
+type State =
+  /** The call is not answered, or the person is not there yet. */
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'waiting'; readonly until: number }
+  | { readonly kind: 'connecting'; readonly link: StreamLink; readonly until: number }
+  | {
+      readonly kind: 'open';
+      readonly link: StreamLink;
+      readonly voice: BotVoice;
+      readonly openTick: number;
+      /** When anything came from the bot last. */
+      heardTick: number;
+    }
+  /** The bot is gone; what it said is played out. */
+  | { readonly kind: 'goodbye'; readonly until: number }
+  | { readonly kind: 'over' };
+
+export class CallStream implements BotStream {
+  readonly #settings: StreamSettings;
+  readonly #queue: PlayoutQueue;
+  readonly #sink: StreamSink;
+  readonly #dependencies: BotStreamDependencies;
+  readonly #inbox: BotInbox;
+  readonly #plan = new ConnectPlan();
+  readonly #counts = { framesSent: 0, framesDropped: 0 };
+  #state: State = { kind: 'idle' };
+  #ready: ReadyTransport | undefined;
+  #readyUntil = 0;
+  #isAnswered = false;
+  #verdict: string | undefined;
+  #untold: ((writer: MessageWriter) => string)[] = [];
+  #tick = 0;
+  #connections = 0;
+  #tryingSinceMs = 0;
+
+  constructor(
+    settings: StreamSettings,
+    queue: PlayoutQueue,
+    sink: StreamSink,
+    dependencies: BotStreamDependencies,
+  ) {
+    this.#settings = settings;
+    this.#queue = queue;
+    this.#sink = sink;
+    this.#dependencies = dependencies;
+    this.#inbox = new BotInbox(settings.streamSid, queue, {
+      onIgnored: () => {
+        sink.statistics.messagesIgnored += 1;
+      },
+      warn: (warning) => sink.warn(warning),
+    });
+  }
+
+  prepare(): void {
+    if (this.#state.kind !== 'idle') return;
+    this.#ready?.close();
+    this.#ready = new ReadyTransport(new URL(this.#settings.url), this.#dependencies.guard);
+    this.#readyUntil = this.#tick + readyTicks;
+  }
+
+  answer(): void {
+    this.#isAnswered = true;
+    if (this.#settings.connect === 'answered') this.#begin();
+  }
+
+  hear(frame: Uint8Array): void {
+    if (this.#state.kind === 'open') this.#state.voice.hear(frame);
+  }
+
+  tellDigit(digit: string): void {
+    this.#tell((writer) => writer.dtmf(digit));
+  }
+
+  tellAmd(event: AmdEvent): void {
+    if (event.event !== 'amd_stopped') this.#verdict = event.event;
+    this.#tell((writer) => writer.amd(event));
+    if (event.event === 'amd_human_detected' && this.#isAnswered) this.#begin();
+  }
+
+  tellMark(name: string): void {
+    if (this.#state.kind === 'open') this.#state.voice.tell((writer) => writer.mark(name));
+  }
+
+  tick(): void {
+    this.#tick += 1;
+    this.#inbox.tick();
+    const state = this.#state;
+    switch (state.kind) {
+      case 'idle':
+        if (this.#ready !== undefined && this.#tick >= this.#readyUntil) this.prepare();
+        break;
+      case 'waiting':
+        if (this.#tick >= state.until) this.#connect();
+        break;
+      case 'connecting':
+        if (this.#tick >= state.until) state.link.abandon('timeout');
+        break;
+      case 'open':
+        this.#watch(state);
+        break;
+      case 'goodbye':
+        if (this.#queue.queuedBytes === 0 || this.#tick >= state.until) this.#leave();
+        break;
+      case 'over':
+        break;
+    }
+  }
+
+  stop(reason: string): void {
+    const state = this.#state;
+    if (state.kind === 'over') return;
+    this.#become({ kind: 'over' });
+    this.#ready?.close();
+    if (state.kind === 'open') state.voice.tell((writer) => writer.stop());
+    if (state.kind === 'open' || state.kind === 'connecting') state.link.close();
+    if (this.#connections > 0) {
+      this.#sink.report({ kind: 'stopped', reason, counts: this.#summary() });
+    }
+  }
+
+  #begin(): void {
+    if (this.#state.kind !== 'idle') return;
+    this.#plan.begin(this.#tick);
+    this.#connect();
+  }
+
+  #connect(): void {
+    const { url, secret } = this.#settings;
+    const { guard, nowMs, wallClockMs } = this.#dependencies;
+    this.#tryingSinceMs = nowMs();
+    const transport = this.#ready?.take() ?? openTransport(new URL(url), guard);
+    this.#ready = undefined;
+    if (transport === undefined) {
+      this.#linkEnded({ kind: 'refused', reason: 'address-not-allowed' });
+      return;
+    }
+    const timestampS = Math.floor(wallClockMs() / 1_000);
+    const link = new StreamLink(
+      { url, transport, headers: signatureHeaders(url, secret, timestampS) },
+      {
+        onOpen: () => this.#open(link),
+        onText: (text) => this.#receive(text),
+        onBinary: () => this.#inbox.receiveBinary(),
+        onEnd: (end) => this.#linkEnded(end),
+      },
+    );
+    this.#become({ kind: 'connecting', link, until: this.#plan.limitOf(this.#tick) });
+  }
+
+  #open(link: StreamLink): void {
+    this.#connections += 1;
+    const { statistics } = this.#sink;
+    if (this.#connections > 1) statistics.reconnects += 1;
+    const voice = new BotVoice(link, this.#settings, [this.#counts, statistics]);
+    const openTick = this.#tick;
+    this.#become({ kind: 'open', link, voice, openTick, heardTick: openTick });
+    voice.begin({
+      ...this.#settings.customParameters,
+      ...(this.#verdict === undefined ? {} : { amd: this.#verdict }),
+      ...(this.#connections > 1 ? { reconnect: '1' } : {}),
+    });
+    for (const write of this.#untold.splice(0)) voice.tell(write);
+    const openMs = Math.round(this.#dependencies.nowMs() - this.#tryingSinceMs);
+    this.#sink.report({ kind: 'opened', connection: this.#connections, openMs });
+  }
+
+  #receive(text: string): void {
+    if (this.#state.kind !== 'open') return;
+    this.#state.heardTick = this.#tick;
+    const before = this.#inbox.bytesReceived;
+    this.#inbox.receive(text);
+    this.#sink.statistics.bytesReceived += this.#inbox.bytesReceived - before;
+  }
+
+  #watch(state: Extract<State, { kind: 'open' }>): void {
+    const silence = this.#tick - state.heardTick;
+    if (silence > longestSilenceTicks) state.link.abandon('silent');
+    else if (silence > 0 && silence % pingTicks === 0) {
+      state.link.ping(() => {
+        state.heardTick = this.#tick;
+      });
+    }
+  }
+
+  #linkEnded(end: LinkEnd): void {
+    const state = this.#state;
+    // The bot may answer to marks no more, and the next connection has not set them.
+    this.#queue.forgetMarks();
+    if (end.kind === 'closed' && state.kind === 'open') {
+      this.#become({ kind: 'goodbye', until: this.#tick + longestGoodbyeTicks });
+      if (this.#queue.queuedBytes === 0) this.#leave();
+      return;
+    }
+    if (state.kind === 'open') this.#plan.broke(state.openTick, this.#tick);
+    const next = end.kind === 'refused' ? undefined : this.#plan.next(this.#tick);
+    if (next === undefined) {
+      this.#become({ kind: 'over' });
+      this.#sink.report({ kind: 'lost', reason: end.reason });
+      return;
+    }
+    this.#become({ kind: 'waiting', until: next });
+    this.#sink.report({ kind: 'broken', reason: end.reason });
+  }
+
+  #leave(): void {
+    this.#become({ kind: 'over' });
+    this.#sink.report({ kind: 'botLeft', counts: this.#summary() });
+  }
+
+  #tell(write: (writer: MessageWriter) => string): void {
+    if (this.#state.kind === 'open') this.#state.voice.tell(write);
+    else if (this.#state.kind !== 'over' && this.#untold.length < maxUntold) {
+      this.#untold.push(write);
+    }
+  }
+
+  #become(state: State): void {
+    if (this.#state.kind === 'open') this.#sink.statistics.open -= 1;
+    if (state.kind === 'open') this.#sink.statistics.open += 1;
+    this.#state = state;
+  }
+
+  #summary(): StreamCounts {
+    const { bytesPlayed, bytesDropped, underruns } = this.#queue.statistics;
+    return {
+      connections: this.#connections,
+      playedMs: Math.round(bytesPlayed / 8),
+      droppedMs: Math.round(bytesDropped / 8),
+      underruns,
+      unheardMs: this.#counts.framesDropped * frameMs,
+      ignoredMessages: this.#inbox.ignored,
+    };
+  }
+}

@@ -1,0 +1,65 @@
+// What a bot is told over one connection: `connected` and `start`, then a frame every 20 ms, and between them what happens in
+// the call. A bot that reads slowly misses the oldest audio, and nothing else.
+
+import type { StreamSettings } from '../calls/stream.ts';
+import type { StreamLink } from './stream-link.ts';
+import { connectedMessage, MessageWriter } from './stream-messages.ts';
+import { UnsentFrames } from './unsent-frames.ts';
+
+const frameMs = 20;
+
+export type VoiceCounts = { framesSent: number; framesDropped: number };
+
+export class BotVoice {
+  readonly #link: StreamLink;
+  readonly #writer: MessageWriter;
+  readonly #counts: readonly VoiceCounts[];
+  readonly #frame = Buffer.alloc(160);
+  #unsent: UnsentFrames | undefined;
+  #elapsedMs = 0;
+
+  /** `counts`: each is counted in. */
+  constructor(link: StreamLink, settings: StreamSettings, counts: readonly VoiceCounts[]) {
+    this.#link = link;
+    this.#writer = new MessageWriter(settings);
+    this.#counts = counts;
+  }
+
+  begin(customParameters: Readonly<Record<string, string>>): void {
+    this.#link.send(connectedMessage);
+    this.#link.send(this.#writer.start(customParameters));
+  }
+
+  /** Its time is that of the frames, whether they are sent or not: a gap is seen. */
+  hear(frame: Uint8Array): void {
+    const timestampMs = this.#elapsedMs;
+    this.#elapsedMs += frameMs;
+    this.#sendUnsent();
+    if (this.#link.isFull || this.#unsent?.isEmpty === false) {
+      this.#unsent ??= new UnsentFrames();
+      if (!this.#unsent.push(frame, timestampMs)) this.#count('framesDropped');
+      return;
+    }
+    this.#frame.set(frame);
+    this.#send(this.#frame, timestampMs);
+  }
+
+  tell(write: (writer: MessageWriter) => string): void {
+    this.#link.send(write(this.#writer));
+  }
+
+  #sendUnsent(): void {
+    while (this.#unsent?.isEmpty === false && !this.#link.isFull) {
+      this.#unsent.shift((frame, timestampMs) => this.#send(frame, timestampMs));
+    }
+  }
+
+  #send(frame: Buffer, timestampMs: number): void {
+    this.#link.send(this.#writer.media(frame, timestampMs));
+    this.#count('framesSent');
+  }
+
+  #count(what: keyof VoiceCounts): void {
+    for (const counts of this.#counts) counts[what] += 1;
+  }
+}

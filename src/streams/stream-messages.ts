@@ -1,0 +1,115 @@
+// The messages of Twilio Media Streams: those that we write, and what can be believed of those that a bot sends. Numbers in
+// `sequenceNumber`, `chunk` and `timestamp` are strings, those in `mediaFormat` numbers: bots compare them by type.
+
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { StreamIds } from './stream-ids.ts';
+
+export const connectedMessage = '{"event":"connected","protocol":"Call","version":"1.0.0"}';
+
+/** Writes the messages of one connection: they are numbered from `start` on. */
+export class MessageWriter {
+  readonly #ids: StreamIds;
+  readonly #mediaEnd: string;
+  #sequence = 0;
+  #chunk = 0;
+
+  constructor(ids: StreamIds) {
+    this.#ids = ids;
+    this.#mediaEnd = `"},"streamSid":"${ids.streamSid}"}`;
+  }
+
+  start(customParameters: Readonly<Record<string, string>>): string {
+    // By name: what else the object has may be a secret.
+    const { accountSid, streamSid, callSid } = this.#ids;
+    return this.#write('start', {
+      start: {
+        ...{ accountSid, streamSid, callSid },
+        tracks: ['inbound'],
+        mediaFormat: { encoding: 'audio/x-mulaw', sampleRate: 8_000, channels: 1 },
+        customParameters,
+      },
+    });
+  }
+
+  /** Put together by hand: it is written every 20 ms for every call, and nothing in it needs escaping. */
+  media(mulaw: Buffer, timestampMs: number): string {
+    this.#sequence += 1;
+    this.#chunk += 1;
+    return `{"event":"media","sequenceNumber":"${this.#sequence}","media":{"track":"inbound","chunk":"${this.#chunk}","timestamp":"${timestampMs}","payload":"${mulaw.toString('base64')}${this.#mediaEnd}`;
+  }
+
+  dtmf(digit: string): string {
+    return this.#write('dtmf', { dtmf: { track: 'inbound_track', digit } });
+  }
+
+  mark(name: string): string {
+    return this.#write('mark', { mark: { name } });
+  }
+
+  amd(amd: AmdEvent): string {
+    return this.#write('amd', { amd });
+  }
+
+  stop(): string {
+    const { accountSid, callSid } = this.#ids;
+    return this.#write('stop', { stop: { accountSid, callSid } });
+  }
+
+  #write(event: string, body: object): string {
+    this.#sequence += 1;
+    return JSON.stringify({
+      event,
+      sequenceNumber: String(this.#sequence),
+      ...body,
+      streamSid: this.#ids.streamSid,
+    });
+  }
+}
+
+export type BotMessage =
+  | { readonly kind: 'media'; readonly payload: string }
+  | { readonly kind: 'mark'; readonly name: string }
+  | { readonly kind: 'clear' };
+
+/** Undefined: nothing that we know. Never throws. */
+export function readBotMessage(text: string, streamSid: string): BotMessage | undefined {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(message)) return undefined;
+  // Left out, it can only be this one: there is one stream on a connection.
+  const named = message['streamSid'];
+  if (named !== undefined && named !== streamSid) return undefined;
+  return readEvent(message);
+}
+
+function readEvent(message: Members): BotMessage | undefined {
+  switch (message['event']) {
+    case 'media': {
+      const payload = memberOf(message['media'], 'payload');
+      return payload === undefined ? undefined : { kind: 'media', payload };
+    }
+    case 'mark': {
+      const name = memberOf(message['mark'], 'name');
+      return name === undefined ? undefined : { kind: 'mark', name };
+    }
+    case 'clear':
+      return { kind: 'clear' };
+    default:
+      return undefined;
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null;
+}
+
+function memberOf(value: unknown, name: string): string | undefined {
+  const member = isObject(value) ? value[name] : undefined;
+  return typeof member === 'string' ? member : undefined;
+}

@@ -1,0 +1,183 @@
+// A phone that keeps each RTP packet it gets, and sends what a test gives it: the far end of a call whose bot talks.
+
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp-packet.ts';
+import { eventually } from '../eventually.ts';
+import { RawCallee, type RawMessage } from '../raw-callee.ts';
+
+export type HeardPacket = {
+  readonly payloadType: number;
+  readonly marker: boolean;
+  readonly sequence: number;
+  readonly timestamp: number;
+  readonly payload: Buffer;
+  readonly atMs: number;
+};
+
+export type PhoneCodec = 'PCMU' | 'PCMA';
+type Direction = 'sendrecv' | 'sendonly' | 'inactive';
+
+const payloadTypes = { PCMU: 0, PCMA: 8 } as const;
+const frameBytes = 160;
+
+export class StreamCallee implements AsyncDisposable {
+  packets: HeardPacket[] = [];
+  readonly #sip: RawCallee;
+  readonly #invite: RawMessage;
+  #rtp: Socket;
+  readonly #to: { readonly host: string; readonly port: number };
+  #version = 0;
+  #sequence = 100;
+  #timestamp = 4_000;
+
+  private constructor(sip: RawCallee, invite: RawMessage, rtp: Socket) {
+    this.#sip = sip;
+    this.#invite = invite;
+    this.#to = audioOf(invite.body);
+    this.#rtp = rtp;
+    this.#keep(rtp);
+  }
+
+  /** `dial` gets the URI to be dialled; the phone is there when its INVITE has come. */
+  static async called<Placed>(
+    dial: (target: string) => Promise<Placed>,
+  ): Promise<{ readonly callee: StreamCallee; readonly placed: Placed }> {
+    const sip = await RawCallee.start();
+    const placed = await dial(`sip:callee@127.0.0.1:${sip.port}`);
+    const invite = await sip.take('INVITE');
+    return { callee: new StreamCallee(sip, invite, await openRtp()), placed };
+  }
+
+  ring(): void {
+    this.#sip.reply(this.#invite, 180, 'Ringing');
+  }
+
+  async answer(codec: PhoneCodec = 'PCMU'): Promise<void> {
+    this.#sip.reply(this.#invite, 200, 'OK', { body: this.#sdp('sendrecv', codec) });
+    await this.#sip.take('ACK');
+  }
+
+  async reoffer(direction: Direction, codec: PhoneCodec = 'PCMU'): Promise<void> {
+    this.#sip.request(this.#invite, 'INVITE', { body: this.#sdp(direction, codec) });
+    await this.#sip.takeResponse(200);
+    this.#sip.request(this.#invite, 'ACK');
+  }
+
+  /** Its audio is elsewhere from the next offer on. */
+  async move(): Promise<void> {
+    const old = this.#rtp;
+    this.#rtp = await openRtp();
+    this.#keep(this.#rtp);
+    old.removeAllListeners('message');
+    old.close();
+  }
+
+  info(digit: string): void {
+    this.#sip.request(this.#invite, 'INFO', {
+      type: 'application/dtmf-relay',
+      body: `Signal=${digit}\r\nDuration=160\r\n`,
+    });
+  }
+
+  /** One packet after the other, each 20 ms. */
+  async speak(mulaw: Uint8Array): Promise<void> {
+    const startMs = performance.now();
+    for (let at = 0; at * frameBytes < mulaw.length; at += 1) {
+      this.#send(0, mulaw.subarray(at * frameBytes, (at + 1) * frameBytes));
+      const waitMs = startMs + (at + 1) * 20 - performance.now();
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+  }
+
+  /** RFC 4733: three packets of an event that is over. */
+  press(event: number): void {
+    for (let count = 0; count < 3; count += 1) {
+      this.#send(101, Uint8Array.from([event, 0x8a, 0x03, 0x20]), this.#timestamp, count === 0);
+    }
+    this.#timestamp += 800;
+  }
+
+  /** All that was heard from the first packet on, in µ-law or A-law as it came. */
+  get heard(): Buffer {
+    return Buffer.concat(this.packets.map(({ payload }) => payload));
+  }
+
+  async untilHeard(isHeard: (heard: Buffer) => boolean, what: string): Promise<void> {
+    await eventually(() => isHeard(this.heard), what);
+  }
+
+  hangUp(): void {
+    this.#sip.request(this.#invite, 'BYE');
+  }
+
+  /** The other side hangs up. */
+  async isHungUp(): Promise<void> {
+    this.#sip.reply(await this.#sip.take('BYE'), 200, 'OK', { contact: false });
+  }
+
+  get isBeingHungUp(): boolean {
+    return this.#sip.has('BYE');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#rtp.removeAllListeners();
+    this.#rtp.close();
+    await this.#sip[Symbol.asyncDispose]();
+  }
+
+  #keep(socket: Socket): void {
+    const header = createRtpHeader();
+    socket.on('message', (packet) => {
+      if (!readRtp(packet, header)) return;
+      const { payloadType, marker, sequence, timestamp, payloadStart, payloadEnd } = header;
+      const payload = Buffer.from(packet.subarray(payloadStart, payloadEnd));
+      const atMs = performance.now();
+      this.packets.push({ payloadType, marker, sequence, timestamp, payload, atMs });
+    });
+    socket.on('error', () => undefined);
+  }
+
+  #send(payloadType: number, payload: Uint8Array, timestamp?: number, marker = false): void {
+    const packet = new Uint8Array(12 + payload.length);
+    writeRtpHeader(packet, {
+      ...{ payloadType, marker, ssrc: 77 },
+      sequence: this.#sequence,
+      timestamp: timestamp ?? this.#timestamp,
+    });
+    packet.set(payload, 12);
+    this.#rtp.send(packet, this.#to.port, this.#to.host);
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    if (timestamp === undefined) this.#timestamp += payload.length;
+  }
+
+  #sdp(direction: Direction, codec: PhoneCodec): string {
+    this.#version += 1;
+    const type = payloadTypes[codec];
+    return [
+      'v=0',
+      `o=phone 4711 ${this.#version} IN IP4 127.0.0.1`,
+      's=-',
+      'c=IN IP4 127.0.0.1',
+      't=0 0',
+      `m=audio ${this.#rtp.address().port} RTP/AVP ${type} 101`,
+      `a=rtpmap:${type} ${codec}/8000`,
+      'a=rtpmap:101 telephone-event/8000',
+      `a=${direction}`,
+      '',
+    ].join('\r\n');
+  }
+}
+
+async function openRtp(): Promise<Socket> {
+  const socket = createSocket('udp4');
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return socket;
+}
+
+function audioOf(sdp: string): { readonly host: string; readonly port: number } {
+  const host = /^c=IN IP4 (\S+)/m.exec(sdp)?.[1] ?? '';
+  const port = Number(/^m=audio (\d+)/m.exec(sdp)?.[1]);
+  return { host, port };
+}
