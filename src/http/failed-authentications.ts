@@ -2,6 +2,7 @@
 // that share an address with a stranger; what is limited is how often a stranger learns that a guess was wrong.
 
 import ipaddr from 'ipaddr.js';
+import { BoundedMap } from '../lib/bounded-map.ts';
 
 /** A dialer whose secret was changed fails some times before somebody looks. */
 const burst = 60;
@@ -20,25 +21,17 @@ export function createFailedAuthentications(
   nowMs: () => number = () => performance.now(),
 ): FailedAuthentications {
   /** When each client will have paid for its failures, the one that failed last at the end (GCRA, ITU-T I.371). */
-  const paidAtMs = new Map<string, number>();
+  const paidAtMs = new BoundedMap<string, number>(maxClients);
   return {
     failed(address) {
       const client = clientOf(address);
       const now = nowMs();
       const paid = Math.max(paidAtMs.get(client) ?? now, now);
       const earlyMs = paid - now - (burst - 1) * intervalMs;
-      paidAtMs.delete(client);
-      makeRoom(paidAtMs);
       paidAtMs.set(client, earlyMs > 0 ? paid : paid + intervalMs);
       return earlyMs > 0 ? Math.ceil(earlyMs / 1_000) : undefined;
     },
   };
-}
-
-function makeRoom(clients: Map<string, number>): void {
-  if (clients.size < maxClients) return;
-  const oldest = clients.keys().next();
-  if (oldest.done !== true) clients.delete(oldest.value);
 }
 
 /** An IPv6 host has a /64 to choose addresses from (RFC 4291 section 2.5.4). What a proxy wrote may be no address at all. */

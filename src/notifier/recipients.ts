@@ -1,5 +1,7 @@
 // Where a call's notifications go. Implemented over the calls table; no part of any event, because the headers are secrets.
 
+import { BoundedMap } from '../lib/bounded-map.ts';
+
 export type Recipient = {
   readonly appId: string;
   readonly accountId: string;
@@ -21,7 +23,7 @@ const maxRemembered = 5_000;
 
 /** A call's recipient never changes, and it is asked for with each of its notifications. */
 export function rememberRecipients(lookup: RecipientLookup): RecipientLookup {
-  const remembered = new Map<string, Recipient>();
+  const remembered = new BoundedMap<string, Recipient>(maxRemembered);
   return async (callIds) => {
     const known = callIds.flatMap((callId) => {
       const recipient = remembered.get(callId);
@@ -30,14 +32,6 @@ export function rememberRecipients(lookup: RecipientLookup): RecipientLookup {
     if (known.length === callIds.length) return new Map(known);
     const found = await lookup(callIds.filter((callId) => !remembered.has(callId)));
     for (const [callId, recipient] of found) remembered.set(callId, recipient);
-    dropOldest(remembered);
     return new Map([...known, ...found]);
   };
-}
-
-function dropOldest(remembered: Map<string, Recipient>): void {
-  for (const callId of remembered.keys()) {
-    if (remembered.size <= maxRemembered) return;
-    remembered.delete(callId);
-  }
 }

@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../calls/ports.ts';
+import { ExpiringCache } from '../lib/expiring-cache.ts';
 import { isId } from '../lib/ids.ts';
 import {
   type AppCredentials,
@@ -18,7 +19,6 @@ import { type LimitChange, type LimitedApp, limitApp } from './app-limiting.ts';
 import { insertWebhookSecret, type Rotation, type RotationResult, rotate } from './app-rotation.ts';
 import { type AppColumns, appOf, streamSecretsOf } from './app-rows.ts';
 import type { Database } from './database.ts';
-import { ExpiringCache } from './expiring-cache.ts';
 import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 import type { SecretBox } from './secrets.ts';
 import { inTransaction } from './transaction.ts';

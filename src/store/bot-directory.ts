@@ -2,9 +2,9 @@
 // what is registered belongs to its account alone, for good. Ids and stream aliases are one set of names.
 
 import type { Clock } from '../calls/ports.ts';
+import { ExpiringCache } from '../lib/expiring-cache.ts';
 import { isId } from '../lib/ids.ts';
 import type { Database } from './database.ts';
-import { ExpiringCache } from './expiring-cache.ts';
 import {
   type StreamAddress,
   type StreamColumns,

@@ -3,6 +3,7 @@
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { watchedLineOf } from '../calls/contract/event-table.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Delivery } from '../notifier/delivery.ts';
 import { inUnits } from './durations.ts';
 
@@ -18,14 +19,10 @@ export type CallWatcher = {
 const maxKnown = 10_000;
 
 export function createCallWatcher(print: (line: CallLine) => void): CallWatcher {
-  const known = new Set<string>();
+  const known = new BoundedMap<string, true>(maxKnown);
   const isNew = (id: string): boolean => {
     if (known.has(id)) return false;
-    known.add(id);
-    for (const oldest of known) {
-      if (known.size <= maxKnown) break;
-      known.delete(oldest);
-    }
+    known.set(id, true);
     return true;
   };
   return {

@@ -1,11 +1,14 @@
-// Remembers what a look-up gave for a few seconds, also that there was nothing; look-ups of the same key share one query.
+// Remembers what a look-up gave for a few seconds, also that there was nothing; look-ups of the same key share one query. Keys
+// may come from strangers' tokens.
+
+import { BoundedMap } from './bounded-map.ts';
 
 type Entry<Value> = { readonly value: Promise<Value>; readonly expiresAtMs: number };
 
 export class ExpiringCache<Value> {
-  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #entries: BoundedMap<string, Entry<Value>>;
   readonly #load: (key: string) => Promise<Value>;
-  readonly #options: { readonly timeToLiveMs: number; readonly maxEntries: number };
+  readonly #timeToLiveMs: number;
   readonly #nowMs: () => number;
 
   constructor(
@@ -13,8 +16,9 @@ export class ExpiringCache<Value> {
     options: { readonly timeToLiveMs: number; readonly maxEntries: number },
     nowMs: () => number,
   ) {
+    this.#entries = new BoundedMap(options.maxEntries);
     this.#load = load;
-    this.#options = options;
+    this.#timeToLiveMs = options.timeToLiveMs;
     this.#nowMs = nowMs;
   }
 
@@ -23,9 +27,7 @@ export class ExpiringCache<Value> {
     const known = this.#entries.get(key);
     if (known !== undefined && known.expiresAtMs > now) return known.value;
     const value = this.#load(key);
-    this.#entries.delete(key);
-    this.#makeRoom();
-    const entry = { value, expiresAtMs: now + this.#options.timeToLiveMs };
+    const entry = { value, expiresAtMs: now + this.#timeToLiveMs };
     this.#entries.set(key, entry);
     // A failure is not remembered; whoever asked gets it.
     value.catch(() => {
@@ -36,12 +38,5 @@ export class ExpiringCache<Value> {
 
   clear(): void {
     this.#entries.clear();
-  }
-
-  /** Keys come from strangers' tokens: the oldest goes. */
-  #makeRoom(): void {
-    if (this.#entries.size < this.#options.maxEntries) return;
-    const oldest = this.#entries.keys().next();
-    if (oldest.done !== true) this.#entries.delete(oldest.value);
   }
 }
