@@ -220,9 +220,9 @@ function createDrain(registry: CallRegistry, stopTaking: () => Promise<void>) {
   const drainNow: Calls['drain'] = async (drainMs, force) => {
     await stopTaking();
     using patience = deadline(drainMs, force);
-    await registry.empty(patience.signal).catch(() => undefined);
+    await registry.empty(patience.signal);
     registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
-    await registry.empty(AbortSignal.timeout(endAllTimeoutMs)).catch(() => undefined);
+    await registry.empty(AbortSignal.timeout(endAllTimeoutMs));
   };
   const drain: Calls['drain'] = (drainMs, force) => {
     drained ??= drainNow(drainMs, force);

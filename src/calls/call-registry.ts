@@ -2,6 +2,7 @@
 // more there is room for.
 
 import { createActor } from 'xstate';
+import { Changes } from '../lib/changes.ts';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
 import { queuedFact } from './call-facts.ts';
 import type { CallActor } from './call-machine.ts';
@@ -22,7 +23,7 @@ export class CallRegistry {
   readonly #options: CallRegistryOptions;
   readonly #logic: ReturnType<typeof createCallLogic>;
   readonly #calls = new Map<CallId, CallActor>();
-  readonly #waiters: (() => void)[] = [];
+  readonly #removals = new Changes();
 
   constructor(ports: CallPorts, options: CallRegistryOptions) {
     this.#ports = ports;
@@ -75,9 +76,9 @@ export class CallRegistry {
     return [...this.#calls.keys()];
   }
 
-  /** Waits until every call here has ended. */
+  /** Waits until every call here has ended, but no longer than the signal. */
   async empty(signal: AbortSignal): Promise<void> {
-    while (this.#calls.size > 0) await this.#change(signal);
+    await this.#removals.until(() => this.#calls.size === 0, signal);
   }
 
   endAll(command: EndCommand): void {
@@ -92,25 +93,9 @@ export class CallRegistry {
     }
   }
 
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason as Error);
-      const onAbort = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', onAbort, { once: true });
-      this.#waiters.push(() => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      });
-    });
-  }
-
   #remove(callId: CallId, end: CallEnd | undefined): void {
     if (!this.#calls.delete(callId)) return;
     this.#options.onEnded(callId, end);
-    this.#tell();
-  }
-
-  #tell(): void {
-    for (const waiter of this.#waiters.splice(0)) waiter();
+    this.#removals.tell();
   }
 }

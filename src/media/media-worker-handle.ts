@@ -7,6 +7,8 @@ import { assertNever } from '../calls/call-types.ts';
 import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { MediaObserver } from '../calls/ports.ts';
+import { Changes } from '../lib/changes.ts';
+import { deadline } from '../lib/deadline.ts';
 import type { Logger } from '../lib/logger.ts';
 import { spawnWorker } from '../lib/spawn-worker.ts';
 import type {
@@ -27,12 +29,23 @@ const flushTimeoutMs = 1_000;
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
 
+/** The worker's life. */
+type Life =
+  /** Those who want a session wait for it. */
+  | { readonly kind: 'starting'; readonly worker: Worker }
+  | { readonly kind: 'ready'; readonly worker: Worker }
+  /** It died, and is started again when the timer has run. */
+  | { readonly kind: 'down'; readonly timer: NodeJS.Timeout }
+  /** For good. */
+  | { readonly kind: 'stopping'; readonly worker: Worker | undefined };
+
 type Entry = {
   readonly observer: MediaObserver;
-  port?: number;
-  onOpened: ((port: number | undefined) => void) | undefined;
-  /** `close` was sent: only what detection still has to say is passed on. */
-  closing: boolean;
+  phase:
+    | { readonly kind: 'opening'; readonly settle: (port: number | undefined) => void }
+    | { readonly kind: 'open' }
+    /** `close` was sent: only what detection still has to say is passed on. */
+    | { readonly kind: 'closing' };
   /** Detection runs at most once in a session. */
   detection: 'none' | 'over' | { readonly startedMs: number };
 };
@@ -47,14 +60,11 @@ export class MediaWorkerHandle implements AsyncDisposable {
     number,
     (statistics: MediaStatistics | undefined) => void
   >();
-  #worker: Worker | undefined;
-  #ready = false;
-  readonly #readyWaiting = new Set<() => void>();
+  #life: Life;
+  readonly #lifeChanges = new Changes();
   #nextId = 1;
   #lastPort: number | undefined;
   #restartDelayMs = firstRestartDelayMs;
-  #restartTimer: NodeJS.Timeout | undefined;
-  #stopping = false;
 
   constructor(
     entryUrl: URL,
@@ -66,7 +76,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#entryUrl = entryUrl;
     this.#data = data;
     this.#logger = logger;
-    this.#start();
+    this.#life = this.#started();
   }
 
   get load(): number {
@@ -74,22 +84,17 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   get ready(): boolean {
-    return this.#ready;
+    return this.#life.kind === 'ready';
   }
 
   /** False when it did not get ready within the start time-out, or is being stopped. */
   async whenReady(): Promise<boolean> {
-    if (this.#ready || this.#stopping) return this.#ready;
-    await new Promise<void>((resolve) => {
-      const settle = (): void => {
-        clearTimeout(timer);
-        this.#readyWaiting.delete(settle);
-        resolve();
-      };
-      const timer = setTimeout(settle, startTimeoutMs);
-      this.#readyWaiting.add(settle);
-    });
-    return this.#ready;
+    using patience = deadline(startTimeoutMs);
+    await this.#lifeChanges.until(
+      () => this.#life.kind === 'ready' || this.#life.kind === 'stopping',
+      patience.signal,
+    );
+    return this.ready;
   }
 
   /** Undefined: refused (and logged), or the worker died. */
@@ -98,7 +103,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
     const id = this.#nextId;
     this.#nextId += 1;
     const port = await new Promise<number | undefined>((resolve) => {
-      this.#entries.set(id, { observer, onOpened: resolve, closing: false, detection: 'none' });
+      const phase = { kind: 'opening', settle: resolve } as const;
+      this.#entries.set(id, { observer, phase, detection: 'none' });
       this.#watchAnswer(id);
       this.#post({ kind: 'open', id });
     });
@@ -111,7 +117,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   startDetection(id: number, settings: AmdSettings): void {
     const entry = this.#entries.get(id);
-    if (entry === undefined || entry.closing || entry.detection !== 'none') return;
+    if (entry?.phase.kind !== 'open' || entry.detection !== 'none') return;
     entry.detection = { startedMs: performance.now() };
     this.#post({ kind: 'detect', id, settings });
   }
@@ -126,14 +132,17 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   close(id: number): void {
     const entry = this.#entries.get(id);
-    if (entry === undefined || entry.closing) return;
-    entry.closing = true;
+    if (entry?.phase.kind !== 'open') return;
+    entry.phase = { kind: 'closing' };
     this.#post({ kind: 'close', id });
   }
 
   /** Undefined when the worker does not answer in time. */
-  async statistics(timeoutMs = answerTimeoutMs): Promise<MediaStatistics | undefined> {
-    if (!this.#ready) return undefined;
+  async statistics(): Promise<MediaStatistics | undefined> {
+    return this.ready ? await this.#askStatistics(answerTimeoutMs) : undefined;
+  }
+
+  #askStatistics(timeoutMs: number): Promise<MediaStatistics | undefined> {
     const request = this.#nextId;
     this.#nextId += 1;
     return new Promise((resolve) => {
@@ -149,62 +158,68 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopping = true;
-    clearTimeout(this.#restartTimer);
-    for (const settle of this.#readyWaiting) settle();
+    const before = this.#life;
+    if (before.kind === 'down') clearTimeout(before.timer);
+    const worker = 'worker' in before ? before.worker : undefined;
+    this.#enter({ kind: 'stopping', worker });
     // Messages are answered in order: once this is, all that stopped detection had to say has been told.
-    await this.statistics(flushTimeoutMs);
-    await this.#worker?.terminate();
+    if (before.kind === 'ready') await this.#askStatistics(flushTimeoutMs);
+    await worker?.terminate();
+  }
+
+  #enter(life: Life): void {
+    this.#life = life;
+    this.#lifeChanges.tell();
   }
 
   #isLive(id: number): boolean {
-    return this.#entries.get(id)?.closing === false;
+    return this.#entries.get(id)?.phase.kind === 'open';
   }
 
   #post(message: ToMediaWorker): void {
-    this.#worker?.postMessage(message);
+    if ('worker' in this.#life) this.#life.worker?.postMessage(message);
   }
 
-  #start(): void {
+  #started(): Life {
     const after = this.#lastPort;
     const data: MediaWorkerData = {
       ...this.#data,
       ...(after === undefined ? {} : { startAfterPort: after }),
     };
     const worker = spawnWorker(this.#entryUrl, data, { logger: this.#logger, part: 'media' });
-    this.#worker = worker;
     worker.on('message', (message: FromMediaWorker) => this.#handle(message));
     worker.on('error', (error) => this.#logger.error({ err: error }, 'media worker failed'));
     worker.on('exit', (exitCode) => this.#afterExit(exitCode));
+    return { kind: 'starting', worker };
   }
 
   #afterExit(exitCode: number): void {
-    this.#worker = undefined;
-    this.#ready = false;
     const failed = [...this.#entries.values()];
     this.#entries.clear();
     for (const settle of [...this.#statisticsWaiting.values()]) settle(undefined);
-    if (!this.#stopping) {
+    if (this.#life.kind === 'stopping') this.#enter({ kind: 'stopping', worker: undefined });
+    else {
       this.#logger.error({ exitCode, sessions: failed.length }, 'media worker died');
-      this.#restartTimer = setTimeout(() => this.#start(), this.#restartDelayMs);
+      const timer = setTimeout(() => this.#enter(this.#started()), this.#restartDelayMs);
       this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, maxRestartDelayMs);
+      this.#enter({ kind: 'down', timer });
     }
     for (const entry of failed) this.#fail(entry, 'media worker died');
   }
 
   #fail(entry: Entry, reason: string): void {
-    if (entry.onOpened !== undefined) {
-      entry.onOpened(undefined);
+    if (entry.phase.kind === 'opening') {
+      entry.phase.settle(undefined);
       return;
     }
-    if (this.#stopping) return;
+    if (this.#life.kind === 'stopping') return;
     if (typeof entry.detection === 'object') {
       const elapsedMs = performance.now() - entry.detection.startedMs;
       for (const event of closingAmdEvents('media-failed', elapsedMs)) {
         this.#safely(() => entry.observer.onAmd(event));
       }
     }
-    if (!entry.closing) this.#safely(() => entry.observer.onFailed(reason));
+    if (entry.phase.kind === 'open') this.#safely(() => entry.observer.onFailed(reason));
   }
 
   #failSession(id: number, reason: string): void {
@@ -262,24 +277,24 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   #becomeReady(): void {
-    this.#ready = true;
+    if (this.#life.kind !== 'starting') return;
     this.#restartDelayMs = firstRestartDelayMs;
-    for (const settle of this.#readyWaiting) settle();
+    this.#enter({ kind: 'ready', worker: this.#life.worker });
   }
 
   #finishOpening(message: Extract<FromMediaWorker, { kind: 'opened' | 'refused' }>): void {
     const entry = this.#entries.get(message.id);
-    if (entry === undefined) return;
-    const settle = entry.onOpened;
-    entry.onOpened = undefined;
+    if (entry?.phase.kind !== 'opening') return;
+    const { settle } = entry.phase;
     if (message.kind === 'opened') {
+      entry.phase = { kind: 'open' };
       this.#lastPort = message.port;
-      settle?.(message.port);
+      settle(message.port);
       return;
     }
     this.#entries.delete(message.id);
     this.#logger.warn({ reason: message.reason }, 'no RTP port for a call');
-    settle?.(undefined);
+    settle(undefined);
   }
 
   /**
@@ -287,13 +302,13 @@ export class MediaWorkerHandle implements AsyncDisposable {
    * one runs, and a healthy worker is not blamed.
    */
   #watchAnswer(id: number): void {
-    const isWaiting = (): boolean => this.#entries.get(id)?.onOpened !== undefined;
+    const isWaiting = (): boolean => this.#entries.get(id)?.phase.kind === 'opening';
     setTimeout(() => {
       if (!isWaiting()) return;
       setTimeout(() => {
         if (!isWaiting()) return;
         this.#logger.error({}, 'media worker does not answer');
-        void this.#worker?.terminate();
+        if ('worker' in this.#life) void this.#life.worker?.terminate();
       }, answerTimeoutMs).unref();
     }, answerTimeoutMs).unref();
   }
@@ -307,8 +322,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   #tellLive(id: number, tell: (observer: MediaObserver) => void): void {
     const entry = this.#entries.get(id);
-    if (entry === undefined || entry.closing) return;
-    this.#safely(() => tell(entry.observer));
+    if (entry?.phase.kind === 'open') this.#safely(() => tell(entry.observer));
   }
 
   #safely(tell: () => void): void {

@@ -12,6 +12,8 @@ import type {
 } from '../calls/ports.ts';
 import type { DrachtioServer } from '../config.ts';
 import { atMost } from '../lib/at-most.ts';
+import { Changes } from '../lib/changes.ts';
+import { deadline } from '../lib/deadline.ts';
 import type { Logger } from '../lib/logger.ts';
 import { EngineConnection } from './engine/engine-connection.ts';
 import type { EngineLink } from './engine/engine-link.ts';
@@ -68,7 +70,7 @@ class DrachtioPool implements DrachtioSip {
   readonly #health: GatewayHealth;
   readonly #registrations: Registrations;
   readonly #legs = new Set<FailoverLeg>();
-  readonly #waitingForLink = new Set<() => void>();
+  readonly #linkChanges = new Changes();
   readonly #abandoned: AbandonedLegs;
   #nextConnection = 0;
   #isDisposed = false;
@@ -179,7 +181,7 @@ class DrachtioPool implements DrachtioSip {
     await atMost(Promise.all(legs.map((leg) => leg.released)), this.#limits.disposeTimeoutMs);
     this.#abandoned.close();
     for (const connection of this.#connections) connection.close();
-    for (const wake of [...this.#waitingForLink]) wake();
+    this.#linkChanges.tell();
   }
 
   async #dial(leg: FailoverLeg, request: PlaceRequest): Promise<void> {
@@ -213,32 +215,17 @@ class DrachtioPool implements DrachtioSip {
   /** The engine that placed the leg, waiting a little for it; else any. */
   async #linkFor(engine: string, timeoutMs: number): Promise<EngineLink | undefined> {
     const isOurs = this.#connections.some((connection) => connection.engine === engine);
-    const found = () => this.#linkOf(engine) ?? (isOurs ? undefined : this.#pickLink());
-    const deadline = performance.now() + timeoutMs;
-    while (!this.#isDisposed) {
-      const link = found();
-      if (link !== undefined) return link;
-      const remainingMs = deadline - performance.now();
-      if (remainingMs <= 0) break;
-      await this.#nextLink(remainingMs);
-    }
-    return this.#pickLink();
-  }
-
-  #nextLink(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        this.#waitingForLink.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, timeoutMs);
-      this.#waitingForLink.add(done);
-    });
+    const isUp = () =>
+      this.#connections.some(
+        (connection) => connection.link !== undefined && (!isOurs || connection.engine === engine),
+      );
+    using patience = deadline(timeoutMs);
+    await this.#linkChanges.until(() => this.#isDisposed || isUp(), patience.signal);
+    return this.#linkOf(engine) ?? this.#pickLink();
   }
 
   #onUp(link: EngineLink): void {
-    for (const wake of [...this.#waitingForLink]) wake();
+    this.#linkChanges.tell();
     this.#abandoned.onUp(link);
     this.#registrations.onUp(link);
   }
