@@ -4,22 +4,21 @@
 import { Argument, Command, Option } from 'commander';
 import { beyondLaptop, networksOpenTo } from './app/networks.ts';
 import { readRuntime } from './app/runtime-file.ts';
+import { streamConnects } from './calls/stream.ts';
 import { addAmdCommand } from './cli/amd/amd.ts';
 import {
-  type AddBotOptions,
-  addBot,
   type CreateAppOptions,
   createApp,
   type LimitOptions,
   limitApp,
   listApps,
-  listBots,
   printToken,
   type RotateOptions,
   revokeApp,
   rotateApp,
 } from './cli/apps-commands.ts';
 import { type BotOptions, runBot } from './cli/bot/bot-command.ts';
+import { type AddBotOptions, addBot, listBots } from './cli/bots-commands.ts';
 import { addCallCommands } from './cli/calls/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
@@ -214,10 +213,15 @@ function addBotCommands(program: Command): void {
   const bots = program.command('bots').description('whose bots are, and their other names');
   bots
     .command('add <botId>')
-    .description('register a bot, or change its alias or logo')
+    .description('register a bot, or change its alias, its logo or its audio stream')
     .requiredOption('--account <id>', 'account that it belongs to, for good')
     .option('--stream <id>', 'stream identifier: its other name in requests')
     .option('--icon <url>', 'its logo')
+    .option('--stream-url <url>', 'ws or wss URL at which it takes the audio of its calls')
+    .option('--no-stream-url', 'it takes no audio any more')
+    .addOption(
+      new Option('--stream-connect <when>', 'when it gets the audio').choices(streamConnects),
+    )
     .action(async (botId: string, options: AddBotOptions) => {
       await addBot(createContext(), botId, options);
     });

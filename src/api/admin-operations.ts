@@ -18,13 +18,16 @@ import type { BotStore } from '../store/bot-directory.ts';
 import type { DataTables } from '../store/data-tables.ts';
 import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
 import type { NodeDirectory } from '../store/nodes.ts';
+import type { SecretBox } from '../store/secrets.ts';
 import { tableDefinition } from '../store/table-definition.ts';
+import { newBot, registerBot, shownBot } from './bot-registration.ts';
 
 export type AdminStores = {
   readonly apps: AppStore;
   readonly bots: BotStore;
   readonly tables: DataTables;
   readonly nodes: NodeDirectory;
+  readonly secrets: SecretBox;
 };
 
 const publicKeys = z.string().max(maxKeyDocumentChars);
@@ -54,26 +57,6 @@ const newApp = z
     if (!parsed.ok) return complain(parsed.message);
     return { ...app, jwtAlgorithm, keys: parsed.jwks };
   });
-
-const newBot = z
-  .strictObject({
-    botId: plainId,
-    accountId: plainId,
-    streamId: plainId.optional(),
-    iconUrl: z
-      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-      .max(2_048)
-      .optional(),
-  })
-  .refine(({ botId, streamId }) => botId !== streamId, {
-    path: ['streamId'],
-    message: 'is the id of the bot; leave it out',
-  })
-  .transform(({ streamId, iconUrl, ...bot }) => ({
-    ...bot,
-    ...(streamId === undefined ? {} : { streamId }),
-    ...(iconUrl === undefined ? {} : { iconUrl }),
-  }));
 
 const newTable = tableDefinition.extend({ accountId: plainId, replace: z.boolean() });
 
@@ -162,12 +145,10 @@ export const adminOperations = {
       return { token: await issueToken(signer, ttlS) };
     },
   ),
-  'bots.add': operation(newBot, async ({ bots }, bot) => {
-    const added = await bots.add(bot);
-    if (added.kind === 'refused') throw refused('botId', added.message);
-    return added.bot;
-  }),
-  'bots.list': operation(nothing, async ({ bots }) => ({ bots: await bots.list() })),
+  'bots.add': operation(newBot, registerBot),
+  'bots.list': operation(nothing, async ({ bots }) => ({
+    bots: (await bots.list()).map(shownBot),
+  })),
   'tables.create': operation(newTable, async ({ tables }, { replace, ...table }) => {
     if (!(await tables.define(table, { replace }))) {
       throw refused('name', 'is a table already; --replace changes its definition, never its rows');

@@ -62,6 +62,7 @@ async function openStores({ config }: CliContext): Promise<AdminAccess> {
     bots: createBotDirectory({ database, clock }),
     tables: createDataTables({ database, clock }),
     nodes: createNodeDirectory(database.pool, { alone: embedded }),
+    secrets,
   };
   return {
     run: async (operation, input) => {

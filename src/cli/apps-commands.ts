@@ -1,4 +1,4 @@
-// offhook token, offhook apps, offhook bots.
+// offhook token, offhook apps.
 
 import { readFile } from 'node:fs/promises';
 import type { AppLimits } from '../calls/app-limits.ts';
@@ -186,33 +186,6 @@ export async function revokeApp(context: CliContext, appId: string): Promise<voi
   await using access = await openAdminAccess(context);
   await access.run('apps.revoke', { appId });
   context.note(`${appId} is refused within 5 seconds by every gateway.`);
-}
-
-export type AddBotOptions = {
-  readonly account: string;
-  readonly stream?: string;
-  readonly icon?: string;
-};
-
-export async function addBot(
-  context: CliContext,
-  botId: string,
-  { account, stream, icon }: AddBotOptions,
-): Promise<void> {
-  await using access = await openAdminAccess(context);
-  const bot = await access.run('bots.add', {
-    botId,
-    accountId: account,
-    ...(stream === undefined ? {} : { streamId: stream }),
-    ...(icon === undefined ? {} : { iconUrl: icon }),
-  });
-  context.print(JSON.stringify(bot));
-}
-
-/** One JSON object a line. */
-export async function listBots(context: CliContext): Promise<void> {
-  await using access = await openAdminAccess(context);
-  for (const bot of (await access.run('bots.list', {})).bots) context.print(JSON.stringify(bot));
 }
 
 async function readPublicKeys({

@@ -18,13 +18,14 @@ let server: ReturnType<typeof createAdminServer>;
 beforeAll(async () => {
   database = await openTestDatabase('pglite');
   const clock = { now: () => new Date() };
+  const secrets = createSecretBox(randomBytes(32));
   const apps = createAppStore({
-    ...{ database, secrets: createSecretBox(randomBytes(32)), clock },
+    ...{ database, secrets, clock },
     tokenMaxTtlS: 86_400,
   });
   const bots = createBotDirectory({ database, clock });
   const tables = createDataTables({ database, clock });
-  const stores = { apps, bots, tables, nodes: createNodeDirectory(database.pool) };
+  const stores = { apps, bots, tables, nodes: createNodeDirectory(database.pool), secrets };
   server = createAdminServer({ stores, key: 'the-key', logger: silentLogger });
 });
 afterAll(async () => {

@@ -7,15 +7,14 @@ import { decodeJwt, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readRuntime } from '../../src/app/runtime-file.ts';
 import {
-  addBot,
   createApp,
   limitApp,
   listApps,
-  listBots,
   printToken,
   revokeApp,
   rotateApp,
 } from '../../src/cli/apps-commands.ts';
+import { type AddBotOptions, addBot, listBots } from '../../src/cli/bots-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { AppCredentials } from '../../src/store/apps.ts';
@@ -217,6 +216,22 @@ describe.each(places)('commands on %s', (_name, open) => {
       (context) => addBot(context, 'b', { account: 'acme', icon: 'logo.png' }),
       /400: .*\n {2}iconUrl: must be an http or https URL/,
     ],
+    [
+      'a stream that is no WebSocket',
+      (context) => addBot(context, 'b', { account: 'acme', streamUrl: 'https://b.example/' }),
+      /400: .*\n {2}stream.url: must be a ws or wss URL/,
+    ],
+    [
+      'when a stream is wanted that there is not',
+      (context) => addBot(context, 'b', { account: 'acme', streamConnect: 'person' }),
+      /400: .*\n {2}stream.url: is required: the bot has none/,
+    ],
+    [
+      'a stream that is taken away and changed',
+      (context) =>
+        addBot(context, 'b', { account: 'acme', streamUrl: false, streamConnect: 'person' }),
+      /--stream-connect goes with a stream/,
+    ],
   ])('%s is told in words', async (_what, command, words) => {
     await expect(run(command)).rejects.toThrow(words);
   });
@@ -233,6 +248,30 @@ describe.each(places)('commands on %s', (_name, open) => {
       '{"botId":"shop","accountId":"acme","streamId":"st-shop","iconUrl":"https://x.example/i.png"}',
     );
   });
+});
+
+test('a bot’s stream is added, changed and taken away, and its query never told', async () => {
+  const place = await onDatabase('pglite');
+  onTestFinished(() => place.close());
+  const streamAfter = async (options: Partial<AddBotOptions>) => {
+    const { out } = await outputOf(place.env, (context) =>
+      addBot(context, 'talker', { account: 'acme', ...options }),
+    );
+    return (JSON.parse(out) as { readonly stream?: object }).stream;
+  };
+  const streamUrl = 'wss://bot.example/audio?key=s3cret';
+  const url = 'wss://bot.example/audio?…';
+
+  expect(await streamAfter({ streamUrl })).toEqual({ url, connect: 'answered' });
+  expect(await streamAfter({ streamConnect: 'person' })).toEqual({ url, connect: 'person' });
+  expect(await streamAfter({ icon: 'https://x.example/i.png' })).toEqual({
+    url,
+    connect: 'person',
+  });
+  const listed = await outputOf(place.env, listBots);
+  expect(listed.out).toContain('"connect":"person"');
+  expect(listed.out).not.toContain('s3cret');
+  expect(await streamAfter({ streamUrl: false })).toBeUndefined();
 });
 
 test('commands open the embedded database themselves while nothing runs', async () => {

@@ -36,6 +36,7 @@ describe.each(databaseKinds)('offhook tables on %s', (kind) => {
       bots: createBotDirectory({ database, clock }),
       tables: createDataTables({ database, clock }),
       nodes: createNodeDirectory(database.pool),
+      secrets,
     };
     admin = createAdminServer({ stores, key: 'key', logger: silentLogger });
     const url = await admin.listen({ host: '127.0.0.1', port: 0 });

@@ -2,6 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { interactionStatuses } from '../../calls/contract/call-words.ts';
+import { streamConnects } from '../../calls/stream.ts';
 import type { AppOptions } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import {
@@ -45,6 +46,15 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
     .addOption(several('--timer <name=ms>', 'timer of detection, e.g. noSpeechTimeoutMs=3000'))
     .option('--threshold-word-count <number>', 'strict rule: that many words make a machine')
     .option('--metadata <json>', 'JSON object that the bot finds in the context of the call')
+    .option(
+      '--stream-url <url>',
+      'ws or wss URL of the bot that takes the audio; left out: its own',
+    )
+    .addOption(
+      new Option('--stream-connect <when>', 'when the bot gets it').choices(streamConnects),
+    )
+    .addOption(several('--stream-parameter <name=value>', 'told to the bot'))
+    .option('--no-stream', 'no audio stream, also where the bot has one')
     .option('--bot <id>', 'bot', defaultBot)
     .option('--app <id>', 'app that asks; left out: the dev app')
     .option('--caller <number>', 'user part of the caller ID', '+12025550199')

@@ -15,6 +15,12 @@ export type DialOptions = {
   /** `name=ms` */
   readonly timer?: readonly string[];
   readonly thresholdWordCount?: string;
+  readonly streamUrl?: string;
+  readonly streamConnect?: string;
+  /** `name=value` */
+  readonly streamParameter?: readonly string[];
+  /** False: `--no-stream`. */
+  readonly stream?: boolean;
 };
 
 export function dialRequest(
@@ -36,6 +42,7 @@ export function dialRequest(
     timers: timer.length === 0 ? undefined : readTimers(timer),
     thresholdWordCount:
       words === undefined ? undefined : readNumber('--threshold-word-count', words),
+    stream: streamOf(options),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
@@ -65,6 +72,28 @@ export function readTimers(texts: readonly string[]): Readonly<Record<string, nu
     timers[name] = Number(ms);
   }
   return timers;
+}
+
+/** Undefined: as the bot is registered; null: none. */
+function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | null | undefined {
+  const { streamUrl: url, streamConnect: connect, streamParameter = [], stream = true } = options;
+  const parameters = streamParameter.length === 0 ? undefined : readParameters(streamParameter);
+  const told = Object.entries({ url, connect, parameters }).filter(
+    ([, value]) => value !== undefined,
+  );
+  if (stream) return told.length === 0 ? undefined : Object.fromEntries(told);
+  if (told.length > 0) throw new CliError('--no-stream goes with no other option of a stream.');
+  return null;
+}
+
+function readParameters(texts: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf('=');
+      if (at < 1) throw new CliError(`--stream-parameter ${text}: must be name=value`);
+      return [text.slice(0, at), text.slice(at + 1)];
+    }),
+  );
 }
 
 function readNumber(option: string, text: string): number {

@@ -1,0 +1,77 @@
+// Registering a bot from the command line: its names, its logo, and where it takes the audio of calls. What is told of a bot has no
+// query string of its stream's URL, which may be a secret.
+
+import { z } from 'zod';
+import { invalidRequest } from '../http/problem.ts';
+import { plainId } from '../lib/ids.ts';
+import type { Bot, BotStore } from '../store/bot-directory.ts';
+import type { SecretBox } from '../store/secrets.ts';
+import { type StreamAddress, sealStreamUrl } from '../store/stream-addresses.ts';
+import { streamConnect, streamUrl } from './stream-request.ts';
+
+export const newBot = z
+  .strictObject({
+    botId: plainId,
+    accountId: plainId,
+    streamId: plainId.optional(),
+    iconUrl: z
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .max(2_048)
+      .optional(),
+    /** Null: none any more. */
+    stream: z
+      .strictObject({ url: streamUrl.optional(), connect: streamConnect.optional() })
+      .nullish(),
+  })
+  .refine(({ botId, streamId }) => botId !== streamId, {
+    path: ['streamId'],
+    message: 'is the id of the bot; leave it out',
+  });
+
+export type ShownBot = Omit<Bot, 'stream'> & {
+  readonly stream?: { readonly url: string; readonly connect: string };
+};
+
+/** @throws ProblemError where another bot or account has it. */
+export async function registerBot(
+  { bots, secrets }: { readonly bots: BotStore; readonly secrets: SecretBox },
+  { streamId, iconUrl, stream: wanted, ...names }: z.output<typeof newBot>,
+): Promise<ShownBot> {
+  const { botId } = names;
+  const seal = (url: string) => sealStreamUrl(secrets, botId, url);
+  const stream = wanted && toAddress(wanted, (await bots.find(botId))?.stream, seal);
+  const added = await bots.add({
+    ...names,
+    ...(streamId === undefined ? {} : { streamId }),
+    ...(iconUrl === undefined ? {} : { iconUrl }),
+    ...(stream === undefined ? {} : { stream }),
+  });
+  if (added.kind === 'refused') throw refused('botId', added.message);
+  return shownBot(added.bot);
+}
+
+/** What is left out stays as it is. */
+function toAddress(
+  { url, connect }: NonNullable<z.output<typeof newBot>['stream']>,
+  before: StreamAddress | undefined,
+  seal: (url: string) => Pick<StreamAddress, 'url' | 'sealedQuery'>,
+): StreamAddress {
+  const address = url === undefined ? before : seal(url);
+  if (address === undefined) throw refused('stream.url', 'is required: the bot has none');
+  const { url: plain, sealedQuery } = address;
+  return {
+    url: plain,
+    ...(sealedQuery === undefined ? {} : { sealedQuery }),
+    connect: connect ?? before?.connect ?? 'answered',
+  };
+}
+
+export function shownBot({ stream, ...bot }: Bot): ShownBot {
+  if (stream === undefined) return bot;
+  const { url, sealedQuery, connect } = stream;
+  return { ...bot, stream: { url: sealedQuery === undefined ? url : `${url}?…`, connect } };
+}
+
+function refused(path: string, message: string) {
+  return invalidRequest([{ path, message }]);
+}

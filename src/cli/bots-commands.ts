@@ -1,0 +1,53 @@
+// offhook bots.
+
+import type { StreamConnect } from '../calls/stream.ts';
+import type { CliContext } from './cli-context.ts';
+import { CliError } from './cli-error.ts';
+import { openAdminAccess } from './tokens.ts';
+
+export type AddBotOptions = {
+  readonly account: string;
+  /** Its other name. */
+  readonly stream?: string;
+  readonly icon?: string;
+  /** False: `--no-stream-url`. */
+  readonly streamUrl?: string | false;
+  readonly streamConnect?: StreamConnect;
+};
+
+export async function addBot(
+  context: CliContext,
+  botId: string,
+  options: AddBotOptions,
+): Promise<void> {
+  const { account, stream: streamId, icon } = options;
+  const stream = streamOf(options);
+  await using access = await openAdminAccess(context);
+  const bot = await access.run('bots.add', {
+    botId,
+    accountId: account,
+    ...(streamId === undefined ? {} : { streamId }),
+    ...(icon === undefined ? {} : { iconUrl: icon }),
+    ...(stream === undefined ? {} : { stream }),
+  });
+  context.print(JSON.stringify(bot));
+}
+
+/** Undefined: as it is; null: none any more. */
+function streamOf({ streamUrl: url, streamConnect: connect }: AddBotOptions) {
+  if (url === false) {
+    if (connect === undefined) return null;
+    throw new CliError('--stream-connect goes with a stream, not with --no-stream-url.');
+  }
+  if (url === undefined && connect === undefined) return undefined;
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(connect === undefined ? {} : { connect }),
+  };
+}
+
+/** One JSON object a line. */
+export async function listBots(context: CliContext): Promise<void> {
+  await using access = await openAdminAccess(context);
+  for (const bot of (await access.run('bots.list', {})).bots) context.print(JSON.stringify(bot));
+}
