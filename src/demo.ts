@@ -1,12 +1,21 @@
-// `npm run demo`: the whole of Offhook in one process, with every embedded part, dialling the sandbox's person, voicemail
-// and busy number at once. Exits 0 when every notification that must come came, signed and in order.
+// `npm run demo`: the whole of Offhook in one process, with every embedded part, dialling the sandbox's person, talker, voicemail
+// and busy number at once; the sample bot talks to the talker. Exits 0 when every notification that must come came, signed and in
+// order, and the two heard each other.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type App, startApp } from './app/app.ts';
+import { type BotEvent, describeBotEvent } from './cli/bot/bot-events.ts';
+import { startSampleBot } from './cli/bot/sample-bot.ts';
 import { type DevApp, readDevApp } from './cli/cli-context.ts';
+import {
+  type Conversation,
+  ConversationRecord,
+  describeConversation,
+  problemsOfConversation,
+} from './cli/demo-conversation.ts';
 import { isEnd, problemsOf, type Scene, scenes } from './cli/demo-scenes.ts';
 import { createGatewayClient, tokensOf } from './cli/gateway-client.ts';
 import { describeNotification, readBody } from './cli/notification-lines.ts';
@@ -16,7 +25,7 @@ import { sandboxNumbers } from './embedded/sandbox/sandbox-numbers.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
 
-/** The longest scene takes some 15 s; a machine that is busy elsewhere gets twice that. */
+/** The longest scene takes some 20 s; a machine that is busy elsewhere gets twice that. */
 const scenesTimeoutMs = 45_000;
 const botId = 'demo-bot';
 
@@ -24,7 +33,8 @@ type Reporter = {
   started(app: App, receiverUrl: string): void;
   dialled(scene: Scene, target: string, answer: { readonly callId: string }): void;
   notified(scene: Scene | undefined, notification: ReceivedNotification): void;
-  summary(results: readonly SceneResult[]): void;
+  bot(event: BotEvent): void;
+  summary(results: readonly SceneResult[], conversation: Conversation): void;
 };
 
 type SceneResult = {
@@ -65,6 +75,7 @@ function demoConfig(dataDir: string, verbose: boolean): Config {
     MEDIA_HOST: '',
     MEDIA_PUBLIC_HOST: '',
     NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
+    STREAM_ALLOWED_NETWORKS: '',
     SANDBOX: 'on',
     LOG_LEVEL: verbose ? 'info' : 'silent',
   });
@@ -72,10 +83,27 @@ function demoConfig(dataDir: string, verbose: boolean): Config {
 
 async function play(config: Config, report: Reporter): Promise<boolean> {
   const logger = createLogger({ level: config.logLevel, nodeId: 'demo', toStderr: true });
-  const app = await startApp(config, { logger });
+  const record = new ConversationRecord();
+  const stage = new Stage(report, record);
+  const app = await startApp(config, {
+    logger,
+    onSandboxCallEnded: (summary) => {
+      record.hearSandbox(summary);
+      stage.look();
+    },
+  });
   try {
     const devApp = await readDevApp({ config });
-    const stage = new Stage(report);
+    await using bot = await startSampleBot({
+      host: '127.0.0.1',
+      port: 0,
+      streamSecret: devApp.streamSecret,
+      onEvent: (event) => {
+        record.hearBot(event);
+        report.bot(event);
+        stage.look();
+      },
+    });
     await using receiver = await startReceiver({
       host: '127.0.0.1',
       port: 0,
@@ -85,29 +113,33 @@ async function play(config: Config, report: Reporter): Promise<boolean> {
     process.once('SIGINT', () => stage.stop());
     process.once('SIGTERM', () => stage.stop());
     report.started(app, receiver.url);
-    await stage.dial(app.runtime.httpUrl, devApp, receiver.url);
+    await stage.dial(app.runtime.httpUrl, devApp, { notifyurl: receiver.url, botUrl: bot.url });
     await stage.finished(scenesTimeoutMs);
     const results = stage.results();
-    report.summary(results);
+    report.summary(results, record.conversation);
     return results.every((result) => result.problems.length === 0);
   } finally {
     await app.close();
   }
 }
 
+type DemoUrls = { readonly notifyurl: string; readonly botUrl: string };
+
 /** The calls of the demo, and what came for each. */
 class Stage {
   readonly #report: Reporter;
+  readonly #record: ConversationRecord;
   readonly #received: ReceivedNotification[] = [];
   readonly #calls = new Map<string, Scene>();
   #wake: () => void = () => undefined;
   #stopped = false;
 
-  constructor(report: Reporter) {
+  constructor(report: Reporter, record: ConversationRecord) {
     this.#report = report;
+    this.#record = record;
   }
 
-  async dial(httpUrl: string, app: DevApp, notifyurl: string): Promise<void> {
+  async dial(httpUrl: string, app: DevApp, { notifyurl, botUrl }: DemoUrls): Promise<void> {
     const client = createGatewayClient(httpUrl, tokensOf(app)).bot(botId);
     for (const scene of scenes) {
       const { number } = sandboxNumbers.find(({ name }) => name === scene.name) ?? { number: '' };
@@ -120,6 +152,7 @@ class Stage {
         notifyurl,
         machineDetection: 'detect',
         metadata: { scene: scene.name },
+        ...(scene.hasBot === true ? { stream: { url: botUrl } } : {}),
       });
       this.#calls.set(answer.callId, scene);
       this.#report.dialled(scene, target, answer);
@@ -136,13 +169,19 @@ class Stage {
   #tell(notification: ReceivedNotification): void {
     const callId = readBody(notification.body)?.callId ?? '';
     this.#report.notified(this.#calls.get(callId), notification);
+    this.look();
+  }
+
+  /** Something came that may have been the last. */
+  look(): void {
     if (this.#isOver()) this.#wake();
   }
 
   #isOver(): boolean {
-    return [...this.#calls.keys()].every((callId) =>
+    const ended = [...this.#calls.keys()].every((callId) =>
       this.#of(callId).some((notification) => isEnd(readBody(notification.body))),
     );
+    return ended && this.#record.isComplete;
   }
 
   #of(callId: string): readonly ReceivedNotification[] {
@@ -169,7 +208,10 @@ class Stage {
   results(): readonly SceneResult[] {
     return [...this.#calls].map(([callId, scene]) => {
       const received = this.#of(callId);
-      const problems = problemsOf(scene, received);
+      const problems = [
+        ...problemsOf(scene, received),
+        ...(scene.hasBot === true ? problemsOfConversation(this.#record.conversation) : []),
+      ];
       return { name: scene.name, callId, notifications: received.length, problems };
     });
   }
@@ -184,10 +226,12 @@ function jsonReporter(): Reporter {
       line('started', { httpUrl: runtime.httpUrl, receiverUrl }),
     dialled: (scene, target, answer) => line('call', { name: scene.name, target, ...answer }),
     notified: (_scene, notification) => line('notification', notification),
-    summary: (results) =>
+    bot: (event) => line('bot', { event }),
+    summary: (results, conversation) =>
       line('summary', {
         ok: results.every(({ problems }) => problems.length === 0),
         calls: results,
+        conversation,
       }),
   };
 }
@@ -202,12 +246,17 @@ function textReporter(): Reporter {
     dialled: (scene, target) => line(`dialling ${scene.name} (${target})`),
     notified: (scene, notification) =>
       line(describeNotification(notification, scene?.name ?? 'unknown')),
-    summary: (results) => {
+    bot: (event) =>
+      line(`${new Date().toISOString().slice(11, 23)}  the bot       ${describeBotEvent(event)}`),
+    summary: (results, conversation) => {
       line('');
       for (const { name, notifications, problems } of results) {
         const verdict = problems.length === 0 ? 'as expected' : problems.join('; ');
         line(`${name.padEnd(10)} ${notifications} notifications, ${verdict}`);
       }
+      line(
+        `\nThe conversation, measured at both ends: ${describeConversation(conversation).join(', ')}.`,
+      );
       const ok = results.every(({ problems }) => problems.length === 0);
       line(ok ? '\nAll signed, in order, complete.' : '\nSomething is missing; see above.');
     },

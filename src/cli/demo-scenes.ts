@@ -7,6 +7,8 @@ import type { ReceivedNotification } from './receiver.ts';
 
 export type Scene = {
   readonly name: SandboxName;
+  /** A bot talks to who answers. */
+  readonly hasBot?: true;
   /** In this order; an array within: in any. */
   readonly expected: readonly (Expectation | readonly Expectation[])[];
 };
@@ -31,6 +33,20 @@ export const scenes: readonly Scene[] = [
       amd('amd_human_detected'),
       amd('amd_stopped'),
       { status: 'completed', machineDetection: 'amd_human_detected' },
+    ],
+  },
+  {
+    name: 'talker',
+    hasBot: true,
+    expected: [
+      { status: 'Answered', reasonCode: 'OK' },
+      amd('amd_human_detected'),
+      amd('amd_stopped'),
+      {
+        status: 'completed',
+        machineDetection: 'amd_human_detected',
+        reasonCode: 'Bot-disconnected',
+      },
     ],
   },
   {

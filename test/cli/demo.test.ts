@@ -10,10 +10,11 @@ type Line = {
   readonly body?: { readonly status: string };
   readonly headers?: Readonly<Record<string, string>>;
   readonly ok?: boolean;
+  readonly conversation?: object;
   readonly calls?: readonly { readonly name: string; readonly problems: readonly string[] }[];
 };
 
-test('the demo shows a person, a voicemail and a busy call, all signed, as JSON lines', async () => {
+test('the demo shows a person, a conversation, a voicemail and a busy call, all signed, as JSON lines', async () => {
   // What else is set must not matter.
   const { code, out, err } = await run('demo', ['--json'], {
     DATABASE_URL: 'postgres://127.0.0.1:1/none',
@@ -27,8 +28,8 @@ test('the demo shows a person, a voicemail and a busy call, all signed, as JSON 
     .map((line) => JSON.parse(line) as Line);
   const notifications = lines.filter(({ type }) => type === 'notification');
   expect(lines[0]?.type).toBe('started');
-  expect(lines.filter(({ type }) => type === 'call')).toHaveLength(3);
-  expect(notifications.length).toBeGreaterThanOrEqual(11);
+  expect(lines.filter(({ type }) => type === 'call')).toHaveLength(4);
+  expect(notifications.length).toBeGreaterThanOrEqual(15);
   for (const { verified, rawBody, body, headers } of notifications) {
     expect(verified).toBe(true);
     expect(JSON.parse(rawBody ?? '')).toEqual(body);
@@ -38,8 +39,14 @@ test('the demo shows a person, a voicemail and a busy call, all signed, as JSON 
   expect(summary).toMatchObject({ type: 'summary', ok: true });
   expect(summary?.calls?.map(({ name, problems }) => [name, problems])).toEqual([
     ['person', []],
+    ['talker', []],
     ['voicemail', []],
     ['busy', []],
   ]);
+  // Each side heard all that the other said, and the bot fell silent when it was interrupted.
+  expect(summary?.conversation).toMatchObject({
+    bot: { turns: 3, interruptions: 1, linesSaid: 3, code: 1000 },
+    talker: { turns: 3, answers: 1, silencedAfterMs: expect.any(Number) },
+  });
   expect(code).toBe(0);
 }, 90_000);

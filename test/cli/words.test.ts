@@ -1,7 +1,9 @@
 // What commands make of what is typed, and what the demo makes of what came.
 
 import { describe, expect, test } from 'vitest';
+import type { BotCallSummary } from '../../src/cli/bot/bot-events.ts';
 import { dialRequest, targetOf } from '../../src/cli/calls/dial-options.ts';
+import { describeConversation, problemsOfConversation } from '../../src/cli/demo-conversation.ts';
 import { problemsOf, type Scene, scenes } from '../../src/cli/demo-scenes.ts';
 import { parseDurationS } from '../../src/cli/durations.ts';
 import { describeNotification } from '../../src/cli/notification-lines.ts';
@@ -64,6 +66,23 @@ describe('a dial-out request', () => {
       timers: { toneTimeoutMs: 500 },
       thresholdWordCount: 6,
     });
+  });
+
+  test.each([
+    [{ streamUrl: 'ws://127.0.0.1:4001/' }, { url: 'ws://127.0.0.1:4001/' }],
+    [
+      { streamConnect: 'person', streamParameter: ['campaign=spring', 'rule=a=b'] },
+      { connect: 'person', parameters: { campaign: 'spring', rule: 'a=b' } },
+    ],
+    [{ stream: false }, null],
+    [{ stream: true }, undefined],
+  ])('with the options %j has the stream %j', (options, stream) => {
+    expect(request(options)['stream']).toEqual(stream);
+  });
+
+  test('contradictions about a stream are refused', () => {
+    expect(() => request({ stream: false, streamConnect: 'person' })).toThrow('--no-stream goes');
+    expect(() => request({ streamParameter: ['spring'] })).toThrow('must be name=value');
   });
 
   test.each([
@@ -172,5 +191,37 @@ describe('the demo', () => {
     expect(problemsOf(sceneOf('busy'), [{ ...good, body: body(2, failed) }])).toEqual([
       'the sequence has gaps or is out of order',
     ]);
+  });
+});
+
+describe('what the demo makes of its conversation', () => {
+  const bot: BotCallSummary = {
+    type: 'ended',
+    callId: 'call-1',
+    code: 1000,
+    voiceMs: 3_500,
+    turns: 3,
+    linesSaid: 3,
+    interruptions: 1,
+  };
+  const talker = { voiceMs: 7_300, turns: 3, answers: 1, silencedAfterMs: 180 };
+
+  test('is measured by both', () => {
+    expect(problemsOfConversation({ bot, talker })).toEqual([]);
+    expect(describeConversation({ bot, talker })).toEqual([
+      'the bot heard 3.5 s of voice in 3 turns',
+      'the talker heard 7.3 s of voice in 3 turns',
+      'and when it interrupted, the bot was silent after 180 ms',
+    ]);
+  });
+
+  test.each([
+    ['one side told nothing', { bot }],
+    ['the bot heard 0 of 3 turns', { bot: { ...bot, turns: 0 }, talker }],
+    ['the bot was interrupted 0 times', { bot: { ...bot, interruptions: 0 }, talker }],
+    ['the talker answered nothing', { bot, talker: { ...talker, answers: 0 } }],
+    ['the bot did not fall silent', { bot, talker: { voiceMs: 1, turns: 3, answers: 1 } }],
+  ])('says that %s', (problem, conversation) => {
+    expect(problemsOfConversation(conversation)).toEqual([problem]);
   });
 });

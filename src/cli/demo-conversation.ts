@@ -1,0 +1,62 @@
+// The demo's conversation, as each side measured it: the bot at its WebSocket, the talker at its phone.
+
+import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
+import type { TalkSummary } from '../embedded/sandbox/talker.ts';
+import type { BotCallSummary, BotEvent } from './bot/bot-events.ts';
+
+export type Conversation = {
+  readonly bot?: BotCallSummary;
+  readonly talker?: TalkSummary;
+};
+
+/** What both sides tell, put together as it comes. */
+export class ConversationRecord {
+  #conversation: Conversation = {};
+
+  get conversation(): Conversation {
+    return this.#conversation;
+  }
+
+  get isComplete(): boolean {
+    const { bot, talker } = this.#conversation;
+    return bot !== undefined && talker !== undefined;
+  }
+
+  hearBot(event: BotEvent): void {
+    if (event.type === 'ended') this.#conversation = { ...this.#conversation, bot: event };
+  }
+
+  hearSandbox({ talk }: SandboxCallSummary): void {
+    if (talk !== undefined) this.#conversation = { ...this.#conversation, talker: talk };
+  }
+}
+
+/** What is missing of a conversation in which each side heard the other, and the bot let itself be interrupted. */
+export function problemsOfConversation({ bot, talker }: Conversation): readonly string[] {
+  if (bot === undefined || talker === undefined) return ['one side told nothing'];
+  const problems: string[] = [];
+  // The hello, the interruption and the answer.
+  if (bot.turns < 3) problems.push(`the bot heard ${bot.turns} of 3 turns`);
+  if (bot.interruptions !== 1) problems.push(`the bot was interrupted ${bot.interruptions} times`);
+  if (talker.answers < 1) problems.push('the talker answered nothing');
+  if (talker.silencedAfterMs === undefined) problems.push('the bot did not fall silent');
+  return problems;
+}
+
+export function describeConversation({ bot, talker }: Conversation): readonly string[] {
+  const lines: string[] = [];
+  if (bot !== undefined) {
+    lines.push(`the bot heard ${seconds(bot.voiceMs)} of voice in ${bot.turns} turns`);
+  }
+  if (talker !== undefined) {
+    lines.push(`the talker heard ${seconds(talker.voiceMs)} of voice in ${talker.turns} turns`);
+  }
+  if (talker?.silencedAfterMs !== undefined) {
+    lines.push(`and when it interrupted, the bot was silent after ${talker.silencedAfterMs} ms`);
+  }
+  return lines;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}
