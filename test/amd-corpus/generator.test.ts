@@ -1,0 +1,105 @@
+// The generator of the corpus, on a voice that is made up: what it writes down about an answer is what sounds in it, the same
+// for the same seed, and no voice and no sound is in two thirds.
+
+import { describe, expect, test } from 'vitest';
+import { babble, seededRandom } from '../amd/made-up-audio.ts';
+import type { Cast, Line } from './generator/cast.ts';
+import { overTheLine } from './generator/line.ts';
+import { machineScenes } from './generator/machines.ts';
+import { otherScenes } from './generator/others.ts';
+import { peopleScenes } from './generator/people.ts';
+import { roles } from './generator/sentences.ts';
+import { appliances, beepModels, recordedSounds } from './generator/sounds.ts';
+import { Timeline } from './generator/timeline.ts';
+import { recordedVoices, syntheticVoices, thirds } from './generator/voices.ts';
+
+function madeUpCast(): Cast {
+  const line = (ms: number): Line => ({ clips: [babble(seededRandom(ms), ms)], words: 3 });
+  const lines = Object.fromEntries(roles.map((role, index) => [role, [line(500 + 300 * index)]]));
+  const song = { name: 'song', samples: babble(seededRandom(1), 5_000) };
+  return {
+    third: 'first',
+    voices: [{ name: 'nobody', source: 'made up', isReal: false, lines }],
+    household: [song],
+    music: [song],
+    appliances: appliances.filter(({ third }) => third === 'first'),
+    beeps: beepModels.filter(({ third }) => third === 'first'),
+  };
+}
+
+const cast = madeUpCast();
+const makers = [...peopleScenes, ...machineScenes, ...otherScenes].map(([, make]) => make);
+
+/** dB of a stretch of an answer. */
+function level(samples: Float64Array, fromMs: number, toMs: number): number {
+  const part = samples.subarray(fromMs * 8, toMs * 8);
+  const power = part.reduce((sum, sample) => sum + sample * sample, 0) / Math.max(1, part.length);
+  return 10 * Math.log10(power + 1);
+}
+
+describe('every kind of answer', () => {
+  test.each(makers.map((make, index) => [index, make] as const))(
+    '%i: the truth about it',
+    (index, make) => {
+      const scene = make(seededRandom(index), cast);
+      const answer = scene.timeline.finish();
+
+      const { greetingStartMs = 0, greetingEndMs = 0, beep } = answer;
+      if (scene.label === 'human') expect(greetingEndMs).toBeGreaterThan(greetingStartMs);
+      if (beep !== undefined) {
+        expect(level(answer.samples, beep.startMs + 5, beep.endMs - 5)).toBeGreaterThan(30);
+        expect(level(answer.samples, beep.endMs + 5, beep.endMs + 100)).toBeLessThan(1);
+        expect(beep.startMs).toBeGreaterThanOrEqual(greetingEndMs);
+      }
+      expect(scene.expect.includes('tone')).toBe(beep !== undefined);
+      expect(answer.samples.length).toBeLessThan(60_000 * 8);
+    },
+  );
+
+  test('is the same from the same seed', () => {
+    const whole = () => {
+      const random = seededRandom(5);
+      return makers
+        .filter((_, index) => index % 8 === 0)
+        .map((make) => overTheLine(make(random, cast).timeline.finish().samples, random));
+    };
+
+    const [once, again] = [whole(), whole()];
+
+    expect(again.map(({ state }) => state)).toEqual(once.map(({ state }) => state));
+    once.forEach(({ samples }, index) => {
+      expect(
+        Buffer.compare(
+          Buffer.from(samples.buffer),
+          Buffer.from(again[index]?.samples.buffer ?? []),
+        ),
+      ).toBe(0);
+    });
+  });
+});
+
+test('the greeting ends with the last word before what comes of it', () => {
+  const word = babble(seededRandom(3), 600);
+  const timeline = new Timeline().wait(300).say(word).endGreeting().wait(900).say(word).wait(500);
+
+  const { greetingStartMs, greetingEndMs, segments, samples } = timeline.finish();
+
+  expect(segments.length).toBeGreaterThanOrEqual(2);
+  expect(greetingStartMs).toBeGreaterThanOrEqual(300);
+  expect(greetingEndMs).toBeLessThanOrEqual(900);
+  expect(samples.length).toBe((300 + 600 + 900 + 600 + 500) * 8);
+});
+
+test('no voice, no recording and no device is in two thirds', () => {
+  const names = [
+    ...syntheticVoices.map((voice) => [`${voice.engine} ${voice.voice}`, voice.third]),
+    ...recordedVoices.map((voice) => [`${voice.package} ${voice.files.source}`, voice.third]),
+    ...recordedSounds.map((sound) => [`${sound.package} ${sound.files.source}`, sound.third]),
+    ...appliances.map((model) => [`${model.name} ${model.hz.join()}`, model.third]),
+    ...beepModels.map((model) => [`${model.hz.join()} ${model.ms} ${model.way}`, model.third]),
+  ] as const;
+
+  expect(new Set(names.map(([name]) => name)).size).toBe(names.length);
+  for (const third of thirds)
+    expect(names.filter(([, its]) => its === third).length).toBeGreaterThan(30);
+});

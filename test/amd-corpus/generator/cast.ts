@@ -1,0 +1,197 @@
+// All voices and sounds of one third, loaded: what its scenes are made of.
+
+import { dirname } from 'node:path';
+import { type Random, seededRandom } from '../../amd/made-up-audio.ts';
+import type { ClipStore } from './clips.ts';
+import { isInstalled, soundsIn, unpacked } from './packages.ts';
+import { promptLines } from './prompts.ts';
+import { type Role, roles, sentences } from './sentences.ts';
+import {
+  type Appliance,
+  appliances,
+  type BeepModel,
+  beepModels,
+  recordedSounds,
+} from './sounds.ts';
+import { spokenIn, spokenMs, trimmed } from './timeline.ts';
+import {
+  type RecordedVoice,
+  recordedVoices,
+  type SyntheticVoice,
+  syntheticVoices,
+  type Third,
+} from './voices.ts';
+
+export type Line = {
+  readonly clips: readonly Int16Array[];
+  readonly words?: number;
+  readonly text?: string;
+};
+
+export type Voice = {
+  readonly name: string;
+  readonly source: string;
+  readonly isReal: boolean;
+  readonly lines: Partial<Readonly<Record<Role, readonly Line[]>>>;
+};
+
+export type Sound = { readonly name: string; readonly samples: Int16Array };
+
+export type Cast = {
+  readonly third: Third;
+  readonly voices: readonly Voice[];
+  readonly household: readonly Sound[];
+  readonly music: readonly Sound[];
+  readonly appliances: readonly Appliance[];
+  readonly beeps: readonly BeepModel[];
+};
+
+/** Of a speaker's recordings; more of the same voice teach little. */
+const mostClips = 70;
+const mostSounds = 25;
+
+export function loadCast(
+  third: Third,
+  cache: string,
+  clips: ClipStore,
+  note: (text: string) => void,
+): Cast {
+  const isOurs = ({ third: its }: { readonly third: Third }) => its === third;
+  const voices = [
+    ...syntheticVoices.filter(isOurs).flatMap((voice) => synthetic(voice, clips, note)),
+    ...recordedVoices.filter(isOurs).flatMap((voice) => recorded(voice, cache, clips, note)),
+  ];
+  const sounds = (kind: 'household' | 'music') =>
+    recordedSounds
+      .filter((source) => isOurs(source) && source.kind === kind)
+      .flatMap(({ package: name, files }) => {
+        const found = soundsIn(unpacked(cache, name), files);
+        if (found.length === 0) note(`${name}: no sounds`);
+        return chosen(found, mostSounds).flatMap((path) => soundAt(path, name, clips));
+      });
+  return {
+    third,
+    voices,
+    household: sounds('household'),
+    music: sounds('music'),
+    appliances: appliances.filter(isOurs),
+    beeps: beepModels.filter(isOurs),
+  };
+}
+
+function soundAt(path: string, source: string, clips: ClipStore): Sound[] {
+  const samples = clips.recording(path);
+  return samples === undefined ? [] : [{ name: `${source}: ${path.split('/').at(-1)}`, samples }];
+}
+
+const commands = { espeak: 'espeak-ng', flite: 'flite', festival: 'festival' } as const;
+
+function synthetic(voice: SyntheticVoice, clips: ClipStore, note: (text: string) => void): Voice[] {
+  const name = `${voice.engine} ${voice.voice}`;
+  const texts = sentences[voice.language];
+  if (texts === undefined || !isInstalled(commands[voice.engine])) {
+    note(`${name}: no ${commands[voice.engine]}`);
+    return [];
+  }
+  clips.prepare(
+    voice,
+    roles.flatMap((role) => texts[role]),
+  );
+  const lines: Partial<Record<Role, Line[]>> = {};
+  for (const role of roles) {
+    lines[role] = texts[role].flatMap((text) => {
+      const clip = clips.spoken(voice, text);
+      if (clip === undefined || spokenMs(clip) < 120) return [];
+      return { clips: [trimmed(clip)], words: text.split(' ').length, text };
+    });
+  }
+  if ((lines.hello ?? []).length === 0) note(`${name}: says nothing`);
+  return [{ name, source: name, isReal: false, lines }];
+}
+
+function recorded(
+  { package: source, files, says }: RecordedVoice,
+  cache: string,
+  clips: ClipStore,
+  note: (text: string) => void,
+): Voice[] {
+  const folder = unpacked(cache, source);
+  const found = soundsIn(folder, files);
+  if (found.length === 0) {
+    note(`${source} ${files.source}: no recordings`);
+    return [];
+  }
+  const name = `${source} ${files.source}`;
+  if (says === 'prompts') {
+    const byName = new Map(found.map((path) => [nameOf(path), path]));
+    const lines = promptLines((prompt) => {
+      const path = byName.get(prompt);
+      const clip = path === undefined ? undefined : clips.recording(path);
+      return clip === undefined ? undefined : trimmed(clip);
+    });
+    return [{ name, source, isReal: true, lines }];
+  }
+  return [{ name, source, isReal: true, lines: talk(chosen(found, mostClips), clips) }];
+}
+
+/** `digits/4` and `vm-intro`. */
+function nameOf(path: string): string {
+  const [, folder, file = ''] = /([^/]+)\/([^/]+)\.[a-z]+$/.exec(path) ?? [];
+  return dirname(path).endsWith('/digits') ? `${folder}/${file}` : file;
+}
+
+type PartByLength = { readonly role: Role; readonly ms: readonly [least: number, most: number] };
+
+/** Whatever language and words: what a phrase may stand for is a matter of its length. */
+const partsByLength: readonly PartByLength[] = [
+  { role: 'hello', ms: [200, 1_000] },
+  { role: 'opening', ms: [200, 900] },
+  { role: 'name', ms: [600, 2_200] },
+  { role: 'again', ms: [300, 1_800] },
+  { role: 'business', ms: [2_200, 5_200] },
+  { role: 'chatty', ms: [2_200, 5_200] },
+];
+/** A business is recited in one breath. */
+const longestBreathMs = 450;
+
+function talk(
+  paths: readonly string[],
+  clips: ClipStore,
+): Partial<Readonly<Record<Role, readonly Line[]>>> {
+  const phrases = paths.flatMap((path) => {
+    const clip = clips.recording(path);
+    return clip === undefined ? [] : { clip: trimmed(clip), ms: spokenMs(clip) };
+  });
+  return Object.fromEntries(
+    partsByLength.map(({ role, ms: [least, most] }) => [
+      role,
+      phrases
+        .filter(({ clip, ms }) => ms >= least && ms <= most && isSpokenAs(role, clip))
+        .map(({ clip }) => ({ clips: [clip] })),
+    ]),
+  );
+}
+
+function isSpokenAs(role: Role, clip: Int16Array): boolean {
+  const isOneBreath = longestPauseMs(clip) < longestBreathMs;
+  if (role === 'business') return isOneBreath;
+  return role !== 'chatty' || !isOneBreath;
+}
+
+function longestPauseMs(clip: Int16Array): number {
+  const segments = spokenIn(clip);
+  return segments.reduce((longest, [from], index) => {
+    const before = segments[index - 1];
+    return before === undefined ? longest : Math.max(longest, from - before[1]);
+  }, 0);
+}
+
+/** Spread evenly, the same on every machine. */
+function chosen<Item>(items: readonly Item[], most: number): Item[] {
+  const random: Random = seededRandom(items.length);
+  return items
+    .map((item) => ({ item, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .slice(0, most)
+    .map(({ item }) => item);
+}

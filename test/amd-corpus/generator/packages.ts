@@ -1,0 +1,42 @@
+// Debian's packages of recordings, unpacked into the cache (never installed), with their copyright files beside them.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** @returns the folder that holds the package's `usr`, or undefined where Debian or the network has none of it. */
+export function unpacked(cache: string, name: string): string | undefined {
+  const folder = join(cache, 'packages', name);
+  if (existsSync(join(folder, 'usr'))) return folder;
+  const downloads = join(cache, 'downloads');
+  mkdirSync(downloads, { recursive: true });
+  try {
+    // apt runs as another user in a folder of ours, and says so; both are fine.
+    execFileSync('apt-get', ['-q', 'download', name], { cwd: downloads, stdio: 'ignore' });
+    const file = readdirSync(downloads).find((candidate) => candidate.startsWith(`${name}_`));
+    if (file === undefined) return undefined;
+    mkdirSync(folder, { recursive: true });
+    execFileSync('dpkg-deb', ['-x', join(downloads, file), folder]);
+    return folder;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isInstalled(command: string): boolean {
+  try {
+    execFileSync('which', [command], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Every recording in a folder whose path matches, in one order on every machine. */
+export function soundsIn(folder: string | undefined, wanted: RegExp): string[] {
+  if (folder === undefined) return [];
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.(wav|ogg|oga|gsm)$/i.test(path) && wanted.test(path))
+    .sort()
+    .map((path) => join(folder, path));
+}

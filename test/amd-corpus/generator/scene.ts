@@ -1,0 +1,98 @@
+// What all scenes share: drawing from a cast, and saying lines.
+
+import type { Label } from '../../../src/cli/amd/amd-manifest.ts';
+import type { Random } from '../../amd/made-up-audio.ts';
+import type { Cast, Line, Sound, Voice } from './cast.ts';
+import { applianceOf, beepOf } from './made-sounds.ts';
+import type { Role } from './sentences.ts';
+import { levelled, type Timeline } from './timeline.ts';
+
+export type Scene = {
+  readonly label: Label;
+  /** What the figures are told apart by. */
+  readonly class: string;
+  readonly expect: readonly string[];
+  readonly sources: readonly string[];
+  readonly isReal: boolean;
+  readonly timeline: Timeline;
+  readonly words?: number;
+  readonly text?: string;
+};
+
+export function between(random: Random, low: number, high: number): number {
+  return low + (high - low) * random();
+}
+
+export function pick<Item>(random: Random, items: readonly Item[]): Item {
+  const item = items[Math.floor(random() * items.length)];
+  if (item === undefined) throw new Error('nothing to pick from');
+  return item;
+}
+
+/** Every role in turn until one that this cast has a voice for: a voice first, so that none is drawn more for saying more. */
+export function voiceFor(random: Random, cast: Cast, role: Role): Voice {
+  return pick(
+    random,
+    cast.voices.filter(({ lines }) => (lines[role] ?? []).length > 0),
+  );
+}
+
+export function lineOf(random: Random, voice: Voice, role: Role): Line {
+  return pick(random, voice.lines[role] ?? []);
+}
+
+/** Faster or slower by some per cent, pitch and all: another speaker, nearly. */
+export function atSpeed(clip: Int16Array, speed: number): Int16Array {
+  const length = Math.floor(clip.length / speed);
+  return Int16Array.from({ length }, (_, index) => {
+    const at = index * speed;
+    const low = Math.floor(at);
+    const share = at - low;
+    return Math.round((clip[low] ?? 0) * (1 - share) + (clip[low + 1] ?? 0) * share);
+  });
+}
+
+export function say(timeline: Timeline, line: Line, random: Random, speed: number, db = 0): void {
+  line.clips.forEach((clip, index) => {
+    if (index > 0) timeline.wait(between(random, 30, 160));
+    timeline.say(atSpeed(clip, speed), db);
+  });
+}
+
+export type Homely = { readonly name: string; readonly samples: Float64Array; readonly db: number };
+
+/** An appliance or a recorded sound of a home, some dB below the voice. */
+export function householdSound(random: Random, cast: Cast): Homely {
+  if (random() < 0.5 || cast.household.length === 0) {
+    const model = pick(random, cast.appliances);
+    const name = `appliance ${model.name} ${model.hz.join('+')} Hz`;
+    return { name, samples: applianceOf(model, random), db: between(random, -6, 6) };
+  }
+  const sound = pick(random, cast.household);
+  return { name: sound.name, samples: excerpt(random, sound, 4_000), db: between(random, -10, 0) };
+}
+
+export function excerpt(random: Random, { samples }: Sound, mostMs: number): Float64Array {
+  const most = mostMs * 8;
+  const room = Math.max(0, samples.length - most);
+  const from = Math.floor(random() * Math.min(room, 8_000));
+  return levelled(samples.subarray(from, from + most));
+}
+
+export function someBeep(
+  random: Random,
+  cast: Cast,
+): { readonly samples: Float64Array; readonly name: string } {
+  const model = pick(random, cast.beeps);
+  const joint = { together: '+', 'in turn': '-', sweep: '-', decaying: '+', square: '+' }[
+    model.way
+  ];
+  return { samples: beepOf(model, random), name: model.hz.join(joint) };
+}
+
+/** Beeps also sound two, or three, in a row: the first is the one to be told. */
+export function beepAfter(timeline: Timeline, random: Random, cast: Cast, gapMs: number): void {
+  const { samples, name } = someBeep(random, cast);
+  timeline.wait(gapMs).beep(samples, name);
+  timeline.wait(between(random, 2_000, 3_500));
+}

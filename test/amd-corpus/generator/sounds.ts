@@ -1,0 +1,187 @@
+// What else sounds in a home and on the line, and in which third: recordings from Debian's packages, and models of appliances and
+// of beeps. A model is a device: its pitches and cadence are its own, and it is in one third only.
+
+import type { Third } from './voices.ts';
+
+export type RecordedSound = {
+  readonly third: Third;
+  readonly package: string;
+  readonly files: RegExp;
+  readonly kind: 'household' | 'music';
+};
+
+const tuxPaint = 'tuxpaint-stamps-default';
+
+function household(third: Third, name: string, files: RegExp): RecordedSound {
+  return { third, package: name, files, kind: 'household' };
+}
+
+function music(third: Third, name: string, files: RegExp): RecordedSound {
+  return { third, package: name, files, kind: 'music' };
+}
+
+export const recordedSounds: readonly RecordedSound[] = [
+  household(
+    'first',
+    'sound-theme-freedesktop',
+    /(alarm|bell|complete|message|phone-inc|dialog|device)/,
+  ),
+  household('first', 'gnome-shell-pomodoro-data', /(bell|timer|clock|birds)/),
+  household('first', tuxPaint, /animals\/(birds|mammals\/[a-l])[^_]*\.ogg$/),
+  household('first', 'lomiri-sounds', /(Alarm|Blip|Noti|Positive|Wind|Xylo|Sparkle)/),
+  household('second', 'oxygen-sounds', /(Im-|Error|Warning|Message|Question|Phone)/),
+  household('second', 'deepin-sound-theme', /(dialog|message|device|complete|power)/),
+  household('second', 'blinken', /\.wav$/),
+  household(
+    'second',
+    tuxPaint,
+    /animals\/(mammals\/[m-z]|insects|fish|amphib|reptiles)[^_]*\.ogg$/,
+  ),
+  household('second', 'unknown-horizons', /(bell|chapel|sheep|smith|lumber|stonemason|waves)/),
+  household('unread', tuxPaint, /(household|vehicles|hobbies|town|medical)\/[^_]*\.ogg$/),
+  household('unread', 'linphone-common', /(oldphone|toy|incoming)/),
+  household('unread', 'lmms-common', /(misc|effects|instruments)\/.*\.ogg$/),
+  household(
+    'unread',
+    'frozen-bubble-data',
+    /(hurry|noh|pause|rebound|snore|typewriter|stick|menu)/,
+  ),
+  music('first', 'asterisk-moh-opsound-wav', /macroform/),
+  music('first', 'lomiri-sounds', /(Celestial|Melody|Harp|Koto|Soul)/),
+  music('second', 'asterisk-moh-opsound-wav', /(manolo|reno)/),
+  music('second', 'frozen-bubble-data', /(mainzik|introzik)/),
+  music('unread', 'unknown-horizons', /(tavern|golden|newfrontier|gameplay|irelands|Morning)/),
+  music('unread', 'colobot-common-sounds', /music0/),
+];
+
+/** Sines with their share of harmonics, on and off, so many times. `decayMs`: it rings away, as a chime does. */
+export type Appliance = {
+  readonly third: Third;
+  readonly name: string;
+  readonly hz: readonly number[];
+  readonly onMs: number;
+  readonly offMs: number;
+  readonly times: number;
+  readonly harmonics: number;
+  readonly decayMs?: number;
+  readonly dbfs: number;
+};
+
+function appliance(
+  third: Third,
+  name: string,
+  hz: readonly number[],
+  [onMs, offMs, times]: readonly [number, number, number],
+  { harmonics = 0.1, decayMs, dbfs = -24 }: Partial<Appliance> = {},
+): Appliance {
+  const decay = decayMs === undefined ? {} : { decayMs };
+  return { third, name, hz, onMs, offMs, times, harmonics, dbfs, ...decay };
+}
+
+/** Several pitches sound in turn. */
+export const appliances: readonly Appliance[] = [
+  appliance('first', 'microwave', [2_050], [450, 550, 4]),
+  appliance('first', 'oven-timer', [2_730], [110, 120, 8]),
+  appliance('first', 'doorbell', [659, 523], [620, 60, 1], { harmonics: 0.3, decayMs: 350 }),
+  appliance('first', 'dishwasher', [1_046, 1_318, 1_568], [220, 90, 1], { harmonics: 0.2 }),
+  appliance('first', 'fridge', [2_350], [180, 700, 5], { harmonics: 0.02 }),
+  appliance('first', 'lorry', [1_250], [480, 480, 5], { harmonics: 0.4 }),
+  appliance('first', 'washing-machine', [1_480], [700, 900, 3], { harmonics: 0.05 }),
+  appliance('first', 'cuckoo', [740, 587], [300, 350, 2], { harmonics: 0.15, decayMs: 220 }),
+  appliance('second', 'microwave', [1_975], [950, 800, 3]),
+  appliance('second', 'kitchen-timer', [2_100], [70, 70, 12], { harmonics: 0.3 }),
+  appliance('second', 'doorbell', [784, 622, 523], [520, 40, 1], { harmonics: 0.35, decayMs: 300 }),
+  appliance('second', 'washing-machine', [880, 1_108, 1_318, 1_760], [260, 30, 1]),
+  appliance('second', 'fridge', [1_960], [120, 880, 5], { harmonics: 0.02 }),
+  appliance('second', 'smoke-alarm', [3_100], [500, 500, 3], { dbfs: -16 }),
+  appliance('second', 'kettle', [2_250], [350, 250, 3], { harmonics: 0.04 }),
+  appliance('second', 'seat-belt', [690], [600, 400, 4], { harmonics: 0.3, decayMs: 400 }),
+  appliance('unread', 'microwave', [2_180], [600, 500, 3]),
+  appliance('unread', 'oven-timer', [2_000], [150, 100, 6]),
+  appliance('unread', 'doorbell', [587, 466], [700, 80, 1], { harmonics: 0.25, decayMs: 420 }),
+  appliance('unread', 'dishwasher', [988, 1_175, 1_480, 1_175], [240, 60, 1], { harmonics: 0.12 }),
+  appliance('unread', 'fridge', [2_500], [220, 780, 4], { harmonics: 0.02 }),
+  appliance('unread', 'dryer', [1_300], [550, 650, 4], { harmonics: 0.5 }),
+  appliance('unread', 'coffee-maker', [2_300], [250, 350, 3], { harmonics: 0.05 }),
+  appliance('unread', 'clock', [415, 523], [800, 200, 2], { harmonics: 0.3, decayMs: 600 }),
+];
+
+/** `together`: the pitches sound at once; otherwise each for its part of the time. `sweep`: from the first to the last. */
+export type BeepModel = {
+  readonly third: Third;
+  readonly hz: readonly number[];
+  readonly ms: number;
+  readonly dbfs: number;
+  readonly way: 'together' | 'in turn' | 'sweep' | 'decaying' | 'square';
+};
+
+function beeps(third: Third, rows: readonly string[]): BeepModel[] {
+  return rows.map((row) => {
+    const [hz = '', ms = '', dbfs = '', ...way] = row.split(' ');
+    return {
+      third,
+      hz: hz.split('+').map(Number),
+      ms: Number(ms),
+      dbfs: Number(dbfs),
+      way: (way.join(' ') || 'together') as BeepModel['way'],
+    };
+  });
+}
+
+/** Pitch, length, level: what answering machines and mailboxes sound. */
+export const beepModels: readonly BeepModel[] = [
+  ...beeps('first', [
+    '1000 500 -12',
+    '1400 300 -14',
+    '425 250 -14',
+    '440+480 600 -16',
+    '620 150 -16',
+    '830 90 -16',
+    '1100 1000 -18',
+    '941 200 -14',
+    '600+1600 400 -14 sweep',
+    '850 180 -26',
+    '1500+1500 300 -14 in turn',
+    '2000 160 -20',
+    '750 700 -22 decaying',
+    '500 400 -16 square',
+    '1275 350 -34',
+    '400 900 -14',
+  ]),
+  ...beeps('second', [
+    '800 250 -12',
+    '425 400 -16',
+    '350 500 -14',
+    '620 800 -18',
+    '1320 120 -14',
+    '1633 350 -16',
+    '440 1200 -14',
+    '980+1300 500 -14',
+    '1200+700 350 -16 sweep',
+    '900 100 -16',
+    '700+1050 400 -16 in turn',
+    '2100 300 -18',
+    '1050 500 -18 decaying',
+    '660 300 -16 square',
+    '1150 250 -36',
+    '480 300 -16',
+  ]),
+  ...beeps('unread', [
+    '1250 450 -14',
+    '425 300 -12',
+    '440 250 -16',
+    '700 160 -14',
+    '840 80 -14',
+    '1760 200 -18',
+    '550 600 -16',
+    '480+620 800 -18',
+    '400+2000 300 -14 sweep',
+    '1050 150 -24',
+    '660+880 500 -16 in turn',
+    '1900 500 -22',
+    '920 600 -16 decaying',
+    '450 350 -14 square',
+    '1380 300 -37',
+    '350+440 700 -16',
+  ]),
+];

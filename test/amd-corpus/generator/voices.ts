@@ -1,0 +1,107 @@
+// Who speaks in the corpus, and in which third. A speaker is in one third only, whatever the engine: what was learnt from a
+// voice is not measured on it. The voices of `test/fixtures/amd` are in the first two.
+
+import type { Engine } from './clips.ts';
+
+export const thirds = ['first', 'second', 'unread'] as const;
+export type Third = (typeof thirds)[number];
+
+export type SyntheticVoice = {
+  readonly kind: 'synthetic';
+  readonly third: Third;
+  readonly language: string;
+  readonly engine: Engine;
+  readonly voice: string;
+  readonly encoding?: string;
+};
+
+/** Recordings of one speaker, or of one team: a package and the files in it. */
+export type RecordedVoice = {
+  readonly kind: 'recorded';
+  readonly third: Third;
+  readonly package: string;
+  /** `people`: short phrases and acted talk; `prompts`: an exchange's, by the names that Asterisk gives them. */
+  readonly says: 'people' | 'prompts';
+  readonly files: RegExp;
+};
+
+function synthetic(
+  third: Third,
+  engine: Engine,
+  language: string,
+  voices: readonly string[],
+  encoding?: string,
+): SyntheticVoice[] {
+  return voices.map((voice) => ({
+    kind: 'synthetic',
+    third,
+    language,
+    engine,
+    voice,
+    ...(encoding === undefined ? {} : { encoding }),
+  }));
+}
+
+export const syntheticVoices: readonly SyntheticVoice[] = [
+  ...synthetic('first', 'espeak', 'en', ['en-us+m3', 'en-gb+m7']),
+  ...synthetic('first', 'espeak', 'de', ['de+m1', 'de+m5']),
+  ...synthetic('first', 'flite', 'en', ['kal16', 'awb']),
+  ...synthetic('first', 'festival', 'it', ['lp_diphone'], 'ISO-8859-1'),
+  ...synthetic('first', 'festival', 'cs', ['czech_dita', 'czech_ph'], 'ISO-8859-2'),
+  ...synthetic('first', 'festival', 'fi', ['hy_fi_mv_diphone'], 'ISO-8859-1'),
+  ...synthetic('second', 'espeak', 'fr', ['fr+f2', 'fr+f5']),
+  ...synthetic('second', 'espeak', 'es', ['es+f3', 'es-419+f4']),
+  ...synthetic('second', 'flite', 'en', ['slt']),
+  ...synthetic('second', 'festival', 'it', ['pc_diphone'], 'ISO-8859-1'),
+  ...synthetic('second', 'festival', 'cs', ['czech_machac'], 'ISO-8859-2'),
+  ...synthetic('second', 'festival', 'ru', ['msu_ru_nsh_clunits']),
+  ...synthetic('unread', 'flite', 'en', ['rms']),
+  ...synthetic('unread', 'festival', 'en', ['ked_diphone']),
+  ...synthetic('unread', 'festival', 'fi', ['suo_fi_lj_diphone'], 'ISO-8859-1'),
+  ...synthetic('unread', 'festival', 'cs', ['czech_krb'], 'ISO-8859-2'),
+  ...synthetic('unread', 'festival', 'ca', ['upc_ca_ona_hts'], 'ISO-8859-1'),
+  ...synthetic('unread', 'festival', 'hi', ['hindi_NSK_diphone']),
+];
+
+function recorded(
+  third: Third,
+  says: RecordedVoice['says'],
+  name: string,
+  files: RegExp,
+): RecordedVoice {
+  return { kind: 'recorded', third, package: name, says, files };
+}
+
+const tuxPaint = 'tuxpaint-stamps-default';
+const puzzle = 'fillets-ng-data';
+const tuberling = 'ktuberling-data';
+
+export const recordedVoices: readonly RecordedVoice[] = [
+  recorded('first', 'prompts', 'asterisk-core-sounds-en-wav', /en_US_f_Allison|\/en/),
+  recorded('first', 'prompts', 'asterisk-core-sounds-es-wav', /\/es/),
+  recorded('first', 'prompts', 'asterisk-core-sounds-it-wav', /\/it/),
+  recorded('first', 'people', `${puzzle}-cs`, /\/cs\/[a-z0-9]+-m-/),
+  recorded('first', 'people', `${puzzle}-cs`, /\/cs\/[a-z0-9]+-v-/),
+  recorded('first', 'people', tuxPaint, /_desc_be\.ogg$/),
+  recorded('first', 'people', tuxPaint, /_desc_el\.ogg$/),
+  recorded('first', 'people', tuxPaint, /_desc_fr\.ogg$/),
+  recorded('first', 'people', tuxPaint, /_desc_da\.ogg$/),
+  recorded('first', 'people', tuberling, /sounds\/(de|pt|uk)\//),
+  recorded('second', 'prompts', 'asterisk-core-sounds-fr-wav', /\/fr/),
+  recorded('second', 'prompts', 'asterisk-core-sounds-ru-wav', /\/ru/),
+  recorded('second', 'prompts', 'asterisk-prompt-es-co', /\.gsm$/),
+  recorded('second', 'people', tuxPaint, /_desc_bg\.ogg$/),
+  recorded('second', 'people', tuxPaint, /_desc_ro\.ogg$/),
+  recorded('second', 'people', tuxPaint, /_desc_es\.ogg$/),
+  recorded('second', 'people', tuxPaint, /_desc_lt\.ogg$/),
+  recorded('second', 'people', tuberling, /sounds\/(sv|it|gl)\//),
+  recorded('second', 'people', tuberling, /sounds\/(sr|ru|ga)\//),
+  recorded('unread', 'prompts', 'asterisk-prompt-it-menardi-wav', /\.wav$/),
+  recorded('unread', 'prompts', 'asterisk-prompt-fr-armelle', /\.gsm$/),
+  recorded('unread', 'people', `${puzzle}-nl`, /\/nl\/[a-z0-9]+-m-/),
+  recorded('unread', 'people', `${puzzle}-nl`, /\/nl\/[a-z0-9]+-v-/),
+  recorded('unread', 'people', tuxPaint, /_desc_ca\.ogg$/),
+  recorded('unread', 'people', tuxPaint, /_desc_ru\.ogg$/),
+  recorded('unread', 'people', tuberling, /sounds\/(en|fi|nn)\//),
+  recorded('unread', 'people', tuberling, /sounds\/(sl|nl|lt)\//),
+];
