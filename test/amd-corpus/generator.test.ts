@@ -1,6 +1,7 @@
 // The generator of the corpus, on a voice that is made up: what it writes down about an answer is what sounds in it, the same
 // for the same seed, and no voice and no sound is in two thirds.
 
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { babble, seededRandom } from '../amd/made-up-audio.ts';
 import type { Cast, Line } from './generator/cast.ts';
@@ -61,20 +62,11 @@ describe('every kind of answer', () => {
       const random = seededRandom(5);
       return makers
         .filter((_, index) => index % 8 === 0)
-        .map((make) => overTheLine(make(random, cast).timeline.finish().samples, random));
+        .map((make) => overTheLine(make(random, cast).timeline.finish().samples, random))
+        .map(({ samples, state }) => [createHash('sha256').update(samples).digest('hex'), state]);
     };
 
-    const [once, again] = [whole(), whole()];
-
-    expect(again.map(({ state }) => state)).toEqual(once.map(({ state }) => state));
-    once.forEach(({ samples }, index) => {
-      expect(
-        Buffer.compare(
-          Buffer.from(samples.buffer),
-          Buffer.from(again[index]?.samples.buffer ?? []),
-        ),
-      ).toBe(0);
-    });
+    expect(whole()).toEqual(whole());
   });
 });
 

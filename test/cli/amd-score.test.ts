@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import { intervalOf } from '../../src/cli/amd/amd-interval.ts';
 import { verdictFrom } from '../../src/cli/amd/amd-listen.ts';
 import type { Label, Truth } from '../../src/cli/amd/amd-manifest.ts';
 import { summaryLines } from '../../src/cli/amd/amd-report.ts';
@@ -150,6 +151,45 @@ test('verdicts before the end of a greeting do not make the others look faster',
     p95: 1_200,
     early: 1,
   });
+});
+
+test('each class has figures of its own, where the manifest names classes', () => {
+  const items = [
+    judged('human', [['amd_human_detected', 900]], { class: 'hello' }),
+    judged('human', [['amd_machine_detected', 900]], { class: 'hello' }),
+    judged('machine', [['amd_machine_detected', 900]], { class: 'greeting', beep }),
+    judged('human', [['amd_human_detected', 900]]),
+  ];
+
+  expect(summarise(items).classes).toEqual([
+    {
+      label: 'human',
+      name: 'hello',
+      right: { count: 1, of: 2 },
+      beepsFound: { count: 0, of: 0 },
+      falseBeeps: { count: 0, of: 2 },
+    },
+    {
+      label: 'machine',
+      name: 'greeting',
+      right: { count: 1, of: 1 },
+      beepsFound: { count: 0, of: 1 },
+      falseBeeps: { count: 0, of: 1 },
+    },
+  ]);
+});
+
+test.each([
+  // Wilson 1927, as tabulated by Brown, Cai and DasGupta (2001).
+  [0, 10, 0, 0.2775],
+  [5, 10, 0.2366, 0.7634],
+  [10, 10, 0.7225, 1],
+  [95, 100, 0.8882, 0.9785],
+])('%i of %i lies, 95 times of 100, between %f and %f', (count, of, low, high) => {
+  const interval = intervalOf({ count, of });
+
+  expect(interval.low).toBeCloseTo(low, 3);
+  expect(interval.high).toBeCloseTo(high, 3);
 });
 
 test('words are compared once all was said', () => {

@@ -132,6 +132,7 @@ describe('what is printed', () => {
     [{ thresholdWordCount: '0' }, '--threshold-word-count must be 1 to 999'],
     [{ channel: '0' }, '--channel must be left, right, or 1 to 99'],
     [{ summary: 'x.json' }, '--summary needs a --manifest'],
+    [{ compare: 'x.json' }, '--compare needs a --manifest'],
     [{ manifest: '/nowhere/truth.csv' }, '/nowhere/truth.csv cannot be read'],
     [{ plot: '/nowhere/page.html' }, '/nowhere/page.html cannot be written'],
   ])('%j is refused', async (options, message) => {
@@ -161,7 +162,7 @@ describe('with a manifest', () => {
     expect(out[0]).toMatch(/^truth +human +machine +no-speech +timeout +right$/);
     expect(out[1]).toMatch(/^human +1 +0 +1 +0 +50\.0 % +\(1\/2\)$/);
     expect(out[2]).toMatch(/^machine +0 +1 +0 +0 +100\.0 % +\(1\/1\)$/);
-    expect(out).toContainEqual(expect.stringMatching(/^beeps found +0\.0 % +\(0\/1\)$/));
+    expect(out).toContainEqual(expect.stringMatching(/^beeps found +0\.0 % +\(0\/1\) +0–79 %$/));
     expect(out.join('\n')).toContain(
       `Wrong (2):\n  ${join(folder, 'deep/machine.wav')}   beep not heard\n` +
         `  ${join(folder, 'deep/er/quiet.WAV')}  human heard as no-speech\n`,
@@ -173,6 +174,38 @@ describe('with a manifest', () => {
       overall: { count: 2, of: 3 },
       beepsFound: { count: 0, of: 1 },
     });
+  });
+
+  test('two versions side by side: figures by class, and what became right and wrong', async () => {
+    const truth = (other: string) =>
+      `file,label,class\nperson.wav,human,hello\ndeep/machine.wav,${other},greeting\n`;
+    const before = join(folder, 'before.json');
+    // The same recordings, and another truth: as if the detector had changed.
+    await amd([], { manifest: await manifest('old.csv', truth('human')), summary: before });
+    const { out } = await amd([], {
+      manifest: await manifest('new.csv', truth('machine')),
+      compare: before,
+      quiet: true,
+    });
+
+    const text = out.join('\n');
+    expect(out[0]).toMatch(/^ +before +now +change$/);
+    expect(text).toMatch(/right verdicts +50\.0 % \(9–91 %\) +100\.0 % \(34–100 %\) +\+50\.0/);
+    expect(text).toMatch(/human: hello +100\.0 % \(21–100 %\) +100\.0 % \(21–100 %\) +\+0\.0/);
+    expect(text).toMatch(/Right now \(1\):\n.*machine\.wav {2}was: human heard as machine/);
+    expect(text).toContain('Wrong now (0):');
+  });
+
+  test('figures that are none are refused', async () => {
+    const path = await manifest('some.csv', 'file,label\nperson.wav,human\n');
+    const figures = await manifest('figures.json', '{"overall": 1}');
+
+    expect((await amd([], { manifest: path, compare: figures })).failure).toContain(
+      'is not what --summary writes',
+    );
+    expect((await amd([], { manifest: path, compare: '/nowhere.json' })).failure).toContain(
+      '/nowhere.json cannot be read',
+    );
   });
 
   test('recordings by their name wherever they lie, and --json stays pure', async () => {

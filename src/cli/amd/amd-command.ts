@@ -6,6 +6,7 @@ import type { AmdSettings } from '../../calls/call-types.ts';
 import { readTimers } from '../calls/dial-options.ts';
 import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
+import { compareLines, type EarlierSummary, readSummary } from './amd-compare.ts';
 import { findRecordings, readRecording } from './amd-files.ts';
 import { listenTo, verdictFrom } from './amd-listen.ts';
 import { type Manifest, readManifest } from './amd-manifest.ts';
@@ -22,6 +23,7 @@ type Request = {
   readonly channel: number;
   readonly options: AmdOptions;
   readonly manifest: Manifest | undefined;
+  readonly before: EarlierSummary | undefined;
 };
 
 export async function runAmd(
@@ -33,14 +35,16 @@ export async function runAmd(
   const channel = channelFrom(options.channel);
   const manifest =
     options.manifest === undefined ? undefined : await readManifest(options.manifest);
-  if (options.summary !== undefined && manifest === undefined) {
-    throw new CliError('--summary needs a --manifest: without the truth there are no figures');
+  for (const name of ['summary', 'compare'] as const) {
+    if (options[name] === undefined || manifest !== undefined) continue;
+    throw new CliError(`--${name} needs a --manifest: without the truth there are no figures`);
   }
+  const before = options.compare === undefined ? undefined : await readSummary(options.compare);
   const files = paths.length > 0 ? await findRecordings(paths) : manifest?.files;
   if (files === undefined) throw new CliError('name recordings, folders, or a --manifest');
   if (files.length === 0) throw new CliError('no WAV files there');
 
-  const request: Request = { settings, channel, options, manifest };
+  const request: Request = { settings, channel, options, manifest, before };
   const { heard, failed, listenedMs } = await hearAll(context, files, request);
   const summary = judge(context, heard, request, listenedMs);
   await writeFiles(context, heard, summary, options);
@@ -136,7 +140,7 @@ function truthRemark({ truth, ...rest }: Heard): string {
 function judge(
   context: Pick<CliContext, 'print' | 'note'>,
   heard: readonly Heard[],
-  { manifest, options }: Request,
+  { manifest, options, before }: Request,
   listenedMs: number,
 ): Summary | undefined {
   const audioMs = heard.reduce((sum, { durationMs }) => sum + durationMs, 0);
@@ -152,7 +156,8 @@ function judge(
   if (judged.length === 0) return undefined;
   const summary = summarise(judged);
   if (options.quiet !== true || options.json === true) say('');
-  for (const line of summaryLines(summary)) say(line);
+  const lines = before === undefined ? summaryLines(summary) : compareLines(before, summary);
+  for (const line of lines) say(line);
   say('');
   say(speedLine(heard.length, audioMs, listenedMs));
   return summary;

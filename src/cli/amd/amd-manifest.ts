@@ -9,6 +9,8 @@ export type Label = (typeof labels)[number];
 
 export type Truth = {
   readonly label: Label;
+  /** A kind of answer, for figures of its own. */
+  readonly class?: string;
   readonly greetingStartMs?: number;
   readonly greetingEndMs?: number;
   readonly words?: number;
@@ -78,10 +80,12 @@ function truthFrom(row: ReadonlyMap<string, string>): Truth | undefined {
   const words = number('words');
   const beep = beepFrom(number('beep_start_ms'), number('beep_end_ms'), row.get('beep_hz'));
   const transcript = row.get('transcript');
+  const className = row.get('class');
   return {
     label,
     expect: new Set((row.get('expect') ?? '').split(';').map(withoutRemark)),
     segments: segmentsFrom(row.get('segments_ms') ?? '', greetingStartMs, greetingEndMs),
+    ...(className ? { class: className } : {}),
     ...(greetingStartMs === undefined ? {} : { greetingStartMs }),
     ...(greetingEndMs === undefined ? {} : { greetingEndMs }),
     ...(words === undefined ? {} : { words }),

@@ -5,6 +5,7 @@ export type AmdOptions = {
   readonly json?: boolean;
   readonly plot?: string;
   readonly summary?: string;
+  readonly compare?: string;
   readonly quiet?: boolean;
   readonly channel: string;
   readonly thresholdWordCount?: string;

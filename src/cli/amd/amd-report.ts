@@ -1,6 +1,7 @@
 // Results as text for a terminal: lines that align, units that people read.
 
 import type { AmdEvent } from '../../calls/contract/amd-event.ts';
+import { intervalText } from './amd-interval.ts';
 import type { Verdict } from './amd-listen.ts';
 import type { Label } from './amd-manifest.ts';
 import { metWithinMs, type Share, type Spread, type Summary } from './amd-score.ts';
@@ -60,6 +61,7 @@ export function summaryLines(summary: Summary): string[] {
     ...confusion(summary),
     '',
     ...measures(summary).map(({ name, value }) => `${name.padEnd(44)}${value}`),
+    ...classLines(summary),
     ...wrongLines(summary),
   ];
 }
@@ -69,18 +71,38 @@ export function measures(summary: Summary): { readonly name: string; readonly va
   const early = delay.early === 0 ? '' : `; ${delay.early} before the end`;
   const beeps = summary.beepsFound.of > 0;
   return [
-    { name: 'right verdicts', value: percent(summary.overall) },
-    { name: 'people called machines', value: percent(summary.humansCalledMachines) },
-    { name: 'machines known by the end', value: percent(summary.machinesKnown) },
-    { name: 'silence heard as silence', value: percent(summary.silenceHeardAsSilence) },
+    { name: 'right verdicts', value: sure(summary.overall) },
+    { name: 'people called machines', value: sure(summary.humansCalledMachines) },
+    { name: 'machines known by the end', value: sure(summary.machinesKnown) },
+    { name: 'silence heard as silence', value: sure(summary.silenceHeardAsSilence) },
     { name: "a person's greeting end → verdict", value: `${spreadText(delay)}${early}` },
     { name: "the answer → a machine's verdict", value: spreadText(summary.machineVerdictMs) },
-    { name: 'ends of greetings without a beep told', value: percent(summary.greetingEndsFound) },
+    { name: 'ends of greetings without a beep told', value: sure(summary.greetingEndsFound) },
     { name: 'words counted', value: wordsText(summary.wordsOff) },
-    { name: 'beeps found', value: percent(summary.beepsFound) },
-    { name: `beeps told within ${metWithinMs} ms of their end`, value: percent(summary.beepsMet) },
+    { name: 'beeps found', value: sure(summary.beepsFound) },
+    { name: `beeps told within ${metWithinMs} ms of their end`, value: sure(summary.beepsMet) },
     { name: "a beep's end → tone", value: beeps ? spreadText(beepDelayMs) : 'no beeps' },
-    { name: 'beeps that were none', value: percent(summary.falseBeeps) },
+    { name: 'beeps that were none', value: sure(summary.falseBeeps) },
+  ];
+}
+
+function classLines({ classes }: Summary): string[] {
+  if (classes.length === 0) return [];
+  const line = (name: string, right: string, beeps: string, none: string) =>
+    `${name.padEnd(36)}${right.padEnd(32)}${beeps.padEnd(20)}${none}`.trimEnd();
+  const short = ({ count, of }: Share) => (of === 0 ? '' : `${count} of ${of}`);
+  return [
+    '',
+    line('by class', 'right', 'beeps found', 'beeps that were none'),
+    ...classes.map(({ label, name, right, beepsFound, falseBeeps }) =>
+      line(
+        `${label}: ${name}`,
+        // No verdict is right or wrong where it is neither person nor machine.
+        label === 'other' ? '' : sure(right),
+        short(beepsFound),
+        falseBeeps.count === 0 ? '' : short(falseBeeps),
+      ),
+    ),
   ];
 }
 
@@ -115,6 +137,11 @@ function wrongLines({ wrong }: Summary): string[] {
     `Wrong (${wrong.length}):`,
     ...wrong.map(({ file, faults }) => `  ${file.padEnd(width)}  ${faults.join('; ')}`),
   ];
+}
+
+/** With the interval that the true share lies in. */
+function sure(figures: Share): string {
+  return figures.of === 0 ? 'none' : `${percent(figures)}  ${intervalText(figures)}`;
 }
 
 export function percent({ count, of }: Share): string {

@@ -18,6 +18,16 @@ export type Judged = {
 export type Share = { readonly count: number; readonly of: number };
 export type Spread = { readonly count: number; readonly median: number; readonly p95: number };
 
+/** Of the recordings of one class, as the manifest names it. */
+export type ClassFigures = {
+  readonly label: Label;
+  readonly name: string;
+  /** Of `other`, whatever no verdict is right for: all. */
+  readonly right: Share;
+  readonly beepsFound: Share;
+  readonly falseBeeps: Share;
+};
+
 export type Summary = {
   readonly files: number;
   readonly audioMs: number;
@@ -41,6 +51,8 @@ export type Summary = {
   readonly beepDelayMs: Spread;
   /** Tones told on recordings without one; ambiguous recordings are left out. */
   readonly falseBeeps: Share;
+  /** In the manifest's order; empty where it names none. */
+  readonly classes: readonly ClassFigures[];
   readonly wrong: readonly { readonly file: string; readonly faults: readonly string[] }[];
 };
 
@@ -95,10 +107,34 @@ export function summarise(items: readonly Judged[]): Summary {
     beepsMet: share(withBeep, (item) => Math.abs(beepDelayMs(item) ?? Infinity) <= metWithinMs),
     beepDelayMs: spread(beepDelays),
     falseBeeps: share(clear, hasFalseBeep),
+    classes: classesOf(items),
     wrong: items
       .map((item) => ({ file: item.file, faults: faultsOf(item) }))
       .filter(({ faults }) => faults.length > 0),
   };
+}
+
+function classesOf(items: readonly Judged[]): ClassFigures[] {
+  const groups = new Map<string, Judged[]>();
+  for (const item of items) {
+    const { label, class: name } = item.truth;
+    if (name === undefined) continue;
+    const key = `${label} ${name}`;
+    groups.set(key, [...(groups.get(key) ?? []), item]);
+  }
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const clear = group.filter(({ truth }) => !truth.expect.has('ambiguous'));
+    const withBeep = clear.filter(({ truth }) => truth.beep !== undefined);
+    return {
+      label: first.truth.label,
+      name: first.truth.class ?? '',
+      right: share(group, isRight),
+      beepsFound: share(withBeep, (item) => beepDelayMs(item) !== undefined),
+      falseBeeps: share(clear, hasFalseBeep),
+    };
+  });
 }
 
 /** What is wrong with one recording, in words; empty when nothing is. */

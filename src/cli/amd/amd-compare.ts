@@ -1,0 +1,138 @@
+// Two versions of the detector side by side, on the same recordings: the figures that one wrote with --summary, and those of
+// this run.
+
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { CliError } from '../cli-error.ts';
+import { intervalText } from './amd-interval.ts';
+import type { ClassFigures, Share, Summary } from './amd-score.ts';
+
+const share = z.object({ count: z.number(), of: z.number() });
+const spread = z.object({ count: z.number(), median: z.number(), p95: z.number() });
+
+/** What is compared of a summary: those of older versions may lack what is optional. */
+const summarySchema = z.object({
+  files: z.number(),
+  overall: share,
+  humansCalledMachines: share,
+  machinesKnown: share,
+  silenceHeardAsSilence: share,
+  beepsFound: share,
+  beepsMet: share,
+  falseBeeps: share,
+  humanVerdictDelayMs: spread,
+  machineVerdictMs: spread,
+  classes: z
+    .array(
+      z.object({
+        label: z.string(),
+        name: z.string(),
+        right: share,
+        beepsFound: share,
+        falseBeeps: share,
+      }),
+    )
+    .default([]),
+  wrong: z.array(z.object({ file: z.string(), faults: z.array(z.string()) })),
+});
+
+export type EarlierSummary = z.infer<typeof summarySchema>;
+
+/** @throws CliError when there is no such file, or it is no summary. */
+export async function readSummary(path: string): Promise<EarlierSummary> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new CliError(`${path} cannot be read`, { cause: error });
+  });
+  try {
+    return summarySchema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new CliError(`${path} is not what --summary writes`, { cause: error });
+  }
+}
+
+const shares = [
+  ['right verdicts', 'overall'],
+  ['people called machines', 'humansCalledMachines'],
+  ['machines known by the end', 'machinesKnown'],
+  ['silence heard as silence', 'silenceHeardAsSilence'],
+  ['beeps found', 'beepsFound'],
+  ['beeps told in time', 'beepsMet'],
+  ['beeps that were none', 'falseBeeps'],
+] as const;
+
+const spreads = [
+  ["a person's greeting end → verdict", 'humanVerdictDelayMs'],
+  ["the answer → a machine's verdict", 'machineVerdictMs'],
+] as const;
+
+export function compareLines(before: EarlierSummary, now: Summary): string[] {
+  const header = row('', 'before', 'now', 'change');
+  return [
+    header,
+    ...shares.map(([name, member]) => shareRow(name, before[member], now[member])),
+    ...spreads.map(([name, member]) =>
+      row(name, spreadText(before[member]), spreadText(now[member]), ''),
+    ),
+    ...classLines(before.classes, now.classes),
+    ...changedFiles(before, now),
+  ];
+}
+
+function shareRow(name: string, before: Share, now: Share): string {
+  const points = 100 * (part(now) - part(before));
+  const change =
+    before.of === 0 || now.of === 0 ? '' : `${points >= 0 ? '+' : ''}${points.toFixed(1)}`;
+  return row(name, shareText(before), shareText(now), change);
+}
+
+function classLines(before: EarlierSummary['classes'], now: readonly ClassFigures[]): string[] {
+  const rows = now.flatMap((figures) => {
+    const earlier = before.find(
+      ({ label, name }) => label === figures.label && name === figures.name,
+    );
+    if (earlier === undefined) return [];
+    const name = `${figures.label}: ${figures.name}`;
+    return [
+      shareRow(name, earlier.right, figures.right),
+      ...(figures.beepsFound.of === 0
+        ? []
+        : [shareRow('  its beeps', earlier.beepsFound, figures.beepsFound)]),
+      ...(figures.falseBeeps.count + earlier.falseBeeps.count === 0
+        ? []
+        : [shareRow('  beeps that were none', earlier.falseBeeps, figures.falseBeeps)]),
+    ];
+  });
+  return rows.length === 0 ? [] : ['', ...rows];
+}
+
+/** What no figure shows: an equal number may be of other recordings. */
+function changedFiles(before: EarlierSummary, now: Summary): string[] {
+  const faultsBefore = new Map(before.wrong.map(({ file, faults }) => [file, faults.join('; ')]));
+  const faultsNow = new Map(now.wrong.map(({ file, faults }) => [file, faults.join('; ')]));
+  const better = [...faultsBefore].filter(([file]) => !faultsNow.has(file));
+  const worse = [...faultsNow].filter(([file]) => !faultsBefore.has(file));
+  return [
+    '',
+    `Right now (${better.length}):`,
+    ...better.map(([file, faults]) => `  ${file}  was: ${faults}`),
+    `Wrong now (${worse.length}):`,
+    ...worse.map(([file, faults]) => `  ${file}  ${faults}`),
+  ];
+}
+
+function row(name: string, before: string, now: string, change: string): string {
+  return `${name.padEnd(40)}${before.padStart(22)}${now.padStart(22)}${change.padStart(9)}`.trimEnd();
+}
+
+function part({ count, of }: Share): number {
+  return of === 0 ? 0 : count / of;
+}
+
+function shareText(figures: Share): string {
+  if (figures.of === 0) return 'none';
+  return `${(100 * part(figures)).toFixed(1)} % (${intervalText(figures)})`;
+}
+
+function spreadText({ count, median, p95 }: Summary['machineVerdictMs']): string {
+  return count === 0 ? 'none' : `${median} ms, p95 ${p95}`;
+}
