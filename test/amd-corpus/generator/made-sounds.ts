@@ -88,18 +88,27 @@ function ringing(hz: number, { onMs, harmonics, decayMs, dbfs }: Appliance): Flo
   });
 }
 
-/** A room: some early reflections and a tail. */
+const reflections = 70;
+
+/** A room of some size: reflections that come denser and die away within its reverberation time (60 dB in 0.25 to 0.7 s). */
 export function echoed(samples: Float64Array, random: Random): Float64Array {
-  const reflections = Array.from({ length: 6 }, () => ({
-    at: Math.round((5 + 70 * random()) * perMs),
-    gain: 0.28 * (random() - 0.5),
-  }));
-  const out = new Float64Array(samples.length + 80 * perMs);
-  samples.forEach((sample, index) => {
-    out[index] = (out[index] ?? 0) + sample;
-    for (const { at, gain } of reflections)
-      out[index + at] = (out[index + at] ?? 0) + sample * gain;
+  const reverberationMs = 250 + 450 * random();
+  /** Of all reflections together, against the direct sound: the farther the source the more. */
+  const gain = 10 ** (-(2 + 12 * random()) / 20);
+  const taps = Array.from({ length: reflections }, () => {
+    const ms = 3 + reverberationMs * 0.7 * random() ** 2;
+    const decay = 10 ** ((-3 * ms) / reverberationMs);
+    return { at: Math.round(ms * perMs), gain: decay * (random() < 0.5 ? -1 : 1) };
   });
+  const power = taps.reduce((sum, tap) => sum + tap.gain ** 2, 0);
+  const out = new Float64Array(samples.length + Math.round(reverberationMs * 0.7 * perMs) + 8);
+  out.set(samples);
+  for (const tap of taps) {
+    const share = (tap.gain * gain) / Math.sqrt(power);
+    for (let index = 0; index < samples.length; index += 1) {
+      out[index + tap.at] = (out[index + tap.at] as number) + (samples[index] as number) * share;
+    }
+  }
   return out;
 }
 

@@ -106,22 +106,30 @@ function makeThird(third: Third, cast: Cast, count: number, seed: number): void 
 
 function writeWav(path: string, samples: Int16Array, overGsm: boolean): void {
   const bytes = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength);
-  const raw = ['-t', 's16', '-r', '8000', '-c', '1'];
-  if (!overGsm) {
-    execFileSync('sox', ['-q', ...raw, '-', path], { input: bytes });
-    return;
-  }
-  const coded = execFileSync('sox', ['-q', ...raw, '-', '-t', 'gsm', '-'], {
-    input: bytes,
-    maxBuffer: 1e8,
-  });
-  execFileSync(
-    'sox',
-    ['-q', '-t', 'gsm', '-r', '8000', '-c', '1', '-', '-e', 'signed', '-b', '16', path],
-    {
-      input: coded,
-    },
-  );
+  const data = overGsm ? throughGsm(bytes) : bytes;
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0);
+  head.writeUInt32LE(36 + data.length, 4);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt32LE(16, 16);
+  // PCM, one channel, 8,000 samples and 16,000 bytes a second, 2 bytes and 16 bits a sample.
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(8_000, 24);
+  head.writeUInt32LE(16_000, 28);
+  head.writeUInt16LE(2, 32);
+  head.writeUInt16LE(16, 34);
+  head.write('data', 36);
+  head.writeUInt32LE(data.length, 40);
+  writeFileSync(path, Buffer.concat([head, data]));
+}
+
+function throughGsm(input: Buffer): Buffer {
+  const options = { maxBuffer: 100_000_000 };
+  const pcm = ['-t', 's16', '-r', '8000', '-c', '1', '-'];
+  const gsm = ['-t', 'gsm', '-r', '8000', '-c', '1', '-'];
+  const coded = execFileSync('sox', ['-q', ...pcm, ...gsm], { ...options, input });
+  return execFileSync('sox', ['-q', ...gsm, ...pcm], { ...options, input: coded });
 }
 
 mkdirSync(values.cache, { recursive: true });
