@@ -22,6 +22,20 @@ const manifest = JSON.parse(textOf('package.json')) as {
   description: string;
   license: string;
 };
+type Names = Readonly<Record<string, string>>;
+const { packages: locked } = JSON.parse(textOf('package-lock.json')) as {
+  readonly packages: Readonly<
+    Record<
+      string,
+      {
+        readonly hasInstallScript?: boolean;
+        readonly dev?: boolean;
+        readonly dependencies?: Names;
+        readonly peerDependencies?: Names;
+      }
+    >
+  >;
+};
 const runsOf = ({ instructions }: typeof build): readonly string[] =>
   instructions.filter(({ word }) => word === 'RUN').map(({ rest }) => rest);
 
@@ -65,10 +79,7 @@ describe('the Dockerfile', () => {
     expect(runsOf(build).filter((run) => run.includes('npm ci'))).toEqual([
       'npm ci --ignore-scripts',
     ]);
-    const { packages } = JSON.parse(textOf('package-lock.json')) as {
-      packages: Record<string, { readonly hasInstallScript?: boolean; readonly dev?: boolean }>;
-    };
-    const withScripts = Object.entries(packages).filter(([, each]) => each.hasInstallScript);
+    const withScripts = Object.entries(locked).filter(([, each]) => each.hasInstallScript);
     expect(withScripts.filter(([, { dev }]) => dev !== true)).toEqual([]);
   });
 
@@ -80,13 +91,19 @@ describe('the Dockerfile', () => {
     for (const step of [
       'delete devDependencies',
       'npm prune',
-      'rm -r node_modules/@electric-sql',
       '--sourceMap false',
       '-name "*.map" -delete',
     ]) {
       expect(steps).toContain(step);
     }
     expect(copiesOf(image).flatMap(({ sources }) => sources)).toContain('/app/sbom.cdx.json');
+    // npm would keep the embedded database for anybody else who could use it, as a peer.
+    const users = Object.entries(locked).filter(([, { dependencies, peerDependencies }]) =>
+      embedded.some((name) => name in { ...dependencies, ...peerDependencies }),
+    );
+    const others = users.filter(([path]) => !/^($|node_modules\/@electric-sql\/)/.test(path));
+    expect(others).toEqual([]);
+    expect(users.length).toBeGreaterThan(1);
   });
 
   test('can be read by its user, whatever the umask of the checkout', () => {
