@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { readMulawBytes, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeGateway } from '../support/streams/fake-gateway.ts';
+import { pattern, withoutSilence } from '../support/streams/findable-audio.ts';
 import { OpenAiPeer } from '../support/streams/openai-peer.ts';
 import { PipecatPeer } from '../support/streams/pipecat-peer.ts';
 import { startRestApi } from '../support/streams/rest-api.ts';
@@ -11,13 +12,7 @@ import { problemsOfStream } from '../support/streams/stream-messages.ts';
 
 const voice = readMulawBytes(recordingUrl('talker-answer'));
 
-/** Audio that is nowhere silence, so that it can be found again between what is. */
-function pattern(bytes: number, seed: number): Buffer {
-  return Buffer.from(Array.from({ length: bytes }, (_, index) => (index * 7 + seed) % 255));
-}
-
-const spoken = (gateway: FakeGateway) =>
-  Buffer.from(Buffer.concat(gateway.heard).filter((byte) => byte !== 0xff));
+const spoken = (gateway: FakeGateway) => withoutSilence(Buffer.concat(gateway.heard));
 
 const marksOf = (gateway: FakeGateway) =>
   gateway.received.flatMap((message) => (message.event === 'mark' ? [message.mark.name] : []));

@@ -87,12 +87,14 @@ test('an agent of the OpenAI Agents SDK, as the page on streams has it', async (
   expect(realtime.of('conversation.item.create')).toHaveLength(1);
   expect(realtime.of('response.create')).toHaveLength(1);
   // Both directions are what the telephone has.
-  expect(realtime.of('session.update')[0]).toMatchObject({
-    session: {
+  const format = { type: 'audio/pcmu' };
+  const sessions = realtime.of('session.update').map(({ session }) => session);
+  expect(sessions).toContainEqual(
+    expect.objectContaining({
       audio: {
-        input: { format: { type: 'audio/pcmu' } },
-        output: { format: { type: 'audio/pcmu' } },
+        input: expect.objectContaining({ format }),
+        output: expect.objectContaining({ format }),
       },
-    },
-  });
+    }),
+  );
 });

@@ -10,7 +10,8 @@ import { ScriptedRealtime } from './scripted-realtime.ts';
 export class OpenAiPeer implements AsyncDisposable {
   readonly realtime: ScriptedRealtime;
   readonly transports: TwilioRealtimeTransportLayer[] = [];
-  readonly sockets: WebSocket[] = [];
+  /** Of the last connection, all that came. */
+  texts: string[] = [];
   readonly errors: unknown[] = [];
   readonly #server: WebSocketServer;
 
@@ -35,7 +36,8 @@ export class OpenAiPeer implements AsyncDisposable {
     const transport = new TwilioRealtimeTransportLayer({ twilioWebSocket: socket });
     transport.on('error', (error) => this.errors.push(error));
     this.transports.push(transport);
-    this.sockets.push(socket);
+    this.texts = [];
+    socket.on('message', (data: Buffer) => this.texts.push(data.toString()));
     transport
       .connect({ apiKey: 'test', url: this.realtime.url })
       .catch((error: unknown) => this.errors.push(error));

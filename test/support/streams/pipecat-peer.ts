@@ -44,6 +44,8 @@ export type PipecatScript = {
 
 /** One call. */
 export class PipecatSession {
+  /** All that came. */
+  readonly texts: string[] = [];
   callData: CallData | undefined;
   accountSid = '';
   readonly digits: string[] = [];
@@ -63,7 +65,10 @@ export class PipecatSession {
     this.#script = script;
     socket.on('error', () => undefined);
     socket.on('close', () => this.#speaking.abort());
-    socket.on('message', (data: Buffer) => this.#receive(JSON.parse(data.toString()) as Message));
+    socket.on('message', (data: Buffer) => {
+      this.texts.push(data.toString());
+      this.#receive(JSON.parse(data.toString()) as Message);
+    });
   }
 
   #receive(message: Message): void {
