@@ -29,6 +29,7 @@ import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout-route.ts';
 import { registerOpenApi } from './openapi.ts';
 import type { ApiServices } from './services.ts';
+import { registerStreamCalls } from './stream-calls.ts';
 
 export type ApiServerOptions = {
   readonly services: ApiServices;
@@ -111,6 +112,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerCallRoutes(server, { services, caller });
   registerDeadLetters(server, { services, caller });
   registerAppWideRoutes(server, { services, caller });
+  registerStreamCalls(server, services);
   for (const register of options.areas ?? []) register(server, caller);
   return server;
 }

@@ -1,5 +1,6 @@
 // What the HTTP edge needs from the rest, in one place. `app.ts` fills it in; tests may script it.
 
+import type { CallId } from '../calls/contract/identity.ts';
 import type { CallControl, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
 import type { RequestedStream } from '../calls/stream.ts';
 import type { HealthCheck } from '../http/health-check.ts';
@@ -22,6 +23,14 @@ export type StreamServices = {
   isReachable(url: URL): boolean;
   /** As it is stored. */
   seal(botId: string, url: string): Pick<RequestedStream, 'url' | 'sealedQuery'>;
+  /** By the name that its bot knows; undefined: there is none. */
+  callOf(callSid: string): Promise<StreamedCall | undefined>;
+};
+
+export type StreamedCall = {
+  readonly callId: CallId;
+  readonly appId: string;
+  readonly accountSid: string;
 };
 
 export type ApiServices = {

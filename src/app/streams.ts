@@ -6,7 +6,7 @@ import type { StreamPort } from '../calls/ports.ts';
 import type { Config } from '../config.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import { openStreamUrl, sealStreamUrl } from '../store/stream-addresses.ts';
-import { streamIdsOf } from '../streams/stream-ids.ts';
+import { accountSidOf, digitsOfCallSid, streamIdsOf } from '../streams/stream-ids.ts';
 import { networksOpenTo } from './networks.ts';
 import type { Storage } from './storage.ts';
 
@@ -32,13 +32,17 @@ export function createStreamPort({ apps, secrets }: Pick<Storage, 'apps' | 'secr
 
 export function createStreamServices(
   config: Config,
-  { secrets }: Pick<Storage, 'secrets'>,
+  { secrets, ledger }: Pick<Storage, 'secrets' | 'ledger'>,
   beyondLaptop: readonly string[],
 ): StreamServices {
   const guard = createAddressGuard(networksOpenTo(config.streams.allowedNetworks, beyondLaptop));
   return {
     isReachable: (url) => guard.isHostAllowed(url),
     seal: (botId, url) => sealStreamUrl(secrets, botId, url),
+    async callOf(callSid) {
+      const call = await ledger.callOfSid(digitsOfCallSid(callSid));
+      return call === undefined ? undefined : { ...call, accountSid: accountSidOf(call.appId) };
+    },
   };
 }
 

@@ -36,6 +36,8 @@ export type CallReads = {
   ): Promise<readonly EndToPublish[]>;
   /** Unknown calls are left out. */
   callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
+  /** A call with a stream, by the digits of the name that its bot knows. */
+  callOfSid(digits: string): Promise<{ callId: CallId; appId: string } | undefined>;
   /** Undefined: no such call. */
   whereabouts(callId: CallId): Promise<CallWhereabouts | undefined>;
 };
@@ -112,6 +114,15 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
         [callIds],
       );
       return new Map(rows.map((row) => [row.call_id, notifyingOf(row, secrets, logger)]));
+    },
+    async callOfSid(digits) {
+      const { rows } = await pool.query<{ call_id: CallId; app_id: string }>(
+        // In the words of the index `calls_by_call_sid`.
+        `select call_id, app_id from calls
+         where request ? 'stream' and substr(encode(sha256(call_id::bytea), 'hex'), 1, 32) = $1`,
+        [digits],
+      );
+      return rows.map(({ call_id: callId, app_id: appId }) => ({ callId, appId }))[0];
     },
     async whereabouts(callId) {
       const { rows } = await pool.query<WhereaboutsColumns>(

@@ -27,7 +27,12 @@ export function accountSidOf(appId: string): string {
   return `AC${digits(appId)}`;
 }
 
-/** The index of migration 0021 has the same of every call with a stream. */
+/** What the index `calls_by_call_sid` has. */
+export function digitsOfCallSid(callSid: string): string {
+  return callSid.slice('CA'.length);
+}
+
+/** The index `calls_by_call_sid` has the same of every call with a stream. */
 function digits(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

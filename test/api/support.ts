@@ -130,6 +130,7 @@ export async function startHarness(
     streams: {
       isReachable: ({ hostname }) => hostname !== '10.0.0.1',
       seal: (_botId, url) => ({ url }),
+      callOf: async () => undefined,
     },
     health: [],
     ...overrides,

@@ -131,6 +131,7 @@ export async function startRig(
       streams: {
         isReachable: ({ hostname }) => hostname !== '10.0.0.1',
         seal: (_botId, url) => ({ url }),
+        callOf: async () => undefined,
       },
       health: [],
       ...(await options.services?.(companion, closers)),

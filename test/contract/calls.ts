@@ -55,6 +55,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     streams: {
       isReachable: () => true,
       seal: (_botId: string, url: string) => ({ url }),
+      callOf: async () => undefined,
     },
   };
 }

@@ -1,80 +1,261 @@
-// The whole gateway between a bot's WebSocket and a phone's RTP.
+// The whole gateway between a bot's WebSocket and a phone's RTP: who hears what, to the sample.
 
+import { createHmac } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { silenceByte } from '../../src/media/g711.ts';
+import { decodeTable, mulawToAlaw, silenceByte } from '../../src/media/g711.ts';
+import { readDevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Laptop, startLaptop } from '../support/laptop.ts';
-import { ScriptedBot, type ScriptedBotOptions } from '../support/streams/scripted-bot.ts';
-import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { problemsOfStream } from '../support/streams/stream-messages.ts';
+import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 
-let laptop: Laptop;
-const open: AsyncDisposable[] = [];
+let rig: StreamRig;
 
 beforeAll(async () => {
-  laptop = await startLaptop();
+  rig = await startStreamRig();
 });
+afterEach(() => rig.reset());
+afterAll(() => rig.close());
 
-afterEach(async () => {
-  for (const one of open.splice(0)) await one[Symbol.asyncDispose]();
-});
-
-afterAll(() => laptop.close());
-
-async function startBot(options?: ScriptedBotOptions): Promise<ScriptedBot> {
-  const bot = await ScriptedBot.start(options);
-  open.push(bot);
-  return bot;
+async function answeredCall(more: Readonly<Record<string, unknown>> = {}) {
+  const bot = await rig.startBot();
+  const { callee, callId } = await rig.call({ url: bot.url }, more);
+  await callee.answer();
+  return { bot, callee, callId, connection: await bot.connection() };
 }
 
-async function call(stream: object | null, more: Record<string, unknown> = {}) {
-  const { callee, placed } = await StreamCallee.called((target) =>
-    laptop.dial(target, { stream, machineDetection: 'disabled', ...more }),
-  );
-  open.push(callee);
-  return { callee, callId: placed.callId };
-}
+describe('what a bot says', () => {
+  test('is heard to the byte, in chunks of any size, and its marks return when it was', async () => {
+    const { callee, callId, connection } = await answeredCall();
+    const said = speech(3_211);
+    let from = 0;
+    for (const size of [1, 13, 160, 1_037, 2_000]) {
+      connection.say(said.subarray(from, from + size));
+      from += size;
+      connection.mark(`after ${from}`);
+    }
+    await eventually(() => connection.marks.length === 5, 'the marks return');
 
-const factsOf = (callId: string) => laptop.facts.filter((fact) => fact.callId === callId);
+    expect(connection.marks).toEqual([
+      'after 1',
+      'after 14',
+      'after 174',
+      'after 1211',
+      'after 3211',
+    ]);
+    await callee.untilHeard((heard) => heard.includes(said), 'it is heard');
+    callee.hangUp();
+    expect(await rig.endOf(callId)).toMatchObject({ reasonCode: 'Caller-disconnected' });
+    await eventually(() => connection.closeCode !== undefined, 'the stream is closed');
+    expect(connection.closeCode).toBe(1000);
+    expect(problemsOfStream(connection.texts, { isOver: true })).toEqual([]);
+    expect(rig.typesOf(callId)).toEqual([
+      ...['queued', 'dialing', 'answered', 'stream-started', 'stream-stopped', 'completed'],
+    ]);
+    expect(rig.factsOf(callId).at(-2)?.data).toMatchObject({
+      ...{ reason: 'call-ended', connections: 1, droppedMs: 0, unheardMs: 0, ignoredMessages: 0 },
+      playedMs: Math.round(said.length / 8),
+    });
+  });
 
-async function endOf(callId: string) {
-  await eventually(
-    () => factsOf(callId).some(({ type }) => type === 'completed' || type === 'failed'),
-    'the call ends',
-  );
-  return factsOf(callId).at(-1)?.data;
-}
-
-/** Audio in which every frame is another, without the byte of silence. */
-function speech(length: number): Buffer {
-  return Buffer.from(Uint8Array.from({ length }, (_, index) => (index * 7 + (index >> 8)) % 0x7f));
-}
-
-const isAudio = (byte: number) => byte !== silenceByte.PCMU;
-
-describe('a bot that talks', () => {
-  test('is heard to the byte, from the first packets of the call, and its marks return', async () => {
-    const bot = await startBot();
-    const { callee, callId } = await call({ url: `${bot.url}?key=s3cret`, parameters: { a: 'b' } });
+  test('is sent from the 200 OK on, before the phone has sent anything', async () => {
+    const greeting = speech(800);
+    const bot = await rig.startBot({
+      onConnection: (connection) => {
+        connection.onMessage = ({ event }) => {
+          if (event === 'start') connection.say(greeting);
+        };
+      },
+    });
+    const { callee } = await rig.call({ url: bot.url });
     callee.ring();
+    await eventually(() => bot.tcpConnections === 1, 'the bot is connected while the phone rings');
+    expect(bot.connections).toEqual([]);
+    await callee.answer();
+
+    await callee.untilHeard((heard) => heard.includes(greeting), 'the greeting is heard');
+    expect(bot.tcpConnections).toBe(1);
+  });
+
+  test('is heard in A-law by a phone that speaks it, and in what a re-INVITE changes to', async () => {
+    const bot = await rig.startBot();
+    const { callee } = await rig.call({ url: bot.url });
+    await callee.answer('PCMA');
+    const connection = await bot.connection();
+    const first = speech(1_600);
+    connection.say(first);
+    const inAlaw = Buffer.from(first.map((byte) => mulawToAlaw[byte] ?? 0));
+    await callee.untilHeard((heard) => heard.includes(inAlaw), 'it is heard in A-law');
+
+    await callee.reoffer('sendrecv', 'PCMU');
+    const second = speech(1_600, 5);
+    connection.say(second);
+    await callee.untilHeard((heard) => heard.includes(second), 'it is heard in µ-law');
+    expect(callee.packets[0]).toMatchObject({ payloadType: 8, marker: true });
+    expect(callee.packets.at(-1)).toMatchObject({ payloadType: 0 });
+  });
+
+  test('leaves no gap in RTP, whatever is said and cleared: one marker, and every number once', async () => {
+    const { callee, connection } = await answeredCall();
+    for (let count = 0; count < 4; count += 1) {
+      connection.say(speech(4_000, count));
+      connection.mark(`part ${count}`);
+    }
+    await callee.untilHeard((heard) => heard.includes(speech(160)), 'it begins');
+    connection.clear();
+    await eventually(() => connection.marks.length === 4, 'all marks return');
+    connection.say(speech(320, 9));
+    await callee.untilHeard((heard) => heard.includes(speech(320, 9)), 'it goes on');
+
+    const { packets } = callee;
+    expect(packets.filter(({ marker }) => marker)).toEqual([packets[0]]);
+    const first = packets[0];
+    expect(packets.map(({ sequence }) => sequence)).toEqual(
+      packets.map((_, index) => ((first?.sequence ?? 0) + index) & 0xffff),
+    );
+    expect(packets.map(({ timestamp }) => timestamp)).toEqual(
+      packets.map((_, index) => ((first?.timestamp ?? 0) + index * 160) >>> 0),
+    );
+    // What was cleared is never heard: of four parts of half a second, at most the first two.
+    expect(callee.heard.includes(speech(160, 3))).toBe(false);
+  });
+
+  test('follows the phone to another address, and what is said on hold is over after it', async () => {
+    const { callee, connection } = await answeredCall();
+    connection.say(speech(800));
+    await callee.untilHeard((heard) => heard.includes(speech(800)), 'it is heard');
+    await callee.move();
+    await callee.reoffer('sendrecv');
+    connection.say(speech(800, 1));
+    await callee.untilHeard((heard) => heard.includes(speech(800, 1)), 'it is heard there');
+
+    await callee.reoffer('sendonly');
+    const before = callee.packets.length;
+    connection.say(speech(1_600, 2));
+    connection.mark('on hold');
+    await eventually(() => connection.marks.includes('on hold'), 'time goes on');
+    expect(callee.packets.length).toBeLessThanOrEqual(before + 2);
+    await callee.reoffer('sendrecv');
+    connection.say(speech(800, 3));
+    await callee.untilHeard((heard) => heard.includes(speech(800, 3)), 'it is heard after');
+
+    expect(callee.heard.includes(speech(1_600, 2))).toBe(false);
+    // RFC 3551 4.1: the first packet, and the first after a time without any.
+    expect(callee.packets.filter(({ marker }) => marker)).toHaveLength(2);
+  });
+});
+
+describe('what a bot is told', () => {
+  test('is signed, and begins with the call and its parameters', async () => {
+    const bot = await rig.startBot();
+    const url = `${bot.url}?key=s3cret`;
+    const { callee, callId } = await rig.call(
+      { url, parameters: { campaign: 'spring', botId: 'mine' } },
+      { metadata: { customer: '4711', more: { deep: true } } },
+    );
     await callee.answer();
     const connection = await bot.connection();
-    const said = speech(1_234);
-    connection.say(said.subarray(0, 13));
-    connection.say(said.subarray(13));
-    connection.mark('said');
-    await eventually(() => connection.marks.includes('said'), 'the mark returns');
+    const { headers } = connection.request;
+    const { streamSecret = '' } = await readDevApp(rig.laptop.gateway.dataDir);
+    const hmac = (algorithm: string, text: string) =>
+      createHmac(algorithm, streamSecret).update(text);
 
-    const heard = callee.heard;
-    const from = heard.findIndex(isAudio);
-    expect(heard.subarray(from, from + said.length).equals(said)).toBe(true);
-    callee.hangUp();
-    expect(await endOf(callId)).toMatchObject({ reasonCode: 'Caller-disconnected' });
-    await eventually(() => connection.closeCode !== undefined, 'the stream is closed');
-    expect(problemsOfStream(connection.texts, { isOver: true })).toEqual([]);
-    expect(factsOf(callId).map(({ type }) => type)).toEqual([
-      ...['queued', 'dialing', 'ringing', 'answered'],
-      ...['stream-started', 'stream-stopped', 'completed'],
+    expect(connection.request.url).toBe('/audio?key=s3cret');
+    expect(headers.origin).toBeUndefined();
+    expect(headers['sec-websocket-extensions']).toBeUndefined();
+    expect(headers['x-twilio-signature']).toBe(hmac('sha1', url).digest('base64'));
+    const [, at = '', own] = /^t=(\d+),v1=(\w+)$/.exec(String(headers['gateway-signature'])) ?? [];
+    expect(own).toBe(hmac('sha256', `${at}./audio?key=s3cret`).digest('hex'));
+    expect(connection.of('start')[0]?.start.customParameters).toMatchObject({
+      ...{ customer: '4711', more: '{"deep":true}', campaign: 'spring' },
+      ...{ callId, botId: 'bot-1', from_number: '15559876543' },
+      to_number: expect.stringMatching(/^sip:callee@127\.0\.0\.1:\d+$/),
+    });
+    expect(rig.laptop.gateway.output()).not.toContain('s3cret');
+  });
+
+  test('is what the phone says to the sample, and silence where it says nothing', async () => {
+    const { callee, connection } = await answeredCall();
+    const said = speech(160 * 20);
+    // A machine that is busy loses a packet now and then, as any path does; one without loss is enough.
+    for (let tries = 0; tries < 5 && !connection.heard.includes(said); tries += 1) {
+      const before = connection.of('media').length;
+      await callee.speak(said);
+      await eventually(() => connection.of('media').length > before + 30, 'it went by');
+    }
+    expect(connection.heard.includes(said)).toBe(true);
+    await eventually(() => connection.of('media').length > 60, 'the clock goes on');
+
+    const silence = new Set(connection.heard.subarray(-160));
+    expect(silence).toEqual(new Set([silenceByte.PCMU]));
+    expect(problemsOfStream(connection.texts, { isOver: false })).toEqual([]);
+  });
+
+  test('is the same of a phone that speaks A-law, within a step of µ-law', async () => {
+    const bot = await rig.startBot();
+    const { callee } = await rig.call({ url: bot.url });
+    await callee.answer('PCMA');
+    const connection = await bot.connection();
+    const said = Buffer.from(Uint8Array.from({ length: 160 * 20 }, (_, index) => index % 251));
+    await callee.speak(said, 8);
+    const heardSamples = () =>
+      [...connection.heard].filter((byte) => byte !== silenceByte.PCMU).length;
+    await eventually(() => heardSamples() > 3_000, 'the bot hears it');
+
+    const loudest = Math.max(...[...connection.heard].map((byte) => decodeTable.PCMU[byte] ?? 0));
+    const saidLoudest = Math.max(...[...said].map((byte) => decodeTable.PCMA[byte] ?? 0));
+    expect(Math.abs(loudest - saidLoudest)).toBeLessThan(1_024);
+  });
+
+  test('has the keys of the phone, as RTP and as INFO', async () => {
+    const { callee, connection } = await answeredCall();
+    callee.press(5);
+    await eventually(() => connection.of('dtmf').length === 1, 'the first key is told');
+    callee.info('7');
+    await eventually(() => connection.of('dtmf').length === 2, 'the second key is told');
+
+    expect(connection.of('dtmf').map(({ dtmf }) => dtmf)).toEqual([
+      { track: 'inbound_track', digit: '5' },
+      { track: 'inbound_track', digit: '7' },
     ]);
+  });
+});
+
+describe('with detection', () => {
+  test('a bot hears from the answer on, and each event inline', async () => {
+    const timers = { noSpeechTimeoutMs: 300 };
+    const { callId, connection } = await answeredCall({ machineDetection: 'detect', timers });
+    await eventually(
+      () => connection.of('amd').some(({ amd }) => amd.event === 'amd_no_speech_detected'),
+      'the verdict is told inline',
+    );
+
+    const inline = connection.of('amd').map(({ amd }) => amd);
+    const stated = () => rig.factsOf(callId).filter(({ type }) => type === 'amd');
+    await eventually(() => stated().length >= inline.length, 'the events are stated');
+    expect(inline).toEqual(
+      stated()
+        .map(({ data }) => data['amd'])
+        .slice(0, inline.length),
+    );
+  });
+
+  test('connect: person waits for a person, and says in start that there is one', async () => {
+    const bot = await rig.startBot();
+    const target = 'tel:+12025550100';
+    await rig.laptop.dial(target, { stream: { url: bot.url, connect: 'person' } });
+    const connection = await bot.connection();
+
+    expect(connection.of('start')[0]?.start.customParameters['amd']).toBe('amd_human_detected');
+  });
+
+  test('connect: person without detection is a 400', async () => {
+    const stream = { url: 'wss://bot.example/audio', connect: 'person' };
+    const { status, body } = await rig.laptop.gateway.dialer.post({
+      stream,
+      target: 'tel:+12025550100',
+    });
+
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ errors: [{ path: 'stream.connect' }] });
   });
 });

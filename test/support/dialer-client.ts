@@ -9,6 +9,8 @@ export type DevApp = {
   readonly appId: string;
   readonly jwtSecret: string;
   readonly webhookSecret: string;
+  /** Absent where a test made the app. */
+  readonly streamSecret?: string;
 };
 
 export type Placed = {

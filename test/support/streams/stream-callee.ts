@@ -20,6 +20,7 @@ type Direction = 'sendrecv' | 'sendonly' | 'inactive';
 
 const payloadTypes = { PCMU: 0, PCMA: 8 } as const;
 const frameBytes = 160;
+const leadFrames = 7;
 
 export class StreamCallee implements AsyncDisposable {
   packets: HeardPacket[] = [];
@@ -80,12 +81,15 @@ export class StreamCallee implements AsyncDisposable {
     });
   }
 
-  /** One packet after the other, each 20 ms. */
-  async speak(mulaw: Uint8Array): Promise<void> {
+  /**
+   * One packet after the other, each 20 ms, and the first of them at once: a jitter buffer that is ahead hides it when this
+   * process stands still for a moment.
+   */
+  async speak(audio: Uint8Array, payloadType = 0): Promise<void> {
     const startMs = performance.now();
-    for (let at = 0; at * frameBytes < mulaw.length; at += 1) {
-      this.#send(0, mulaw.subarray(at * frameBytes, (at + 1) * frameBytes));
-      const waitMs = startMs + (at + 1) * 20 - performance.now();
+    for (let at = 0; at * frameBytes < audio.length; at += 1) {
+      this.#send(payloadType, audio.subarray(at * frameBytes, (at + 1) * frameBytes));
+      const waitMs = startMs + (at + 1 - leadFrames) * 20 - performance.now();
       if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }

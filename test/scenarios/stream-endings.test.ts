@@ -1,0 +1,204 @@
+// How calls with a stream end, and what becomes of a bot that is not there, goes away, or comes back.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { readDevApp } from '../support/dialer-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { freeUdpPort } from '../support/free-port.ts';
+import { ScriptedBot } from '../support/streams/scripted-bot.ts';
+import { problemsOfStream } from '../support/streams/stream-messages.ts';
+import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
+
+let rig: StreamRig;
+
+beforeAll(async () => {
+  rig = await startStreamRig();
+});
+afterEach(() => rig.reset());
+afterAll(() => rig.close());
+
+async function streamedCall() {
+  const bot = await rig.startBot();
+  const { callee, callId } = await rig.call({ url: bot.url });
+  await callee.answer();
+  return { bot, callee, callId, connection: await bot.connection() };
+}
+
+const hungUpByBot = { outcome: 'completed', reason: '200 OK', reasonCode: 'Bot-disconnected' };
+const botFailure = {
+  ...{ outcome: 'bot-failure', reason: 'Bot unreachable', reasonCode: 'Bot-disconnected' },
+};
+
+describe('a bot that closes its stream', () => {
+  test.each([1000, 1005])(
+    'with %i ends the call, when all that it said was played',
+    async (code) => {
+      const { callee, callId, connection } = await streamedCall();
+      const goodbye = speech(4_000);
+      connection.say(goodbye);
+      if (code === 1005) connection.socket.close();
+      else connection.socket.close(code);
+      await callee.isHungUp();
+
+      expect(callee.heard.includes(goodbye)).toBe(true);
+      expect(await rig.endOf(callId)).toMatchObject(hungUpByBot);
+      const stopped = rig.factsOf(callId).find(({ type }) => type === 'stream-stopped');
+      expect(stopped?.data).toMatchObject({ reason: 'bot-closed', playedMs: 500 });
+    },
+  );
+
+  test.each([1001, 1012])('with %i is called again, and what it said plays on', async (code) => {
+    const { bot, callee, callId, connection } = await streamedCall();
+    const said = speech(16_000);
+    connection.say(said);
+    connection.mark('old');
+    connection.socket.close(code);
+    const again = await bot.connection(1);
+    const { start } = again.of('start')[0] ?? {};
+
+    expect(start?.customParameters['reconnect']).toBe('1');
+    expect(start?.callSid).toBe(connection.of('start')[0]?.start.callSid);
+    expect(again.streamSid).toBe(connection.streamSid);
+    again.mark('new');
+    await eventually(() => again.marks.length > 0, 'the new mark returns');
+    expect(again.marks).toEqual(['new']);
+    await callee.untilHeard((heard) => heard.includes(said), 'it is heard whole');
+    expect(again.of('media')[0]?.media).toMatchObject({ chunk: '1', timestamp: '0' });
+    expect(problemsOfStream(again.texts, { isOver: false })).toEqual([]);
+    callee.hangUp();
+    await rig.endOf(callId);
+    expect(rig.typesOf(callId).filter((type) => type.startsWith('stream'))).toEqual([
+      ...['stream-started', 'stream-failed', 'stream-started', 'stream-stopped'],
+    ]);
+  });
+});
+
+describe('a bot that is not there', () => {
+  test('ends the call: who answered is not left in silence', async () => {
+    const { callee, callId } = await rig.call({ url: `ws://127.0.0.1:${await freeUdpPort()}/` });
+    await callee.answer();
+    await callee.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject(botFailure);
+    const failed = rig.factsOf(callId).filter(({ type }) => type === 'stream-failed');
+    expect(failed.at(-1)?.data).toEqual({ reason: 'ECONNREFUSED', willRetry: false });
+    expect(failed.length).toBeGreaterThan(1);
+  });
+
+  test('but comes within five seconds has the call', async () => {
+    const port = await freeUdpPort();
+    const { callee } = await rig.call({ url: `ws://127.0.0.1:${port}/audio` });
+    await callee.answer();
+    await eventually(() => rig.laptop.facts.some(({ type }) => type === 'stream-failed'), 'a try');
+    const bot = await rig.startBot({ port });
+
+    await bot.connection();
+    expect(callee.isBeingHungUp).toBe(false);
+  });
+
+  test('because it refuses is asked once', async () => {
+    let asked = 0;
+    const bot = await rig.startBot({
+      refuseWith: () => {
+        asked += 1;
+        return 403;
+      },
+    });
+    const { callee, callId } = await rig.call({ url: bot.url });
+    await callee.answer();
+    await callee.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject(botFailure);
+    expect(asked).toBe(1);
+    const failed = rig.factsOf(callId).filter(({ type }) => type === 'stream-failed');
+    expect(failed.map(({ data }) => data)).toEqual([{ reason: 'status-403', willRetry: false }]);
+  });
+
+  test('is no address of the inside: that is a 400', async () => {
+    const asked = await rig.laptop.gateway.dialer.post({
+      ...{ target: 'tel:+12025550100', stream: { url: 'ws://10.0.0.1/' } },
+    });
+
+    expect(asked.status).toBe(400);
+    expect(asked.body).toMatchObject({ errors: [{ path: 'stream.url' }] });
+  });
+});
+
+describe('a bot whose process is killed', () => {
+  test('is called again where it comes up, and the call goes on', async () => {
+    const { bot, callee, callId } = await streamedCall();
+    const { port } = bot;
+    await bot.kill();
+    await eventually(() => rig.typesOf(callId).includes('stream-failed'), 'the break is stated');
+    const again = await rig.startBot({ port });
+
+    const connection = await again.connection();
+    connection.say(speech(800));
+    await callee.untilHeard((heard) => heard.includes(speech(800)), 'it is heard again');
+    expect(callee.isBeingHungUp).toBe(false);
+  });
+});
+
+describe('hanging up by the REST form of bots', () => {
+  async function hangUp(
+    { accountSid, callSid }: { accountSid: string; callSid: string },
+    { secret, body = 'Status=completed' }: { secret: string; body?: string },
+  ) {
+    const { httpUrl } = rig.laptop.gateway.runtime;
+    const basic = Buffer.from(`${accountSid}:${secret}`).toString('base64');
+    const response = await fetch(
+      `${httpUrl}/2010-04-01/Accounts/${accountSid}/Calls/${callSid}.json`,
+      {
+        method: 'POST',
+        headers: {
+          authorization: `Basic ${basic}`,
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body,
+      },
+    );
+    return { status: response.status, body: (await response.json()) as object };
+  }
+
+  test('takes the stream secret of the app, ends the call, and knows when it has ended', async () => {
+    const { callee, callId, connection } = await streamedCall();
+    const { start } = connection.of('start')[0] ?? {};
+    if (start === undefined) throw new Error('no start');
+    const { streamSecret: secret = '' } = await readDevApp(rig.laptop.gateway.dataDir);
+
+    expect(await hangUp(start, { secret: 'guessed' })).toMatchObject({ status: 401 });
+    expect(await hangUp(start, { secret, body: 'Status=completed&Url=x' })).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('Url') },
+    });
+    expect(await hangUp({ ...start, callSid: `CA${'0'.repeat(32)}` }, { secret })).toMatchObject({
+      status: 401,
+    });
+    expect(await hangUp(start, { secret })).toEqual({
+      status: 200,
+      body: { sid: start.callSid, status: 'completed' },
+    });
+    await callee.isHungUp();
+    expect(await rig.endOf(callId)).toMatchObject(hungUpByBot);
+    await eventually(
+      async () => (await hangUp(start, { secret })).status === 404,
+      'the call has ended',
+    );
+    expect(await hangUp(start, { secret })).toMatchObject({ body: { code: 20_404 } });
+  });
+});
+
+test('a gateway that is told to stop closes streams with their calls', async () => {
+  await using bot = await ScriptedBot.start();
+  const own = await startStreamRig();
+  const { callee } = await own.call({ url: bot.url });
+  await callee.answer();
+  const connection = await bot.connection();
+  const closing = own.laptop.gateway.terminate();
+  await callee.isHungUp();
+  await closing;
+
+  await eventually(() => connection.closeCode !== undefined, 'the stream is closed');
+  expect(problemsOfStream(connection.texts, { isOver: true })).toEqual([]);
+  await own.reset();
+  await own.close();
+});

@@ -1,0 +1,51 @@
+// A laptop's gateway, bots on loopback, and phones that keep their RTP: what calls with streams are tried with.
+
+import { eventually } from '../eventually.ts';
+import { type Fact, startLaptop } from '../laptop.ts';
+import { ScriptedBot, type ScriptedBotOptions } from './scripted-bot.ts';
+import { StreamCallee } from './stream-callee.ts';
+
+export async function startStreamRig(variables: Readonly<Record<string, string>> = {}) {
+  const laptop = await startLaptop(variables);
+  const open: AsyncDisposable[] = [];
+  const factsOf = (callId: string): readonly Fact[] =>
+    laptop.facts.filter((fact) => fact.callId === callId);
+  return {
+    laptop,
+    async startBot(options?: ScriptedBotOptions): Promise<ScriptedBot> {
+      const bot = await ScriptedBot.start(options);
+      open.push(bot);
+      return bot;
+    },
+    /** Rings. Without detection, unless told otherwise. */
+    async call(stream: object | null, more: Readonly<Record<string, unknown>> = {}) {
+      const { callee, placed } = await StreamCallee.called((target) =>
+        laptop.dial(target, { stream, machineDetection: 'disabled', ...more }),
+      );
+      open.push(callee);
+      return { callee, callId: placed.callId };
+    },
+    factsOf,
+    typesOf: (callId: string) => factsOf(callId).map(({ type }) => type),
+    /** The terminal event's data. */
+    async endOf(callId: string): Promise<Fact['data']> {
+      const isEnd = ({ type }: Fact) => type === 'completed' || type === 'failed';
+      await eventually(() => factsOf(callId).some(isEnd), 'the call ends');
+      return factsOf(callId).find(isEnd)?.data ?? {};
+    },
+    /** Bots and phones of one test. */
+    async reset(): Promise<void> {
+      for (const one of open.splice(0)) await one[Symbol.asyncDispose]();
+    },
+    close: () => laptop.close(),
+  };
+}
+
+export type StreamRig = Awaited<ReturnType<typeof startStreamRig>>;
+
+/** Audio without a byte of silence in which no frame is like another. */
+export function speech(length: number, seed = 0): Buffer {
+  return Buffer.from(
+    Uint8Array.from({ length }, (_, index) => (index * 7 + (index >> 7) * 3 + seed) % 0x7f),
+  );
+}
