@@ -21,7 +21,7 @@ type Answer = { readonly status: number; readonly body: object };
 
 export function registerStreamCalls(server: ApiInstance, services: CallServices): void {
   const failures = createFailedAuthentications();
-  void server.register(async (scope) => {
+  void server.register((scope, _options, done) => {
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string' },
@@ -38,6 +38,7 @@ export function registerStreamCalls(server: ApiInstance, services: CallServices)
         return await reply.code(status).send(body);
       },
     );
+    done();
   });
 }
 
