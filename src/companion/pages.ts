@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { invalidRequest } from '../http/problem.ts';
+import { type Sql, sql } from '../store/sql.ts';
 
 const maxPageBytes = 8 * 1_024 * 1_024;
 
@@ -30,23 +31,22 @@ export type Paged = { readonly found: number };
  */
 export function pageStatement(parts: {
   /** With its conditions, and neither order nor limit. */
-  readonly select: string;
-  readonly order: string;
+  readonly select: Sql;
+  readonly order: Sql;
   /** The column that is large. */
-  readonly document: string;
-  /** Placeholder of the value. */
-  readonly limit: string;
-}): string {
+  readonly document: Sql;
+  readonly limit: number;
+}): Sql {
   const { select, order, document, limit } = parts;
-  const bytes = `octet_length(${document}::text)`;
-  return `
+  const bytes = sql`octet_length(${document}::text)`;
+  return sql`
 select * from (
   select *, sum(${bytes}) over (order by ${order}) - ${bytes} as bytes_before,
     (count(*) over ())::integer as found
-  from (${select} order by ${order} limit ${limit}::integer + 1) as page) as measured
+  from (${select} order by ${order} limit ${limit + 1}) as page) as measured
 where bytes_before < ${maxPageBytes}
 order by ${order}
-limit ${limit}::integer`;
+limit ${limit}`;
 }
 
 /** The cursor of the next page, where there is one. */

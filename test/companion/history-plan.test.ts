@@ -10,15 +10,15 @@ import {
   positionStatement,
   sessionsStatement,
 } from '../../src/companion/history/history-statements.ts';
-import { type Sql, sql } from '../../src/store/sql.ts';
+import type { Sql } from '../../src/store/sql.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { planOf } from '../support/plan-of.ts';
 
 const scope = { accountId: 'acme', botIds: ['st-1'] };
 const console = { accountId: 'acme', botIds: ['st-1', 'st-2', 'st-3'] };
 const now = new Date('2026-11-20T10:00:00Z');
 const part = { way: 'older', now, rows: 1_000 } as const;
 const start = { at: '2026-11-20 09:00:00.000+00', message_id: 'ms-1', included: true };
-type Plan = { readonly 'QUERY PLAN': string };
 const week = { dateFrom: '2026-11-14', dateTo: '2026-11-20' };
 
 type Asked = Parameters<typeof toHistoryQuery>[2];
@@ -68,8 +68,7 @@ describe.each(databaseKinds)('plans of the history on %s', (kind) => {
     });
 
     test.each(statements)('%s is read by an index', async (_what, statement) => {
-      const { rows } = await database.pool.query<Plan>(sql`explain ${statement}`);
-      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      const plan = await planOf(database.pool, statement);
 
       expect(plan).toMatch(/Index (Only )?Scan|Bitmap Index Scan/);
       expect(plan).not.toContain('Seq Scan on messages');

@@ -1,10 +1,11 @@
 // GET /api/public/tables/{tableName}: what was inserted is read again, page by page, by those who may write.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { firstRows, nextRows } from '../../src/companion/tables/stored-rows.ts';
+import { rowsStatement } from '../../src/companion/tables/stored-rows.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import type { TableDefinition } from '../../src/store/table-definition.ts';
 import { databaseKinds } from '../support/databases.ts';
+import { planOf } from '../support/plan-of.ts';
 import { type Ask, errorsOf, type Rig, startRig } from './support.ts';
 
 type Page = { rows: { name: string; sys_Id: string }[]; nextCursor?: string };
@@ -175,22 +176,15 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
   });
 
   test.each([
-    ['first', firstRows, []],
-    ['next', nextRows, [new Date(), 'sys-1']],
-  ])(
-    'of the %s page are found by an index, however many there are',
-    async (_page, statement, position) => {
-      await fill('other', 5_000);
-      await rig.database.pool.query('analyze data_rows');
+    ['first', undefined],
+    ['next', { createdOn: new Date(), sysId: 'sys-1' }],
+  ])('of the %s page are found by an index, however many there are', async (_page, position) => {
+    await fill('other', 5_000);
+    await rig.database.pool.query('analyze data_rows');
 
-      const { rows } = await rig.database.pool.query<{ 'QUERY PLAN': string }>(
-        `explain ${statement}`,
-        ['acme', 'table-1', 50, ...position],
-      );
-
-      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-      expect(plan).toMatch(/data_rows_by_table/);
-      expect(plan).not.toMatch(/Seq Scan on data_rows/);
-    },
-  );
+    const statement = rowsStatement({ accountId: 'acme', name: 'table-1' }, 50, position);
+    const plan = await planOf(rig.database.pool, statement);
+    expect(plan).toMatch(/data_rows_by_table/);
+    expect(plan).not.toMatch(/Seq Scan on data_rows/);
+  });
 });

@@ -8,16 +8,14 @@ import {
   findTestRun,
 } from '../../src/companion/test-runs/stored-test-runs.ts';
 import type { PublishedTestRun } from '../../src/companion/test-runs/test-run-schema.ts';
-import { sql } from '../../src/store/sql.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { planOf } from '../support/plan-of.ts';
 import { proves } from './proves.ts';
 import { problemOf, type Rig, startRig, type TestApp } from './support.ts';
 import { completed, publish, runId, running, statusPath, suite } from './test-runs-support.ts';
 
 const { streamId } = running();
-
-type Plan = { readonly 'QUERY PLAN': string };
 
 describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
   let rig: Rig;
@@ -159,9 +157,8 @@ describe.each(databaseKinds)('test runs of a stream on %s', (kind) => {
       from generate_series(1, 5000) i`);
     const asked = { accountId: 'acme', streamId: 'st-9', suiteName: suite, runId: 'tr-7' };
     const statement = botsOfRunStatement({ ...asked, botIds: undefined });
-    const { rows } = await rig.database.pool.query<Plan>(sql`explain ${statement}`);
+    const plan = await planOf(rig.database.pool, statement);
 
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     expect(plan).toContain('test_runs_by_id');
   });
 });

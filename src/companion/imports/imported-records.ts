@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import type { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';
 import { jsonRows, storableJson } from '../../store/json-rows.ts';
+import { all, sql } from '../../store/sql.ts';
 import { cursorAfter, type Paged, type PageQuery, pageStatement, readCursor } from '../pages.ts';
 import type { importedPage } from './skill-group-schemas.ts';
 
@@ -40,13 +41,6 @@ export async function storeRecords(pool: Pool, wanted: Import): Promise<void> {
   ]);
 }
 
-const order = 'record_id';
-const ofType = `select record_id, bot_id, record, imported_at, imported_by from imported_records
-  where account_id = $1 and org_id = $2 and type = $3`;
-const parts = { order, document: 'record', limit: '$4' };
-const first = pageStatement({ ...parts, select: ofType });
-const next = pageStatement({ ...parts, select: `${ofType} and record_id > $5` });
-
 type ImportedPage = z.output<typeof importedPage>;
 type SelectedRecord = Paged & {
   readonly record_id: string;
@@ -63,10 +57,19 @@ export async function readRecords(
   query: PageQuery,
 ): Promise<ImportedPage> {
   const after = readCursor(query, (text) => identifier.safeParse(text).data);
-  const values = [of.accountId, of.orgId, of.type, query.limit];
+  const wanted = all([
+    sql`account_id = ${of.accountId}`,
+    sql`org_id = ${of.orgId}`,
+    sql`type = ${of.type}`,
+    after === undefined ? undefined : sql`record_id > ${after}`,
+  ]);
   const { rows } = await pool.query<SelectedRecord>(
-    after === undefined ? first : next,
-    after === undefined ? values : [...values, after],
+    pageStatement({
+      select: sql`select record_id, bot_id, record, imported_at, imported_by from imported_records where ${wanted}`,
+      order: sql`record_id`,
+      document: sql`record`,
+      limit: query.limit,
+    }),
   );
   return {
     records: rows.map((row) => ({

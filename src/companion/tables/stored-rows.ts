@@ -2,6 +2,7 @@
 
 import type { Pool } from 'pg';
 import type { DefinedTable, StoredRow } from '../../store/data-tables.ts';
+import { all, type Sql, sql } from '../../store/sql.ts';
 import { cursorAfter, type Paged, type PageQuery, pageStatement, readCursor } from '../pages.ts';
 
 type Columns = Readonly<Record<string, unknown>>;
@@ -15,15 +16,27 @@ type SelectedRow = Paged & {
   readonly updated_by: string;
 };
 
-const order = 'created_on desc, sys_id desc';
-const ofTable = `select sys_id, row, created_on, updated_on, created_by, updated_by from data_rows
-  where account_id = $1 and table_name = $2`;
-const parts = { order, document: 'row', limit: '$3' };
-export const firstRows = pageStatement({ ...parts, select: ofTable });
-export const nextRows = pageStatement({
-  ...parts,
-  select: `${ofTable} and (created_on, sys_id) < ($4::timestamptz, $5)`,
-});
+type Position = Pick<StoredRow, 'createdOn' | 'sysId'>;
+type NamedTable = Pick<DefinedTable, 'accountId' | 'name'>;
+
+/** Those that come after the position. */
+export function rowsStatement(
+  { accountId, name }: NamedTable,
+  limit: number,
+  position?: Position,
+): Sql {
+  const wanted = all([
+    sql`account_id = ${accountId}`,
+    sql`table_name = ${name}`,
+    position && sql`(created_on, sys_id) < (${position.createdOn}::timestamptz, ${position.sysId})`,
+  ]);
+  return pageStatement({
+    select: sql`select sys_id, row, created_on, updated_on, created_by, updated_by from data_rows where ${wanted}`,
+    order: sql`created_on desc, sys_id desc`,
+    document: sql`row`,
+    limit,
+  });
+}
 
 export type RowPage = {
   readonly rows: readonly (Columns & SystemColumns)[];
@@ -33,15 +46,11 @@ export type RowPage = {
 /** @throws ProblemError where the cursor is none. */
 export async function readRows(
   pool: Pick<Pool, 'query'>,
-  { accountId, name }: Pick<DefinedTable, 'accountId' | 'name'>,
+  table: NamedTable,
   query: PageQuery,
 ): Promise<RowPage> {
   const position = readCursor(query, positionIn);
-  const values = [accountId, name, query.limit];
-  const { rows } = await pool.query<SelectedRow>(
-    position === undefined ? firstRows : nextRows,
-    position === undefined ? values : [...values, position.createdOn, position.sysId],
-  );
+  const { rows } = await pool.query<SelectedRow>(rowsStatement(table, query.limit, position));
   return {
     rows: rows.map((row) => ({ ...row.row, ...systemColumnsOf(storedOf(row)) })),
     ...cursorAfter(rows, (last) => `${last.created_on.getTime()}.${last.sys_id}`),
@@ -69,7 +78,7 @@ function storedOf(row: SelectedRow): StoredRow {
   };
 }
 
-function positionIn(text: string) {
+function positionIn(text: string): Position | undefined {
   const [, createdMs, sysId] = /^(\d{1,14})\.(sys-[0-9a-f-]{36})$/.exec(text) ?? [];
   if (createdMs === undefined || sysId === undefined) return undefined;
   return { createdOn: new Date(Number(createdMs)), sysId };
