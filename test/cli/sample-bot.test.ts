@@ -19,12 +19,14 @@ let bot: SampleBot;
 let events: BotEvent[];
 
 beforeEach(async () => {
-  events = [];
+  // Its own: a bot that is closed may still tell of the end.
+  const told: BotEvent[] = [];
+  events = told;
   bot = await startSampleBot({
     host: '127.0.0.1',
     port: 0,
     streamSecret: secret,
-    onEvent: (event) => events.push(event),
+    onEvent: (event) => told.push(event),
   });
 });
 afterEach(async () => {
@@ -161,6 +163,34 @@ test('the bot and the sandbox’s talker have a conversation', async () => {
   // The goodbye is a turn that did not end before the call did.
   expect(talker.summary).toMatchObject({ turns: 3, answers: 1 });
   expect(talker.summary.silencedAfterMs).toBeLessThan(1_000);
+});
+
+test('what is no message of a gateway changes nothing', async () => {
+  const gateway = await connect({ reconnect: '1' });
+  for (const nonsense of [
+    '',
+    '{',
+    'null',
+    '[]',
+    '"media"',
+    '{"event":5}',
+    '{"event":"start","start":7}',
+    '{"event":"media"}',
+    '{"event":"media","media":{"payload":5}}',
+    '{"event":"media","media":{"payload":"no base64"}}',
+    '{"event":"mark","mark":{"name":"never set"}}',
+    '{"event":"amd","amd":null}',
+    '{"event":"dtmf"}',
+    '{"event":"something else"}',
+    Buffer.from([0, 1, 2]),
+  ]) {
+    gateway.sendNonsense(nonsense);
+  }
+  gateway.speak(recording('talker-answer'));
+  await untilSaid('you-said');
+  gateway.stop();
+
+  expect(gateway.ignored).toEqual([]);
 });
 
 describe('who may connect', () => {

@@ -123,8 +123,9 @@ export class BotConversation {
 
   /** Marks return in their order, of what was dropped, too. */
   #played(name: string): void {
-    const line = this.#queued.shift();
-    if (line !== name) return;
+    const [line] = this.#queued;
+    if (line === undefined || line !== name) return;
+    this.#queued.shift();
     if (this.#dropped > 0) {
       this.#dropped -= 1;
       return;

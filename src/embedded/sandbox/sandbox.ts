@@ -64,7 +64,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     logger,
     onEnded(call: SandboxCall, summary: SandboxCallSummary) {
       calls.delete(call);
-      logger.debug(summary, 'sandbox call ended');
+      logEnd(logger, summary);
       options.onCallEnded?.(summary);
     },
   };
@@ -111,6 +111,12 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       await engine.close();
     },
   };
+}
+
+/** Who tries a bot with the talker wants to know what came through. */
+function logEnd(logger: Logger, summary: SandboxCallSummary): void {
+  if (summary.talk === undefined) logger.debug(summary, 'sandbox call ended');
+  else logger.info(summary, 'the sandbox has talked with a caller');
 }
 
 async function settledWithin(ms: number, promises: readonly Promise<void>[]): Promise<void> {

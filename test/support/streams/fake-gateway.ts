@@ -99,6 +99,11 @@ export class FakeGateway {
     this.#send({ event: 'amd', amd });
   }
 
+  /** What no gateway sends. */
+  sendNonsense(nonsense: string | Buffer): void {
+    this.#socket.send(nonsense);
+  }
+
   /** The call ended. */
   stop(): void {
     clearInterval(this.#timer);
