@@ -1,5 +1,8 @@
 // Bots that people have, as they are, at the whole gateway: their audio is a phone's RTP, and the phone's is theirs.
 
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readMulawBytes, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
 import { eventually } from '../support/eventually.ts';
@@ -110,6 +113,29 @@ describe.concurrent('a Pipecat bot', () => {
     await callee.isHungUp();
     expect(await endOf(callId)).toMatchObject({ reasonCode: 'Bot-disconnected' });
     expect(problemsOfStream(session?.texts ?? [], { isOver: false })).toEqual([]);
+  });
+
+  test('hangs up by the REST form, where its base_url is the gateway', async () => {
+    const text = await readFile(join(laptop.gateway.dataDir, 'dev-app.json'), 'utf8');
+    const { appId, streamSecret } = JSON.parse(text) as {
+      readonly appId: string;
+      readonly streamSecret: string;
+    };
+    const restApi = { baseUrl: laptop.gateway.runtime.httpUrl, authToken: streamSecret };
+    await using peer = await PipecatPeer.start({ says: pattern(320, 0), restApi });
+    const { callee, callId } = await answered(peer.url);
+    await using _phone = callee;
+    await eventually(() => spoken(callee).length === 320, 'it has spoken');
+    const [session] = peer.sessions;
+    // As the page on streams has it made of the app's id.
+    const digits = createHash('sha256').update(appId).digest('hex').slice(0, 32);
+    expect(session?.accountSid).toBe(`AC${digits}`);
+    const ended = session?.end();
+    await callee.isHungUp();
+    await ended;
+
+    expect(session?.hangUpStatus).toBe(200);
+    expect(await endOf(callId)).toMatchObject({ reasonCode: 'Bot-disconnected' });
   });
 
   test('who interrupts it hears the rest no more', async () => {
