@@ -50,6 +50,7 @@ export function openEars(): Ears {
       utterance: undefined,
       found: undefined,
       tonePending: false,
+      toneHz: 0,
       speech: false,
       tonal: false,
     },
@@ -74,6 +75,7 @@ function listen(listening: Listening, frame: Int16Array, lost: boolean): HeardIn
   heard.utterance = utterances.current();
   heard.found = tone.found;
   heard.tonePending = tone.pending;
+  heard.toneHz = tone.hz;
   heard.tonal = tone.tonal;
   return heard;
 }

@@ -4,18 +4,19 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/contract/amd-event.ts';
+import { type Company, createBeepBelief } from './beep-belief.ts';
 import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Understood, withSecondOpinion } from './stt/understood.ts';
 import type { ToneFound } from './tone-detector.ts';
 import type { Utterance } from './utterance.ts';
-import { decide } from './verdict.ts';
+import { decide, isHello } from './verdict.ts';
 
 /** A beep this soon after a human verdict takes it back; or this soon after a recording that went on after all. */
-const humanListenMs = 3_000;
+const humanListenMs = 5_000;
 /** Nobody says more than that to somebody who is silent: "Hello? Who is this?" */
 const recordingMs = 1_500;
-/** What was said after the verdict is over: a person waits for an answer again. */
-const personWaitsMs = 1_000;
+/** After what was said since the verdict: a mailbox takes no longer to beep. */
+const beepWithinMs = 3_000;
 /** The wait for a greeting's end, from the answer: the longest announcements, and then some. */
 const longestGreetingMs = 60_000;
 const toneConfidence = 0.95;
@@ -33,11 +34,21 @@ export type Heard = {
   readonly found: ToneFound | undefined;
   /** A tone is under way: its meaning is not known, so a silence decides nothing yet. */
   readonly tonePending: boolean;
+  /** Of a steady tone under way; 0: none. */
+  readonly toneHz: number;
 };
+
+/** What the phases see: beeps that are believed. One object as well. */
+type Believed = { -readonly [Member in keyof Omit<Heard, 'toneHz'>]: Heard[Member] };
 
 type Phase =
   | { readonly name: 'deciding' }
-  | { readonly name: 'human'; readonly untilMs: number; readonly speechMs: number }
+  | {
+      readonly name: 'human';
+      readonly untilMs: number;
+      readonly speechMs: number;
+      readonly saidHello: boolean;
+    }
   /** A machine speaks, or is about to. Screened: it asked who is calling. */
   | { readonly name: 'greeting'; readonly screened: boolean }
   | { readonly name: 'awaitingTone' }
@@ -73,6 +84,8 @@ export function createEventGrammar(
   const step: Step = { settings, rearm, elapsedMs: 0, events: nothingStated };
   let phase: Phase = { name: 'deciding' };
   let understood: Understood | undefined;
+  const belief = createBeepBelief();
+  const believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
 
   function stated(next: Phase): readonly AmdEvent[] {
     phase = next;
@@ -88,9 +101,13 @@ export function createEventGrammar(
     advance(heard) {
       if (phase.name === 'done') return nothingStated;
       step.elapsedMs += frameMs;
-      if (understood === undefined) return stated(react(phase, heard, undefined, step));
+      const speaks = heard.utterance?.pauseMs === 0;
+      const found = belief.take(heard.found, heard.toneHz, speaks, companyOf(phase, heard));
       const { utterance, phrase } = withSecondOpinion(heard.utterance, understood, step.elapsedMs);
-      return stated(react(phase, { ...heard, utterance }, phrase, step));
+      believed.utterance = utterance;
+      believed.found = found;
+      believed.tonePending = heard.tonePending || belief.waiting;
+      return stated(react(phase, believed, phrase, step));
     },
     understand(latest) {
       understood = latest;
@@ -107,7 +124,12 @@ export function createEventGrammar(
   };
 }
 
-function react(phase: Phase, heard: Heard, phrase: SettlingPhrase | undefined, step: Step): Phase {
+function react(
+  phase: Phase,
+  heard: Believed,
+  phrase: SettlingPhrase | undefined,
+  step: Step,
+): Phase {
   switch (phase.name) {
     case 'deciding':
       return deciding(phase, heard, phrase, step);
@@ -126,7 +148,7 @@ function react(phase: Phase, heard: Heard, phrase: SettlingPhrase | undefined, s
 
 function deciding(
   phase: Phase,
-  heard: Heard,
+  heard: Believed,
   phrase: SettlingPhrase | undefined,
   step: Step,
 ): Phase {
@@ -164,7 +186,8 @@ function verdictOn(utterance: Utterance | undefined, step: Step): Phase | undefi
   if (who === 'human') {
     state(step, 'amd_human_detected', evidence);
     const untilMs = step.elapsedMs + humanListenMs;
-    return { name: 'human', untilMs, speechMs: utterance.speechMs };
+    const saidHello = isHello(utterance);
+    return { name: 'human', untilMs, speechMs: utterance.speechMs, saidHello };
   }
   state(step, 'amd_machine_detected', evidence);
   return { name: 'greeting', screened: false };
@@ -183,7 +206,7 @@ function timersWhileDeciding(phase: Phase, utterance: Utterance | undefined, ste
   return phase;
 }
 
-function human(phase: Phase & { name: 'human' }, heard: Heard, step: Step): Phase {
+function human(phase: Phase & { name: 'human' }, heard: Believed, step: Step): Phase {
   const { toneTimeoutMs } = step.settings.timers;
   if (step.elapsedMs <= toneTimeoutMs && heard.found?.kind === 'beep') {
     return toneStated(heard.found, heard.utterance, step, 'amd_human_detected');
@@ -194,16 +217,36 @@ function human(phase: Phase & { name: 'human' }, heard: Heard, step: Step): Phas
 }
 
 /** A greeting that paused after its "Hi." goes on at length, whether anybody answers or not, and its beep is to come. */
-function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Heard): boolean {
+function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believed): boolean {
   if (tonePending) return true;
-  const { speechMs, pauseMs } = utterance ?? { speechMs: 0, pauseMs: 0 };
-  // Less than before: a louder voice took the place of the first.
-  const sinceMs = speechMs < speechBeforeMs ? speechMs : speechMs - speechBeforeMs;
-  if (sinceMs === 0) return false;
-  return pauseMs < (sinceMs >= recordingMs ? humanListenMs : personWaitsMs);
+  return saidSinceMs(speechBeforeMs, utterance) > 0 && (utterance?.pauseMs ?? 0) < beepWithinMs;
 }
 
-function greeting(phase: Phase & { name: 'greeting' }, heard: Heard, step: Step): Phase {
+function saidSinceMs(speechBeforeMs: number, utterance: Utterance | undefined): number {
+  const { speechMs } = utterance ?? { speechMs: 0 };
+  // Less than before: a louder voice took the place of the first.
+  return speechMs < speechBeforeMs ? speechMs : speechMs - speechBeforeMs;
+}
+
+/** For a beep: is it a mailbox's, or something in a person's room? */
+function companyOf(phase: Phase, { utterance }: Heard): Company {
+  switch (phase.name) {
+    case 'greeting':
+    case 'awaitingTone':
+      return 'machine';
+    case 'human': {
+      if (saidSinceMs(phase.speechMs, utterance) >= recordingMs) return 'undecided';
+      return phase.saidHello ? 'hello' : 'person';
+    }
+    case 'deciding':
+    case 'screened':
+    case 'done':
+      if (utterance === undefined) return 'nobody';
+      return isHello(utterance) ? 'hello' : 'undecided';
+  }
+}
+
+function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: Step): Phase {
   const { utterance, found } = heard;
   if (found?.kind === 'beep') {
     return utterance === undefined
@@ -222,7 +265,7 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Heard, step: Step)
   return step.elapsedMs >= longestGreetingMs ? stopped(step, 'greeting-timeout') : phase;
 }
 
-function awaitingTone(phase: Phase, heard: Heard, step: Step): Phase {
+function awaitingTone(phase: Phase, heard: Believed, step: Step): Phase {
   if (heard.found?.kind === 'beep') return toneStated(heard.found, heard.utterance, step);
   const { toneTimeoutMs } = step.settings.timers;
   return step.elapsedMs >= toneTimeoutMs ? stopped(step, 'tone-timeout') : phase;
@@ -232,7 +275,7 @@ function awaitingTone(phase: Phase, heard: Heard, step: Step): Phase {
  * The assistant that asked who is calling puts a person through, or takes a message, or hangs up. The machine verdict stands,
  * so who came is said by the reason of `amd_stopped`; a message's beep is a tone like any other.
  */
-function screened(phase: Phase, heard: Heard, step: Step): Phase {
+function screened(phase: Phase, heard: Believed, step: Step): Phase {
   const { utterance, found } = heard;
   const searching = step.elapsedMs <= step.settings.timers.toneTimeoutMs;
   if (searching && found?.kind === 'beep') return toneStated(found, utterance, step);

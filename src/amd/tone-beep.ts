@@ -57,6 +57,8 @@ const shortestMovingMs = 100;
 const attachedMs = { still: 120, moving: 240 } as const;
 /** A semitone: less is a voice that wavers. */
 const leastStepRatio = 1.06;
+/** Notes are held for longer. */
+const longestStepMs = 600;
 /** Between two turns of a slow warble, 3 Hz. */
 const slowestTurnMs = 170;
 
@@ -158,6 +160,7 @@ function isStepped(shape: ToneShape): boolean {
   const [first, second] = shape.steps;
   if (first === undefined || second === undefined || shape.steps.length > 2) return false;
   const ratio = Math.max(first.hz, second.hz) / Math.min(first.hz, second.hz);
+  if (Math.max(first.ms, second.ms) > longestStepMs) return false;
   return ratio >= leastStepRatio && shape.resting >= 0.75;
 }
 

@@ -4,8 +4,16 @@
 import { frameMs, silenceDbfs } from './frame.ts';
 import type { RecentAudio } from './recent-audio.ts';
 import { beepMs } from './tone-beep.ts';
+import { doubtOf, type ToneDoubt } from './tone-doubt.ts';
 import { createToneListener } from './tone-frame.ts';
-import { cedMs, classifyTone, type EndedTone, isCed, type ToneKind } from './tone-kinds.ts';
+import {
+  cedMs,
+  classifyTone,
+  type EndedTone,
+  isCed,
+  isNetworks,
+  type ToneKind,
+} from './tone-kinds.ts';
 import {
   afterFrames,
   clearRun,
@@ -19,13 +27,21 @@ import { shapeOf } from './tone-shape.ts';
 import { isClosePair } from './tone-signalling.ts';
 
 export type { ToneKind } from './tone-kinds.ts';
-export type ToneFound = { readonly kind: ToneKind; readonly hz: number; readonly ms: number };
+export type ToneFound = {
+  readonly kind: ToneKind;
+  readonly hz: number;
+  readonly ms: number;
+  /** What a beep may be instead. */
+  readonly doubt: ToneDoubt;
+};
 
 export type ToneStep = {
   /** This frame is a tone, of whatever kind: not speech. */
   readonly tonal: boolean;
   /** A tone is under way, or ended so recently that its meaning is not known. */
   readonly pending: boolean;
+  /** Of a steady tone that sounds; 0: none does. */
+  readonly hz: number;
   readonly found?: ToneFound;
 };
 
@@ -54,10 +70,10 @@ const mostSkippedFrames = afterFrames - 2;
 /** 200 ms, more than a burst of losses. A mailbox sends nothing while it records, many a gateway nothing of a silence. */
 const longestLossFrames = 10;
 
-const noTone: ToneStep = { tonal: false, pending: false };
-const mayBeTone: ToneStep = { tonal: false, pending: true };
-const toneGoesOn: ToneStep = { tonal: true, pending: false };
-const toneUnderWay: ToneStep = { tonal: true, pending: true };
+const noTone: ToneStep = { tonal: false, pending: false, hz: 0 };
+const mayBeTone: ToneStep = { tonal: false, pending: true, hz: 0 };
+const toneGoesOn: ToneStep = { tonal: true, pending: false, hz: 0 };
+const toneUnderWay: ToneStep = { tonal: true, pending: true, hz: 0 };
 
 export function createToneDetector(recent: RecentAudio): ToneDetector {
   const listener = createToneListener(recent);
@@ -107,9 +123,12 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
 }
 
 function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
-  if (run.steadyOnEnd >= steadyRun) return isOpen(run) ? toneUnderWay : toneGoesOn;
+  if (run.steadyOnEnd >= steadyRun) {
+    return { ...(isOpen(run) ? toneUnderWay : toneGoesOn), hz: run.lastHz };
+  }
   // Before anybody spoke, ringback's beating and an organ's chord must not pass for a voice.
-  return afterSpeech ? noTone : toneGoesOn;
+  if (!afterSpeech) return toneGoesOn;
+  return isOpen(run) ? mayBeTone : noTone;
 }
 
 /** Its meaning is not known yet: too long for a moment of speech, and not too long for a beep. */
@@ -123,7 +142,7 @@ function answeringFax(run: ToneRun): ToneFound | undefined {
   const { hz } = shapeOf(run);
   if (!isCed(hz, cedMs)) return undefined;
   run.reported = true;
-  return { kind: 'fax', hz: Math.round(hz), ms: runMs(run) };
+  return { kind: 'fax', hz: Math.round(hz), ms: runMs(run), doubt: 'none' };
 }
 
 function continuesRun(run: ToneRun, { hz, db }: Readonly<ToneFrame>): boolean {
@@ -161,5 +180,7 @@ function whatEnded(run: ToneRun, afterSpeech: boolean): ToneFound | undefined {
     afterSpeech,
   };
   const kind = classifyTone(ended);
-  return kind && { kind, hz: Math.round(shape.hz), ms: ended.ms };
+  if (kind === undefined) return undefined;
+  const doubt = doubtOf(ended, run, isNetworks(ended));
+  return { kind, hz: Math.round(shape.hz), ms: ended.ms, doubt };
 }

@@ -20,10 +20,18 @@ export const cedMs = 1_000;
 
 /** E.180 and its supplements: dial, ringback, busy and waiting tones of one frequency lie here the world over. */
 const networkHz: Band = { min: 340, max: 500 };
-/** The commonest of them, which no machine beeps at. */
+/** The commonest of them, and the length of its ringback, E.180: 1 s. */
 const europeanHz: Band = { min: 417, max: 433 };
-/** Call waiting, ANSI T1.401: 440 Hz for 300 ms. */
-const callWaiting = { hz: { min: 434, max: 446 }, ms: { min: 220, max: 380 } } as const;
+const europeanRingbackMs: Band = { min: 850, max: 1_150 };
+/** Call waiting, ANSI T1.401: 440 Hz for 300 ms, and not again for ten seconds. */
+const callWaiting = { hz: { min: 434, max: 446 }, ms: { min: 270, max: 340 } } as const;
+/** Longer ones are dial tone, and ringback in America. */
+const longestLowBeepMs = 1_700;
+/** Half of a busy tone's period at most; longer ones are ringback's. */
+const longestCadenceMs = 560;
+const shortestPairMs = 240;
+const pairedWholeness = 0.75;
+const pairedEdgeDb = 8;
 /** ANSI T1.401 busy and congestion. */
 const busyPairHz = [480, 620] as const;
 /** E.180: SIT's three tones, ± 50 Hz. */
@@ -43,7 +51,22 @@ export function classifyTone(tone: EndedTone): ToneKind | undefined {
   const single = shape.secondHz === undefined && shape.onPitch >= 0.8;
   if (!afterSpeech && single && within(shape.hz, cngHz) && within(ms, cngMs)) return 'fax';
   if (isSignalling(tone)) return 'signalling';
-  return isBeep(tone) ? 'beep' : undefined;
+  return isPairedBeep(tone) || isBeep(tone) ? 'beep' : undefined;
+}
+
+/** A frequency that the network uses, in a length of its cadences: whether it is the network's is heard when it repeats. */
+export function isNetworks(tone: EndedTone): boolean {
+  const { shape, ms, closePair } = tone;
+  if (closePair) return true;
+  if (ms > longestCadenceMs) return false;
+  return isBusyPair(shape) || (shape.secondHz === undefined && within(shape.hz, networkHz));
+}
+
+/** Two sines closer than a frame can tell apart: their beating hides all else. */
+function isPairedBeep(tone: EndedTone): boolean {
+  const { closePair, ms, wholeness, riseDb, dropDb } = tone;
+  if (!closePair || ms < shortestPairMs) return false;
+  return wholeness >= pairedWholeness && Math.min(riseDb, dropDb) >= pairedEdgeDb;
 }
 
 export function isCed(hz: number, ms: number): boolean {
@@ -63,11 +86,14 @@ function isSitTone({ hz, ms }: PitchRest, nominalHz: number): boolean {
 
 function isSignalling(tone: EndedTone): boolean {
   const { shape, ms, afterSpeech, closePair } = tone;
-  if (closePair || isBusyPair(shape) || isKey(shape)) return true;
+  if (isKey(shape)) return true;
+  if (!afterSpeech && (closePair || isBusyPair(shape))) return true;
+  if (closePair) return ms > longestLowBeepMs;
   if (shape.secondHz !== undefined && shape.secondHz > networkHz.max * 1.3) return false;
   if (!afterSpeech) return within(shape.hz, networkHz);
-  if (within(shape.hz, europeanHz)) return true;
-  return within(shape.hz, callWaiting.hz) && within(ms, callWaiting.ms);
+  if (within(shape.hz, callWaiting.hz) && within(ms, callWaiting.ms)) return true;
+  if (!within(shape.hz, europeanHz)) return false;
+  return within(ms, europeanRingbackMs) || ms > longestLowBeepMs;
 }
 
 function isBusyPair(shape: ToneShape): boolean {

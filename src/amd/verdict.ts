@@ -19,8 +19,8 @@ const waitAfterHelloMs = 680;
 const waitAfterShortMs = 1_200;
 const waitAfterLongMs = 1_300;
 /** Nobody who wants an answer talks longer, pauses included or not. */
-const longestPersonMs = 4_900;
-const longestPersonSpeechMs = 3_480;
+const longestPersonMs = 5_000;
+const longestPersonSpeechMs = 3_640;
 /** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
 const mostWords = 16;
 /** With a full stop inside: people recite their greeting in one breath. */
@@ -72,7 +72,7 @@ function waitMs(utterance: Utterance): number {
   return utterance.spanMs <= shortGreetingMs ? waitAfterShortMs : waitAfterLongMs;
 }
 
-function isHello({ spanMs, syllables }: Utterance): boolean {
+export function isHello({ spanMs, syllables }: Utterance): boolean {
   if (syllables <= 2) return spanMs <= helloMs.twoSyllables;
   return spanMs <= (syllables <= 4 ? helloMs.fourSyllables : helloMs.more);
 }

@@ -8,11 +8,19 @@ import { createSounds } from '../../src/embedded/sandbox/sounds.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { defaultSettings, listen, names } from './listen.ts';
 import { noise, seededRandom } from './made-up-audio.ts';
+import { cadence, moving } from './tone-sounds.ts';
 
 const sounds = createSounds();
 const hello = sounds.hello.samples;
 const announcement = sounds.announcement.samples;
 const beep = tone([1_000], 400, -9);
+const chime = (hz: number) =>
+  moving(
+    () => hz,
+    600,
+    -10,
+    (wave, part) => wave * 10 ** -part,
+  );
 
 describe('a person', () => {
   test('answers briefly and waits', () => {
@@ -21,11 +29,11 @@ describe('a person', () => {
     expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
     expect(events[0]).toMatchObject({ reason: 'short-greeting', words: 1 });
     expect(events[1]).toMatchObject({ reason: 'human' });
-    expect((events[1]?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0)).toBe(3_000);
+    expect((events[1]?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0)).toBe(5_000);
   });
 
-  test('is corrected by a beep within three seconds', () => {
-    const events = listen(joined([hello, silence(1_500), beep]));
+  test('is corrected by a beep within five seconds', () => {
+    const events = listen(joined([hello, silence(4_500), beep]));
 
     expect(names(events)).toEqual(['amd_human_detected', 'amd_tone_detected', 'amd_stopped']);
     expect(events[1]).toMatchObject({ corrects: 'amd_human_detected', tone: { hz: 1_000 } });
@@ -36,7 +44,21 @@ describe('a person', () => {
     const events = listen(joined([hello, silence(1_500), hello]));
 
     expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
-    expect((events[1]?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0)).toBe(3_000);
+    expect((events[1]?.elapsedMs ?? 0) - (events[0]?.elapsedMs ?? 0)).toBe(5_000);
+  });
+
+  test.each([
+    ['a microwave', () => cadence([1_480], 600, 700, 3)],
+    ['a buzzer', () => tone([2_050], 500, -20)],
+    ['a doorbell', () => joined([chime(659), chime(523)])],
+    ['a busy tone', () => cadence([425], 500, 500, 4)],
+    ['reorder', () => cadence([480, 620], 250, 250, 8)],
+  ])('stays one when %s sounds after the hello', (_, sound) => {
+    for (const gapMs of [300, 1_200, 3_000]) {
+      const events = listen(joined([hello, silence(gapMs), sound(), silence(2_000)]));
+
+      expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
+    }
   });
 
   test('may be as slow as the no-speech time-out allows', () => {
@@ -163,7 +185,7 @@ describe('a recording that says hello and waits before it goes on', () => {
     expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
     expect(events[1]).toMatchObject({ reason: 'human', elapsedMs: 20_000 });
     const timers = { ...defaultSettings.timers, toneTimeoutMs: 1_000 };
-    expect(delayMs(listen(endless, { timers }))).toBe(3_000);
+    expect(delayMs(listen(endless, { timers }))).toBe(5_000);
   });
 });
 

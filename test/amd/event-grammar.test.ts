@@ -84,6 +84,7 @@ describe('a detector that fails', () => {
     },
     found: undefined,
     tonePending: false,
+    toneHz: 0,
   });
 
   test('states an error while it has no verdict', () => {

@@ -5,7 +5,7 @@ import type { AmdTimers } from '../../src/calls/call-types.ts';
 import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
 
 const longestGreetingMs = 60_000;
-const humanListenMs = 3_000;
+const humanListenMs = 5_000;
 
 /** The frame in which this much time has passed; nothing is known before the first. */
 function frameAfter(ms: number): number {

@@ -141,11 +141,15 @@ describe('tones of the network', () => {
     ['European call waiting', cadence([425], 200, 600, 2)],
   ];
 
-  test.each(networks)('%s is signalling, whether anybody spoke or not', (_, samples) => {
-    for (const afterSpeech of [false, true]) {
-      const reported = kinds(hear(joined([quiet, samples]), { afterSpeech }));
+  test.each(networks)('%s is signalling before anybody spoke', (_, samples) => {
+    const reported = kinds(hear(joined([quiet, samples]), { afterSpeech: false }));
 
-      expect(new Set(reported)).toEqual(new Set(['signalling']));
+    expect(new Set(reported)).toEqual(new Set(['signalling']));
+  });
+
+  test.each(networks)('%s is that after speech, or in doubt as it may come again', (_, samples) => {
+    for (const { kind, doubt } of hear(joined([quiet, samples]))) {
+      expect(kind === 'signalling' || doubt === 'cadence').toBe(true);
     }
   });
 
@@ -164,6 +168,47 @@ describe('tones of the network', () => {
     const tones = joined([quiet, ...steps.map((hz) => tone([hz], ms, -16))]);
 
     expect(kinds(hear(tones, { afterSpeech: false }))).toEqual(['sit']);
+  });
+});
+
+describe('what a beep may be instead', () => {
+  const doubtOf = (samples: Int16Array): string | undefined =>
+    hear(joined([quiet, samples])).find(({ kind }) => kind === 'beep')?.doubt;
+  /** Reflections that die away by 60 dB in 0.3 s. */
+  const inRoom = (samples: Int16Array): Int16Array => {
+    const random = seededRandom(11);
+    let room = joined([samples, silence(400)]);
+    for (let ms = 4; ms < 300; ms += 8) {
+      const gain = 0.16 * 10 ** ((-3 * ms) / 300) * (random() < 0.5 ? -1 : 1);
+      room = mixed(
+        room,
+        joined([silence(ms), samples]).map((sample) => Math.round(sample * gain)),
+      );
+    }
+    return room;
+  };
+  const dying = (part: number): number => 10 ** -part;
+
+  test.each([
+    ['a mailbox’s', tone([1_000], 400, -20), 'none'],
+    ['425 Hz for a quarter of a second', tone([425], 250, -20), 'cadence'],
+    ['ringback’s pair, too short for ringback', tone([440, 480], 600, -20), 'cadence'],
+    ['a busy tone’s pair', tone([480, 620], 500, -20), 'cadence'],
+    ['a microwave’s', tone([2_050], 500, -20), 'appliance'],
+    [
+      'what dies away',
+      moving(
+        () => 1_250,
+        500,
+        -10,
+        (wave, part) => wave * dying(part),
+      ),
+      'fading',
+    ],
+    ['with its octave', mixed(tone([1_100], 400, -16), tone([2_200], 400, -22)), 'echo'],
+    ['in a room', inRoom(tone([1_300], 400, -12)), 'echo'],
+  ])('%s', (_, samples, doubt) => {
+    expect(doubtOf(samples)).toBe(doubt);
   });
 });
 
@@ -270,8 +315,8 @@ describe('frame by frame', () => {
   test('a tone too long for a beep keeps nobody waiting for its end', () => {
     const steps = stepsOf(tone([1_000], 4_000, -20));
 
-    expect(steps[100]).toEqual({ tonal: true, pending: true });
-    expect(steps[150]).toEqual({ tonal: true, pending: false });
+    expect(steps[100]).toMatchObject({ tonal: true, pending: true, hz: expect.closeTo(1_000, 0) });
+    expect(steps[150]).toMatchObject({ tonal: true, pending: false });
   });
 
   test('whatever comes, only finite measures are reported', () => {

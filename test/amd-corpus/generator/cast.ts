@@ -71,12 +71,32 @@ export function loadCast(
       });
   return {
     third,
-    voices,
+    voices: voices.map(withinLimits),
     household: sounds('household'),
     music: sounds('music'),
     appliances: appliances.filter(isOurs),
     beeps: beepModels.filter(isOurs),
   };
+}
+
+/** A greeting of a few words is no instruction; and nobody waits for the beep of a longer one than that. */
+const longestMs: Partial<Readonly<Record<Role, number>>> = {
+  shortGreeting: 6_000,
+  longGreeting: 14_000,
+};
+
+function withinLimits(voice: Voice): Voice {
+  const lines = Object.fromEntries(
+    Object.entries(voice.lines).map(([role, all]) => {
+      const mostMs = longestMs[role as Role] ?? Number.POSITIVE_INFINITY;
+      return [role, all.filter(({ clips }) => lengthMs(clips) <= mostMs)];
+    }),
+  );
+  return { ...voice, lines };
+}
+
+function lengthMs(clips: readonly Int16Array[]): number {
+  return clips.reduce((sum, { length }) => sum + length / 8, 0);
 }
 
 function soundAt(path: string, source: string, clips: ClipStore): Sound[] {
