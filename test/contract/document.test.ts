@@ -34,7 +34,7 @@ const undocumented = [
   '/openapi.json',
   '/ready',
   // Of bots' libraries, which bring its description along.
-  '/2010-04-01/Accounts/:accountSid/Calls/:callFile',
+  '/2010-04-01/Accounts/{accountSid}/Calls/{callFile}',
 ];
 
 function everyNode(value: unknown, visit: (node: Record<string, unknown>) => void): void {
