@@ -95,7 +95,7 @@ async function openApp(environment: Environment): Promise<App> {
   const contexts = await openContextStore(events.connection);
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;
-  const metrics = createMetrics(() => activeCalls(), sip.gateways);
+  const metrics = createMetrics(() => activeCalls(), sip.gateways, media.streamStatistics);
   const facts = await openFactConsumers(environment, {
     ...{ storage, events, contexts, metrics },
     mayDeliver: () => node.lease.isHeld,

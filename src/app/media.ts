@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import { loadProviders, type SpeechToTextProviders } from '../amd/stt/providers.ts';
 import type { SpeechToText } from '../amd/stt/transcribed-detector.ts';
 import { type Config, readSecrets } from '../config.ts';
+import type { MediaStatistics } from '../media/media-messages.ts';
 import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
 import { addressProblem } from '../media/rtp-sockets.ts';
 import type { Environment } from './environment.ts';
@@ -12,6 +13,7 @@ import { networksOpenTo } from './networks.ts';
 
 export type MediaParts = {
   readonly port: MediaGateway;
+  readonly streamStatistics: () => Promise<MediaStatistics['streams']>;
   /** In strict mode the names that a request may say; undefined: any. */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
 };
@@ -31,7 +33,11 @@ export async function openMedia(
   const port = createMediaPort({ ...config.media, streams, detectorData: speechToText, logger });
   closers.add('media', () => port[Symbol.asyncDispose]());
   if (!(await port.ready())) throw new Error('the media workers did not start');
-  return { port, speechToTextProviders: onlyNames };
+  return {
+    port,
+    streamStatistics: async () => (await port.statistics()).streams,
+    speechToTextProviders: onlyNames,
+  };
 }
 
 type Secrets = Parameters<typeof loadProviders>[1];

@@ -27,10 +27,25 @@ export type Metrics = {
 /** How often the event loop's delay is measured: it wakes the process so often. */
 const loopDelayEveryMs = 10;
 
-/** Both are asked when metrics are read. */
+/** Of bots' audio streams in this process, since it started. */
+export type StreamMetric = {
+  readonly open: number;
+  readonly framesSent: number;
+  readonly framesDropped: number;
+  readonly bytesReceived: number;
+  readonly bytesPlayed: number;
+  readonly bytesDropped: number;
+  readonly underruns: number;
+  readonly reconnects: number;
+  readonly messagesIgnored: number;
+  readonly heldBytes: number;
+};
+
+/** All are asked when metrics are read. */
 export function createMetrics(
   activeCalls: () => number = () => 0,
   gateways: () => readonly GatewayMetric[] = () => [],
+  streams?: () => Promise<StreamMetric>,
 ): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -84,11 +99,13 @@ export function createMetrics(
     labelNames: ['app_id'],
     registers,
   });
+  const measureStreams = streams === undefined ? undefined : streamMetrics(registry, streams);
   const measureProcess = processMetrics(registry);
   return {
     contentType: registry.contentType,
     async render() {
       await measureProcess();
+      await measureStreams?.();
       return await registry.metrics();
     },
     httpRequest: (method, route, status, seconds) =>
@@ -100,6 +117,55 @@ export function createMetrics(
       failing.reset();
       for (const [app_id, count] of byApp) failing.set({ app_id }, count);
     },
+  };
+}
+
+const streamCounters = {
+  framesSent: ['offhook_stream_frames_sent_total', 'Frames of 20 ms that bots were sent'],
+  framesDropped: [
+    'offhook_stream_frames_dropped_total',
+    'Frames of 20 ms that bots did not take in time',
+  ],
+  bytesReceived: [
+    'offhook_stream_audio_received_bytes_total',
+    'Audio that bots sent, 8000 a second',
+  ],
+  bytesPlayed: ['offhook_stream_audio_played_bytes_total', 'Audio of bots that went out as RTP'],
+  bytesDropped: [
+    'offhook_stream_audio_dropped_bytes_total',
+    'Audio of bots beyond what is kept for them',
+  ],
+  underruns: ['offhook_stream_underruns_total', 'Gaps of under 200 ms in what bots said'],
+  reconnects: ['offhook_stream_reconnects_total', 'Connections to bots that were made again'],
+  messagesIgnored: ['offhook_stream_messages_ignored_total', 'Messages of bots that were wrong'],
+} as const;
+
+/** Counted in the media workers, which are asked when somebody reads. */
+function streamMetrics(registry: Registry, read: () => Promise<StreamMetric>): () => Promise<void> {
+  const registers = [registry];
+  const open = new Gauge({
+    name: 'offhook_streams_open',
+    help: 'Audio streams that bots have open',
+    registers,
+  });
+  const held = new Gauge({
+    name: 'offhook_stream_buffer_bytes',
+    help: 'What bots have queued to be played, as it is kept; STREAM_BUFFER_MB bounds it',
+    registers,
+  });
+  const counters = Object.entries(streamCounters).map(
+    ([member, [name, help]]) =>
+      [member as keyof typeof streamCounters, new Counter({ name, help, registers })] as const,
+  );
+  return async () => {
+    const now = await read();
+    open.set(now.open);
+    held.set(now.heldBytes);
+    for (const [member, counter] of counters) {
+      // What a worker that died had counted is gone: a counter that begins anew is what Prometheus expects.
+      counter.reset();
+      counter.inc(now[member]);
+    }
   };
 }
 

@@ -8,10 +8,12 @@ import { UnsentFrames } from './unsent-frames.ts';
 
 const frameMs = 20;
 
+type BotLink = Pick<StreamLink, 'isFull' | 'send'>;
+
 export type VoiceCounts = { framesSent: number; framesDropped: number };
 
 export class BotVoice {
-  readonly #link: StreamLink;
+  readonly #link: BotLink;
   readonly #writer: MessageWriter;
   readonly #counts: readonly VoiceCounts[];
   readonly #frame = Buffer.alloc(160);
@@ -19,7 +21,7 @@ export class BotVoice {
   #elapsedMs = 0;
 
   /** `counts`: each is counted in. */
-  constructor(link: StreamLink, settings: StreamSettings, counts: readonly VoiceCounts[]) {
+  constructor(link: BotLink, settings: StreamSettings, counts: readonly VoiceCounts[]) {
     this.#link = link;
     this.#writer = new MessageWriter(settings);
     this.#counts = counts;

@@ -19,3 +19,29 @@ describe('the metrics of calls that ended', () => {
     ]);
   });
 });
+
+describe('the metrics of streams', () => {
+  test('are what the media workers have counted when they are read', async () => {
+    const counted = {
+      ...{ open: 2, framesSent: 500, framesDropped: 3, bytesReceived: 8_000, bytesPlayed: 7_000 },
+      ...{ bytesDropped: 0, underruns: 1, reconnects: 4, messagesIgnored: 5, heldBytes: 16_000 },
+    };
+    const metrics = createMetrics(undefined, undefined, async () => counted);
+    await metrics.render();
+    counted.framesSent = 600;
+
+    const lines = (await metrics.render()).split('\n');
+    expect(lines.filter((line) => line.startsWith('offhook_stream')).sort()).toEqual([
+      'offhook_stream_audio_dropped_bytes_total 0',
+      'offhook_stream_audio_played_bytes_total 7000',
+      'offhook_stream_audio_received_bytes_total 8000',
+      'offhook_stream_buffer_bytes 16000',
+      'offhook_stream_frames_dropped_total 3',
+      'offhook_stream_frames_sent_total 600',
+      'offhook_stream_messages_ignored_total 5',
+      'offhook_stream_reconnects_total 4',
+      'offhook_stream_underruns_total 1',
+      'offhook_streams_open 2',
+    ]);
+  });
+});

@@ -7,6 +7,7 @@ import { benchCompanion } from './companion.ts';
 import { benchDeliveries } from './deliveries.ts';
 import { benchIdle } from './idle.ts';
 import { benchNodes } from './nodes.ts';
+import { benchStreams } from './streams.ts';
 
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
   amd: benchAmd,
@@ -16,6 +17,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   companion: benchCompanion,
   idle: benchIdle,
   nodes: benchNodes,
+  streams: benchStreams,
 };
 
 const [name = '', ...args] = process.argv.slice(2);

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import type { StreamSettings } from '../../src/calls/stream.ts';
+import { BotVoice } from '../../src/streams/bot-voice.ts';
+import { streamIdsOf } from '../../src/streams/stream-ids.ts';
+import { problemsOfStream, type ToBot } from '../support/streams/stream-messages.ts';
+
+/** A bot that reads, or does not. */
+function createVoice() {
+  const sent: string[] = [];
+  const link = { isFull: false, send: (text: string) => void sent.push(text) };
+  const counts = { framesSent: 0, framesDropped: 0 };
+  const settings: StreamSettings = {
+    ...streamIdsOf({ appId: 'app-1', callId: 'call-1' }),
+    ...{ url: 'ws://127.0.0.1/', secret: 's3cret', customParameters: {} },
+    connect: 'answered',
+  };
+  const voice = new BotVoice(link, settings, [counts]);
+  voice.begin({});
+  let frames = 0;
+  /** Frames that say which they are. */
+  const hear = (count: number) => {
+    for (let index = 0; index < count; index += 1, frames += 1) {
+      voice.hear(new Uint8Array(160).fill(frames % 256));
+    }
+  };
+  const media = () =>
+    sent
+      .map((text) => JSON.parse(text) as ToBot)
+      .flatMap((message) => (message.event === 'media' ? [message.media] : []));
+  return { voice, link, sent, counts, hear, media };
+}
+
+describe('a bot that reads too slowly', () => {
+  test('misses the oldest audio beyond a second, and sees it in the time', () => {
+    const { link, sent, counts, hear, media } = createVoice();
+    hear(2);
+    link.isFull = true;
+    hear(60);
+    link.isFull = false;
+    hear(1);
+
+    expect(media().map(({ timestamp }) => Number(timestamp) / 20)).toEqual([
+      ...[0, 1],
+      ...Array.from({ length: 50 }, (_, index) => 12 + index),
+      62,
+    ]);
+    expect(media().map(({ payload }) => Buffer.from(payload, 'base64')[0])).toEqual(
+      media().map(({ timestamp }) => Number(timestamp) / 20),
+    );
+    expect(counts).toEqual({ framesSent: 53, framesDropped: 10 });
+    expect(problemsOfStream(sent, { isOver: false })).toEqual([]);
+  });
+
+  test('misses nothing but audio', () => {
+    const { voice, link, sent, hear } = createVoice();
+    link.isFull = true;
+    hear(100);
+    voice.tell((writer) => writer.mark('played'));
+    voice.tell((writer) => writer.stop());
+
+    expect(sent.map((text) => (JSON.parse(text) as ToBot).event)).toEqual([
+      ...['connected', 'start', 'mark', 'stop'],
+    ]);
+    expect(problemsOfStream(sent, { isOver: true })).toEqual([]);
+  });
+});
+
+test('nothing but the ids of a stream is told of its settings', () => {
+  expect(createVoice().sent.join(' ')).not.toContain('s3cret');
+});

@@ -1,0 +1,234 @@
+// A call's stream and its bot, on a clock that the test turns by hand: what a bot does wrong, and what becomes of it.
+
+import { afterEach, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import type { StreamReport, StreamSettings } from '../../src/calls/stream.ts';
+import { createAddressGuard } from '../../src/lib/address-guard.ts';
+import { PlayoutPool } from '../../src/media/playout-pool.ts';
+import { PlayoutQueue } from '../../src/media/playout-queue.ts';
+import { createStreamStatistics } from '../../src/media/stream-port.ts';
+import { CallStream } from '../../src/streams/bot-stream.ts';
+import { streamIdsOf } from '../../src/streams/stream-ids.ts';
+import { eventually } from '../support/eventually.ts';
+import { ScriptedBot } from '../support/streams/scripted-bot.ts';
+import { problemsOfStream } from '../support/streams/stream-messages.ts';
+
+const open: AsyncDisposable[] = [];
+const streams: CallStream[] = [];
+
+afterEach(async () => {
+  for (const stream of streams.splice(0)) stream.stop('test over');
+  for (const one of open.splice(0)) await one[Symbol.asyncDispose]();
+});
+
+const frame = Uint8Array.from({ length: 160 }, (_, index) => index);
+
+function createStream(bot: { readonly url: string }, settings: Partial<StreamSettings> = {}) {
+  const reports: StreamReport[] = [];
+  const warnings: string[] = [];
+  const statistics = createStreamStatistics();
+  const queue = new PlayoutQueue(new PlayoutPool(16_000_000), (name) => stream.tellMark(name));
+  const stream = new CallStream(
+    {
+      ...streamIdsOf({ appId: 'app-1', callId: 'call-1' }),
+      ...{ url: bot.url, secret: 's3cret', connect: 'answered', customParameters: {} },
+      ...settings,
+    },
+    queue,
+    {
+      statistics,
+      report: (report) => reports.push(report),
+      warn: (warning) => warnings.push(warning),
+    },
+    {
+      guard: createAddressGuard(['127.0.0.0/8']),
+      nowMs: () => performance.now(),
+      wallClockMs: () => Date.now(),
+    },
+  );
+  streams.push(stream);
+  /** 20 ms at a time: what is played goes nowhere. */
+  const pass = (ms: number) => {
+    for (let elapsedMs = 0; elapsedMs < ms; elapsedMs += 20) {
+      queue.read(new Uint8Array(160), 0, 160);
+      queue.returnMarks();
+      stream.hear(frame);
+      stream.tick();
+    }
+  };
+  return { stream, queue, reports, warnings, statistics, pass };
+}
+
+async function openStream() {
+  const bot = await startBot();
+  const call = createStream(bot);
+  call.stream.answer();
+  return { bot, ...call, connection: await bot.connection() };
+}
+
+async function startBot(): Promise<ScriptedBot> {
+  const bot = await ScriptedBot.start();
+  open.push(bot);
+  return bot;
+}
+
+describe('what a bot sends that is wrong', () => {
+  test('is ignored and counted, warned of once, and the call goes on', async () => {
+    const { connection, queue, stream, warnings, reports, statistics } = await openStream();
+    const { socket, streamSid } = connection;
+    for (const text of ['{', '[]', 'null', '{"event":"media"}', '{"event":"mark","mark":{}}']) {
+      socket.send(text);
+    }
+    for (const payload of [undefined, 7, '', '####']) {
+      socket.send(JSON.stringify({ event: 'media', streamSid, media: { payload } }));
+    }
+    const payload = Buffer.from(frame).toString('base64');
+    socket.send(JSON.stringify({ event: 'media', streamSid: 'MZ0', media: { payload } }));
+    socket.send(Buffer.from(frame), { binary: true });
+    connection.send({ event: 'later', later: {} });
+    connection.say(frame);
+    await eventually(() => queue.queuedBytes === 160, 'what is right is taken');
+
+    expect(statistics.messagesIgnored).toBe(12);
+    expect(warnings).toEqual([
+      ...['a message that is not known', 'media without audio', 'a binary frame'],
+    ]);
+    stream.stop('call-ended');
+    expect(reports.at(-1)).toMatchObject({ kind: 'stopped', counts: { ignoredMessages: 12 } });
+  });
+
+  test('is too much: over the rate, and over ten minutes of audio, the newest is dropped', async () => {
+    const { connection, queue, warnings, statistics } = await openStream();
+    for (let second = 0; second < 610; second += 10) connection.say(new Uint8Array(80_000));
+    for (let count = 0; count < 5_000; count += 1) connection.send({ event: 'clear' });
+    await eventually(() => statistics.messagesIgnored > 0, 'some are dropped');
+
+    expect(queue.statistics.bytesDropped).toBe(80_000);
+    expect(warnings).toEqual(['more audio than is kept', 'more than 500 messages a second']);
+  });
+
+  test('is a message of more than 8 MiB: the connection ends, and another is made', async () => {
+    const { bot, connection, reports, pass } = await openStream();
+    connection.socket.send('x'.repeat(9 * 1_024 * 1_024));
+    await eventually(() => reports.some(({ kind }) => kind === 'broken'), 'it is broken');
+
+    expect(reports.at(-1)).toEqual({ kind: 'broken', reason: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' });
+    pass(1_000);
+    await bot.connection(1);
+  });
+
+  test('is half a frame and the end of the line: it is called again', async () => {
+    const { bot, connection, reports, pass } = await openStream();
+    const raw = (connection.socket as unknown as { _socket: import('node:net').Socket })._socket;
+    raw.write(Buffer.from([0x81, 0x7e, 0x10]));
+    raw.end();
+    await eventually(() => reports.some(({ kind }) => kind === 'broken'), 'it is broken');
+
+    pass(1_000);
+    expect((await bot.connection(1)).of('start')[0]?.start.customParameters['reconnect']).toBe('1');
+  });
+});
+
+describe('a bot that does not read', () => {
+  test('and says nothing for long is taken for gone', async () => {
+    const { connection, reports, pass } = await openStream();
+    (connection.socket as unknown as { _socket: import('node:net').Socket })._socket.pause();
+    for (let seconds = 0; seconds < 41; seconds += 1) pass(1_000);
+
+    expect(reports.at(-1)).toEqual({ kind: 'broken', reason: 'silent' });
+  });
+
+  test('but answers pings is not', async () => {
+    const { reports, pass } = await openStream();
+    for (let seconds = 0; seconds < 60; seconds += 1) {
+      pass(1_000);
+      if (seconds % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+
+    expect(reports.map(({ kind }) => kind)).toEqual(['opened']);
+  });
+});
+
+describe('the marks of a bot', () => {
+  test('that closes come back to nobody; what it said is played before it leaves', async () => {
+    const { connection, queue, reports, pass } = await openStream();
+    connection.say(new Uint8Array(8_000));
+    connection.mark('end');
+    connection.socket.close(1000);
+    await eventually(() => connection.socket.readyState === WebSocket.CLOSED, 'it is closed');
+    await eventually(() => {
+      pass(20);
+      return queue.queuedBytes < 8_000;
+    }, 'it is played');
+    expect(reports.map(({ kind }) => kind)).toEqual(['opened']);
+    pass(1_000);
+
+    expect(reports.at(-1)).toMatchObject({ kind: 'botLeft', counts: { playedMs: 1_000 } });
+  });
+
+  test('are bounded in what it says last: ten seconds', async () => {
+    const { connection, queue, reports, pass } = await openStream();
+    connection.say(new Uint8Array(160_000));
+    await eventually(() => queue.queuedBytes > 0, 'it is queued');
+    connection.socket.close(1000);
+    await eventually(() => {
+      pass(1_000);
+      return reports.at(-1)?.kind === 'botLeft';
+    }, 'it leaves');
+
+    expect(queue.queuedBytes).toBeGreaterThan(0);
+  });
+});
+
+describe('what happened before the bot was there', () => {
+  test('is told after start, in order', async () => {
+    const bot = await startBot();
+    const { stream } = createStream(bot);
+    stream.tellDigit('1');
+    stream.tellAmd({ event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 });
+    stream.answer();
+    const connection = await bot.connection();
+    await eventually(() => connection.texts.length === 4, 'all is told');
+
+    expect(connection.texts.map((text) => (JSON.parse(text) as { event: string }).event)).toEqual([
+      ...['connected', 'start', 'dtmf', 'amd'],
+    ]);
+    expect(connection.of('start')[0]?.start.customParameters['amd']).toBe('amd_human_detected');
+    expect(problemsOfStream(connection.texts, { isOver: false })).toEqual([]);
+  });
+});
+
+describe('a bot that cannot be reached', () => {
+  test('is given up after five seconds at the answer', async () => {
+    const bot = await startBot();
+    const { url } = bot;
+    await bot.kill();
+    const { stream, reports, pass } = createStream({ url });
+    stream.answer();
+    for (let tries = 1; reports.at(-1)?.kind !== 'lost'; tries += 1) {
+      await eventually(() => reports.length >= tries, 'a try fails');
+      pass(2_000);
+    }
+
+    // After half a second and after one more; the next would be too late.
+    expect(reports.map(({ kind }) => kind)).toEqual(['broken', 'broken', 'lost']);
+    pass(60_000);
+    expect(reports).toHaveLength(3);
+  });
+
+  test('because its address is one of the inside is never connected to', () => {
+    const { stream, reports } = createStream({ url: 'ws://10.0.0.1/audio' });
+    stream.prepare();
+    stream.answer();
+
+    expect(reports).toEqual([{ kind: 'lost', reason: 'address-not-allowed' }]);
+  });
+
+  test('by a name that resolves to the inside is not either', async () => {
+    const { stream, reports } = createStream({ url: 'ws://localhost.localdomain:1/audio' });
+    stream.answer();
+    await eventually(() => reports.length > 0, 'it is told');
+
+    expect(['broken', 'lost']).toContain(reports[0]?.kind);
+  });
+});
