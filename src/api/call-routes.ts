@@ -156,7 +156,7 @@ function registerEnd(
       const call = found(await services.calls.details(scopeOf(request), callId));
       if (call.state === 'ended') return { callId, state: 'ended' as const };
       const result = await services.control.end(callId);
-      if (result === 'unknown') throw outOfReach();
+      if (result === 'unknown' || result === 'unreachable') throw outOfReach();
       return { callId, state: result };
     },
   });

@@ -20,14 +20,15 @@ import { openAdmin } from './admin.ts';
 import { type Calls, openCalls } from './calls.ts';
 import type { Environment } from './environment.ts';
 import { type Events, openEvents } from './events.ts';
-import { type FactConsumers, openFactConsumers } from './facts.ts';
 import { healthChecks } from './health.ts';
 import { type MediaParts, openMedia } from './media.ts';
 import { type Node, openNode } from './nodes.ts';
+import { type Notifier, openNotifier } from './notifier.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 import { openSip, type SipParts } from './sip.ts';
 import { openStorage, type Storage } from './storage.ts';
 import { createStreamServices } from './streams.ts';
+import { drainOlderVersions } from './upgrade.ts';
 
 export type AppOptions = {
   readonly logger: Logger;
@@ -88,7 +89,7 @@ async function openApp(environment: Environment): Promise<App> {
 
   const storage = await openStorage(environment);
   const node = await openNode(environment, storage);
-  const events = await openEvents(environment, () => node.lease.untilHeld());
+  const events = await openEvents(environment);
   const sip = await openSip(environment, events.connection);
   const media = await openMedia(environment, sip.beyondLaptop);
 
@@ -96,14 +97,15 @@ async function openApp(environment: Environment): Promise<App> {
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;
   const metrics = createMetrics(() => activeCalls(), sip.gateways, media.streamStatistics);
-  const facts = await openFactConsumers(environment, {
-    ...{ storage, events, contexts, metrics },
+  const notifier = await openNotifier(environment, {
+    ...{ storage, events, metrics },
     mayDeliver: () => node.lease.isHeld,
     beyondLaptop: sip.beyondLaptop,
   });
-  const parts = { storage, node, facts, events, metrics };
+  const parts = { storage, node, notifier, events, contexts, metrics };
+  const older = await drainOlderVersions(environment, parts);
   const calls = openCalls(environment, {
-    ...parts,
+    ...{ ...parts, older },
     sip: sip.port,
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
     media: media.port,
@@ -111,7 +113,7 @@ async function openApp(environment: Environment): Promise<App> {
   activeCalls = () => calls.registry.size;
   node.report({ calls: activeCalls });
   const adminUrl = await openAdmin(environment, storage);
-  const httpUrl = await openApi(environment, { ...parts, sip, media, calls, contexts });
+  const httpUrl = await openApi(environment, { ...parts, sip, media, calls });
 
   await calls.startTaking();
 
@@ -141,7 +143,7 @@ async function openApp(environment: Environment): Promise<App> {
       await pause(delayMs, undefined, { signal: force }).catch(() => undefined);
       await calls.drain(drainMs, force);
       // What the last calls owe leaves before the process does, where the receiver takes it.
-      await facts.settle(settleTimeoutMs).catch(() => undefined);
+      await calls.settle(settleTimeoutMs).catch(() => undefined);
       await closers.closeAll();
     },
   };
@@ -160,7 +162,7 @@ type ApiParts = {
   readonly storage: Storage;
   readonly node: Node;
   readonly events: Events;
-  readonly facts: FactConsumers;
+  readonly notifier: Notifier;
   readonly sip: SipParts;
   readonly media: MediaParts;
   readonly calls: Calls;
@@ -196,8 +198,10 @@ async function openApi(
       speechToTextProviders: media.speechToTextProviders,
       control: calls.control,
       calls: createCallQueries(storage.database, contexts),
-      deadLetters: createDeadLetters(storage.database.pool, clock, () => parts.facts.lookForOwed()),
-      isNotifiable: (url) => parts.facts.isNotifiable(url),
+      deadLetters: createDeadLetters(storage.database.pool, clock, () =>
+        parts.notifier.lookForOwed(),
+      ),
+      isNotifiable: (url) => parts.notifier.isNotifiable(url),
       streams: createStreamServices(config, storage, sip.beyondLaptop),
       health: healthChecks({
         database: storage.database.pool,

@@ -1,5 +1,6 @@
 // The calls: what ends those of an earlier process, what takes new ones from the queue, and what ends them here.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { CallRegistry } from '../calls/call-registry.ts';
 import { defaultCallLimits } from '../calls/call-setup.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -8,22 +9,25 @@ import type { MediaPort, SipPort } from '../calls/ports.ts';
 import { createCallControl, type NodeCallControl } from '../dialout/call-control.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
 import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts';
-import { guardSip } from '../dialout/guarded-sip.ts';
+import { type GuardedSip, guardSip } from '../dialout/guarded-sip.ts';
 import { createIntake } from '../dialout/intake.ts';
-import { factsOfCall } from '../events/call-stream.ts';
+import { eventsOfCall } from '../events/call-stream.ts';
 import { sendCommand, serveCommands } from '../events/commands.ts';
 import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
 import type { Metrics } from '../http/metrics.ts';
+import type { ContextStore } from '../interactions/context-store.ts';
 import { deadline } from '../lib/deadline.ts';
 import { Rest } from '../lib/rest.ts';
 import { Recovery } from '../recovery/recovery.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
-import type { FactConsumers } from './facts.ts';
 import type { Node } from './nodes.ts';
+import type { Notifier } from './notifier.ts';
+import { type OutboxParts, openOutbox } from './outbox.ts';
 import { startRounds } from './rounds.ts';
 import type { Storage } from './storage.ts';
 import { createStreamPort } from './streams.ts';
+import type { OlderVersions } from './upgrade.ts';
 
 export type Calls = {
   readonly registry: CallRegistry;
@@ -35,12 +39,16 @@ export type Calls = {
    */
   startTaking(): Promise<void>;
   drain(drainMs: number, force: AbortSignal): Promise<void>;
+  /** Waits until what happened is stored and published, and what is owed was sent or put off, at most this long. */
+  settle(timeoutMs: number): Promise<void>;
 };
 
 type Parts = {
   readonly storage: Storage;
   readonly node: Node;
-  readonly facts: FactConsumers;
+  readonly notifier: Notifier;
+  readonly contexts: ContextStore;
+  readonly older: OlderVersions;
   readonly events: Events;
   readonly sip: SipPort;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
@@ -52,14 +60,13 @@ type Parts = {
 const maxQueued = 10_000;
 /** A node that lost its lease hangs up what others may not know of, then ends. */
 const abandonTimeoutMs = 3_000;
+const settlePollMs = 25;
 /** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
 const endAllTimeoutMs = 5_000;
 
 export function openCalls(environment: Environment, parts: Parts): Calls {
   const { config, logger, clock, closers } = environment;
-  const { storage, events, metrics } = parts;
-  const { ledger } = storage;
-  const { connection, publisher } = events;
+  const { storage, metrics } = parts;
   const { lease } = parts.node;
   const sip = guardSip(parts.sip, {
     mayPlace: () => lease.isHeld,
@@ -67,11 +74,15 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     onReleased: (callId) => taking.onReleased(callId),
     clock,
   });
+  const out = openOutbox(environment, {
+    ...parts,
+    untilReleased: (callId) => sip.untilReleased(callId),
+    isHere: (callId) => registry.has(callId),
+  });
   const registry = new CallRegistry(
     {
-      ...{ ledger, publisher, clock, logger, sip, media: parts.media },
+      ...{ outbox: out.outbox, clock, logger, sip, media: parts.media },
       streams: createStreamPort(storage),
-      untilReleased: (callId) => sip.untilReleased(callId),
       untilTurn: (callId, isWanted) => taking.turnOf(callId)?.(isWanted),
     },
     {
@@ -83,19 +94,12 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       },
     },
   );
-  const ends = createEndRecorder({ ledger, publisher, logger });
+  const ends = createEndRecorder(out.outbox);
   const control = openControl(environment, parts, registry, ends);
-  const recovery = new Recovery(
-    {
-      ...{ ledger, sip, ends, publisher, clock, logger },
-      factsOfCall: (call) => factsOfCall(connection, call),
-      onTheWire: () => sip.onTheWire(),
-    },
-    config.ownerId,
-  );
-  const taking: CallTaking = openTaking(environment, parts, { registry, ends, recovery });
+  const recovery = openRecovery(environment, parts, { sip, out, ends });
+  const taking: CallTaking = openTaking(environment, parts, { registry, ends, recovery, out });
   const rest = new Rest(storage.longestRestMs);
-  const intake = openIntake(environment, parts, { taking, rest });
+  const intake = openIntake(environment, parts, { taking, rest, out });
   closers.add('recovery', () => recovery.stop());
   const work = createWork(environment, parts, { recovery, taking, control, rest });
   const { drain, isDraining } = createDrain(registry, work.stop);
@@ -116,26 +120,69 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     },
     control,
     drain,
+    async settle(timeoutMs) {
+      const { connection } = parts.events;
+      const deadlineMs = performance.now() + timeoutMs;
+      while (performance.now() < deadlineMs) {
+        const isOut = out.isIdle() || (out.outbox.size() === 0 && !connection.connected());
+        if (isOut && !(await parts.notifier.isSending())) return;
+        await pause(settlePollMs);
+      }
+    },
   };
+}
+
+function openRecovery(
+  { config, clock, logger }: Environment,
+  { storage: { ledger }, events: { connection }, older }: Parts,
+  {
+    sip,
+    out,
+    ends,
+  }: { readonly sip: GuardedSip; readonly out: OutboxParts; readonly ends: EndRecorder },
+): Recovery {
+  return new Recovery(
+    {
+      ...{ ledger, sip, ends, clock, logger },
+      outbox: out.outbox,
+      publish: (events) => out.publisher.publish(events),
+      settle: (callId) => out.settle(callId),
+      // More than SQL has: of an older version, and where a backup of SQL was restored.
+      eventsOnStream: async (call) =>
+        older.areDrained() && !connection.connected() ? [] : await eventsOfCall(connection, call),
+      underWay: () => sip.onTheWire(),
+      isUnderWay: (callId) => out.holds(callId),
+    },
+    config.ownerId,
+  );
 }
 
 function openTaking(
   { clock, logger }: Environment,
-  { storage, limitsOf, node, events: { connection, publisher } }: Parts,
+  { storage, limitsOf, node, events: { connection } }: Parts,
   {
     registry,
     ends,
     recovery,
-  }: { readonly registry: CallRegistry; readonly ends: EndRecorder; readonly recovery: Recovery },
+    out,
+  }: {
+    readonly registry: CallRegistry;
+    readonly ends: EndRecorder;
+    readonly recovery: Recovery;
+    readonly out: OutboxParts;
+  },
 ): CallTaking {
   return new CallTaking({
     takes: storage.takes,
     limitsOf,
     room: () => registry.freePlaces,
     mayPlace: () => node.lease.isHeld,
-    start: (call, how) => registry.start(call, how),
-    // What a machine stated last is on its way to the stream: its sequences go on from there.
-    isHere: (callId) => registry.has(callId) || publisher.holds(callId),
+    start: (call, queued) => {
+      out.begin(call, queued);
+      registry.start(call);
+    },
+    // What a machine stated last is on its way into SQL.
+    isHere: (callId) => registry.has(callId) || out.holds(callId),
     here: () => registry.ids(),
     endUnknown: (callIds) => recovery.endOwn(callIds),
     ends,
@@ -162,13 +209,16 @@ function openControl(
 function openIntake(
   { config, clock, logger }: Environment,
   parts: Parts,
-  { taking, rest }: { readonly taking: CallTaking; readonly rest: Rest },
+  {
+    taking,
+    rest,
+    out,
+  }: { readonly taking: CallTaking; readonly rest: Rest; readonly out: OutboxParts },
 ): Intake {
-  const { storage, events, limitsOf } = parts;
+  const { storage, limitsOf } = parts;
   const { ledger } = storage;
-  const { connection, publisher } = events;
   const intake = createIntake(
-    { ledger, taking, limitsOf, publisher, events: connection, clock, logger },
+    { ledger, taking, limitsOf, onStored: (event) => out.relay.send([event]), clock, logger },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
   // The call may have been stored although it failed.
@@ -189,11 +239,11 @@ function createWork(
   { recovery, taking, control, rest }: Workers,
 ) {
   const { logger, closers } = environment;
-  const { storage, node, facts, events } = parts;
+  const { storage, node, notifier, events } = parts;
   const { connection } = events;
   const start = async (): Promise<void> => {
     const rounds = await startRounds(environment, {
-      ...{ storage, node, facts, recovery, taking, rest },
+      ...{ storage, node, notifier, recovery, taking, rest },
     });
     closers.add('rounds', () => {
       // A round may wait for what the recovery is at: an engine that is away, for example.

@@ -7,14 +7,14 @@ import { type Repetition, repeat } from '../lib/repeat.ts';
 import type { Rest } from '../lib/rest.ts';
 import type { Recovery } from '../recovery/recovery.ts';
 import type { Environment } from './environment.ts';
-import type { FactConsumers } from './facts.ts';
 import type { Node } from './nodes.ts';
+import type { Notifier } from './notifier.ts';
 import type { Storage } from './storage.ts';
 
 export type RoundParts = {
   readonly storage: Storage;
   readonly node: Node;
-  readonly facts: FactConsumers;
+  readonly notifier: Notifier;
   readonly recovery: Recovery;
   readonly taking: CallTaking;
   /** Of the sweep. */
@@ -38,6 +38,7 @@ export async function startRounds(
 ): Promise<readonly Repetition[]> {
   const { config, logger } = environment;
   const { recovery, taking, rest } = parts;
+  await parts.node.store.takeOverLeft();
   const left = await endLostProcesses(recovery, logger);
   using patience = deadline(startSettleTimeoutMs);
   await recovery.settleEnds(patience.signal);
@@ -63,7 +64,7 @@ export async function startRounds(
  * marked lost when it started.
  */
 function watchNodes(
-  { node, recovery, facts }: RoundParts,
+  { node, recovery, notifier }: RoundParts,
   { left, isAlone }: { readonly left: number; readonly isAlone: boolean },
   logger: Logger,
 ): () => Promise<void> {
@@ -78,8 +79,9 @@ function watchNodes(
     // Once in a while all the same: a process that was lost may have taken a call in its last moment.
     const isDue = !isAlone && rounds % roundsBetweenLooks === 0;
     if (leftOver === 0 && !isDue) return;
+    if (isDue) await node.store.takeOverLeft();
     const stillLeft = await endLostProcesses(recovery, logger);
-    await facts.takeOver();
+    await notifier.takeOver();
     leftOver = stillLeft;
     // Not waited for: the next lost node must not wait for NATS.
     recovery
@@ -90,7 +92,7 @@ function watchNodes(
 
 /** SQL must say of every such call how it ended. How many could not be ended. */
 async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<number> {
-  const { ended, failed } = await recovery.endLostProcesses();
+  const { ended, failed } = await recovery.endTakenOver();
   if (ended > 0) logger.warn({ calls: ended }, 'ended the calls of a lost process');
   return failed;
 }

@@ -3,7 +3,7 @@
 import type { CallTakes } from '../calls/dialout-ports.ts';
 import { type AppStore, createAppStore } from '../store/apps.ts';
 import { type BotStore, createBotDirectory } from '../store/bot-directory.ts';
-import { createCallLedger, type StoredCallLedger } from '../store/call-ledger.ts';
+import { type CallLedger, createCallLedger } from '../store/call-ledger.ts';
 import { createCallTakes } from '../store/call-takes.ts';
 import { createDataTables, type DataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
@@ -20,7 +20,7 @@ export type Storage = {
   readonly tables: DataTables;
   readonly nodes: NodeDirectory;
   readonly secrets: SecretBox;
-  readonly ledger: StoredCallLedger;
+  readonly ledger: CallLedger;
   readonly takes: CallTakes;
   /** How long rounds over the database may rest while there is nothing to be found; 0: others write there too. */
   readonly longestRestMs: number;

@@ -1,9 +1,10 @@
-// What the machine's transitions do: keep the progress, build the facts, publish them, command the line. Still no I/O.
+// What the machine's transitions do: keep the progress, build the events, append them, command the line. Still no I/O.
 
 import { assertEvent } from 'xstate';
 import {
   amdFact,
   answeredFact,
+  type CallProgress,
   dialingFact,
   dtmfFact,
   endFact,
@@ -25,14 +26,16 @@ import {
 import { type CallMachineContext, callSetup } from './call-setup.ts';
 import { closingAmdEvents } from './closing-amd-events.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
+import type { CallEvent } from './contract/call-event.ts';
+
+const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 
 export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.sent');
   const { event: fact, ...sequences } = dialingFact(context, event.at, event.gateway);
   // The time to connect runs from the first INVITE, whichever gateway takes the call in the end.
   enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
-  enqueue({ type: 'recordInvite', params: event.leg });
-  enqueue({ type: 'publish', params: fact });
+  enqueue({ type: 'append', params: { events: [fact], leg: event.leg } });
 });
 
 export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
@@ -44,55 +47,48 @@ export const stateRinging = callSetup.enqueueActions(({ context, event, enqueue 
   assertEvent(event, 'line.ringing');
   const { event: fact, ...sequences } = ringingFact(context, event.at, event);
   enqueue.assign({ ringingAt: event.at, ...sequences });
-  enqueue({
-    type: 'recordRinging',
-    params: { at: event.at, ...(event.leg !== undefined && { leg: event.leg }) },
-  });
-  enqueue({ type: 'publish', params: fact });
+  const leg = event.leg === undefined ? {} : { leg: event.leg };
+  enqueue({ type: 'append', params: { events: [fact], ringingAt: event.at, ...leg } });
 });
 
-/** The fact is built here and stored with the answer; it is published when that is done. */
-export const noteAnswer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+export const noteAnswer = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'line.answered');
   const { event: fact, ...sequences } = answeredFact({ ...context, answeredAt: event.at });
+  const { eventSequence, notificationSequence } = context;
   const detects = context.call.request.machineDetection !== 'disabled';
-  enqueue.assign({
+  return {
     answeredAt: event.at,
     answeredEvent: fact,
+    beforeAnswer: { eventSequence, notificationSequence },
     leg: event.leg,
-    detection: detects ? 'running' : 'off',
+    detection: detects ? ('running' as const) : ('off' as const),
     ...sequences,
-  });
+  };
 });
 
-/** ACKs first: the callee repeats its 200 until then. */
-export const stateAnswered = callSetup.enqueueActions(({ context, enqueue }) => {
+/** The callee repeats its 200 until then. */
+export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
   enqueue({ type: 'commandLine', params: { type: 'acknowledge' } });
-  if (context.answeredEvent !== undefined)
-    enqueue({ type: 'publish', params: context.answeredEvent });
 });
 
-/** An answer that could not be stored was never stated: for the caller the call failed before it was answered. */
-export const forgetAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
-  const { answeredEvent } = context;
+/**
+ * An answer that is not known to be stored was not stated: for the caller the call failed before it was answered. The database
+ * may have stored it all the same; then it says so when the end comes, and the call is one that was answered.
+ */
+export const doubtAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;
   enqueue({
     type: 'commandLine',
     params: { type: 'hangUp', reason: 'answer could not be recorded' },
   });
   enqueue.assign({
-    answeredAt: undefined,
-    answeredEvent: undefined,
-    detection: 'off',
-    ...(answeredEvent === undefined
+    ...(answeredAt === undefined
       ? {}
-      : {
-          eventSequence: answeredEvent.eventSequence - 1,
-          notificationSequence: 0,
-        }),
-    end: endBeforeAnswer(
-      { by: 'gateway', reason: 'The answer could not be recorded' },
-      context.clock.now(),
-    ),
+      : { doubtfulAnswer: { answeredAt, eventSequence, notificationSequence } }),
+    ...beforeAnswer,
+    answeredAt: undefined,
+    detection: 'off',
+    end: endBeforeAnswer(answerNotStored, context.clock.now()),
   });
 });
 
@@ -114,7 +110,7 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
     detection: event.amd.event === 'amd_stopped' ? 'stopped' : 'running',
     ...sequences,
   });
-  enqueue({ type: 'publish', params: fact });
+  enqueue({ type: 'append', params: { events: [fact] } });
 });
 
 /** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
@@ -122,11 +118,9 @@ export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
-  const [, stopped] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime());
-  const amdEvents = [...context.amdEvents, stopped];
-  const { event: fact, ...sequences } = amdFact({ ...context, answeredAt, amdEvents }, at, stopped);
-  enqueue.assign({ amdEvents, detection: 'stopped', ...sequences });
-  enqueue({ type: 'publish', params: fact });
+  const { event, progress } = stoppedFact({ ...context, answeredAt }, at);
+  enqueue.assign({ detection: 'stopped', ...progress });
+  enqueue({ type: 'append', params: { events: [event] } });
 });
 
 export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
@@ -134,7 +128,7 @@ export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) 
   if (context.digits >= context.limits.maxDigits) return;
   const { event: fact, ...sequences } = dtmfFact(context, event.at, event);
   enqueue.assign({ digits: context.digits + 1, ...sequences });
-  enqueue({ type: 'publish', params: fact });
+  enqueue({ type: 'append', params: { events: [fact] } });
 });
 
 export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
@@ -149,7 +143,7 @@ export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
   const { event: fact, ...sequences } = streamFact(context, at, report);
   enqueue.assign({ streamEvents, ...sequences });
-  enqueue({ type: 'publish', params: fact });
+  enqueue({ type: 'append', params: { events: [fact] } });
 });
 
 /** The media worker did not say it in time. */
@@ -159,7 +153,7 @@ export const stateStreamStopped = callSetup.enqueueActions(({ context, enqueue }
   const report = { kind: 'stopped', reason: 'call-ended' } as const;
   const { event: fact, ...sequences } = streamFact(context, at, report);
   enqueue.assign({ stream: 'off', ...sequences });
-  enqueue({ type: 'publish', params: fact });
+  enqueue({ type: 'append', params: { events: [fact] } });
 });
 
 export const buildEnd = callSetup.assign(({ context }) => {
@@ -168,6 +162,30 @@ export const buildEnd = callSetup.assign(({ context }) => {
   const { event, ...sequences } = endFact(context, end);
   return { endEvent: event, ...sequences };
 });
+
+/** In place of the end, where SQL holds the answer, which nobody has published then: detection never began. */
+export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
+  const { doubtfulAnswer, answeredEvent, end } = context;
+  if (doubtfulAnswer === undefined || answeredEvent === undefined || end === undefined) {
+    return undefined;
+  }
+  const answered = { ...context, ...doubtfulAnswer };
+  const detects = context.call.request.machineDetection !== 'disabled';
+  const stopped = detects ? stoppedFact(answered, end.at) : undefined;
+  const last = endFact(
+    { ...answered, ...stopped?.progress },
+    endAfterAnswer(answerNotStored, end.at),
+  );
+  return [answeredEvent, ...(stopped === undefined ? [] : [stopped.event]), last.event];
+}
+
+function stoppedFact(progress: CallProgress & { readonly answeredAt: Date }, at: Date) {
+  const { answeredAt } = progress;
+  const [, amd] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime());
+  const amdEvents = [...progress.amdEvents, amd];
+  const { event, ...sequences } = amdFact({ ...progress, amdEvents }, at, amd);
+  return { event, progress: { amdEvents, ...sequences } };
+}
 
 export const endByFailure = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.failed');

@@ -36,7 +36,8 @@ export function progressOfAccepted(call: AcceptedCall): CallProgress {
   return { call, eventSequence: 1, notificationSequence: 0, amdEvents: [], failedAttempts: [] };
 }
 
-type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
+/** Of the last event stated, and of the last notification. */
+export type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
 export type Stated<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
 
 export function queuedFact(call: AcceptedCall): CallEvent {

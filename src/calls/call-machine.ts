@@ -7,26 +7,28 @@
 //             One timer covers all, and starts with the first INVITE, like the caller's patience.
 // answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
 //             person in a call that nobody can end. Left when it is stored; a store that fails or stalls leads through
-//             `refusing` (hang up, and say that the call failed) to the end.
+//             `refusing` (hang up; whether the call was answered is decided by what SQL holds) to the end.
 // answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
 //             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
 //             media, by the longest duration.
 // closing     The call is over; detection still owes its `amd_stopped`, and the bot's stream its end. Left when they come, or
 //             after a bound.
-// recording   The terminal fact is claimed in SQL and published from there. Left when it is claimed; if that cannot be done
-//             within its bound, the sweep for calls without an owner ends it later.
+// recording   The end is stored, with what was stated before and is not stored yet. Left when it is; where that takes longer
+//             than its bound it goes on without the machine.
 // ended       Final.
 
 import type { ActorRefFrom } from 'xstate';
 import {
+  acknowledge,
   buildEnd,
   cancelByCommand,
   cancelByQueueTimeout,
   cancelByRingTimeout,
   disconnects,
+  doubtAnswer,
   endByFailure,
   endByLeg,
-  forgetAnswer,
+  endIfAnswered,
   hangUpByBot,
   hangUpByCommand,
   hangUpOnBotFailure,
@@ -37,7 +39,6 @@ import {
   noteFailedAttempt,
   stateAmd,
   stateAmdStopped,
-  stateAnswered,
   stateDialing,
   stateDtmf,
   stateRinging,
@@ -45,12 +46,7 @@ import {
   stateStreamStopped,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-facts.ts';
-import {
-  type CallMachineContext,
-  callSetup,
-  type RecordEndInput,
-  type StoreAnswerInput,
-} from './call-setup.ts';
+import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
 
 export const callMachine = callSetup.createMachine({
   id: 'call',
@@ -88,7 +84,7 @@ export const callMachine = callSetup.createMachine({
       on: {
         'line.sent': { actions: stateDialing },
         'line.resent': {
-          actions: { type: 'recordInvite', params: ({ event }) => event.leg },
+          actions: { type: 'append', params: ({ event }) => ({ events: [], leg: event.leg }) },
         },
         'line.attemptFailed': { actions: noteFailedAttempt },
         'line.answered': { target: 'answering', actions: noteAnswer },
@@ -102,7 +98,10 @@ export const callMachine = callSetup.createMachine({
         id: 'storeAnswer',
         src: 'storeAnswer',
         input: ({ context }) => storeAnswerInput(context),
-        onDone: { target: 'answered' },
+        onDone: [
+          { guard: ({ event }) => event.output === 'stored', target: 'answered' },
+          { target: 'refusing' },
+        ],
         onError: { target: 'refusing' },
       },
       after: { storeAnswerTimeout: { target: 'refusing' } },
@@ -113,9 +112,9 @@ export const callMachine = callSetup.createMachine({
         'command.end': { actions: hangUpByCommand },
       },
     },
-    refusing: { entry: forgetAnswer, always: { target: 'recording' } },
+    refusing: { entry: doubtAnswer, always: { target: 'recording' } },
     answered: {
-      entry: stateAnswered,
+      entry: acknowledge,
       always: { guard: 'hasEnded', target: 'closing' },
       after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
       on: {
@@ -165,13 +164,13 @@ export const callMachine = callSetup.createMachine({
     recording: {
       entry: buildEnd,
       invoke: {
-        id: 'recordEnd',
-        src: 'recordEnd',
-        input: ({ context }) => recordEndInput(context),
+        id: 'storeEnd',
+        src: 'storeEnd',
+        input: ({ context }) => storeEndInput(context),
         onDone: { target: 'ended' },
         onError: { target: 'ended' },
       },
-      after: { recordEndTimeout: { target: 'ended' } },
+      after: { storeEndTimeout: { target: 'ended' } },
     },
     ended: { type: 'final' },
   },
@@ -179,15 +178,24 @@ export const callMachine = callSetup.createMachine({
 
 export type CallActor = ActorRefFrom<typeof callMachine>;
 
-function storeAnswerInput(context: CallMachineContext): StoreAnswerInput {
-  const { call, answeredAt, leg, answeredEvent, journal } = context;
+function storeAnswerInput({
+  answeredAt,
+  leg,
+  answeredEvent,
+  journal,
+}: CallMachineContext): StoreInput {
   if (answeredAt === undefined || leg === undefined || answeredEvent === undefined) {
     throw new Error('an answer is stored only after it was noted');
   }
-  return { call, at: answeredAt, leg, event: answeredEvent, journal };
+  return { journal, step: { events: [answeredEvent], answeredAt, leg } };
 }
 
-function recordEndInput(context: CallMachineContext): RecordEndInput {
-  if (context.endEvent === undefined) throw new Error('an end is recorded only after it was built');
-  return { call: context.call, event: context.endEvent, journal: context.journal };
+function storeEndInput(context: CallMachineContext): StoreInput {
+  const { endEvent: event, journal } = context;
+  if (event === undefined) throw new Error('an end is stored only after it was built');
+  const ifAnswered = endIfAnswered(context);
+  return {
+    journal,
+    step: { events: [], ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) } },
+  };
 }

@@ -4,7 +4,6 @@
 import { createActor } from 'xstate';
 import { Changes } from '../lib/changes.ts';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
-import { queuedFact } from './call-facts.ts';
 import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits } from './call-setup.ts';
@@ -39,12 +38,9 @@ export class CallRegistry {
     return this.#calls.has(callId);
   }
 
-  /** `restatesQueued`: whoever accepted it may not have published that. It has one id, and is stored once. */
-  start(call: AcceptedCall, { restatesQueued = false } = {}): void {
+  start(call: AcceptedCall): void {
     const { limits } = this.#options;
-    const queued = queuedFact(call);
-    const journal = createJournal(this.#ports, queued);
-    if (restatesQueued) journal.publish(queued);
+    const journal = createJournal(this.#ports, call);
     const actor = createActor(this.#logic, {
       input: { call, limits, clock: this.#ports.clock, journal },
     });

@@ -2,13 +2,14 @@
 // that touches the world. `call-machine.ts` is the statechart, `call-effects.ts` what its transitions do.
 
 import { fromCallback, fromPromise, sendTo, setup } from 'xstate';
-import type { CallProgress } from './call-facts.ts';
+import type { CallProgress, Sequences } from './call-facts.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
+import type { CallStep } from './call-step.ts';
 import type { AcceptedCall } from './call-types.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
-import type { Clock, LegEnd, LegFailure } from './ports.ts';
+import type { Clock, LegEnd, LegFailure, StepResult } from './ports.ts';
 import type { StreamReport } from './stream.ts';
 
 /** What the line (SIP leg and media session together) tells the machine. */
@@ -66,7 +67,7 @@ export type CallLimits = {
   /** The media worker must flush `amd_stopped` within this. */
   readonly closingTimeoutMs: number;
   /** SQL must take the end within this. */
-  readonly recordEndTimeoutMs: number;
+  readonly storeEndTimeoutMs: number;
   /** Digits that are stated; a far end that sends more is not listened to any more. */
   readonly maxDigits: number;
   /** Connections to the bot that are stated, made or lost; the stream's end always is. */
@@ -77,20 +78,18 @@ export const defaultCallLimits: CallLimits = {
   maxDurationMs: 7_200_000,
   storeAnswerTimeoutMs: 4_000,
   closingTimeoutMs: 1_000,
-  recordEndTimeoutMs: 60_000,
+  storeEndTimeoutMs: 60_000,
   // Far above what a person presses in two hours. Each is a fact on the stream, and a flood must not crowd out other calls.
   maxDigits: 2_000,
   // A bot that takes the stream and drops it again and again is tried for as long as the call lasts.
   maxStreamEvents: 200,
 };
 
-/** The facts of one call on their way to the stream. */
+/** Of one call. */
 export type Journal = {
-  publish(event: CallEvent): void;
-  /** Those that the stream has not confirmed, in order. */
-  unpublished(): readonly CallEvent[];
-  /** Those of them that nobody tries to publish any more. */
-  givenUp(): readonly CallEvent[];
+  /** Stored as soon as possible; not waited for. */
+  append(step: CallStep): void;
+  store(step: CallStep): Promise<StepResult>;
 };
 
 export type CallMachineInput = {
@@ -114,23 +113,14 @@ export type CallMachineContext = CallProgress & {
   readonly endEvent?: TerminalEvent;
   /** Where the far end can be ended: known from the 200 on. */
   readonly leg?: StoredLeg;
-  readonly answeredEvent?: CallEvent | undefined;
+  readonly answeredEvent?: CallEvent;
+  /** While it is not known whether the answer is stored: what stands if it is not. */
+  readonly beforeAnswer?: Sequences;
+  /** It was given up; SQL may hold it all the same. */
+  readonly doubtfulAnswer?: Sequences & { readonly answeredAt: Date };
 };
 
-export type StoreAnswerInput = {
-  readonly call: AcceptedCall;
-  readonly at: Date;
-  readonly leg: StoredLeg;
-  readonly event: CallEvent;
-  readonly journal: Journal;
-};
-export type RecordEndInput = {
-  readonly call: AcceptedCall;
-  readonly event: TerminalEvent;
-  readonly journal: Journal;
-};
-
-export type Ringing = { readonly at: Date; readonly leg?: StoredLeg };
+export type StoreInput = { readonly journal: Journal; readonly step: CallStep };
 
 const notProvided = (name: string) => (): never => {
   throw new Error(`${name} is not provided`);
@@ -141,18 +131,16 @@ export const callSetup = setup({
     context: CallMachineContext;
     events: CallMachineEvent;
     input: CallMachineInput;
-    children: { line: 'line'; storeAnswer: 'storeAnswer'; recordEnd: 'recordEnd' };
+    children: { line: 'line'; storeAnswer: 'storeAnswer'; storeEnd: 'storeEnd' };
     output: { readonly end: CallEnd | undefined };
   },
   actors: {
     line: fromCallback<LineCommand, AcceptedCall>(notProvided('line')),
-    storeAnswer: fromPromise<void, StoreAnswerInput>(notProvided('storeAnswer')),
-    recordEnd: fromPromise<void, RecordEndInput>(notProvided('recordEnd')),
+    storeAnswer: fromPromise<StepResult, StoreInput>(notProvided('storeAnswer')),
+    storeEnd: fromPromise<StepResult, StoreInput>(notProvided('recordEnd')),
   },
   actions: {
-    publish: ({ context }, event: CallEvent) => context.journal.publish(event),
-    recordInvite: (_, _leg: StoredLeg) => notProvided('recordInvite')(),
-    recordRinging: (_, _ringing: Ringing) => notProvided('recordRinging')(),
+    append: ({ context }, step: CallStep) => context.journal.append(step),
     commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
@@ -166,7 +154,7 @@ export const callSetup = setup({
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
     maxDuration: ({ context }) => context.limits.maxDurationMs,
     closingTimeout: ({ context }) => context.limits.closingTimeoutMs,
-    recordEndTimeout: ({ context }) => context.limits.recordEndTimeoutMs,
+    storeEndTimeout: ({ context }) => context.limits.storeEndTimeoutMs,
   },
   guards: {
     hasEnded: ({ context }) => context.end !== undefined,

@@ -63,8 +63,8 @@ export type RoutePlanner = {
 };
 
 export type CallControl = {
-  /** Cancels or hangs up wherever the call is in its life. `ended`: it had ended before. */
-  end(callId: CallId): Promise<'ending' | 'ended' | 'unknown'>;
+  /** Cancels or hangs up wherever the call is in its life. `ended`: it had ended before. `unreachable`: the node that has it does not answer. */
+  end(callId: CallId): Promise<'ending' | 'ended' | 'unknown' | 'unreachable'>;
 };
 
 // ── Taking calls ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +93,13 @@ export type TakeRequest = {
 };
 
 /** A call that is this process's now, and in how long its INVITE may leave, as the answer was written; negative: it was due. */
-export type Grant = { readonly call: AcceptedCall; readonly startInMs: number };
+export type Grant = {
+  readonly call: AcceptedCall;
+  readonly startInMs: number;
+  /** How far its first event, `queued`, has come. */
+  readonly queued: QueuedEvent;
+};
+export type QueuedEvent = 'unknown' | 'stored' | 'published';
 
 export type Taken = {
   readonly grants: readonly Grant[];

@@ -1,9 +1,10 @@
 // What a call needs from the world, in the call's own words. Each port has a real implementation and an embedded or
 // scripted one; third-party types never cross it.
 
+import type { CallStep } from './call-step.ts';
 import type { AcceptedCall, AmdSettings, DialTarget } from './call-types.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
-import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
+import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { OrphanResult, StoredLeg } from './contract/stored-leg.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
@@ -182,78 +183,58 @@ export type StreamPort = {
   settingsOf(call: AcceptedCall): Promise<StreamSettings>;
 };
 
-// ── Journal ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Outbox ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Publishes facts to JetStream. Facts of one call are published in the order of the calls to `publish`. */
-export type EventPublisher = {
-  /** Resolves when the stream has stored it; keeps trying while NATS is away. Rejects only when stopped. */
-  publish(event: CallEvent): Promise<void>;
-};
+/** `not ours`: it has ended, or is another process's; then nothing but the leg was stored, and nothing more will be. */
+export type StepResult = 'stored' | 'not ours';
 
-export type StoredAnswer = {
-  readonly at: Date;
-  readonly leg: StoredLeg;
-  readonly event: CallEvent;
-  readonly unpublished: readonly CallEvent[];
-};
-
-/** What SQL is the authority on: accepted, dialled, ended. */
-export type CallLedger = {
-  recordInvite(callId: CallId, leg: StoredLeg): Promise<void>;
-  /** The leg as the 18x made it, where one is given. */
-  recordRinging(callId: CallId, at: Date, leg?: StoredLeg): Promise<void>;
+/** Stores what happens to calls; what is stored is notified and published from there. */
+export type CallOutbox = {
   /**
-   * Before the ACK: the leg, and the `answered` fact in case this process dies before it is published, with those before
-   * it that the stream has not confirmed yet.
+   * All or nothing, in the order of the calls to `append`, again and again while SQL is away. Rejects when SQL refuses the
+   * content, when too much waits, and at the end of this process.
    */
-  recordAnswer(callId: CallId, answer: StoredAnswer): Promise<void>;
-  /**
-   * `… where ended_at is null`, with the terminal fact and the facts before it that the stream has not confirmed yet, so
-   * that a crash right after cannot leave a gap. False: somebody else ended it.
-   */
-  claimEnd(
-    callId: CallId,
-    event: TerminalEvent,
-    unpublished: readonly CallEvent[],
-  ): Promise<boolean>;
-  /** The same for a call that nobody has claimed for dialing. False: somebody has, or it ended. */
-  claimEndOfQueued(
-    callId: CallId,
-    event: TerminalEvent,
-    unpublished: readonly CallEvent[],
-  ): Promise<boolean>;
-  /** The terminal fact is on the stream; it need not be published again at a restart. */
-  markEndPublished(callId: CallId): Promise<void>;
+  append(
+    call: AcceptedCall,
+    step: CallStep,
+    options?: {
+      /** Nobody has taken the call. `not ours`: somebody has, or it has ended. */
+      readonly isUntaken?: boolean;
+      /** SQL may hold some of it. */
+      readonly isRepeated?: boolean;
+      /** Somebody may be left in the call: whoever hangs up publishes its events, and says when it is done with. */
+      readonly isRecovered?: boolean;
+    },
+  ): Promise<StepResult>;
 };
 
 // ── Recovery ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A call that another process (or an earlier start of this one) had taken and did not end. */
+/** A call of this process without a machine: of a lost process, whose calls it took over, or one that it never had. */
 export type UnfinishedCall = {
   readonly call: AcceptedCall;
+  /** Who dialled it. */
   readonly ownerId: string;
-  readonly dialStartedAt: Date;
   /** Absent where no INVITE was confirmed to have left. */
   readonly leg?: StoredLeg;
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
-  readonly answeredEvent?: CallEvent;
-  /** Facts before the answer that the stream had not confirmed when it was stored. */
-  readonly unpublished?: readonly CallEvent[];
+  /** That SQL holds, in order. */
+  readonly events: readonly CallEvent[];
+  /** Of a version that kept events with their call, until they were on the stream. */
+  readonly keptEvents: readonly CallEvent[];
 };
 
-/** Whose unfinished calls. */
-export type Owners =
-  /** Of processes that are lost: whoever has no lease any more, this one aside. */
-  | { readonly except: string }
-  /** This process itself, of these calls. */
-  | { readonly ownerId: string; readonly callIds: readonly CallId[] };
+/** Whose unfinished calls: those taken over from lost processes, or some of this one. */
+export type Unfinished = 'taken over' | { readonly callIds: readonly CallId[] };
 
-/** A call that has ended, and what may still be owed: its end and facts before it on the stream, a BYE to its far end. */
-export type EndToPublish = {
-  readonly callId: CallId;
-  /** In order. */
+/** A call that has ended, and what may still be owed: events on the stream, a BYE to its far end. */
+export type UnsettledEnd = {
+  readonly call: AcceptedCall;
+  /** Not known to be on the stream, in order, the end among them. */
   readonly events: readonly CallEvent[];
-  /** Of a process that is lost: its leg may be up. */
+  /** Of a version that kept them with the call: those that are not on its timeline. */
+  readonly unstored: readonly CallEvent[];
+  /** Of a process that was lost: its leg may be up. */
   readonly leg?: StoredLeg;
 };

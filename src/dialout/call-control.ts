@@ -1,7 +1,7 @@
 // Ends a call wherever it is in its life: queued, ringing, answered; here, or at the node that has it.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { progressOfAccepted, queuedFact } from '../calls/call-facts.ts';
+import { progressOfAccepted } from '../calls/call-facts.ts';
 import { endBeforeAnswer } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
@@ -54,11 +54,9 @@ export function createCallControl(ports: ControlPorts): NodeCallControl {
         return found.ownerId === ports.ownerId ? 'here-soon' : 'elsewhere';
       case 'queued': {
         const end = endBeforeAnswer(command, ports.clock.now());
-        // Whoever accepted it may have died before this was published. It has one id, and is stored once.
-        const missing = [queuedFact(found.call)];
         const progress = progressOfAccepted(found.call);
         // Not cancelled: somebody has claimed it in this very moment.
-        return (await ports.ends.recordQueued(progress, end, missing)) ? 'ending' : 'here-soon';
+        return (await ports.ends.recordQueued(progress, end)) ? 'ending' : 'here-soon';
       }
     }
   }
@@ -76,7 +74,8 @@ export function createCallControl(ports: ControlPorts): NodeCallControl {
     async end(callId) {
       const found = await tryUntilFound(callId);
       if (found === 'ending' || found === 'ended') return found;
-      return found === 'elsewhere' && (await ports.askOwner(callId)) ? 'ending' : 'unknown';
+      if (found !== 'elsewhere') return 'unknown';
+      return (await ports.askOwner(callId)) ? 'ending' : 'unreachable';
     },
     async endHere(callId) {
       const found = await tryUntilFound(callId);

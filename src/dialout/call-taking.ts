@@ -1,11 +1,17 @@
 // What this process dials: a taker for each source, the places that their calls have here, the slots that they hold on trunks, and
 // a look each second at what waits anywhere.
 
-import { progressOfAccepted, queuedFact } from '../calls/call-facts.ts';
+import { progressOfAccepted } from '../calls/call-facts.ts';
 import { endOfExpiry } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallSource, CallTakes, TrunkLimits } from '../calls/dialout-ports.ts';
+import type {
+  CallSource,
+  CallTakes,
+  Grant,
+  QueuedEvent,
+  TrunkLimits,
+} from '../calls/dialout-ports.ts';
 import type { Clock } from '../calls/ports.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -21,7 +27,7 @@ export type CallTakingPorts = {
   /** False: no INVITE may leave, e.g. because the lease ran out; what is taken now would fail instead of being dialled by others. */
   readonly mayPlace: () => boolean;
   /** Starts the call's machine. */
-  readonly start: (call: AcceptedCall, how: { readonly restatesQueued: boolean }) => void;
+  readonly start: (call: AcceptedCall, queued: QueuedEvent) => void;
   /** Calls with a machine, and those whose last events are on their way. */
   readonly isHere: (callId: CallId) => boolean;
   readonly here: () => readonly CallId[];
@@ -42,8 +48,6 @@ type Held = {
   isPlaced: boolean;
 };
 
-/** Calls of a minute at the most that one node accepts; one that is forgotten is only stated twice. */
-const mostRemembered = 10_000;
 /** What cannot be ended, because a part is away, is not tried every second. */
 const endUnknownPauseMs = 10_000;
 
@@ -51,8 +55,6 @@ export class CallTaking {
   readonly #ports: CallTakingPorts;
   readonly #takers = new Map<CallSource, SourceTaker>();
   readonly #held = new Map<CallId, Held>();
-  /** Accepted here, and stated as `queued`. */
-  readonly #accepted = new Set<CallId>();
   /** Off the wire, and their slots not given back yet: where that fails, the sweep does it. */
   readonly #unreleased = new Set<CallId>();
   /** One statement at a time, for as many as there are. */
@@ -76,9 +78,8 @@ export class CallTaking {
   }
 
   /** A call was accepted here: taken at once where there is room, else left to whoever has some. */
-  accepted({ callId, request: { trunk } }: AcceptedCall): void {
+  accepted({ request: { trunk } }: AcceptedCall): void {
     this.#waiting.set(trunk, (this.#waiting.get(trunk) ?? 0) + 1);
-    if (this.#accepted.size < mostRemembered) this.#accepted.add(callId);
     if (!this.wake(trunk, 1)) this.#ports.hint(trunk);
   }
 
@@ -156,11 +157,10 @@ export class CallTaking {
     return this.#ports.mayPlace() && this.#ports.room() > this.#reserved;
   }
 
-  /** Whoever accepted it may have died before `queued` was published. It has one id, and is stored once. */
   async #expire(call: AcceptedCall): Promise<void> {
     const { ends, clock } = this.#ports;
     const end = endOfExpiry(clock.now());
-    await ends.recordQueued(progressOfAccepted(call), end, [queuedFact(call)]);
+    await ends.recordQueued(progressOfAccepted(call), end);
   }
 
   async #endUnknown(notHere: readonly CallId[]): Promise<void> {
@@ -181,11 +181,11 @@ export class CallTaking {
     for (const callId of callIds) this.#unreleased.delete(callId);
   }
 
-  #start(source: CallSource, call: AcceptedCall, turn: Turn | undefined): void {
+  #start(source: CallSource, { call, queued }: Grant, turn: Turn | undefined): void {
     const { callId } = call;
     const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
     this.#held.set(callId, { source, turn, hasSlot, isPlaced: false });
-    this.#ports.start(call, { restatesQueued: !this.#accepted.delete(callId) });
+    this.#ports.start(call, queued);
   }
 
   #takerOf(source: CallSource): SourceTaker {
@@ -205,7 +205,7 @@ export class CallTaking {
         },
       },
       mayPlace,
-      start: (call, turn) => this.#start(source, call, turn),
+      start: (grant, turn) => this.#start(source, grant, turn),
       nowMs: () => performance.now(),
       logger,
     });

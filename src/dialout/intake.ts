@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { type AppLimits, mayDial } from '../calls/app-limits.ts';
 import { queuedFact } from '../calls/call-facts.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
   DialoutAnswer,
@@ -12,7 +13,7 @@ import type {
   SubmitResult,
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
-import type { Clock, EventPublisher } from '../calls/ports.ts';
+import type { Clock } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { CallTaking } from './call-taking.ts';
 
@@ -36,8 +37,8 @@ export type IntakePorts = {
   readonly ledger: IntakeLedger;
   readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
-  readonly publisher: EventPublisher;
-  readonly events: { connected(): boolean };
+  /** Stored with the call, and to be published now. */
+  readonly onStored: (event: CallEvent) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -59,7 +60,6 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
       // A request with a key may be one that was accepted before; the ledger knows.
       const { limits: allowed, idempotency, request } = submission;
       if (idempotency === undefined && !mayDial(allowed, request.target)) return targetForbidden;
-      if (!ports.events.connected()) return { kind: 'unavailable', what: 'NATS', retryAfterS };
       const call = acceptedCall(submission, ports.clock.now(), limits);
       try {
         // Counted a second ago at the earliest: it guards memory and patience, not a contract.
@@ -104,10 +104,7 @@ async function accept(
   if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
   if (result.kind !== 'accepted') return result;
   const { sid, callId, conversationId } = call;
-  // Not waited for: the request is safe in SQL.
-  ports.publisher
-    .publish(queuedFact(call))
-    .catch((error: unknown) => ports.logger.warn({ err: error, callId }, 'publish failed'));
+  ports.onStored(queuedFact(call));
   ports.taking.accepted(call);
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
 }

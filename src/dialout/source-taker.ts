@@ -8,7 +8,6 @@
 // stopped   Nothing more is taken.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallSource, CallTakes, Grant, TrunkLimits } from '../calls/dialout-ports.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -27,7 +26,7 @@ export type TakerPorts = {
   /** False: no INVITE may leave now, so that what is taken would fail. */
   readonly mayPlace: () => boolean;
   /** The call is this process's: starts its machine. Its INVITE waits for the turn; undefined: it may leave at once. */
-  readonly start: (call: AcceptedCall, turn: Turn | undefined) => void;
+  readonly start: (grant: Grant, turn: Turn | undefined) => void;
   readonly nowMs: () => number;
   readonly logger: Logger;
 };
@@ -152,22 +151,22 @@ export class SourceTaker {
     }
   }
 
-  #startLater({ call }: Grant, start: StartInstant): void {
-    const { callId } = call;
+  #startLater(grant: Grant, start: StartInstant): void {
+    const { callId } = grant.call;
     this.#ports.places.hold(1);
-    const starting = this.#startBefore(call, start).finally(() => {
+    const starting = this.#startBefore(grant, start).finally(() => {
       this.#starting.delete(callId);
       this.#ports.places.giveBack(1);
     });
     this.#starting.set(callId, starting);
   }
 
-  async #startBefore(call: AcceptedCall, start: StartInstant): Promise<void> {
+  async #startBefore(grant: Grant, start: StartInstant): Promise<void> {
     const source = this.#source;
     const isPaced = source !== undefined && this.#ports.limits()?.callsPerSecond !== undefined;
-    if (!isPaced) return this.#ports.start(call, undefined);
+    if (!isPaced) return this.#ports.start(grant, undefined);
     const leftMs = start.latestMs - preparationMs - this.#ports.nowMs();
     if (leftMs > 0) await pause(leftMs);
-    this.#ports.start(call, createTurn(this.#ports, source, call.callId, start));
+    this.#ports.start(grant, createTurn(this.#ports, source, grant.call.callId, start));
   }
 }

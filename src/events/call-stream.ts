@@ -7,10 +7,10 @@ import type { EventConnection } from './connection.ts';
 import { type CallAddress, callSubject, streamNames } from './subjects.ts';
 
 /** A call of 2 h with a digit each second stays below; bounds what a broken stream could make of this. */
-const maxFactsOfCall = 10_000;
+const maxEventsOfCall = 10_000;
 
 /** In the order they were stored. Facts older than the stream's retention are gone. */
-export async function factsOfCall(
+export async function eventsOfCall(
   connection: EventConnection,
   address: CallAddress,
 ): Promise<readonly CallEvent[]> {
@@ -46,7 +46,7 @@ async function readSubject(
   stored: Map<number, StoredMsg>,
 ): Promise<void> {
   let sequence = first;
-  for (let read = 0; read < maxFactsOfCall; read += 1) {
+  for (let read = 0; read < maxEventsOfCall; read += 1) {
     const next = await connection.manager.direct.getMessage(stream, {
       seq: sequence,
       next_by_subj: last.subject,

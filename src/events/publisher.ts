@@ -1,33 +1,45 @@
-// Puts facts on the calls stream: in order per call, many calls in parallel, again and again while NATS is away. The
-// message id is the event id, so that a publish whose acknowledgement was lost is stored once.
+// Puts events on the calls stream: in order per call, many calls in parallel, again and again while NATS is away. The message id
+// is the event id, so that a publish whose acknowledgement was lost is stored once, for as long as the stream remembers ids.
 
 import { setMaxListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { JetStreamApiError } from '@nats-io/jetstream';
 import type { CallEvent } from '../calls/contract/call-event.ts';
-import type { EventPublisher } from '../calls/ports.ts';
+import type { CallId } from '../calls/contract/identity.ts';
 import type { Logger } from '../lib/logger.ts';
+import { takeTurns } from '../lib/turns.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
 import type { EventConnection } from './connection.ts';
-import { callSubject } from './subjects.ts';
+import { callSubject, deadLetterSubject } from './subjects.ts';
 
-/** Facts that wait, all calls together: some minutes without NATS at full load. Bounds memory to about 200 MB. */
+/** Events that wait, all calls together: some minutes without NATS at full load, about 200 MB. More stay in SQL. */
 const defaultMaxWaiting = 100_000;
+/** After an outage thousands wait: those who publish something new must not wait behind all of them. */
+const mostAtOnce = 256;
 const acknowledgeTimeoutMs = 5_000;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
+/** `message size exceeds maximum allowed`: the same again would be refused again. */
+const tooLargeForStream = 10_054;
 
 export type PublisherOptions = {
   readonly maxWaiting?: number;
-  /** Whether facts may leave now: undefined, or when. Rejects when they never may again, which fails them. */
+  /** Whether events may leave now: undefined, or when. Rejects when they never may again, which fails them. */
   readonly untilAllowed?: () => Promise<void> | undefined;
-  /** Told of each before it is stored. */
-  readonly onFact?: (fact: CallEvent) => void;
+  /** Done before the event is published: whoever hears of it finds the call's context. */
+  readonly writeContext?: (event: CallEvent) => Promise<void>;
 };
 
-export type RunningPublisher = EventPublisher & {
-  /** Facts that are not stored yet. */
+export type RunningPublisher = {
+  /**
+   * Of one call, in order, after those that were given before. Resolves when the stream has them; keeps trying while NATS is
+   * away. Rejects when stopped, and when too many wait.
+   */
+  publish(events: readonly CallEvent[]): Promise<void>;
+  /** Events that are not on the stream yet. */
   waiting(): number;
   /** Some of them are of this call. */
-  holds(callId: string): boolean;
+  holds(callId: CallId): boolean;
   /** Waits for what was given to `publish`, at most this long; then rejects what is left, and all that comes after. */
   stop(timeoutMs: number): Promise<void>;
 };
@@ -43,22 +55,21 @@ export function createPublisher(
 class Publisher implements RunningPublisher {
   readonly #connection: EventConnection;
   readonly #logger: Logger;
-  readonly #maxWaiting: number;
-  readonly #untilAllowed: () => Promise<void> | undefined;
-  readonly #onFact: ((fact: CallEvent) => void) | undefined;
+  readonly #options: PublisherOptions;
   /** The last publish of each call that has one under way: what the next one waits for. */
   readonly #tails = new Map<string, Promise<void>>();
   readonly #stopped = new AbortController();
+  readonly #turns = takeTurns({ running: mostAtOnce, waiting: Number.POSITIVE_INFINITY }, () => {
+    throw new Error('bounded by what waits');
+  });
   #waiting = 0;
   #stopping = false;
 
   constructor(connection: EventConnection, logger: Logger, options: PublisherOptions) {
     this.#connection = connection;
     this.#logger = logger;
-    this.#maxWaiting = options.maxWaiting ?? defaultMaxWaiting;
-    this.#untilAllowed = options.untilAllowed ?? (() => undefined);
-    this.#onFact = options.onFact;
-    // Every fact that waits for its next try listens.
+    this.#options = options;
+    // Every event that waits for its next try listens.
     setMaxListeners(0, this.#stopped.signal);
   }
 
@@ -66,40 +77,34 @@ class Publisher implements RunningPublisher {
     return this.#waiting;
   }
 
-  holds(callId: string): boolean {
+  holds(callId: CallId): boolean {
     return this.#tails.has(callId);
   }
 
-  publish(event: CallEvent): Promise<void> {
+  publish(events: readonly CallEvent[]): Promise<void> {
+    const [first] = events;
+    if (first === undefined) return Promise.resolve();
     if (this.#stopping) return Promise.reject(new Error('the event publisher is stopped'));
-    if (this.#waiting >= this.#maxWaiting) {
-      return Promise.reject(
-        new Error(`NATS has been away for too long: ${this.#maxWaiting} events wait for it`),
-      );
+    const most = this.#options.maxWaiting ?? defaultMaxWaiting;
+    if (this.#waiting + events.length > most) {
+      return Promise.reject(new Error(`NATS is away: ${most} events wait for it`));
     }
-    let subject: string;
-    try {
-      subject = callSubject(this.#connection.prefix, event, event.type);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    // Written down now: the caller's object may change while it waits.
-    const payload = JSON.stringify(event);
-    this.#waiting += 1;
-    this.#onFact?.(event);
-    const before = this.#tails.get(event.callId);
-    const stored =
-      before === undefined
-        ? this.#store(subject, payload, event.id)
-        : // One that failed (only at a stop) fails those behind it too, by the same signal.
-          before.then(
-            () => this.#store(subject, payload, event.id),
-            () => this.#store(subject, payload, event.id),
-          );
-    this.#tails.set(event.callId, stored);
+    this.#waiting += events.length;
+    const publishAll = async (): Promise<void> => {
+      for (const event of events) {
+        try {
+          await this.#store(event);
+        } finally {
+          this.#waiting -= 1;
+        }
+      }
+    };
+    const before = this.#tails.get(first.callId);
+    // One that failed (only at a stop) fails those behind it too, by the same signal.
+    const stored = before === undefined ? publishAll() : before.then(publishAll, publishAll);
+    this.#tails.set(first.callId, stored);
     const settle = () => {
-      this.#waiting -= 1;
-      if (this.#tails.get(event.callId) === stored) this.#tails.delete(event.callId);
+      if (this.#tails.get(first.callId) === stored) this.#tails.delete(first.callId);
     };
     stored.then(settle, settle);
     return stored;
@@ -113,26 +118,37 @@ class Publisher implements RunningPublisher {
     this.#stopped.abort();
   }
 
-  async #store(subject: string, payload: string, id: string): Promise<void> {
+  async #store(event: CallEvent): Promise<void> {
     let retryMs = firstRetryMs;
+    const { signal } = this.#stopped;
     for (;;) {
-      const allowed = this.#untilAllowed();
+      const allowed = this.#options.untilAllowed?.();
       // A stop does not wait for it: the lease, for one, outlives the publisher, and the database may be gone for good.
-      if (allowed !== undefined) await untilAborted(allowed, this.#stopped.signal);
-      if (this.#stopped.signal.aborted) throw new Error('stopped before the event was stored');
+      if (allowed !== undefined) await untilAborted(allowed, signal);
+      if (signal.aborted) throw new Error('stopped before the event was published');
       try {
-        await this.#publishOnce(subject, payload, id);
+        await this.#turns(() => this.#publishOnce(event));
         return;
       } catch (error) {
-        this.#logger.warn({ err: error, eventId: id, retryMs }, 'event not stored, trying again');
+        if (isRefused(error)) return await this.#deadLetter(event, error);
+        this.#logger.warn(
+          { err: error, eventId: event.id, retryMs },
+          'event not published, trying again',
+        );
       }
-      await abortableDelay(retryMs, this.#stopped.signal);
+      await pause(retryMs, undefined, { signal }).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, maxRetryMs);
     }
   }
 
+  async #publishOnce(event: CallEvent): Promise<void> {
+    await this.#options.writeContext?.(event);
+    const subject = callSubject(this.#connection.prefix, event, event.type);
+    await this.#put(subject, JSON.stringify(event), event.id);
+  }
+
   /** Gives up at once when the connection was replaced: the acknowledgement went with the old one. */
-  async #publishOnce(subject: string, payload: string, id: string): Promise<void> {
+  async #put(subject: string, payload: string, id: string): Promise<void> {
     let removeListener: (() => void) | undefined;
     const replaced = new Promise<never>((_, reject) => {
       removeListener = this.#connection.onReconnect(() => reject(new Error('reconnected')));
@@ -147,18 +163,22 @@ class Publisher implements RunningPublisher {
       removeListener?.();
     }
   }
+
+  /** It stays on the call's timeline; the events behind it do not wait. */
+  async #deadLetter(event: CallEvent, cause: unknown): Promise<void> {
+    const { id, type, callId } = event;
+    this.#logger.error({ err: cause, eventId: id }, 'NATS refuses an event: it is not published');
+    const letter = { reason: 'refused by NATS', eventId: id, type, callId };
+    const subject = deadLetterSubject(this.#connection.prefix, 'events');
+    await this.#put(subject, JSON.stringify(letter), `refused-${id}`).catch((error: unknown) =>
+      this.#logger.error({ err: error, eventId: id }, 'dead letter not stored'),
+    );
+  }
 }
 
-/** Resolves at the end of the time or of the signal, whichever is first. */
-function abortableDelay(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-    if (signal.aborted) done();
-  });
+/** By its content: larger than the stream, or the server, takes. A subject that cannot be one is refused before, by the API. */
+function isRefused(error: unknown): boolean {
+  if (error instanceof RangeError) return true;
+  if (error instanceof JetStreamApiError) return error.code === tooLargeForStream;
+  return error instanceof Error && /max_payload|maximum payload/i.test(error.message);
 }

@@ -4,5 +4,7 @@ export type HealthCheck = {
   readonly name: string;
   /** What it means when it does not pass. Anybody may read it: nothing of the inside. */
   readonly failure: string;
+  /** The gateway does without it for a while: no reason not to be ready, but named by this among what is `degraded`. */
+  readonly degradedAs?: string;
   check(): Promise<{ readonly ok: boolean; readonly detail?: string }>;
 };

@@ -24,13 +24,18 @@ export function registerHealthRoutes(server: ApiInstance, deps: HealthDependenci
     const results = await Promise.all(
       checks.map(async (check) => ({ ...check, ok: await check.run() })),
     );
-    const failures = results.filter(({ ok }) => !ok).map(({ failure }) => failure);
+    const failed = results.filter(({ ok }) => !ok);
+    const failures = failed
+      .filter(({ degradedAs }) => degradedAs === undefined)
+      .map(({ failure }) => failure);
+    const degraded = failed.flatMap(({ degradedAs }) => degradedAs ?? []);
     const ready = failures.length === 0;
     void reply.code(ready ? 200 : 503);
     if (!ready) void reply.header('retry-after', '5');
     return {
       status: ready ? 'ready' : 'unready',
       ...(ready ? {} : { reasons: failures }),
+      ...(degraded.length === 0 ? {} : { degraded }),
       checks: Object.fromEntries(results.map(({ name, ok }) => [name, ok ? 'ok' : 'failed'])),
     };
   });
@@ -42,7 +47,9 @@ export function registerHealthRoutes(server: ApiInstance, deps: HealthDependenci
   });
 }
 
-type BoundedCheck = Pick<HealthCheck, 'name' | 'failure'> & { run(): Promise<boolean> };
+type BoundedCheck = Pick<HealthCheck, 'name' | 'failure' | 'degradedAs'> & {
+  run(): Promise<boolean>;
+};
 
 /** A check that hangs is asked again only when it has returned, so that probes do not pile up behind it. */
 function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
@@ -68,6 +75,7 @@ function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
   return {
     name: check.name,
     failure: check.failure,
+    ...(check.degradedAs === undefined ? {} : { degradedAs: check.degradedAs }),
     run: async () => {
       running ??= ask();
       let timer: NodeJS.Timeout | undefined;

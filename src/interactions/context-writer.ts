@@ -1,61 +1,50 @@
-// Facts that carry a context → the bucket that bot flows read. The last fact of a call wins, also when an earlier one is
-// delivered again after it.
+// Events that carry a context → the bucket that bot flows read. An older context never takes the place of a newer one, whichever
+// process writes it: each carries the sequence of its event, and is written in place of the revision that was looked at.
 
-import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { contextOf } from '../calls/contract/event-table.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
-/** Calls whose last sequence is remembered: redeliveries come within seconds, and thousands of calls end in those. */
+/** Calls whose last revision is remembered: an event of a call that is not costs one read more. */
 const mostRemembered = 20_000;
-/** Puts under way at once: the bucket answers in a millisecond or so, and one slow put should not delay all. */
-const concurrency = 64;
+/** Two processes write the same call's only while one takes it over from the other. */
+const mostTries = 5;
 
-type Entry = {
-  readonly key: string;
-  readonly eventSequence: number;
-  readonly context: CallContext;
-};
+type Written = { readonly eventSequence: number; readonly revision: number };
 
-/** A handler for `startFactConsumer`. */
+/** Resolves when the bucket has it, or something newer; at once where the event changes no context. */
 export function createContextWriter(
-  contexts: ContextStore,
-): (facts: readonly CallEvent[]) => Promise<void> {
-  const written = new Map<string, number>();
+  contexts: Pick<ContextStore, 'replace' | 'revisionOf'>,
+): (event: CallEvent) => Promise<void> {
+  const remembered = new RememberedRevisions();
 
-  const remember = ({ key, eventSequence }: Entry): void => {
-    written.delete(key);
-    written.set(key, eventSequence);
-    const [oldest] = written.keys();
-    if (written.size > mostRemembered && oldest !== undefined) written.delete(oldest);
-  };
-
-  return async (facts) => {
-    const entries = latest(facts).filter(
-      (entry) => (written.get(entry.key) ?? 0) < entry.eventSequence,
-    );
-    for (let start = 0; start < entries.length; start += concurrency) {
-      await Promise.all(
-        entries.slice(start, start + concurrency).map(async (entry) => {
-          await contexts.put(entry.key, entry.context);
-          remember(entry);
-        }),
-      );
+  return async (event) => {
+    const context = contextOf(event);
+    if (context === undefined) return;
+    const { eventSequence } = event;
+    const key = contextKey(event);
+    for (let tries = 1; tries <= mostTries; tries += 1) {
+      const known = remembered.of(key);
+      if (known.eventSequence >= eventSequence) return;
+      const revision = await contexts.replace(key, { ...context, eventSequence }, known.revision);
+      if (revision !== undefined) return remembered.set(key, { eventSequence, revision });
+      remembered.set(key, await contexts.revisionOf(key));
     }
+    throw new Error(`the context of a call changed ${mostTries} times while it was written`);
   };
 }
 
-/** Of each call in the batch only what stands at its end. */
-function latest(facts: readonly CallEvent[]): readonly Entry[] {
-  const byKey = new Map<string, Entry>();
-  for (const fact of facts) {
-    const context = contextOf(fact);
-    if (context === undefined) continue;
-    const entry = { key: contextKey(fact), eventSequence: fact.eventSequence, context };
-    const before = byKey.get(entry.key);
-    if (before === undefined || before.eventSequence < entry.eventSequence) {
-      byKey.set(entry.key, entry);
-    }
+class RememberedRevisions {
+  readonly #byKey = new Map<string, Written>();
+
+  of(key: string): Written {
+    return this.#byKey.get(key) ?? { eventSequence: 0, revision: 0 };
   }
-  return [...byKey.values()];
+
+  set(key: string, written: Written): void {
+    this.#byKey.delete(key);
+    this.#byKey.set(key, written);
+    const [oldest] = this.#byKey.keys();
+    if (this.#byKey.size > mostRemembered && oldest !== undefined) this.#byKey.delete(oldest);
+  }
 }

@@ -27,7 +27,7 @@ type Metadata = Readonly<Record<string, unknown>>;
 
 export function createCallQueries(
   { pool }: Pick<Database, 'pool'>,
-  contexts: ContextStore,
+  contexts: Pick<ContextStore, 'get'>,
 ): CallQueries {
   return {
     list: (scope, filter) => listCalls(pool, scope, filter),
@@ -86,7 +86,7 @@ function entryOf(fact: CallEvent): TimelineEntry {
 
 async function context(
   pool: Pool,
-  contexts: ContextStore,
+  contexts: Pick<ContextStore, 'get'>,
   scope: CallScope,
   callId: string,
 ): Promise<CallContext | undefined> {

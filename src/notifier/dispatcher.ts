@@ -8,6 +8,7 @@
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Rest } from '../lib/rest.ts';
+import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
 import {
   type LaneStep,
@@ -16,7 +17,6 @@ import {
   receiverFailed,
 } from './delivery-plan.ts';
 import type { Endpoint } from './endpoint-store.ts';
-import type { IntakeTarget } from './intake.ts';
 import {
   endpointOf,
   type Lane,
@@ -28,12 +28,7 @@ import {
 } from './lane.ts';
 import { claimLanes, renewLanes, settleWithRetries } from './lane-claims.ts';
 import type { LeasedLane } from './lane-loading.ts';
-import type {
-  AcceptedLane,
-  AttemptRecord,
-  NewNotification,
-  NotificationStore,
-} from './notification-store.ts';
+import type { AttemptRecord, NotificationStore } from './notification-store.ts';
 import { defaultGateLimits, type GateLimits, OriginGates, originOf } from './origin-gates.ts';
 import { Poller } from './poller.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
@@ -84,7 +79,19 @@ export type DispatcherOptions = {
 //
 // `stop` sends nothing more: each lane ends its attempt and is let go.
 
-export class NotificationDispatcher implements IntakeTarget {
+/** Notifications of one call that were just stored. */
+export type StoredNotifications = {
+  readonly callId: string;
+  /** Pending, in order. */
+  readonly owed: readonly OwedNotification[];
+  readonly storedAt: Date;
+  /** The call's queue was made for them, and is leased to this process; left out: it was there. */
+  readonly leasedUntil?: Date;
+  /** The answer of the statement before was lost: what it stored is not in `owed`. */
+  readonly isRepeated: boolean;
+};
+
+export class NotificationDispatcher {
   readonly #deps: DispatcherDeps;
   readonly #poller: Poller;
   readonly #gates: OriginGates;
@@ -121,7 +128,7 @@ export class NotificationDispatcher implements IntakeTarget {
     this.wake();
   }
 
-  /** Something is owed that did not come through the intake. */
+  /** Something is owed that was not stored by this process's calls. */
   wake(): void {
     this.#rest.wake();
   }
@@ -147,27 +154,53 @@ export class NotificationDispatcher implements IntakeTarget {
     return this.#lanes.size < maxLanes && this.#gates.hasRoom(origin);
   }
 
-  leaseUntil(): Date {
-    return new Date(this.#now() + leaseMs);
+  /** Of a queue that is made at this moment. */
+  leaseUntil(now = this.#deps.now()): Date {
+    return new Date(now.getTime() + leaseMs);
   }
 
-  onAccepted(
-    lanes: readonly AcceptedLane[],
-    rows: readonly NewNotification[],
-    recipients: ReadonlyMap<string, Recipient>,
-    leasedUntil: Date,
-  ): void {
+  onStored(stored: StoredNotifications): void {
+    const { callId, owed, isRepeated } = stored;
+    const [first] = owed;
+    if (first === undefined && !isRepeated) return;
     this.wake();
-    const byId = new Map(rows.map((row) => [row.eventId, row]));
-    for (const { callId, isNew, knownBefore, eventIds } of lanes) {
-      const ofCall = eventIds.flatMap((eventId) => byId.get(eventId) ?? []);
-      if (!isNew) this.#want(callId, ofCall[0]?.origin ?? '');
-      // Without a lease there was no room: the poll takes it when there is.
-      if (!isNew || !ofCall.every((row) => row.lease)) continue;
-      const pending = pendingOf(ofCall, knownBefore, this.#deps.schedule.gapPatienceMs);
-      const leased = { callId, leasedUntil: leasedUntil.getTime(), pending };
-      this.#take(leased, recipients.get(callId));
+    const started =
+      isRepeated || first === undefined ? this.#takeOwn(callId) : this.#takeNew(stored, first);
+    started.catch((error: unknown) =>
+      // The lease of its queue runs out, or was never there: it is found by the poll.
+      this.#deps.logger.warn({ err: error, callId }, 'notifications are sent later'),
+    );
+  }
+
+  /** Something is owed that came without a lease: looked for now. */
+  lookForDue(): void {
+    this.wake();
+    this.#poller.soon(true);
+  }
+
+  async #takeNew(
+    { callId, owed, storedAt, leasedUntil }: StoredNotifications,
+    { origin }: OwedNotification,
+  ): Promise<void> {
+    // Without a lease there was no room: the poll takes it when there is.
+    if (leasedUntil === undefined || !owed.every(({ lease }) => lease)) {
+      return this.#want(callId, origin);
     }
+    const recipient = (await this.#deps.recipients([callId])).get(callId);
+    const pending = pendingOf(owed, storedAt);
+    this.#take({ callId, leasedUntil: leasedUntil.getTime(), pending }, recipient);
+  }
+
+  /** A queue that SQL says is leased to this process, which may not know of it. */
+  async #takeOwn(callId: string): Promise<void> {
+    const lane = this.#lanes.get(callId);
+    if (lane !== undefined) {
+      lane.isStale = true;
+      return;
+    }
+    const leased = (await this.#deps.store.load([callId])).get(callId);
+    if (leased === undefined || this.#lanes.has(callId)) return;
+    this.#take(leased, (await this.#deps.recipients([callId])).get(callId));
   }
 
   #now(): number {

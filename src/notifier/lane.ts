@@ -1,10 +1,11 @@
 // One call's queue in memory, while this process holds its lease.
 
+import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import type { Delivery } from './delivery.ts';
 import type { LaneStep, PendingNotification } from './delivery-plan.ts';
 import type { Endpoint } from './endpoint-store.ts';
 import type { LeasedLane } from './lane-loading.ts';
-import type { NewNotification, Settlement } from './notification-store.ts';
+import type { Settlement } from './notification-store.ts';
 import type { Recipient } from './recipients.ts';
 
 export type Lane = {
@@ -104,25 +105,15 @@ function updatePending(
   });
 }
 
-/** Of rows that were just stored. `knownBefore`: notifications of the call that were stored earlier. */
+/** Of notifications that were just stored. */
 export function pendingOf(
-  rows: readonly NewNotification[],
-  knownBefore: number,
-  gapPatienceMs: number,
+  owed: readonly OwedNotification[],
+  storedAt: Date,
 ): readonly PendingNotification[] {
-  const inOrder = [...rows].sort((a, b) => a.sequence - b.sequence);
-  return inOrder.map((row, index) => {
-    const createdAt = row.createdAt.getTime();
-    const hasGap = row.sequence - 1 > knownBefore + index;
-    return {
-      eventId: row.eventId,
-      appId: row.appId,
-      sequence: row.sequence,
-      body: row.body,
-      attempts: 0,
-      attemptsBefore: 0,
-      owedSince: createdAt,
-      ...(hasGap ? { waitsUntil: createdAt + gapPatienceMs } : {}),
-    };
-  });
+  return owed.map(({ eventId, appId, sequence, body }) => ({
+    ...{ eventId, appId, sequence, body },
+    attempts: 0,
+    attemptsBefore: 0,
+    owedSince: storedAt.getTime(),
+  }));
 }

@@ -8,7 +8,7 @@
 // The value of `leased_until` doubles as the lane's version: who adds a notification to a leased lane moves it by a
 // millisecond, so that the holder, who lets a lane go only with the value that it knows, cannot let one go unseen.
 
-// In the order of the event id, so that two nodes that store the same facts do not lock each other up. A lane that waits
+// Of events that a gateway without an outbox published, for one version. In the order of the event id, so that two nodes that store the same facts do not lock each other up. A lane that waits
 // for its receiver is left waiting; one that only waits for a refused event that others may pass, or for one that is
 // missing, is due at once.
 //
@@ -19,7 +19,7 @@ export const acceptStatement = {
   text: `
 with given as (
   select * from jsonb_to_recordset($1::jsonb) as row(event_id text, end_event_id text, call_id text, app_id text,
-    account_id text, bot_id text, origin text, sequence integer, body text, created_at timestamptz, lease boolean)
+    account_id text, bot_id text, origin text, sequence integer, body text, created_at timestamptz)
 ), wanted as materialized (
   select given.*, (
     select true from notifications g where g.call_id = given.call_id and g.failure = 'gone' limit 1) as gone
@@ -38,22 +38,18 @@ with given as (
   on conflict (event_id) do nothing
   returning event_id, call_id, state
 ), lanes as (
-  select inserted.call_id, bool_and(given.lease) as lease, min(given.origin) as origin
+  select inserted.call_id, min(given.origin) as origin
   from inserted join given using (event_id) where inserted.state = 'pending'
   group by inserted.call_id
 )
-insert into notification_lanes as lane (call_id, origin, next_attempt_at, leased_by, leased_until)
-select call_id, origin, $2::timestamptz, case when lease then $3::text end, case when lease then $4::timestamptz end
-from lanes order by call_id
+insert into notification_lanes as lane (call_id, origin, next_attempt_at)
+select call_id, origin, $2::timestamptz from lanes order by call_id
 on conflict (call_id) do update set
   next_attempt_at = case when exists (
     select from notifications n where n.call_id = lane.call_id and n.state = 'pending'
-      and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $5::timestamptz)
+      and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $3::timestamptz)
   ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
-  leased_until = lane.leased_until + interval '1 millisecond'
-returning call_id, (xmax = 0) as is_new,
-  (select count(*)::integer from notifications n where n.call_id = lane.call_id) as known_before,
-  array(select event_id from inserted i where i.call_id = lane.call_id and i.state = 'pending') as event_ids`,
+  leased_until = lane.leased_until + interval '1 millisecond'`,
 } as const;
 
 // Receiver by receiver, each from the front of its own queue: what one of them is owed is not even looked at for another,

@@ -32,18 +32,6 @@ export type NewNotification = {
   readonly sequence: number;
   readonly body: string;
   readonly createdAt: Date;
-  /** Lease a lane that is made for it to the owner. */
-  readonly lease: boolean;
-};
-
-export type AcceptedLane = {
-  readonly callId: string;
-  /** The lane is new: what it holds is what was just added. Else somebody may be at work on it. */
-  readonly isNew: boolean;
-  /** Notifications of the call that were stored before. */
-  readonly knownBefore: number;
-  /** Those that are new, and owed: not what is known, came after the end, or goes to a receiver that is gone. */
-  readonly eventIds: readonly string[];
 };
 
 export type AttemptRecord = {
@@ -72,13 +60,6 @@ export type Settlement = {
 
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
-type AcceptedRow = {
-  readonly call_id: string;
-  readonly is_new: boolean;
-  readonly known_before: number;
-  readonly event_ids: readonly string[];
-};
-
 /** One statement carries this many attempts; more wait for the next, and beyond the second bound are rejected. */
 const settleBatch = { maxBatch: 500, maxWaiting: 50_000, concurrency: 1 } as const;
 
@@ -89,9 +70,10 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
   );
   return {
     /** New rows and their lanes, in one statement; a notification that is known is passed over. */
-    accept: (rows: readonly NewNotification[], now: Date, leasedUntil: Date) => {
+    accept: async (rows: readonly NewNotification[], now: Date): Promise<void> => {
       const passedBefore = new Date(now.getTime() - schedule.passRefusedAfterMs);
-      return accept(sql, [acceptParameter(rows), now, ownerId, leasedUntil, passedBefore]);
+      const values = [acceptParameter(rows), now, passedBefore];
+      await retryConflicts(() => sql.query({ ...acceptStatement, values }));
     },
     /** Of each receiver as many as it has room for. */
     claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms) =>
@@ -145,16 +127,6 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
   };
 }
 
-async function accept(sql: SqlClient, values: unknown[]): Promise<readonly AcceptedLane[]> {
-  const result = await retryConflicts(() => sql.query<AcceptedRow>({ ...acceptStatement, values }));
-  return result.rows.map((row) => ({
-    callId: row.call_id,
-    isNew: row.is_new,
-    knownBefore: row.known_before,
-    eventIds: row.event_ids,
-  }));
-}
-
 function acceptParameter(rows: readonly NewNotification[]): string {
   return JSON.stringify(
     rows.map((row) => ({
@@ -168,7 +140,6 @@ function acceptParameter(rows: readonly NewNotification[]): string {
       sequence: row.sequence,
       body: row.body,
       created_at: row.createdAt,
-      lease: row.lease,
     })),
   );
 }

@@ -1,4 +1,4 @@
-// What a dead process knew of a call, put together from SQL and the stream; and the facts that it owed. Pure.
+// What a process that is gone knew of a call, put together from what is stored; and what it owed. Pure.
 
 import { amdFact, type CallProgress, queuedFact } from '../calls/call-facts.ts';
 import type { GatewayLoss } from '../calls/call-outcome.ts';
@@ -8,18 +8,23 @@ import type { UnfinishedCall } from '../calls/ports.ts';
 
 export type Rebuilt = {
   readonly progress: CallProgress;
-  /** Before the end, in order: those that the stream misses, and `amd_stopped`. */
+  /** Before the end, in order: those that SQL misses, and `amd_stopped`. */
   readonly missing: readonly CallEvent[];
 };
 
-/** Takes the sequences up where they were left off. `onStream`: of this call, in order. */
+/**
+ * Takes the sequences up where they were left off. `onStream`: what else is known, of a version that published events before they
+ * were stored; in order.
+ */
 export function rebuild(
   unfinished: UnfinishedCall,
   onStream: readonly CallEvent[],
   { now, loss }: { readonly now: Date; readonly loss: GatewayLoss },
 ): Rebuilt {
-  const missing = missingFacts(unfinished, onStream);
-  const progress = progressOf(unfinished, [...onStream, ...missing]);
+  const known = knownEvents(unfinished, onStream);
+  const stored = new Set(unfinished.events.map(({ id }) => id));
+  const missing = known.filter(({ id }) => !stored.has(id));
+  const progress = progressOf(unfinished, known);
   const { answeredAt } = progress;
   if (answeredAt === undefined || !owesAmdStopped(progress)) return { progress, missing };
 
@@ -29,51 +34,44 @@ export function rebuild(
   return { progress: { ...stopped, ...sequences }, missing: [...missing, event] };
 }
 
-/**
- * Facts that the dead process had stated and the stream did not get. With the answer SQL got what the stream had not
- * confirmed by then. What was stated later is gone where the stream does not have it, and leaves no gap: the publisher
- * keeps the order of a call, so that only the last ones can be missing.
- */
-function missingFacts(
-  { call, answeredEvent, unpublished = [] }: UnfinishedCall,
+/** Each number once: what SQL holds stands. */
+function knownEvents(
+  { call, events, keptEvents }: UnfinishedCall,
   onStream: readonly CallEvent[],
 ): readonly CallEvent[] {
-  const stored = new Set(onStream.map((fact) => fact.id));
-  const stated = [
-    queuedFact(call),
-    ...unpublished,
-    ...(answeredEvent === undefined ? [] : [answeredEvent]),
-  ];
-  return stated.filter((fact) => !stored.has(fact.id));
+  const byNumber = new Map<number, CallEvent>();
+  for (const event of [...events, ...onStream, queuedFact(call), ...keptEvents]) {
+    if (!byNumber.has(event.eventSequence)) byNumber.set(event.eventSequence, event);
+  }
+  return [...byNumber.values()].sort((a, b) => a.eventSequence - b.eventSequence);
 }
 
 function progressOf(
   { call, ringingAt, answeredAt }: UnfinishedCall,
-  facts: readonly CallEvent[],
+  events: readonly CallEvent[],
 ): CallProgress {
-  const sentAt = timeOf(facts, 'dialing');
-  // SQL is told of the ring without waiting for it.
-  const firstRingAt = ringingAt ?? timeOf(facts, 'ringing');
+  const sentAt = timeOf(events, 'dialing');
+  const firstRingAt = ringingAt ?? timeOf(events, 'ringing');
   return {
     call,
-    ...lastSequences(facts),
+    ...lastSequences(events),
     ...(sentAt === undefined ? {} : { sentAt }),
     ...(firstRingAt === undefined ? {} : { ringingAt: firstRingAt }),
     ...(answeredAt === undefined ? {} : { answeredAt }),
-    amdEvents: facts.flatMap((fact) => (fact.type === 'amd' ? [fact.data.amd] : [])),
-    failedAttempts: failedAttemptsIn(facts),
+    amdEvents: events.flatMap((event) => (event.type === 'amd' ? [event.data.amd] : [])),
+    failedAttempts: failedAttemptsIn(events),
   };
 }
 
 /** Each `dialing` has all that failed before it. One that was stated by an older version has none. */
-function failedAttemptsIn(facts: readonly CallEvent[]): CallProgress['failedAttempts'] {
-  const last = facts.findLast((fact) => fact.type === 'dialing');
+function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAttempts'] {
+  const last = events.findLast((event) => event.type === 'dialing');
   return last?.data.failedAttempts ?? [];
 }
 
-function timeOf(facts: readonly CallEvent[], type: CallEvent['type']): Date | undefined {
-  const fact = facts.find((candidate) => candidate.type === type);
-  return fact === undefined ? undefined : new Date(fact.time);
+function timeOf(events: readonly CallEvent[], type: CallEvent['type']): Date | undefined {
+  const event = events.find((candidate) => candidate.type === type);
+  return event === undefined ? undefined : new Date(event.time);
 }
 
 function owesAmdStopped({ call, amdEvents }: CallProgress): boolean {
@@ -83,12 +81,12 @@ function owesAmdStopped({ call, amdEvents }: CallProgress): boolean {
   );
 }
 
-function lastSequences(facts: readonly CallEvent[]) {
-  const notified = facts.map((fact) =>
-    'notificationSequence' in fact.data ? (fact.data.notificationSequence ?? 0) : 0,
+function lastSequences(events: readonly CallEvent[]) {
+  const notified = events.map((event) =>
+    'notificationSequence' in event.data ? (event.data.notificationSequence ?? 0) : 0,
   );
   return {
-    eventSequence: Math.max(1, ...facts.map((fact) => fact.eventSequence)),
+    eventSequence: Math.max(1, ...events.map((event) => event.eventSequence)),
     notificationSequence: Math.max(0, ...notified),
   };
 }

@@ -1,20 +1,19 @@
-// What a lost process left: calls that it was dialling or had up, and ends that it had claimed and not finished with. Each
-// call gets its one terminal fact, and the far end gets its BYE; none is dialled again.
+// What a lost process left: calls that it was dialling or had up, and ends that it had stored and not finished with. Each
+// call gets its one terminal event, and the far end gets its BYE; none is dialled again.
 
 import { setMaxListeners } from 'node:events';
-import { publishInOrder } from '../calls/call-journal.ts';
 import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type {
+  CallOutbox,
   Clock,
-  EndToPublish,
-  EventPublisher,
-  Owners,
   SipPort,
+  Unfinished,
   UnfinishedCall,
+  UnsettledEnd,
 } from '../calls/ports.ts';
 import type { EndRecorder } from '../dialout/end-recorder.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -24,21 +23,28 @@ import { rebuild } from './rebuild.ts';
 
 export type RecoveryPorts = {
   readonly ledger: {
-    unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
-    endsToPublish(
+    unfinished(
+      ownerId: string,
+      which: Unfinished,
+      limit: number,
+    ): Promise<readonly UnfinishedCall[]>;
+    unsettledEnds(
       ownerId: string,
       except: readonly CallId[],
       limit: number,
-    ): Promise<readonly EndToPublish[]>;
-    markEndPublished(callId: CallId): Promise<void>;
+    ): Promise<readonly UnsettledEnd[]>;
   };
-  /** What the stream holds of a call, in order. */
-  readonly factsOfCall: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
+  /** What the stream holds of a call, in order, where that may be more than SQL does. */
+  readonly eventsOnStream: (call: AcceptedCall) => Promise<readonly CallEvent[]>;
   readonly sip: Pick<SipPort, 'endOrphan'>;
-  /** Ended calls of this process whose legs are on the wire: they are done with when these are off it. */
-  readonly onTheWire: () => readonly CallId[];
-  readonly ends: Pick<EndRecorder, 'record' | 'recordStated'>;
-  readonly publisher: EventPublisher;
+  /** Ended calls of this process that are done with in a while: they are on the wire, or their events are on their way. */
+  readonly underWay: () => readonly CallId[];
+  readonly isUnderWay: (callId: CallId) => boolean;
+  readonly ends: Pick<EndRecorder, 'record'>;
+  readonly outbox: CallOutbox;
+  readonly publish: (events: readonly CallEvent[]) => Promise<void>;
+  /** All is on the stream, and nobody is left in it. */
+  readonly settle: (callId: CallId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -58,11 +64,11 @@ const lateAnswerPauseMs = 500;
 
 // A call without a machine goes through:
 //
-// unfinished  SQL has no end of it, and its owner is lost, or is this process without a machine for it. Found by each round,
-//             or named by this process. Its far end begins to be hung up; its events are read and its end is recorded.
-//             Left when SQL has the end; where that fails, it is found again by the next round.
-// owed        SQL has its end, but is not told that all is done. Its events are published again, and dropped by id where
-//             they were on the stream. Left when they are published and the far end is over: then it is marked in SQL.
+// unfinished  SQL has no end of it, and it is this process's: taken over from a lost one, or named by this process. Its far end
+//             begins to be hung up; its events are read and its end is stored. Left when SQL has the end; where that fails, it
+//             is found again by the next round.
+// owed        SQL has its end, and is not told that all is done. Events that are not known to be on the stream are published, and
+//             dropped by id where they were. Left when they are published and the far end is over: then it is marked in SQL.
 //             Where that fails, it is found again by the next round.
 // done        Marked. Nothing here remembers it.
 //
@@ -104,14 +110,13 @@ export class Recovery {
   }
 
   /**
-   * Ends every call of lost processes. Resolves when all of them have their end in SQL; what cannot be ended is logged and
-   * counted. The far ends are hung up beside that, and by `settleEnds` where that takes longer.
+   * Ends every call that was taken over from lost processes. Resolves when all of them have their end in SQL; what cannot be
+   * ended is logged and counted. The far ends are hung up beside that, and by `settleEnds` where that takes longer.
    */
-  async endLostProcesses(): Promise<{ readonly ended: number; readonly failed: number }> {
-    const found = await this.#ports.ledger.unfinished({ except: this.#ownerId }, unfinishedLimit);
+  async endTakenOver(): Promise<{ readonly ended: number; readonly failed: number }> {
+    const found = await this.#ports.ledger.unfinished(this.#ownerId, 'taken over', unfinishedLimit);
     const results: boolean[] = [];
     for (let start = 0; start < found.length; start += batchSize) {
-      // While NATS is away a batch takes seconds, and there may be hundreds.
       if (this.#stopped.signal.aborted) break;
       const batch = found.slice(start, start + batchSize);
       results.push(...(await Promise.all(batch.map((unfinished) => this.#tryToEnd(unfinished)))));
@@ -121,34 +126,41 @@ export class Recovery {
   }
 
   /**
-   * Ends calls of this very process that have no machine: one that failed, that could not record its end while SQL was away, or
-   * that was taken without an answer.
+   * Ends calls of this very process that have no machine: one that failed, or that was taken without an answer.
    */
   async endOwn(callIds: readonly CallId[]): Promise<void> {
     const { ledger, logger } = this.#ports;
-    const owners = { ownerId: this.#ownerId, callIds };
-    for (const unfinished of await ledger.unfinished(owners, unfinishedLimit)) {
+    const found = await ledger.unfinished(this.#ownerId, { callIds }, unfinishedLimit);
+    for (const unfinished of found) {
       const { call, leg } = unfinished;
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
       await this.#tryToEnd(unfinished);
       // Not waited for: a far end that does not answer takes its time.
       void this.#endFarEnd(call.callId, leg).finally(() => this.#farEnds.delete(call.callId));
     }
+    if (found.length === 0) return;
+    // Not waited for: NATS may be away.
+    this.settleEnds().catch((error: unknown) =>
+      logger.warn({ err: error }, 'ends of calls without a machine are still owed'),
+    );
   }
 
   /**
-   * Ends that SQL holds, of this process and of lost ones: published again, dropped by id where they were on the stream;
-   * and the far ends of lost processes are hung up, which goes on in the background. Resolves when what was found is
-   * published, or at the signal: while NATS is away that waits for it.
+   * Calls of this process that have ended and are not done with: their events are published, and the far ends of those that were
+   * taken over are hung up, which goes on in the background. Resolves when what was found is published, or at the signal: while
+   * NATS is away that waits for it.
    */
   async settleEnds(until?: AbortSignal): Promise<void> {
     // Left to the next round: what cannot be published now would be found again at once, and for ever.
     const failed: CallId[] = [];
     for (;;) {
-      const except = [...this.#owed, ...this.#ports.onTheWire(), ...failed];
-      const batch = await this.#ports.ledger.endsToPublish(this.#ownerId, except, batchSize);
-      const settle = async (end: EndToPublish): Promise<void> => {
-        if (!(await this.#settle(end))) failed.push(end.callId);
+      const except = [...this.#owed, ...this.#ports.underWay(), ...failed];
+      const found = await this.#ports.ledger.unsettledEnds(this.#ownerId, except, batchSize);
+      // Some may have been stored while they were looked for.
+      const batch = found.filter(({ call }) => !this.#ports.isUnderWay(call.callId));
+      failed.push(...found.filter((end) => !batch.includes(end)).map(({ call }) => call.callId));
+      const settle = async (end: UnsettledEnd): Promise<void> => {
+        if (!(await this.#settle(end))) failed.push(end.call.callId);
       };
       const published = Promise.all(batch.map(settle));
       await untilAborted(
@@ -156,20 +168,20 @@ export class Recovery {
         AbortSignal.any([this.#stopped.signal, ...(until === undefined ? [] : [until])]),
       );
       const isOver = this.#stopped.signal.aborted || until?.aborted === true;
-      // Other nodes may have been done with some of them.
-      if (batch.length === 0 && this.#owed.size === 0) this.#farEnds.clear();
-      if (batch.length < batchSize || isOver) return;
+      if (found.length === 0 && this.#owed.size === 0) this.#farEnds.clear();
+      if (found.length < batchSize || isOver) return;
     }
   }
 
   /** Resolves when it is published; nobody left in a call waits for that. False: it could not be. */
-  async #settle({ callId, events, leg }: EndToPublish): Promise<boolean> {
-    const { publisher, ledger, logger } = this.#ports;
+  async #settle({ call, events, unstored, leg }: UnsettledEnd): Promise<boolean> {
+    const { publish, settle, logger } = this.#ports;
+    const { callId } = call;
     this.#owed.add(callId);
-    const published = publishInOrder(publisher, events);
+    const published = this.#storeOlder(call, unstored).then(() => publish(events));
     const finish = async (): Promise<boolean> => {
       const [isOver] = await Promise.all([this.#endFarEnd(callId, leg), published]);
-      if (isOver) await ledger.markEndPublished(callId);
+      if (isOver) settle(callId);
       return true;
     };
     const finished = finish()
@@ -186,6 +198,14 @@ export class Recovery {
       () => true,
       () => false,
     );
+  }
+
+  /** Of a version that kept its last events with the call: onto its timeline, with what they owe. */
+  async #storeOlder(call: AcceptedCall, unstored: readonly CallEvent[]): Promise<void> {
+    const end = unstored.at(-1);
+    if (end === undefined || !isEnd(end)) return;
+    const step = { events: unstored.slice(0, -1), ending: { event: end } };
+    await this.#ports.outbox.append(call, step, { isRepeated: true, isRecovered: true });
   }
 
   /** False: this process stops before it is certain. One attempt for a call at a time, whoever asks. */
@@ -247,7 +267,7 @@ export class Recovery {
     // Nobody is left in a call because its story cannot be read just now. `settleEnds` looks whether it worked.
     this.#endFarEnd(call.callId, leg).catch(() => undefined);
     try {
-      await this.#recordEnd(unfinished, await this.#ports.factsOfCall(call));
+      await this.#recordEnd(unfinished, await this.#ports.eventsOnStream(call));
       return true;
     } catch (error) {
       this.#ports.logger.error(
@@ -258,18 +278,21 @@ export class Recovery {
     }
   }
 
-  async #recordEnd(unfinished: UnfinishedCall, facts: readonly CallEvent[]): Promise<void> {
-    const { ends, clock } = this.#ports;
-    const how = { owesFarEnd: unfinished.leg !== undefined };
+  async #recordEnd(unfinished: UnfinishedCall, onStream: readonly CallEvent[]): Promise<void> {
+    const { ends, outbox, clock } = this.#ports;
+    // What a lost process stored last may not be on the stream: `settleEnds` publishes all, in order.
+    const isTakenOver = unfinished.ownerId !== this.#ownerId;
+    const how = { isRecovered: isTakenOver || unfinished.leg !== undefined };
     // Only where a backup of SQL was restored. Receivers have that end: another one under its id would contradict it.
-    const stated = facts.find(isEnd);
+    const stated = onStream.find(isEnd);
     if (stated !== undefined) {
-      await ends.recordStated(unfinished.call.callId, stated, how);
+      const step = { events: [], ending: { event: stated } };
+      await outbox.append(unfinished.call, step, { ...how, isRepeated: true });
       return;
     }
     const now = clock.now();
     const loss = lossOf(unfinished.ownerId, this.#ownerId);
-    const { progress, missing } = rebuild(unfinished, facts, { now, loss });
+    const { progress, missing } = rebuild(unfinished, onStream, { now, loss });
     const end = (progress.answeredAt === undefined ? endOfUnknown : endOfLoss)(loss, now);
     await ends.record(progress, end, missing, how);
   }

@@ -1,7 +1,8 @@
-// Accepting calls: a batch of them in one statement, each with its idempotency key or without.
+// Accepting calls: a batch of them in one statement, each with its first event, and its idempotency key where it has one.
 
 import type { Pool } from 'pg';
 import type { AppLimits } from '../calls/app-limits.ts';
+import { queuedFact } from '../calls/call-facts.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import { GroupWriter } from './group-writer.ts';
 import { jsonRows, storableJson } from './json-rows.ts';
@@ -45,7 +46,8 @@ const acceptStatement = `
 with input as (
   select * from json_to_recordset($1::json) as i(
     call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
-    notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text)
+    notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text,
+    queued_id text, queued_data jsonb)
 ), taken as (
   insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
   select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
@@ -58,13 +60,18 @@ with input as (
       answer = excluded.answer, expires_at = excluded.expires_at
     where idempotency_keys.expires_at <= excluded.expires_at - interval '24 hours'
   returning call_id
+), accepted as (
+  insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
+    state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence)
+  select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
+    'queued', 'queued', accepted_at, trunk, dial_before, key, 1
+  from input where key is null or call_id in (select call_id from taken)
+  returning call_id
+), stated as (
+  insert into call_events (call_id, event_sequence, event_id, type, time, data)
+  select call_id, 1, queued_id, 'queued', accepted_at, queued_data from input join accepted using (call_id)
 )
-insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-  state, status, accepted_at, trunk, dial_before, idempotency_key)
-select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-  'queued', 'queued', accepted_at, trunk, dial_before, key
-from input where key is null or call_id in (select call_id from taken)
-returning call_id`;
+select call_id from accepted`;
 
 const earlierStatement = `
 select i.call_id, k.request_hash, k.answer
@@ -125,6 +132,7 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     extra.notifyHeaders === undefined
       ? undefined
       : secrets.seal('notify-headers', call.callId, JSON.stringify(extra.notifyHeaders));
+  const queued = queuedFact(call);
   return storableJson({
     call_id: call.callId,
     sid: call.sid,
@@ -140,6 +148,8 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     dial_before: new Date(call.acceptedAt.getTime() + call.request.queueTimeoutMs),
     key: extra.idempotency?.key,
     request_hash: extra.idempotency?.requestHash,
+    queued_id: queued.id,
+    queued_data: queued.data,
   });
 }
 

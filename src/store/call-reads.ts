@@ -5,7 +5,7 @@ import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { StoredLeg } from '../calls/contract/stored-leg.ts';
-import type { EndToPublish, Owners, UnfinishedCall } from '../calls/ports.ts';
+import type { Unfinished, UnfinishedCall, UnsettledEnd } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 import type { SecretBox } from './secrets.ts';
@@ -23,17 +23,14 @@ export type CallWhereabouts =
   | { readonly phase: 'ended' };
 
 export type CallReads = {
-  /** Taken by one of these owners and not ended, oldest first. */
-  unfinished(owners: Owners, limit: number): Promise<readonly UnfinishedCall[]>;
-  /**
-   * What ended calls of this process, or of a lost one, may still owe; oldest call first. `except`: those that somebody
-   * is at.
-   */
-  endsToPublish(
+  /** Of this process and not ended, oldest first. */
+  unfinished(ownerId: string, which: Unfinished, limit: number): Promise<readonly UnfinishedCall[]>;
+  /** What ended calls of this process may still owe; oldest call first. `except`: those that somebody is at. */
+  unsettledEnds(
     ownerId: string,
     except: readonly CallId[],
     limit: number,
-  ): Promise<readonly EndToPublish[]>;
+  ): Promise<readonly UnsettledEnd[]>;
   /** Unknown calls are left out. */
   callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
   /** A call with a stream, by the digits of the name that its bot knows. */
@@ -46,17 +43,29 @@ export type CallReads = {
 // `calls_open` is known by.
 const openCondition = 'end_published_at is null and ended_at is null';
 
-const ownerIsLost = `not exists (
-  select from nodes where nodes.owner_id = calls.owner_id and nodes.lost_at is null)`;
+/** As they were stated; the call's identity is that of its row. */
+const eventsAbove = (sequence: string) => `
+  coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
+      'eventSequence', e.event_sequence, 'data', e.data) order by e.event_sequence)
+    from call_events e where e.call_id = calls.call_id and e.event_sequence > ${sequence}), '[]')`;
+
+type EventRow = Pick<CallEvent, 'id' | 'type' | 'time' | 'eventSequence' | 'data'>;
 
 type UnfinishedColumns = CallColumns & {
   readonly owner_id: string;
-  readonly dial_started_at: Date;
   readonly leg: StoredLeg | null;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
   readonly answered_event: CallEvent | null;
   readonly unpublished_events: readonly CallEvent[] | null;
+  readonly events: readonly EventRow[];
+};
+
+type UnsettledColumns = CallColumns & {
+  readonly end_event: TerminalEvent;
+  readonly unpublished_events: readonly CallEvent[] | null;
+  readonly leg: StoredLeg | null;
+  readonly events: readonly EventRow[];
 };
 
 type WhereaboutsColumns = CallColumns & {
@@ -74,38 +83,31 @@ type NotifyingColumns = {
 
 export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger): CallReads {
   return {
-    async unfinished(owners, limit) {
+    async unfinished(ownerId, which, limit) {
       const [condition, values] =
-        'except' in owners
-          ? [`owner_id <> $2 and ${ownerIsLost}`, [owners.except]]
-          : [`owner_id = $2 and call_id = any($3::text[])`, [owners.ownerId, owners.callIds]];
+        which === 'taken over'
+          ? ['previous_owner_id is not null', []]
+          : ['call_id = any($3::text[])', [which.callIds]];
       const { rows } = await pool.query<UnfinishedColumns>(
-        `select ${callColumns}, owner_id, dial_started_at, leg, ringing_at, answered_at, answered_event, unpublished_events
+        `select ${callColumns}, coalesce(previous_owner_id, owner_id) as owner_id, leg, ringing_at, answered_at,
+           answered_event, unpublished_events, ${eventsAbove('0')} as events
          from calls
-         where ${openCondition} and dial_started_at is not null and ${condition}
+         where ${openCondition} and dial_started_at is not null and owner_id = $2 and ${condition}
          order by accepted_at limit $1`,
-        [limit, ...values],
+        [limit, ownerId, ...values],
       );
       return rows.map(unfinishedCallOf);
     },
-    async endsToPublish(ownerId, except, limit) {
-      const { rows } = await pool.query<{
-        call_id: CallId;
-        end_event: TerminalEvent;
-        unpublished_events: readonly CallEvent[] | null;
-        leg: StoredLeg | null;
-      }>(
-        `select call_id, end_event, unpublished_events, case when owner_id <> $1 then leg end as leg from calls
-         where end_published_at is null and ended_at is not null and call_id <> all($2::text[])
-           and (owner_id is null or owner_id = $1 or ${ownerIsLost})
+    async unsettledEnds(ownerId, except, limit) {
+      const { rows } = await pool.query<UnsettledColumns>(
+        `select ${callColumns}, end_event, unpublished_events, case when previous_owner_id is not null then leg end as leg,
+           ${eventsAbove('coalesce(calls.published_event_sequence, 0)')} as events
+         from calls
+         where end_published_at is null and ended_at is not null and owner_id = $1 and call_id <> all($2::text[])
          order by accepted_at limit $3`,
         [ownerId, except, limit],
       );
-      return rows.map((row) => ({
-        callId: row.call_id,
-        events: [...(row.unpublished_events ?? []), row.end_event],
-        ...(row.leg === null ? {} : { leg: row.leg }),
-      }));
+      return rows.map(unsettledEndOf);
     },
     async callForNotifying(callIds) {
       const { rows } = await pool.query<NotifyingColumns>(
@@ -140,16 +142,40 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
 }
 
 function unfinishedCallOf(row: UnfinishedColumns): UnfinishedCall {
+  const call = acceptedCallOf(row);
   return {
-    call: acceptedCallOf(row),
+    call,
     ownerId: row.owner_id,
-    dialStartedAt: row.dial_started_at,
+    events: row.events.map((event) => eventOf(call, event)),
+    keptEvents: [
+      ...(row.unpublished_events ?? []),
+      ...(row.answered_event === null ? [] : [row.answered_event]),
+    ],
     ...(row.leg === null ? {} : { leg: row.leg }),
     ...(row.ringing_at === null ? {} : { ringingAt: row.ringing_at }),
     ...(row.answered_at === null ? {} : { answeredAt: row.answered_at }),
-    ...(row.answered_event === null ? {} : { answeredEvent: row.answered_event }),
-    ...(row.unpublished_events === null ? {} : { unpublished: row.unpublished_events }),
   };
+}
+
+function unsettledEndOf(row: UnsettledColumns): UnsettledEnd {
+  const call = acceptedCallOf(row);
+  const events = row.events.map((event) => eventOf(call, event));
+  const isStored = events.some(({ id }) => id === row.end_event.id);
+  const unstored = isStored ? [] : [...(row.unpublished_events ?? []), row.end_event];
+  return {
+    call,
+    events: [...events, ...unstored],
+    unstored,
+    ...(row.leg === null ? {} : { leg: row.leg }),
+  };
+}
+
+/** JSON of the database has times in another spelling. */
+function eventOf(call: AcceptedCall, event: EventRow): CallEvent {
+  const { callId, sid, conversationId, botId, accountId, appId } = call;
+  const time = new Date(event.time).toISOString();
+  // Written by us from an event.
+  return { ...event, time, callId, sid, conversationId, botId, accountId, appId } as CallEvent;
 }
 
 function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger): CallNotifying {

@@ -13,7 +13,9 @@ import type {
 } from '../calls/dialout-ports.ts';
 import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 
-const takeStatement = 'select * from take_calls($1, $2, $3, $4, $5, $6, $7, $8)';
+const takeStatement = `
+select t.*, c.last_event_sequence, c.published_event_sequence
+from take_calls($1, $2, $3, $4, $5, $6, $7, $8) t left join calls c using (call_id)`;
 
 const advanceStatement = `
 update trunk_pacing
@@ -56,7 +58,11 @@ union all
  limit ${notHereAtOnce})`;
 
 type TakenRow =
-  | (CallColumns & { readonly start_in_ms: number })
+  | (CallColumns & {
+      readonly start_in_ms: number;
+      readonly last_event_sequence: number | null;
+      readonly published_event_sequence: number | null;
+    })
   | { readonly call_id: null; readonly took_ms: number; readonly retry_in_ms: number | null };
 
 type SweepRow =
@@ -108,9 +114,19 @@ async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<
       const taken = { grants, tookMs: row.took_ms };
       return row.retry_in_ms === null ? taken : { ...taken, retryInMs: row.retry_in_ms };
     }
-    grants.push({ call: acceptedCallOf(row), startInMs: row.start_in_ms });
+    grants.push({
+      call: acceptedCallOf(row),
+      startInMs: row.start_in_ms,
+      queued: queuedOf(row.last_event_sequence, row.published_event_sequence),
+    });
   }
   throw new Error('taking calls ended without its last row');
+}
+
+/** A call that was accepted in the very moment of the take is not seen here yet: storing its event again does no harm. */
+function queuedOf(stored: number | null, published: number | null): Grant['queued'] {
+  if (stored === null) return 'unknown';
+  return published === null ? 'stored' : 'published';
 }
 
 function sweepOf(rows: readonly SweepRow[]): Sweep {

@@ -4,7 +4,7 @@
 import { Batcher, type BatcherOptions } from '../lib/batcher.ts';
 import { isRefusedData, retryConflicts } from './sql-errors.ts';
 
-type Settled<Result> =
+export type Settled<Result> =
   | { readonly ok: true; readonly value: Result }
   | { readonly ok: false; readonly error: unknown };
 
@@ -59,7 +59,7 @@ async function writeRounds<Item extends { readonly key: string }, Result>(
   return settled;
 }
 
-async function writeIsolated<Item, Result>(
+export async function writeIsolated<Item, Result>(
   items: readonly Item[],
   write: Write<Item, Result>,
 ): Promise<readonly Settled<Result>[]> {

@@ -25,8 +25,15 @@ export type NodeStore = {
   register(node: { readonly nodeId: string; readonly version: string }): Promise<void>;
   /** False: another process has marked this one lost. */
   renew(state: NodeState): Promise<boolean>;
-  /** Marks those lost whose lease ran out; `evenIfRunning`: all others, where this process has the database alone. */
+  /**
+   * Marks those lost whose lease ran out, and takes their calls over; `evenIfRunning`: all others, where this process has the
+   * database alone.
+   */
   expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
+  /** Takes over what processes left that are gone, or took in their last moment. How many calls. */
+  takeOverLeft(): Promise<number>;
+  /** Whether a process is up that knows of events only what is on the stream. */
+  isOlderUp(): Promise<boolean>;
   /** This process ends and owes nothing any more. Nobody needs to know of its lost predecessors either. */
   leave(): Promise<void>;
   /** Lost ones whose calls are ended, some time ago: nobody needs to know of them. */
@@ -41,8 +48,8 @@ export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): N
   return {
     async register({ nodeId, version }) {
       await pool.query(
-        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, lease_until, calls, draining)
-         values ($1, $2, $3, now(), now(), ${lease}, 0, false)`,
+        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, lease_until, calls, draining, appends)
+         values ($1, $2, $3, now(), now(), ${lease}, 0, false, true)`,
         [ownerId, nodeId, version],
       );
     },
@@ -57,11 +64,32 @@ export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): N
     },
     async expireOthers({ evenIfRunning } = { evenIfRunning: false }) {
       const { rows } = await pool.query<{ owner_id: string }>(
-        `update nodes set lost_at = now()
-         where owner_id <> $1 and lost_at is null and ($2 or lease_until < now()) returning owner_id`,
+        `with lost as (
+           update nodes set lost_at = now(), lost_by = $1
+           where owner_id <> $1 and lost_at is null and ($2 or lease_until < now()) returning owner_id
+         ), taken_over as (
+           update calls c set previous_owner_id = c.owner_id, owner_id = $1 from lost
+           where c.end_published_at is null and c.owner_id = lost.owner_id
+         )
+         select owner_id from lost`,
         [ownerId, evenIfRunning],
       );
       return rows.map((row) => row.owner_id);
+    },
+    async takeOverLeft() {
+      const { rowCount } = await pool.query(
+        `update calls set previous_owner_id = owner_id, owner_id = $1
+         where end_published_at is null and owner_id is not null and not exists (
+           select from nodes n where n.owner_id = calls.owner_id and n.lost_at is null)`,
+        [ownerId],
+      );
+      return rowCount ?? 0;
+    },
+    async isOlderUp() {
+      const { rows } = await pool.query<{ is_up: boolean }>(
+        'select exists (select from nodes where lost_at is null and not appends) as is_up',
+      );
+      return rows[0]?.is_up === true;
     },
     async leave() {
       await pool.query(
@@ -101,7 +129,8 @@ export async function listNodes(
      cross join lateral (select lost_at is not null or $1::boolean as is_lost) as fate
      left join lateral (
        select count(*)::integer as left_calls from calls
-       where calls.end_published_at is null and calls.ended_at is null and calls.owner_id = nodes.owner_id
+       where calls.end_published_at is null and calls.ended_at is null
+         and coalesce(calls.previous_owner_id, calls.owner_id) = nodes.owner_id
      ) as remainder on is_lost
      where not is_lost or left_calls > 0 or not exists (
        select from nodes next where next.node_id = nodes.node_id and next.started_at > nodes.started_at)

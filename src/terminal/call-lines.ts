@@ -10,7 +10,7 @@ import { inUnits } from './durations.ts';
 export type CallLine = { readonly callId: string; readonly text: string };
 
 export type CallWatcher = {
-  onFact(fact: CallEvent): void;
+  onEvent(fact: CallEvent): void;
   /** `origin`: of the receiver; undefined where the call is gone. */
   onDelivery(delivery: Delivery, origin: string | undefined): void;
 };
@@ -26,7 +26,7 @@ export function createCallWatcher(print: (line: CallLine) => void): CallWatcher 
     return true;
   };
   return {
-    onFact: (fact) => {
+    onEvent: (fact) => {
       if (isNew(fact.id)) print({ callId: fact.callId, text: shown(watchedLineOf(fact)) });
     },
     onDelivery: (delivery, origin) => {

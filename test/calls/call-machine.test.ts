@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { provesOnAny } from '../companion/proves.ts';
-import { eventually } from '../support/eventually.ts';
 import { type ScriptOptions, scriptCall, storedLeg } from '../support/scripted-call.ts';
 
 async function answered(options: ScriptOptions = {}) {
@@ -20,7 +20,7 @@ describe('a call that is placed', () => {
 
     expect(call.state()).toEqual({ calling: 'dialing' });
     expect(call.types()).toEqual(['dialing']);
-    expect(call.log).toContain('recordInvite');
+    expect(call.log).toContain('store INVITE');
     expect(call.placed()).toMatchObject({
       caller: '15550199',
       trunk: 'sandbox',
@@ -35,10 +35,11 @@ describe('a call that is placed', () => {
     call.ring(180, undefined, early);
     call.ring(183, 'sdp', { ...early, remoteTag: 'another' });
 
-    expect(call.ringing).toEqual([early]);
-    expect(call.log.filter((entry) => entry.startsWith('record'))).toEqual([
-      'recordInvite',
-      'recordRinging',
+    const rings = call.steps.filter(({ ringingAt }) => ringingAt !== undefined);
+    expect(rings.map(({ leg }) => leg)).toEqual([early]);
+    expect(call.log.filter((entry) => entry.startsWith('store'))).toEqual([
+      'store INVITE',
+      'store ringing',
     ]);
   });
 
@@ -61,18 +62,18 @@ describe('a call that is placed', () => {
     await call.settle();
 
     expect(call.types()).toEqual(['dialing', 'dialing', 'answered', 'amd', 'completed']);
-    expect(call.published.map(({ eventSequence }) => eventSequence)).toEqual([2, 3, 4, 5, 6]);
-    expect(call.published[0]?.data).toEqual({ trunk: 'sandbox', gateway: 'gw', attempt: 1 });
-    expect(call.published[1]?.data).toEqual({
+    expect(call.stored.map(({ eventSequence }) => eventSequence)).toEqual([2, 3, 4, 5, 6]);
+    expect(call.stored[0]?.data).toEqual({ trunk: 'sandbox', gateway: 'gw', attempt: 1 });
+    expect(call.stored[1]?.data).toEqual({
       trunk: 'sandbox',
       gateway: 'gw',
       attempt: 2,
       failedAttempts: [attempt],
     });
     // From the first INVITE: that is when dialing began.
-    expect(call.published[2]?.data).toMatchObject({ connectDurationInMS: 1_400 });
+    expect(call.stored[2]?.data).toMatchObject({ connectDurationInMS: 1_400 });
     expect(call.end().data.failedAttempts).toEqual([attempt]);
-    expect(call.log.filter((entry) => entry === 'recordInvite')).toHaveLength(2);
+    expect(call.log.filter((entry) => entry === 'store INVITE')).toHaveLength(2);
   });
 
   test('the ring time-out counts from the first INVITE, whatever held that up', async () => {
@@ -215,7 +216,7 @@ describe('a call that is not answered', () => {
       },
     });
     expect(call.types()).toEqual(['dialing', 'failed']);
-    expect(call.log.at(-1)).toBe('markEndPublished');
+    expect(call.log).toContain('store end');
     expect(call.log).toContain('media closed');
     expect(call.log).not.toContain('cancel');
   });
@@ -243,7 +244,7 @@ describe('a call that is not answered', () => {
     leg.observe({ kind: 'failed', failure });
     await call.settle();
 
-    expect(call.claimed).toHaveLength(1);
+    expect(call.endings()).toHaveLength(1);
     expect(call.end().data.outcome).toBe('no-answer');
   });
 
@@ -265,9 +266,9 @@ describe('a call that is answered', () => {
   test('stores what a BYE needs before the 200 is ACKed, then states answered', async () => {
     let stored = () => {};
     const call = await answered({
-      recordAnswer: () =>
+      storeAnswer: () =>
         new Promise((resolve) => {
-          stored = resolve;
+          stored = () => resolve('stored');
         }),
     });
 
@@ -278,8 +279,8 @@ describe('a call that is answered', () => {
     await call.settle();
 
     expect(call.state()).toBe('answered');
-    expect(call.log.indexOf('recordAnswer')).toBeLessThan(call.log.indexOf('ack'));
-    expect(call.published.at(-1)).toMatchObject({
+    expect(call.log.indexOf('store answer')).toBeLessThan(call.log.indexOf('ack'));
+    expect(call.stored.at(-1)).toMatchObject({
       type: 'answered',
       eventSequence: 4,
       data: {
@@ -292,26 +293,134 @@ describe('a call that is answered', () => {
     });
   });
 
-  test('a store that fails hangs up, and the call has failed', async () => {
-    const call = await answered({ recordAnswer: () => Promise.reject(new Error('SQL is away')) });
-    await call.settle();
+  test('its answer is one step: the event, its time, and what a BYE needs', async () => {
+    const call = await answered();
 
-    expect(call.log).toContain('bye');
-    expect(call.log).not.toContain('ack');
-    expect(call.end()).toMatchObject({
-      type: 'failed',
-      eventSequence: 4,
-      data: { outcome: 'gateway-failure', notificationSequence: 1 },
+    expect(call.steps.at(-1)).toMatchObject({
+      events: [{ type: 'answered', eventSequence: 4 }],
+      answeredAt: new Date('2026-01-01T00:00:03.500Z'),
+      leg: { ...storedLeg, dialogId: 'dialog-1' },
     });
   });
 
+  test.each([
+    ['fails', () => Promise.reject(new Error('SQL is away'))],
+    ['is refused: the call is not ours any more', () => Promise.resolve('not ours')],
+  ] satisfies readonly (readonly [string, ScriptOptions['storeAnswer']])[])(
+    'a store that %s hangs up, and the call has failed',
+    async (_how, storeAnswer) => {
+      const call = await answered({ storeAnswer });
+      await call.settle();
+
+      expect(call.log).toContain('bye');
+      expect(call.log).not.toContain('ack');
+      expect(call.end()).toMatchObject({
+        type: 'failed',
+        eventSequence: 4,
+        data: { outcome: 'gateway-failure', notificationSequence: 1 },
+      });
+      expect(call.types()).toEqual(['dialing', 'ringing', 'failed']);
+    },
+  );
+
   test('a store that stalls hangs up after its bound', async () => {
-    const call = await answered({ recordAnswer: () => new Promise(() => {}) });
-    call.advance(4_000);
+    const call = await answered({ storeAnswer: () => new Promise(() => {}) });
+    call.advance(3_999);
+    expect(call.log).not.toContain('bye');
+    call.advance(1);
     await call.settle();
 
     expect(call.log).toContain('bye');
     expect(call.end().type).toBe('failed');
+  });
+
+  test('an answer that is given up leaves it to SQL how the call ended, with the numbers of both ways', async () => {
+    const call = await answered({ storeAnswer: () => new Promise(() => {}) });
+    call.advance(4_000);
+    await call.settle();
+
+    const [ending] = call.endings();
+    expect(ending?.event).toMatchObject({
+      type: 'failed',
+      eventSequence: 4,
+      data: {
+        outcome: 'gateway-failure',
+        reason: 'The answer could not be recorded',
+        notificationSequence: 1,
+      },
+    });
+    expect(ending?.event.data).not.toHaveProperty('callConnectTime');
+    expect(ending?.ifAnswered).toMatchObject([
+      { type: 'answered', eventSequence: 4, data: { notificationSequence: 1 } },
+      {
+        type: 'amd',
+        eventSequence: 5,
+        data: {
+          amd: { event: 'amd_stopped', reason: 'call-ended', elapsedMs: 4_000 },
+          notificationSequence: 2,
+        },
+      },
+      {
+        type: 'completed',
+        eventSequence: 6,
+        time: '2026-01-01T00:00:07.500Z',
+        data: {
+          callConnectTime: '2026-01-01T00:00:03.500Z',
+          callDurationMs: 4_000,
+          reason: 'The answer could not be recorded',
+          reasonCode: 'Gateway-disconnected',
+          notificationSequence: 3,
+        },
+      },
+    ]);
+    expect(call.types()).toEqual(['dialing', 'ringing', 'failed']);
+  });
+
+  test('an answer that SQL holds though that was not told ends as one that was answered', async () => {
+    const call = await answered({
+      storeAnswer: (commit) => {
+        commit();
+        return Promise.reject(new Error('SQL went away with the answer'));
+      },
+    });
+    await call.settle();
+
+    expect(call.log).not.toContain('ack');
+    expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd', 'completed']);
+    expect(call.stored.map(({ eventSequence }) => eventSequence)).toEqual([2, 3, 4, 5, 6]);
+  });
+
+  test('an answer that is given up without detection owes no amd_stopped', async () => {
+    const call = await answered({
+      request: { machineDetection: 'disabled' },
+      storeAnswer: () => Promise.reject(new Error('SQL is away')),
+    });
+    await call.settle();
+
+    expect(call.endings()[0]?.ifAnswered).toMatchObject([
+      { type: 'answered', eventSequence: 4 },
+      { type: 'completed', eventSequence: 5 },
+    ]);
+  });
+
+  test('somebody hung up before the answer was given up: it is still SQL that says whether it was answered', async () => {
+    const call = await answered({ storeAnswer: () => new Promise(() => {}) });
+    call.remoteBye();
+    call.advance(4_000);
+    await call.settle();
+
+    const [ending] = call.endings();
+    expect([ending?.event.type, ending?.ifAnswered?.at(-1)?.type]).toEqual(['failed', 'completed']);
+  });
+
+  test('an end without doubt says one thing', async () => {
+    const call = await answered();
+    call.remoteBye();
+    call.amd('amd_stopped');
+    await call.settle();
+
+    expect(call.endings()).toHaveLength(1);
+    expect(call.endings()[0]).not.toHaveProperty('ifAnswered');
   });
 
   test('a 200 without usable SDP is hung up and the call has failed', async () => {
@@ -362,9 +471,9 @@ describe('a call that is answered', () => {
     let stored = () => {};
     const call = await answered({
       request: { machineDetection: 'disabled' },
-      recordAnswer: () =>
+      storeAnswer: () =>
         new Promise((resolve) => {
-          stored = resolve;
+          stored = () => resolve('stored');
         }),
     });
     call.remoteBye();
@@ -380,9 +489,9 @@ describe('a call that is answered', () => {
     let stored = () => {};
     const call = await answered({
       request: { machineDetection: 'disabled' },
-      recordAnswer: () =>
+      storeAnswer: () =>
         new Promise((resolve) => {
-          stored = resolve;
+          stored = () => resolve('stored');
         }),
     });
     call.remoteBye();
@@ -400,9 +509,9 @@ describe('a call that is answered', () => {
   test('hung up by the application while the answer is stored: answered, then completed', async () => {
     let stored = () => {};
     const call = await answered({
-      recordAnswer: () =>
+      storeAnswer: () =>
         new Promise((resolve) => {
-          stored = resolve;
+          stored = () => resolve('stored');
         }),
     });
     call.actor.send({ type: 'command.end', command: { by: 'application' } });
@@ -414,16 +523,6 @@ describe('a call that is answered', () => {
 
     expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd', 'completed']);
     expect(call.end().data.reasonCode).toBe('Bot-disconnected');
-  });
-
-  test('the answer is stored with the facts that the stream has not confirmed', async () => {
-    const call = await answered({ publish: () => new Promise(() => {}) });
-
-    expect(call.answers[0]?.unpublished.map((event) => event.type)).toEqual([
-      'queued',
-      'dialing',
-      'ringing',
-    ]);
   });
 
   test('a lost engine is the gateway’s fault', async () => {
@@ -460,7 +559,7 @@ describe('a call that is answered', () => {
     await call.settle();
 
     expect(
-      call.published
+      call.stored
         .slice(3)
         .map((event) => (event.type === 'amd' ? event.data.amd.event : event.type)),
     ).toEqual(['amd_error', 'amd_stopped', 'completed']);
@@ -478,11 +577,11 @@ describe('a call that is answered', () => {
     await call.settle();
 
     expect(
-      call.published
+      call.stored
         .slice(3)
         .map((event) => (event.type === 'amd' ? event.data.amd.event : event.type)),
     ).toEqual(['amd_machine_detected', 'amd_stopped', 'completed']);
-    expect(call.published.map((event) => event.eventSequence)).toEqual([2, 3, 4, 5, 6, 7]);
+    expect(call.stored.map((event) => event.eventSequence)).toEqual([2, 3, 4, 5, 6, 7]);
     expect(call.end().data.reason).toBe('No RTP from the far end');
   });
 
@@ -491,7 +590,7 @@ describe('a call that is answered', () => {
     call.media().onDtmf('5', 120);
     call.leg().observe({ kind: 'dtmf', digit: '#', durationMs: undefined });
 
-    expect(call.published.slice(-2).map((event) => event.data)).toEqual([
+    expect(call.stored.slice(-2).map((event) => event.data)).toEqual([
       { digit: '5', durationMs: 120, source: 'rtp' },
       { digit: '#', source: 'info' },
     ]);
@@ -520,7 +619,7 @@ describe('answering machine detection', () => {
     call.amd('amd_human_detected', { reason: 'short-greeting', confidence: 0.9 });
     call.amd('amd_stopped', { reason: 'human' });
 
-    const [human, stopped] = call.published.slice(3);
+    const [human, stopped] = call.stored.slice(3);
     expect(human).toMatchObject({
       type: 'amd',
       data: {
@@ -546,9 +645,9 @@ describe('answering machine detection', () => {
   test('events between the 200 and its ACK are stated after answered', async () => {
     let stored = () => {};
     const call = await answered({
-      recordAnswer: () =>
+      storeAnswer: () =>
         new Promise((resolve) => {
-          stored = resolve;
+          stored = () => resolve('stored');
         }),
     });
     call.amd('amd_no_speech_detected');
@@ -578,7 +677,7 @@ describe('answering machine detection', () => {
     call.amd('amd_stopped');
 
     expect(call.types()).toEqual(['dialing', 'ringing', 'answered', 'amd', 'completed']);
-    expect(call.published.at(-2)).toMatchObject({
+    expect(call.stored.at(-2)).toMatchObject({
       data: { amd: { event: 'amd_stopped', reason: 'call-ended', elapsedMs: 0 } },
     });
   });
@@ -628,7 +727,7 @@ describe('answering machine detection', () => {
     expect(call.state()).toBe('answered');
     expect(call.log).not.toContain('bye');
     expect(
-      call.published.slice(3).map((event) => (event.type === 'amd' ? event.data.amd.event : '')),
+      call.stored.slice(3).map((event) => (event.type === 'amd' ? event.data.amd.event : '')),
     ).toEqual(['amd_human_detected', 'amd_stopped']);
   });
 
@@ -674,7 +773,7 @@ describe('answering machine detection', () => {
     await call.settle();
 
     expect(
-      call.published.filter((event) => event.type === 'amd').map((event) => event.data),
+      call.stored.filter((event) => event.type === 'amd').map((event) => event.data),
     ).not.toContainEqual(expect.objectContaining({ notificationSequence: expect.anything() }));
     expect(call.end().data.notificationSequence).toBe(2);
   });
@@ -684,7 +783,7 @@ describe('answering machine detection', () => {
     call.amd('amd_human_detected');
     call.amd('amd_stopped');
 
-    const sequences = call.published
+    const sequences = call.stored
       .slice(3)
       .map((event) => (event.type === 'amd' ? event.data.notificationSequence : undefined));
     expect(sequences).toEqual([undefined, 2]);
@@ -692,43 +791,48 @@ describe('answering machine detection', () => {
 });
 
 describe('the end', () => {
-  test('is claimed with the facts that the stream has not confirmed', async () => {
-    const call = scriptCall({
-      publish: (event) => (event.type === 'failed' ? Promise.resolve() : new Promise(() => {})),
-    });
+  test('is the last step, and has no other event', async () => {
+    const call = scriptCall();
     await call.sent();
     call.fail({ sipStatus: 603, reason: 'Decline' });
     await call.settle();
 
-    expect(call.claimed[0]?.unpublished.map((event) => event.type)).toEqual(['queued', 'dialing']);
+    expect(call.steps).toMatchObject([
+      { events: [{ type: 'dialing' }], leg: storedLeg },
+      { events: [], ending: { event: { type: 'failed' } } },
+    ]);
+    expect(call.steps).toHaveLength(2);
   });
 
-  test('is published after the facts that the publisher had given up', async () => {
-    let full = true;
+  test('comes though an event before it was refused', async () => {
+    const ends: (CallEvent | undefined)[] = [];
     const call = scriptCall({
-      publish: () => (full ? Promise.reject(new Error('full')) : Promise.resolve()),
+      outbox: {
+        append: async (_call, { ending }) => {
+          if (ending === undefined) throw new Error('the database refuses it');
+          ends.push(ending.event);
+          return 'stored';
+        },
+      },
     });
     await call.sent();
-    await call.settle();
-    full = false;
     call.ring();
     call.fail({ sipStatus: 486 });
     await call.settle();
 
-    expect(call.types()).toEqual(['dialing', 'ringing', 'dialing', 'failed']);
-    expect(call.log.at(-1)).toBe('markEndPublished');
+    expect(ends).toMatchObject([{ type: 'failed', eventSequence: 4 }]);
+    expect(call.actor.getSnapshot().status).toBe('done');
   });
 
-  test('stays unpublished in SQL while a fact before it does', async () => {
-    const call = scriptCall({
-      publish: (event) =>
-        event.type === 'failed' ? Promise.resolve() : Promise.reject(new Error('full')),
-    });
+  test('that SQL refuses ends the machine all the same', async () => {
+    const call = scriptCall({ storeEnd: () => Promise.reject(new Error('full')) });
     await call.sent();
     call.fail({ sipStatus: 486 });
     await call.settle();
 
-    expect(call.log).not.toContain('markEndPublished');
+    expect(call.types()).toEqual(['dialing']);
+    expect(call.actor.getSnapshot().status).toBe('done');
+    expect(call.log).toContain('media closed');
   });
 
   test('comes even where a port throws that never should', async () => {
@@ -742,24 +846,8 @@ describe('the end', () => {
     expect(call.log).toContain('media closed');
   });
 
-  test('is claimed again with the same bytes while SQL is away', async () => {
-    let failures = 1;
-    const call = scriptCall({
-      claimEnd: async () => {
-        if (failures-- > 0) throw new Error('SQL is away');
-        return true;
-      },
-    });
-    await call.sent();
-    call.fail({ sipStatus: 486 });
-    await eventually(() => call.types().includes('failed'), 'the end is published');
-
-    expect(call.claimed).toHaveLength(2);
-    expect(call.claimed[1]).toEqual(call.claimed[0]);
-  });
-
-  test('is not published when somebody else ended the call', async () => {
-    const call = scriptCall({ claimEnd: () => Promise.resolve(false) });
+  test('is not stored when somebody else ended the call', async () => {
+    const call = scriptCall({ storeEnd: () => Promise.resolve('not ours') });
     await call.sent();
     call.fail({ sipStatus: 486 });
     await call.settle();
@@ -778,7 +866,7 @@ describe('the end', () => {
   });
 
   test('gives up waiting for SQL after its bound, and leaves the call to the sweep', async () => {
-    const call = scriptCall({ claimEnd: () => new Promise(() => {}) });
+    const call = scriptCall({ storeEnd: () => new Promise(() => {}) });
     await call.sent();
     call.fail({ sipStatus: 486 });
     call.advance(60_000);
@@ -795,7 +883,7 @@ describe('the end', () => {
     call.remoteBye();
     await call.settle();
 
-    expect(call.published.map((event) => event.eventSequence)).toEqual([2, 3, 4, 5, 6, 7, 8]);
-    expect(new Set(call.published.map((event) => event.id)).size).toBe(7);
+    expect(call.stored.map((event) => event.eventSequence)).toEqual([2, 3, 4, 5, 6, 7, 8]);
+    expect(new Set(call.stored.map((event) => event.id)).size).toBe(7);
   });
 });

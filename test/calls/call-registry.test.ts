@@ -1,28 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { LegObserver } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { acceptedCall, storedLeg } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
+
+const ownerId = 'node-1/a';
 
 function rig(maxConcurrent = 10) {
   const world = new DialoutWorld();
   const log: string[] = [];
   const legs: LegObserver[] = [];
   const outcomes: unknown[] = [];
-  const publisher = { ...world.publisher };
+  const outbox = { ...world.process(ownerId).outbox };
   const registry = new CallRegistry(
     {
-      publisher,
+      outbox,
       clock: { now: () => new Date() },
       logger: silentLogger,
-      ledger: {
-        ...world.ledger,
-        recordInvite: async () => undefined,
-        recordRinging: async () => undefined,
-        recordAnswer: async () => undefined,
-      },
       media: {
         open: async () => ({
           offerSdp: 'offer',
@@ -57,27 +54,33 @@ function rig(maxConcurrent = 10) {
       onEnded: (_callId, end) => outcomes.push(end?.outcome),
     },
   );
-  return { world, publisher, registry, log, legs, outcomes };
+  /** As whoever takes calls does it. */
+  const start = (): AcceptedCall => {
+    const call = acceptedCall({ acceptedAt: new Date() });
+    world.accept(call);
+    world.take(call.callId, ownerId);
+    registry.start(call);
+    return call;
+  };
+  return { world, outbox, registry, start, log, legs, outcomes };
 }
 
 describe('the calls of a process', () => {
   test('are found until they have ended', async () => {
-    const { world, registry, outcomes } = rig();
-    const call = acceptedCall({ acceptedAt: new Date() });
-    registry.start(call);
+    const { world, registry, start, outcomes } = rig();
+    const call = start();
     expect(registry.has(call.callId)).toBe(true);
     expect(registry.end(call.callId, { by: 'application' })).toBe(true);
     await settled();
 
     expect(registry.end(call.callId, { by: 'application' })).toBe(false);
     expect([registry.size, outcomes]).toEqual([0, ['cancelled']]);
-    expect(world.stream.map(({ type }) => type)).toEqual(['failed']);
+    expect(world.timelineOf(call.callId).map(({ type }) => type)).toEqual(['queued', 'failed']);
   });
 
   test('are all ended at a shutdown, in whatever state they are', async () => {
-    const { world, registry, legs } = rig();
-    for (let count = 0; count < 3; count += 1)
-      registry.start(acceptedCall({ acceptedAt: new Date() }));
+    const { world, registry, start, legs } = rig();
+    for (let count = 0; count < 3; count += 1) start();
     await settled();
     const [ringing, up] = legs;
     ringing?.observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: new Date() });
@@ -87,29 +90,31 @@ describe('the calls of a process', () => {
     registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
     await registry.empty(AbortSignal.timeout(5_000));
 
-    const ends = [...world.ends.values()].map(({ event }) => event);
-    expect(ends.map(({ data }) => data.reason)).toEqual(Array(3).fill('Gateway shut down'));
-    expect(ends.map(({ type }) => type).sort()).toEqual(['completed', 'failed', 'failed']);
+    const ends = world.rows().map(({ end }) => end);
+    expect(ends.map((end) => end?.data.reason)).toEqual(Array(3).fill('Gateway shut down'));
+    expect(ends.map((end) => end?.type ?? '').sort()).toEqual(['completed', 'failed', 'failed']);
   });
 
-  test('`queued`, where it may have been lost, is stated before anything else', async () => {
-    const { world, registry, legs } = rig();
-    const call = acceptedCall({ acceptedAt: new Date() });
-    registry.start(call, { restatesQueued: true });
+  test('that another process has ended meanwhile are over here too, and add nothing to their story', async () => {
+    const { world, registry, start, legs } = rig();
+    const { callId } = start();
     await settled();
     legs[0]?.observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: new Date() });
-    await settled();
+    world.takeOver('node-2/b');
+    legs[0]?.observe({ kind: 'answered', sdp: 'sdp', leg: storedLeg, at: new Date() });
+    await registry.empty(AbortSignal.timeout(5_000));
 
-    expect(world.stream.map(({ type }) => type)).toEqual(['queued', 'dialing']);
-    registry.endAll({ by: 'application' });
+    expect(world.timelineOf(callId).map(({ type }) => type)).toEqual(['queued', 'dialing']);
+    // Whoever has it now hangs up.
+    expect(world.row(callId).leg).toEqual(storedLeg);
   });
 
   test('a machine that fails leaves nobody in a call and no port taken', async () => {
-    const { publisher, registry, log, legs } = rig();
-    registry.start(acceptedCall({ acceptedAt: new Date() }));
+    const { outbox, registry, start, log, legs } = rig();
+    start();
     await settled();
     legs[0]?.observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: new Date() });
-    publisher.publish = () => {
+    outbox.append = () => {
       throw new Error('a defect');
     };
     legs[0]?.observe({ kind: 'provisional', status: 180, reason: 'Ringing', at: new Date() });
@@ -120,9 +125,8 @@ describe('the calls of a process', () => {
   });
 
   test('says for how many calls more there is room', () => {
-    const { registry } = rig(2);
-    const call = acceptedCall({ acceptedAt: new Date() });
-    registry.start(call);
+    const { registry, start } = rig(2);
+    const call = start();
 
     expect([registry.freePlaces, registry.ids()]).toEqual([1, [call.callId]]);
     registry.end(call.callId, { by: 'application' });

@@ -32,7 +32,7 @@ export async function checkImage(checkout: Checkout): Promise<void> {
   const list = JSON.parse(await sh('cat /app/sbom.cdx.json')) as { components: { name: string }[] };
   const names = list.components.map(({ name }) => name);
   assert.ok(names.includes('fastify') && !names.some((name) => /pglite|typescript/.test(name)));
-  const labels = await run('docker', ['inspect', '-f', '{{json .Config.Labels}}', 'offhook:0.1.0']);
+  const labels = await run('docker', ['inspect', '-f', '{{json .Config.Labels}}', 'offhook:0.2.0']);
   assert.match(labels, /"org\.opencontainers\.image\.version":"0\.1\.0"/);
   say(`the image has labels, a list of its ${names.length} packages, no PGlite and no source maps`);
 }

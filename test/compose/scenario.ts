@@ -54,7 +54,7 @@ async function start(setting: Setting): Promise<World> {
   await fitToMachine(checkout);
   say('building the image');
   await checkout.compose('build', 'gateway-1');
-  await buildDrachtio(cache, 'offhook:0.1.0');
+  await buildDrachtio(cache, 'offhook:0.2.0');
   say('starting');
   const [up = '', create = '', nodes = ''] = launch.trim().split('\n');
   await checkout.sh(up);

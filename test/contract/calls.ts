@@ -7,7 +7,6 @@ import type { CompanionDependencies } from '../../src/companion/dependencies.ts'
 import { createCallControl } from '../../src/dialout/call-control.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { createIntake } from '../../src/dialout/intake.ts';
-import { createPublisher } from '../../src/events/publisher.ts';
 import { openContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import type { Closers } from '../../src/lib/closers.ts';
@@ -15,6 +14,8 @@ import { createDeadLetters } from '../../src/notifier/dead-letters.ts';
 import { createRouter } from '../../src/sip/trunks/routing.ts';
 import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 import { createCallLedger } from '../../src/store/call-ledger.ts';
+import { appendSteps } from '../../src/store/outbox/call-appends.ts';
+import { Outbox } from '../../src/store/outbox/outbox.ts';
 
 const ownerId = 'contract';
 /** More than any run of these tests places: the queue never drains. */
@@ -23,18 +24,27 @@ const maxQueued = 1_000_000;
 export async function callServices(dependencies: CompanionDependencies, closers: Closers) {
   const { database, events, clock, logger } = dependencies;
   const ledger = createCallLedger(dependencies);
-  const publisher = createPublisher(events, logger);
-  closers.add('publisher', () => publisher.stop(3_000));
+  const appending = {
+    ...{ pool: database.pool, ownerId, now: () => clock.now(), leaseUntil: (now: Date) => now },
+    // Nobody is notified here.
+    ...{ owedFor: () => undefined, publishedThrough: () => undefined, passRefusedAfterMs: 0 },
+  };
+  const outbox = new Outbox({
+    append: (steps) => appendSteps(appending, steps),
+    onStored: () => undefined,
+    logger,
+  });
+  closers.add('outbox', () => outbox.stop(3_000));
   const registry = new CallRegistry(
-    { ledger, publisher, clock, logger, sip: nobody as SipPort, media: nobody as MediaPort },
+    { outbox, clock, logger, sip: nobody as SipPort, media: nobody as MediaPort },
     { limits: defaultCallLimits, maxConcurrent: 0, onEnded: () => undefined },
   );
-  const ends = createEndRecorder({ ledger, publisher, logger });
+  const ends = createEndRecorder(outbox);
   const gateway = { host: '127.0.0.1', port: 5060, transport: 'udp' } as const;
   return {
     intake: createIntake(
       {
-        ...{ ledger, publisher, events, clock, logger },
+        ...{ ledger, clock, logger, onStored: () => undefined },
         taking: { accepted: () => undefined, waiting: () => new Map() },
         limitsOf: () => undefined,
       },

@@ -3,7 +3,6 @@ import type { CallRegistry } from '../../src/calls/call-registry.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import { type ControlLedger, createCallControl } from '../../src/dialout/call-control.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
@@ -21,8 +20,8 @@ function rig(whereabouts: ControlLedger['whereabouts'], ownerAnswers = true) {
       return here.has(callId);
     },
   } as unknown as CallRegistry;
-  const { ledger, publisher } = world;
-  const ends = createEndRecorder({ ledger, publisher, logger: silentLogger });
+  world.accept(call);
+  const ends = createEndRecorder(world.process('node-1/a').outbox);
   const clock = { now: () => now };
   const control = createCallControl({
     ledger: { whereabouts },
@@ -49,15 +48,15 @@ describe('ending a call from outside', () => {
 
   test('that is queued: it has failed, told whole, and nobody dials it', async () => {
     const { world, control } = rig(async () => ({ phase: 'queued', call }));
-    world.queued.add(call.callId);
 
     expect(await control.end(call.callId)).toBe('ending');
     await settled();
-    expect(world.stream.map(({ type, eventSequence }) => [type, eventSequence])).toEqual([
+    const timeline = world.timelineOf(call.callId);
+    expect(timeline.map(({ type, eventSequence }) => [type, eventSequence])).toEqual([
       ['queued', 1],
       ['failed', 2],
     ]);
-    expect(world.ends.get(call.callId)?.event.data).toMatchObject({
+    expect(world.endOf(call.callId)?.data).toMatchObject({
       outcome: 'cancelled',
       reason: 'Cancelled by the application',
       notificationSequence: 1,
@@ -66,13 +65,14 @@ describe('ending a call from outside', () => {
 
   test('that a worker claims in that very moment: its machine is told as soon as it is there', async () => {
     const { world, here, commands, control } = rig(async () => {
+      world.take(call.callId, 'node-1/a');
       setTimeout(() => here.add(call.callId), 1);
       return { phase: 'queued', call };
     });
 
     expect(await control.end(call.callId)).toBe('ending');
     expect(commands).toEqual([call.callId]);
-    expect(world.ends.size).toBe(0);
+    expect(world.ended()).toEqual([]);
   });
 
   test('that had ended, or never was', async () => {
@@ -86,7 +86,8 @@ describe('ending a call from outside', () => {
 
     expect(await control.end(call.callId)).toBe('ending');
     expect(asked).toEqual([call.callId]);
-    expect(await rig(elsewhere, false).control.end(call.callId)).toBe('unknown');
+    // It may be up there: that it is unknown would be a lie.
+    expect(await rig(elsewhere, false).control.end(call.callId)).toBe('unreachable');
   });
 
   test('a command that every node hears is answered by the one that has the call', async () => {

@@ -7,6 +7,7 @@ import type { CallId } from '../../src/calls/contract/identity.ts';
 import type {
   CallSource,
   CallTakes,
+  QueuedEvent,
   TakeRequest,
   TrunkLimits,
 } from '../../src/calls/dialout-ports.ts';
@@ -23,6 +24,8 @@ class Sql {
   readonly expired: AcceptedCall[] = [];
   readonly notHere: CallId[] = [];
   readonly slots = new Set<CallId>();
+  /** How far the first event of each call has come. */
+  queued: QueuedEvent = 'stored';
   readonly faults = { take: 0, answer: 0, release: 0 };
   mostUp = 0;
 
@@ -36,7 +39,11 @@ class Sql {
         const calls = isNew ? this.#takeNew(request) : last.calls;
         if (request.isRepeated || calls.length > 0) last = { takeId: request.takeId, calls };
         if (this.faults.answer-- > 0) throw new Error('SQL went away with the answer');
-        const grants = calls.map((call, index) => ({ call, startInMs: index }));
+        const grants = calls.map((call, index) => ({
+          call,
+          startInMs: index,
+          queued: this.queued,
+        }));
         return { grants, tookMs: 0, ...(calls.length > 0 ? { retryInMs: 1 } : {}) };
       },
       nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
@@ -65,7 +72,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
   const sql = new Sql();
   const { waiting, slots, expired, notHere, faults } = sql;
   const started: CallId[] = [];
-  const restated: CallId[] = [];
+  const queued: QueuedEvent[] = [];
   const ended: CallId[] = [];
   const hints: CallSource[] = [];
   const lease = { isHeld: true };
@@ -78,11 +85,11 @@ function world({ limits, room = 1_000 }: Options = {}) {
       limitsOf: (trunk) => (trunk === 'carrier' ? limits : undefined),
       room: () => room - here.size,
       mayPlace: () => lease.isHeld,
-      start: ({ callId }, { restatesQueued }) => {
+      start: ({ callId }, queuedEvent) => {
         here.add(callId);
         mostHere = Math.max(mostHere, here.size);
         started.push(callId);
-        if (restatesQueued) restated.push(callId);
+        queued.push(queuedEvent);
         taking.onPlaced(callId);
         setTimeout(() => {
           here.delete(callId);
@@ -117,7 +124,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
       waiting,
       slots,
       started,
-      restated,
+      queued,
       expired,
       ended,
       hints,
@@ -126,6 +133,9 @@ function world({ limits, room = 1_000 }: Options = {}) {
       lease,
       node,
       accept,
+    },
+    setQueued: (event: QueuedEvent) => {
+      sql.queued = event;
     },
     mostUp: () => sql.mostUp,
     mostHere: () => mostHere,
@@ -239,16 +249,30 @@ describe.each([
 });
 
 describe('a call that is accepted', () => {
-  test('is taken here at once, and not stated as queued again', async () => {
+  test('is taken here at once', async () => {
     const w = world();
     const node = w.node(ends);
     const [call] = w.accept(1);
     if (call !== undefined) node.accepted(call);
     await eventually(() => w.started.length === 1, 'it is started');
 
-    expect([w.restated, w.hints]).toEqual([[], []]);
+    expect([w.started, w.hints]).toEqual([[call?.callId], []]);
     await node.stop();
   });
+
+  test.each(['unknown', 'stored', 'published'] as const)(
+    'whose first event is %s is started with just that',
+    async (event) => {
+      const w = world();
+      w.setQueued(event);
+      const node = w.node(ends);
+      for (const call of w.accept(2)) node.accepted(call);
+      await eventually(() => w.started.length === 2, 'both are started');
+
+      expect(w.queued).toEqual([event, event]);
+      await node.stop();
+    },
+  );
 
   test('is left to another process where there is no room', async () => {
     const w = world({ room: 0 });
@@ -272,14 +296,14 @@ describe('a call that is accepted', () => {
 });
 
 describe('the sweep', () => {
-  test('finds what no hint came for, and states it as queued again', async () => {
+  test('finds what no hint came for', async () => {
     const w = world();
     const node = w.node(ends);
     const [call] = w.accept(1);
     await node.sweep();
     await eventually(() => w.started.length === 1, 'it is started');
 
-    expect(w.restated).toEqual([call?.callId]);
+    expect(w.started).toEqual([call?.callId]);
     await node.stop();
   });
 

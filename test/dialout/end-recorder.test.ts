@@ -1,75 +1,101 @@
 import { describe, expect, test } from 'vitest';
-import { progressOfAccepted, queuedFact } from '../../src/calls/call-facts.ts';
+import { dialingFact, progressOfAccepted } from '../../src/calls/call-facts.ts';
 import { endOfExpiry, endOfUnknown } from '../../src/calls/call-outcome.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { acceptedCall } from '../support/call-records.ts';
+import { acceptedCall, storedLeg } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
 const at = new Date('2026-03-01T12:00:00.000Z');
+const own = 'node-1/a';
 
 function rig() {
   const world = new DialoutWorld();
-  const { ledger, publisher } = world;
   const call = acceptedCall();
-  const ends = createEndRecorder({ ledger, publisher, logger: silentLogger });
+  world.accept(call);
+  const ends = createEndRecorder(world.process(own).outbox);
   return { world, call, ends, progress: progressOfAccepted(call) };
 }
 
-describe('the end of a call without a machine', () => {
-  test('is in SQL with what the stream misses before any of it is published', async () => {
-    const { world, call, ends, progress } = rig();
-    world.isPublishing = false;
-    const missing = [queuedFact(call)];
+const types = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
 
-    expect(await ends.record(progress, endOfUnknown('restarted', at), missing)).toBe(true);
-    expect(world.ends.get(call.callId)).toMatchObject({
-      event: { type: 'failed', data: { outcome: 'unknown' } },
-      unpublished: missing,
-      published: false,
+describe('the end of a call without a machine', () => {
+  test('is in SQL with what it misses before any of it is published', async () => {
+    const { world, call, ends, progress } = rig();
+    world.take(call.callId, own);
+    world.isPublishing = false;
+    const dialing = dialingFact(progress, at, 'gw');
+    const told = { ...progress, eventSequence: dialing.eventSequence };
+    const end = endOfUnknown('restarted', at);
+
+    expect(await ends.record(told, end, [dialing.event], { isRecovered: false })).toBe(true);
+    expect(types(world.timelineOf(call.callId))).toEqual(['queued', 'dialing', 'failed']);
+    expect(world.endOf(call.callId)).toMatchObject({
+      type: 'failed',
+      data: { outcome: 'unknown' },
     });
-    expect(world.stream).toEqual([]);
+    expect([world.stream, world.row(call.callId).isSettled]).toEqual([[], false]);
     world.resumePublishing();
     await settled();
 
-    expect(world.stream.map(({ type }) => type)).toEqual(['queued', 'failed']);
-    expect(world.ends.get(call.callId)?.published).toBe(true);
+    expect(types(world.stream)).toEqual(['dialing', 'failed']);
+    expect(world.row(call.callId).isSettled).toBe(true);
   });
 
-  test('is one, however many claim it, and only the one that counts is published', async () => {
-    const { world, ends, progress } = rig();
-    const claims = await Promise.all([
-      ends.record(progress, endOfUnknown('restarted', at)),
-      ends.record(progress, endOfExpiry(at)),
+  test('is one, however many record it, and only the one that counts is published', async () => {
+    const { world, call, ends, progress } = rig();
+    world.take(call.callId, own);
+    const how = { isRecovered: false };
+    const recorded = await Promise.all([
+      ends.record(progress, endOfUnknown('restarted', at), [], how),
+      ends.record(progress, endOfExpiry(at), [], how),
     ]);
     await settled();
 
-    expect(claims).toEqual([true, false]);
+    expect(recorded).toEqual([true, false]);
     expect(world.published.map(({ data }) => data)).toMatchObject([{ outcome: 'unknown' }]);
   });
 
-  test('stays to be published where a fact before it was not stored', async () => {
-    const { world, call, progress } = rig();
-    const { ledger } = world;
-    const publisher = {
-      publish: async (event: { readonly type: string }) => {
-        if (event.type === 'queued') throw new Error('full');
-      },
-    };
-    const ends = createEndRecorder({ ledger, publisher, logger: silentLogger });
-    await ends.record(progress, endOfUnknown('restarted', at), [queuedFact(call)]);
+  test('is not done with while somebody may be left in the call', async () => {
+    const { world, call, ends, progress } = rig();
+    world.leave({
+      ...{ call, ownerId: 'node-1/old', leg: storedLeg },
+      ...{ events: world.timelineOf(call.callId), keptEvents: [] },
+    });
+    world.takeOver(own);
+    await ends.record(progress, endOfUnknown('restarted', at), [], { isRecovered: true });
     await settled();
 
-    expect(await ledger.endsToPublish('node-1', [], 10)).toHaveLength(1);
+    expect(await world.ledger.unsettledEnds(own, [], 10)).toMatchObject([{ call, leg: storedLeg }]);
   });
 
-  test('of a queued call is not recorded once somebody has claimed it', async () => {
+  test('of a call that another process has taken over is not recorded', async () => {
     const { world, call, ends, progress } = rig();
-    expect(await ends.recordQueued(progress, endOfExpiry(at))).toBe(false);
-    world.queued.add(call.callId);
+    world.take(call.callId, own);
+    world.takeOver('node-2/b');
+    const end = endOfUnknown('failed', at);
+
+    expect(await ends.record(progress, end, [], { isRecovered: false })).toBe(false);
+    expect(world.ended()).toEqual([]);
+  });
+
+  test('of a queued call is recorded while nobody has taken it', async () => {
+    const { world, call, ends, progress } = rig();
     expect(await ends.recordQueued(progress, endOfExpiry(at))).toBe(true);
     await settled();
 
-    expect(world.published).toHaveLength(1);
+    expect(types(world.timelineOf(call.callId))).toEqual(['queued', 'failed']);
+    expect(types(world.published)).toEqual(['failed']);
+  });
+
+  test('of a queued call is not recorded once somebody has taken it, or it has ended', async () => {
+    const { world, call, ends, progress } = rig();
+    world.take(call.callId, 'node-2/b');
+    expect(await ends.recordQueued(progress, endOfExpiry(at))).toBe(false);
+
+    const other = rig();
+    await other.ends.recordQueued(other.progress, endOfExpiry(at));
+    const later = new Date(at.getTime() + 1_000);
+    expect(await other.ends.recordQueued(other.progress, endOfExpiry(later))).toBe(false);
+    expect(world.published).toEqual([]);
   });
 });

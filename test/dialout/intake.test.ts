@@ -17,7 +17,7 @@ const submission: Submission = {
 
 function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<never> } = {}) {
   const accepted: AcceptedCall[] = [];
-  const published: CallEvent[] = [];
+  const stored: CallEvent[] = [];
   const woken: CallId[] = [];
   const now = new Date('2026-03-01T12:00:00.000Z');
   let waiting = 0;
@@ -35,8 +35,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
         waiting: () => new Map([[submission.request.trunk, waiting]]),
       },
       limitsOf: () => undefined,
-      publisher: { publish: async (event) => void published.push(event) },
-      events: { connected: () => true },
+      onStored: (event) => void stored.push(event),
       clock: { now: () => now },
       logger: silentLogger,
       ...changes,
@@ -46,7 +45,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
   return {
     intake,
     accepted,
-    published,
+    stored,
     woken,
     setWaiting: (count: number) => {
       waiting = count;
@@ -55,8 +54,8 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
 }
 
 describe('the intake', () => {
-  test('answers when SQL has it, states `queued` and has it taken', async () => {
-    const { intake, accepted, published, woken } = rig();
+  test('answers when SQL has it, has `queued` published and the call taken', async () => {
+    const { intake, accepted, stored, woken } = rig();
     const result = await intake.submit(submission);
 
     const [call] = accepted;
@@ -64,28 +63,42 @@ describe('the intake', () => {
       kind: 'accepted',
       answer: { sid: call?.sid, callId: call?.callId, conversationId: call?.conversationId },
     });
-    expect(published).toMatchObject([{ type: 'queued', eventSequence: 1, callId: call?.callId }]);
+    expect(stored).toMatchObject([{ type: 'queued', eventSequence: 1, callId: call?.callId }]);
     expect(woken).toEqual([call?.callId]);
   });
 
-  test('accepts though `queued` does not get through any more', async () => {
-    const away = () => Promise.reject(new Error('NATS is away'));
-    const { intake } = rig({ publisher: { publish: away } });
+  test('tells of `queued` only when SQL has it, and before the call is taken', async () => {
+    const told: string[] = [];
+    const { intake } = rig({
+      ledger: {
+        accept: async () => {
+          await settled();
+          told.push('SQL');
+          return { kind: 'accepted' };
+        },
+      },
+      onStored: ({ type }) => void told.push(type),
+      taking: { accepted: () => void told.push('taken'), waiting: () => new Map() },
+    });
+    await intake.submit(submission);
 
-    expect(await intake.submit(submission)).toMatchObject({ kind: 'accepted' });
-    // A rejection that nobody hears would end the process, and fail this test.
-    await settled();
+    expect(told).toEqual(['SQL', 'queued', 'taken']);
   });
 
-  test('accepts nothing while NATS is away', async () => {
-    const { intake, accepted } = rig({ events: { connected: () => false } });
+  test('tells of nothing where an app is over its limit', async () => {
+    const { intake, stored, woken } = rig({
+      ledger: { accept: async () => ({ kind: 'refused', limit: 'callsAtOnce' }) },
+    });
 
-    expect(await intake.submit(submission)).toMatchObject({ kind: 'unavailable', what: 'NATS' });
-    expect(accepted).toEqual([]);
+    expect(await intake.submit(submission)).toMatchObject({
+      kind: 'limit-reached',
+      limit: 'callsAtOnce',
+    });
+    expect([stored, woken]).toEqual([[], []]);
   });
 
   test('says so where SQL does not store it, and wakes nobody', async () => {
-    const { intake, published, woken } = rig({
+    const { intake, stored, woken } = rig({
       accept: () => Promise.reject(new Error('SQL is away')),
     });
 
@@ -93,20 +106,20 @@ describe('the intake', () => {
       kind: 'unavailable',
       what: 'the database',
     });
-    expect([published, woken]).toEqual([[], []]);
+    expect([stored, woken]).toEqual([[], []]);
   });
 
   test.each([
     { kind: 'conflict' },
     { kind: 'replayed', answer: { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' } },
   ] as const)('an idempotency key that is known ($kind) starts nothing', async (earlier) => {
-    const { intake, published, woken } = rig({
+    const { intake, stored, woken } = rig({
       ledger: { accept: async () => earlier },
     });
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 
     expect(await intake.submit({ ...submission, idempotency })).toEqual(earlier);
-    expect([published, woken]).toEqual([[], []]);
+    expect([stored, woken]).toEqual([[], []]);
   });
 
   test('refuses what a trunk could not dial in time any more', async () => {

@@ -1,6 +1,6 @@
 // A process dies; what it had put into SQL and on the stream by then is all that the next one has. For every point of
-// death the story on the stream must come out whole: no gap in the sequences, one end, the same again when the next
-// process dies too.
+// death the story must come out whole, in SQL and on the stream: no gap in the sequences, one end, the same again when the
+// next process dies too.
 
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -30,7 +30,7 @@ import { DialoutWorld, settled } from '../support/dialout-world.ts';
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
 const now = at(40);
 const recoveryOf = (ports: RecoveryPorts) => new Recovery(ports, 'node-1/new');
-const recoverCalls = (ports: RecoveryPorts) => recoveryOf(ports).endLostProcesses();
+const recoverCalls = (ports: RecoveryPorts) => recoveryOf(ports).endTakenOver();
 const settleEnds = (ports: RecoveryPorts, until?: AbortSignal) =>
   recoveryOf(ports).settleEnds(until);
 
@@ -60,42 +60,62 @@ function story(request: Partial<DialoutRequest> = {}) {
 }
 type Story = ReturnType<typeof story>;
 
-function nextProcess(world: DialoutWorld) {
+/** It has taken over what is left. `onStream`: beside a version that published events before they were stored. */
+function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
+  const ownerId = 'node-1/new';
   const hungUp: StoredLeg[] = [];
-  const { ledger, publisher } = world;
-  const logger = silentLogger;
-  return {
-    hungUp,
-    ports: {
-      ledger,
-      publisher,
-      logger,
-      factsOfCall: async (call: AcceptedCall) => world.factsOf(call.callId),
-      onTheWire: () => [],
-      sip: {
-        endOrphan: async (leg: StoredLeg) => {
-          hungUp.push(leg);
-          return 'ended' as const;
-        },
+  world.takeOver(ownerId);
+  const { outbox, publish, settle, holds } = world.process(ownerId);
+  const ports: RecoveryPorts = {
+    ...{ ledger: world.ledger, outbox, publish, settle, isUnderWay: holds, logger: silentLogger },
+    eventsOnStream: async (call) => (onStream ? world.factsOf(call.callId) : []),
+    underWay: () => [],
+    sip: {
+      endOrphan: async (leg) => {
+        hungUp.push(leg);
+        return 'ended';
       },
-      ends: createEndRecorder({ ledger, publisher, logger }),
-      clock: { now: () => now },
     },
+    ends: createEndRecorder(outbox),
+    clock: { now: () => now },
   };
+  return { hungUp, ports };
 }
 
 function left(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
-  return { call: told.call, ownerId: 'node-1/old', dialStartedAt: at(0), ...more };
+  return { call: told.call, ownerId: 'node-1/old', events: [told.queued], keptEvents: [], ...more };
+}
+
+function leftDialing(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+  return left(told, { leg: storedLeg, events: [told.queued, told.dialing], ...more });
+}
+
+function leftRinging(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+  const events = [told.queued, told.dialing, told.ringing];
+  return left(told, { leg: storedLeg, ringingAt: at(2), events, ...more });
 }
 
 function leftAnswered(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
-  return left(told, {
+  return leftRinging(told, {
     leg: { ...storedLeg, dialogId: 'dialog-1' },
-    ringingAt: at(2),
     answeredAt: at(5),
-    answeredEvent: told.answered,
+    events: [told.queued, told.dialing, told.ringing, told.answered],
     ...more,
   });
+}
+
+/** By a version that published its events, and kept with the call what it did not know to be on the stream. */
+function leftByOlder(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
+  return left(told, { events: [], ...more });
+}
+
+function leftAnsweredByOlder(told: Story, kept: readonly CallEvent[] = []): UnfinishedCall {
+  return leftAnswered(told, { events: [], keptEvents: [...kept, told.answered] });
+}
+
+function sequencesOf({ eventSequence, data }: CallEvent) {
+  const { notificationSequence = 0 } = data as { notificationSequence?: number };
+  return { eventSequence, notificationSequence };
 }
 
 /** `type sequence/notification`, as a story is told aloud. */
@@ -126,48 +146,38 @@ type CrashPoint = readonly [
 ];
 
 const crashPoints: readonly CrashPoint[] = [
-  ['claimed, and nothing on the stream', left, () => [], ['queued 1', 'failed 2/1']],
-  ['claimed', left, (s) => [s.queued], ['failed 2/1']],
+  ['taken, and nothing on the stream', left, () => [], ['queued 1', 'failed 2/1']],
+  ['taken', left, (s) => [s.queued], ['failed 2/1']],
   [
-    'INVITE stored, `dialing` lost',
+    'taken over while it was dialled: the leg alone got through',
     (s) => left(s, { leg: storedLeg }),
     (s) => [s.queued],
     ['failed 2/1'],
   ],
-  ['dialing', (s) => left(s, { leg: storedLeg }), (s) => [s.queued, s.dialing], ['failed 3/1']],
+  ['dialing', leftDialing, (s) => [s.queued, s.dialing], ['failed 3/1']],
+  ['dialing, not published', leftDialing, (s) => [s.queued], ['dialing 2', 'failed 3/1']],
+  ['ringing', leftRinging, (s) => [s.queued, s.dialing, s.ringing], ['failed 4/1']],
   [
-    '`dialing` on the stream, the INVITE not stored',
-    left,
-    (s) => [s.queued, s.dialing],
-    ['failed 3/1'],
+    'ringing, the stream was away all the time',
+    leftRinging,
+    () => [],
+    ['queued 1', 'dialing 2', 'ringing 3', 'failed 4/1'],
   ],
   [
-    'ringing',
-    (s) => left(s, { leg: storedLeg, ringingAt: at(2) }),
-    (s) => [s.queued, s.dialing, s.ringing],
-    ['failed 4/1'],
-  ],
-  [
-    'answer stored, `answered` lost',
+    'answer stored, `answered` not published',
     leftAnswered,
     (s) => [s.queued, s.dialing, s.ringing],
     ['answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
   ],
   [
-    'answer stored with what the stream had not confirmed by then',
-    (s) => leftAnswered(s, { unpublished: [s.dialing, s.ringing] }),
-    (s) => [s.queued],
-    ['dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
-  ],
-  [
-    'answer stored, the stream confirmed half of it later',
-    (s) => leftAnswered(s, { unpublished: [s.dialing, s.ringing] }),
+    'answer stored, half of what was before it published',
+    leftAnswered,
     (s) => [s.queued, s.dialing],
     ['ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
   ],
   [
     'answer stored, the stream was away all the time',
-    (s) => leftAnswered(s, { unpublished: [s.dialing, s.ringing] }),
+    leftAnswered,
     () => [],
     ['queued 1', 'dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
   ],
@@ -178,41 +188,127 @@ const crashPoints: readonly CrashPoint[] = [
     ['amd_stopped 5/2', 'completed 6/3'],
   ],
   [
+    'a person was detected and pressed a digit, which was not stored',
+    (s) => leftAnswered(s, { events: [s.queued, s.dialing, s.ringing, s.answered, s.amd] }),
+    (s) => [s.queued, s.dialing, s.ringing, s.answered, s.amd],
+    ['amd_stopped 6/3', 'completed 7/4'],
+  ],
+  [
     'a person was detected and pressed a digit',
-    leftAnswered,
+    (s) => leftAnswered(s, { events: [s.queued, s.dialing, s.ringing, s.answered, s.amd, s.dtmf] }),
+    (s) => [s.queued, s.dialing, s.ringing, s.answered],
+    ['amd_human_detected 5/2', 'dtmf 6', 'amd_stopped 7/3', 'completed 8/4'],
+  ],
+];
+
+/** The same of processes that published first, and what SQL had then. */
+const olderCrashPoints: readonly CrashPoint[] = [
+  ['claimed, and nothing on the stream', leftByOlder, () => [], ['queued 1', 'failed 2/1']],
+  ['claimed', leftByOlder, (s) => [s.queued], ['failed 2/1']],
+  [
+    'INVITE stored, `dialing` lost',
+    (s) => leftByOlder(s, { leg: storedLeg }),
+    (s) => [s.queued],
+    ['failed 2/1'],
+  ],
+  [
+    'dialing',
+    (s) => leftByOlder(s, { leg: storedLeg }),
+    (s) => [s.queued, s.dialing],
+    ['failed 3/1'],
+  ],
+  [
+    '`dialing` on the stream, the INVITE not stored',
+    leftByOlder,
+    (s) => [s.queued, s.dialing],
+    ['failed 3/1'],
+  ],
+  [
+    'ringing',
+    (s) => leftByOlder(s, { leg: storedLeg, ringingAt: at(2) }),
+    (s) => [s.queued, s.dialing, s.ringing],
+    ['failed 4/1'],
+  ],
+  [
+    'ringing, some of it read back from the stream',
+    (s) => leftRinging(s, { events: [s.queued, s.dialing] }),
+    (s) => [s.queued, s.dialing, s.ringing],
+    ['failed 4/1'],
+  ],
+  [
+    'answer stored, `answered` lost',
+    leftAnsweredByOlder,
+    (s) => [s.queued, s.dialing, s.ringing],
+    ['answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'answer stored with what the stream had not confirmed by then',
+    (s) => leftAnsweredByOlder(s, [s.dialing, s.ringing]),
+    (s) => [s.queued],
+    ['dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'answer stored, the stream confirmed half of it later',
+    (s) => leftAnsweredByOlder(s, [s.dialing, s.ringing]),
+    (s) => [s.queued, s.dialing],
+    ['ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'answer stored, the stream was away all the time',
+    (s) => leftAnsweredByOlder(s, [s.dialing, s.ringing]),
+    () => [],
+    ['queued 1', 'dialing 2', 'ringing 3', 'answered 4/1', 'amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'answered',
+    leftAnsweredByOlder,
+    (s) => [s.queued, s.dialing, s.ringing, s.answered],
+    ['amd_stopped 5/2', 'completed 6/3'],
+  ],
+  [
+    'a person was detected and pressed a digit',
+    leftAnsweredByOlder,
     (s) => [s.queued, s.dialing, s.ringing, s.answered, s.amd, s.dtmf],
     ['amd_stopped 7/3', 'completed 8/4'],
   ],
 ];
 
-describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
+describe.each([
+  ...crashPoints.map((point) => ['died', false, ...point] as const),
+  ...olderCrashPoints.map((point) => ['of an older version died', true, ...point] as const),
+])('a process %s when (%s): %s', (_who, isOlder, _what, sql, stream, expected) => {
   function crashed() {
     const world = new DialoutWorld();
     const before = story();
     const unfinished = sql(before);
-    world.unfinished.set(unfinished.call.callId, unfinished);
+    world.leave(unfinished);
     world.put(...stream(before));
-    return { world, unfinished, had: world.stream.length };
+    const next = () => nextProcess(world, { onStream: isOlder }).ports;
+    return { world, before, callId: unfinished.call.callId, had: world.stream.length, next };
   }
 
   test('what is owed is told, in order and without a gap', async () => {
-    const { world, had } = crashed();
-    await recoverCalls(nextProcess(world).ports);
+    const { world, callId, had, next } = crashed();
+    const ports = next();
+    await recoverCalls(ports);
+    await settleEnds(ports);
     await settled();
 
     expect(told(world.stream.slice(had))).toEqual(expected);
     expectWhole(world.stream);
+    expect(world.timelineOf(callId)).toEqual(world.stream);
+    expect(world.row(callId).isSettled).toBe(true);
   });
 
   test('a second recovery adds nothing', async () => {
-    const { world } = crashed();
-    await recoverCalls(nextProcess(world).ports);
-    await settleEnds(nextProcess(world).ports);
+    const { world, next } = crashed();
+    await recoverCalls(next());
+    await settleEnds(next());
     await settled();
     const story = [...world.stream];
     const publishes = world.published.length;
-    const again = await recoverCalls(nextProcess(world).ports);
-    await settleEnds(nextProcess(world).ports);
+    const again = await recoverCalls(next());
+    await settleEnds(next());
 
     expect(again.ended).toBe(0);
     expect(world.published).toHaveLength(publishes);
@@ -220,58 +316,64 @@ describe.each(crashPoints)('died when: %s', (_what, sql, stream, expected) => {
   });
 
   test('a recovery that dies before it publishes is finished by the next one', async () => {
-    const { world, had } = crashed();
+    const { world, had, next } = crashed();
     world.isPublishing = false;
-    await recoverCalls(nextProcess(world).ports);
+    await recoverCalls(next());
     world.isPublishing = true;
-    await recoverCalls(nextProcess(world).ports);
-    await settleEnds(nextProcess(world).ports);
+    await recoverCalls(next());
+    await settleEnds(next());
 
     expect(told(world.stream.slice(had))).toEqual(expected);
     expectWhole(world.stream);
   });
 
   test('a recovery that dies in the middle of publishing is finished with the same bodies', async () => {
-    const { world, had, unfinished } = crashed();
+    const { world, callId, had, next } = crashed();
     world.isPublishing = false;
-    await recoverCalls(nextProcess(world).ports);
+    const dying = next();
+    await recoverCalls(dying);
+    void settleEnds(dying);
+    await settled();
     const first = world.published[0];
+    expect(first).toBeDefined();
     if (first !== undefined) world.put(first);
     world.isPublishing = true;
-    await settleEnds(nextProcess(world).ports);
+    await settleEnds(next());
+    await settled();
 
     expect(told(world.stream.slice(had))).toEqual(expected);
     for (const event of world.published) expect(world.stream).toContainEqual(event);
-    expect(world.ends.get(unfinished.call.callId)?.published).toBe(true);
+    expect(world.row(callId).isSettled).toBe(true);
   });
 
   test('what the dead process had sent and the stream stores late is dropped by its id', async () => {
-    const { world, unfinished } = crashed();
-    await recoverCalls(nextProcess(world).ports);
+    const { world, before, callId, next } = crashed();
+    const { events, keptEvents } = sql(before);
+    await recoverCalls(next());
+    await settleEnds(next());
     await settled();
-    if (unfinished.answeredEvent !== undefined) world.put(unfinished.answeredEvent);
-    world.put(queuedFact(unfinished.call));
+    world.put(queuedFact(world.row(callId).call), ...events, ...keptEvents);
 
     expectWhole(world.stream);
   });
 });
 
-describe('SQL is of an earlier day than the stream, after a backup was restored', () => {
+describe('SQL is of an earlier day than the stream', () => {
   test('a call that has ended meanwhile ends as it did: receivers have that end', async () => {
     const world = new DialoutWorld();
     const before = story();
-    const unfinished = leftAnswered(before);
-    world.unfinished.set(unfinished.call.callId, unfinished);
+    world.leave(leftAnswered(before));
     const ended = endEvent(before.call);
     world.put(before.queued, before.dialing, before.ringing, before.answered, ended);
-    const next = nextProcess(world);
+    const next = nextProcess(world, { onStream: true });
 
     expect(await recoverCalls(next.ports)).toEqual({ ended: 1, failed: 0 });
     await settleEnds(nextProcess(world).ports);
     await settled();
 
-    expect(world.ends.get(before.call.callId)).toMatchObject({ event: ended, published: true });
-    for (const event of world.published) expect(event).toEqual(ended);
+    expect(world.row(before.call.callId)).toMatchObject({ end: ended, isSettled: true });
+    expect(world.published).toContainEqual(ended);
+    expect(world.stream).toHaveLength(5);
     expect(next.hungUp).toHaveLength(1);
   });
 });
@@ -280,7 +382,7 @@ describe('the recovery', () => {
   test('hangs up the far ends that are known', async () => {
     const world = new DialoutWorld();
     const [one, other] = [leftAnswered(story()), left(story())];
-    for (const unfinished of [one, other]) world.unfinished.set(unfinished.call.callId, unfinished);
+    for (const unfinished of [one, other]) world.leave(unfinished);
     const next = nextProcess(world);
     const { ended } = await recoverCalls(next.ports);
     await settleEnds(next.ports);
@@ -289,13 +391,13 @@ describe('the recovery', () => {
     expect(ended).toBe(2);
     // By the recovery, and looked after by the one that settles the ends: here two processes.
     expect(new Set(next.hungUp)).toEqual(new Set([one.leg]));
-    expect([...world.ends.values()].every(({ published }) => published)).toBe(true);
+    expect(world.rows().every(({ isSettled }) => isSettled)).toBe(true);
   });
 
   test('hangs up though NATS is away, and is done with a call when both have worked', async () => {
     const world = new DialoutWorld();
     const one = leftAnswered(story());
-    world.unfinished.set(one.call.callId, one);
+    world.leave(one);
     world.isPublishing = false;
     const next = nextProcess(world);
     await recoverCalls(next.ports);
@@ -303,20 +405,20 @@ describe('the recovery', () => {
     await settled();
 
     expect(new Set(next.hungUp)).toEqual(new Set([one.leg]));
-    expect(world.ends.get(one.call.callId)?.published).toBe(false);
+    expect(world.row(one.call.callId).isSettled).toBe(false);
     world.resumePublishing();
     await round;
     await settled();
-    expect(world.ends.get(one.call.callId)?.published).toBe(true);
+    expect(world.row(one.call.callId).isSettled).toBe(true);
   });
 
   test('hangs up though the story of a call cannot be read', async () => {
     const world = new DialoutWorld();
     const one = leftAnswered(story());
-    world.unfinished.set(one.call.callId, one);
+    world.leave(one);
     const next = nextProcess(world);
-    const factsOfCall = () => Promise.reject(new Error('NATS is away'));
-    const { failed } = await recoverCalls({ ...next.ports, factsOfCall });
+    const eventsOnStream = () => Promise.reject(new Error('NATS is away'));
+    const { failed } = await recoverCalls({ ...next.ports, eventsOnStream });
 
     expect(failed).toBe(1);
     expect(next.hungUp).toEqual([one.leg]);
@@ -326,7 +428,7 @@ describe('the recovery', () => {
     vi.useFakeTimers();
     const world = new DialoutWorld();
     const one = leftAnswered(story());
-    world.unfinished.set(one.call.callId, one);
+    world.leave(one);
     const next = nextProcess(world);
     let tries = 0;
     const sip = {
@@ -336,7 +438,7 @@ describe('the recovery', () => {
       },
     };
     const recovery = recoveryOf({ ...next.ports, sip });
-    await recovery.endLostProcesses();
+    await recovery.endTakenOver();
     const round = recovery.settleEnds();
     await vi.advanceTimersByTimeAsync(20_000);
     await round;
@@ -345,18 +447,18 @@ describe('the recovery', () => {
     await vi.advanceTimersByTimeAsync(20_000);
     vi.useRealTimers();
 
-    expect(world.ends.get(one.call.callId)?.published).toBe(false);
+    expect(world.row(one.call.callId).isSettled).toBe(false);
     await settleEnds(next.ports);
     await settled();
     expect(next.hungUp).toEqual([one.leg]);
-    expect(world.ends.get(one.call.callId)?.published).toBe(true);
+    expect(world.row(one.call.callId).isSettled).toBe(true);
   });
 
   test('says once of a far end that it cannot be reached, and once when it is', async () => {
     vi.useFakeTimers();
     const world = new DialoutWorld();
     const one = leftAnswered(story());
-    world.unfinished.set(one.call.callId, one);
+    world.leave(one);
     const next = nextProcess(world);
     const said: unknown[] = [];
     const logger = pino({}, { write: (line) => said.push(JSON.parse(line)) });
@@ -367,7 +469,7 @@ describe('the recovery', () => {
         return tries < 10 ? ('unreachable' as const) : ('ended' as const);
       },
     };
-    await recoveryOf({ ...next.ports, sip, logger }).endLostProcesses();
+    await recoveryOf({ ...next.ports, sip, logger }).endTakenOver();
     await vi.advanceTimersByTimeAsync(30_000);
     vi.useRealTimers();
 
@@ -388,12 +490,12 @@ describe('the recovery', () => {
       const world = new DialoutWorld();
       for (let index = 0; index < count; index += 1) {
         const one = left(story(), { leg: { ...storedLeg, transactionId: `leg-${index}` } });
-        world.unfinished.set(one.call.callId, one);
+        world.leave(one);
       }
       const recovery = recoveryOf({ ...nextProcess(world).ports, sip: { endOrphan } });
-      const isDone = () => [...world.ends.values()].every(({ published }) => published);
+      const isDone = () => world.rows().every(({ isSettled }) => isSettled);
       const start = async () => {
-        await recovery.endLostProcesses();
+        await recovery.endTakenOver();
         void recovery.settleEnds();
         await vi.advanceTimersByTimeAsync(0);
       };
@@ -451,78 +553,116 @@ describe('the recovery', () => {
     });
   });
 
-  test('leaves alone what is still being hung up here', async () => {
+  test('leaves alone what is still being hung up here, and what is on its way into SQL or to the stream', async () => {
     const world = new DialoutWorld();
-    const one = left(story());
-    world.unfinished.set(one.call.callId, one);
+    const [wire, way] = [leftRinging(story()), leftRinging(story())];
+    for (const unfinished of [wire, way]) world.leave(unfinished);
     const next = nextProcess(world);
     await recoverCalls(next.ports);
-    const publishes = world.published.length;
-    await settleEnds({ ...next.ports, onTheWire: () => [one.call.callId] });
+    await settled();
+    await settleEnds({
+      ...next.ports,
+      underWay: () => [wire.call.callId],
+      isUnderWay: (callId) => callId === way.call.callId,
+    });
+    expect(world.rows().map(({ isSettled }) => isSettled)).toEqual([false, false]);
 
-    expect(world.published).toHaveLength(publishes);
+    await settleEnds(next.ports);
+    await settled();
+    expect(world.rows().map(({ isSettled }) => isSettled)).toEqual([true, true]);
   });
 
   test('says the times as they were said before', async () => {
     const world = new DialoutWorld();
     const s = story();
-    world.unfinished.set(s.call.callId, leftAnswered(s, { unpublished: [s.dialing, s.ringing] }));
-    world.put(s.queued);
-    await recoverCalls(nextProcess(world).ports);
+    world.leave(leftAnswered(s));
+    const { ports } = nextProcess(world);
+    await recoverCalls(ports);
+    await settleEnds(ports);
     await settled();
+
+    expect(told(world.stream)).toHaveLength(6);
 
     const { callConnectTime, ringDurationInMS, connectDurationInMS } = s.answered.data as never;
     for (const event of world.stream.slice(-2))
       expect(event.data).toMatchObject({ callConnectTime, ringDurationInMS, connectDurationInMS });
   });
 
-  test('takes the first ring from the stream where SQL missed it', async () => {
-    const world = new DialoutWorld();
-    const s = story();
-    world.unfinished.set(s.call.callId, left(s));
-    world.put(s.queued, s.dialing, s.ringing);
-    await recoverCalls(nextProcess(world).ports);
+  test.each([
+    ['its events', false, (s: Story) => leftRinging(s)],
+    ['the stream, of an older version', true, (s: Story) => leftByOlder(s)],
+  ] as const)(
+    'takes the first ring from %s where the row has none',
+    async (_where, onStream, sql) => {
+      const world = new DialoutWorld();
+      const s = story();
+      const { ringingAt: _, ...unfinished } = sql(s);
+      world.leave(unfinished);
+      world.put(s.queued, s.dialing, s.ringing);
+      await recoverCalls(nextProcess(world, { onStream }).ports);
 
-    expect(world.ends.get(s.call.callId)?.event.data.ringDurationInMS).toBe(38_000);
-  });
+      expect(world.endOf(s.call.callId)?.data.ringDurationInMS).toBe(38_000);
+    },
+  );
 
-  test('owes no amd_stopped where detection was off or had stopped', async () => {
+  test('owes no amd_stopped where detection was off', async () => {
     const world = new DialoutWorld();
     const off = story({ machineDetection: 'disabled' });
-    world.unfinished.set(off.call.callId, leftAnswered(off));
-    world.put(off.queued, off.dialing, off.ringing, off.answered);
+    world.leave(leftAnswered(off));
     await recoverCalls(nextProcess(world).ports);
-    await settled();
 
-    expect(told(world.stream).at(-1)).toBe('completed 5/2');
+    expect(told(world.timelineOf(off.call.callId)).at(-1)).toBe('completed 5/2');
+  });
+
+  test('owes no amd_stopped where detection had stopped', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    const amd: AmdEvent = { event: 'amd_stopped', reason: 'human', elapsedMs: 1_000 };
+    const progress = { ...progressOfAccepted(s.call), ...sequencesOf(s.answered) };
+    const stopped = amdFact({ ...progress, answeredAt: at(5), amdEvents: [amd] }, at(6), amd).event;
+    world.leave(leftAnswered(s, { events: [s.queued, s.dialing, s.ringing, s.answered, stopped] }));
+    await recoverCalls(nextProcess(world).ports);
+
+    expect(told(world.timelineOf(s.call.callId)).slice(-2)).toEqual([
+      'amd_stopped 5/2',
+      'completed 6/3',
+    ]);
   });
 
   test('gives no notification numbers to a call that notifies nobody', async () => {
     const world = new DialoutWorld();
     const { notifyUrl: _none, ...request } = acceptedCall().request;
     const call = { ...acceptedCall(), request };
-    world.unfinished.set(call.callId, { call, ownerId: 'node-1/old', dialStartedAt: at(0) });
+    world.leave({ call, ownerId: 'node-1/old', events: [queuedFact(call)], keptEvents: [] });
     await recoverCalls(nextProcess(world).ports);
-    await settled();
 
-    expect(told(world.stream)).toEqual(['queued 1', 'failed 2']);
+    expect(told(world.timelineOf(call.callId))).toEqual(['queued 1', 'failed 2']);
+  });
+
+  test('states again what it needs though SQL lost the first event of a call', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    world.leave(left(s, { events: [] }));
+    await recoverCalls(nextProcess(world).ports);
+
+    expect(told(world.timelineOf(s.call.callId))).toEqual(['queued 1', 'failed 2/1']);
   });
 
   test('one call that cannot be ended does not keep the others, or the start, from going on', async () => {
     const world = new DialoutWorld();
     const [bad, good] = [left(story()), left(story())];
-    for (const unfinished of [bad, good]) world.unfinished.set(unfinished.call.callId, unfinished);
+    for (const unfinished of [bad, good]) world.leave(unfinished);
     const { ports } = nextProcess(world);
     const { ended, failed } = await recoverCalls({
       ...ports,
-      factsOfCall: async (call) => {
+      eventsOnStream: async (call) => {
         if (call.callId === bad.call.callId) throw new Error('cannot be read');
-        return ports.factsOfCall(call);
+        return ports.eventsOnStream(call);
       },
     });
 
     expect([ended, failed]).toEqual([1, 1]);
-    expect([...world.ends.keys()]).toEqual([good.call.callId]);
+    expect(world.ended()).toEqual([good.call.callId]);
   });
 
   test('a call that died over its second gateway says what came of the first', async () => {
@@ -531,34 +671,49 @@ describe('the recovery', () => {
     const attempt = { gateway: 'gw', sipStatus: 503, reason: 'Overloaded', durationMs: 20 };
     const progress = { ...progressOfAccepted(s.call), eventSequence: 2, failedAttempts: [attempt] };
     const second = dialingFact(progress, at(2), 'other').event;
-    world.unfinished.set(s.call.callId, left(s, { leg: storedLeg }));
-    world.put(s.queued, s.dialing, second);
+    world.leave(leftDialing(s, { events: [s.queued, s.dialing, second] }));
 
     await recoverCalls(nextProcess(world).ports);
-    await settled();
 
-    expect(told(world.published)).toEqual(['failed 4/1']);
-    expect(world.published[0]?.data).toMatchObject({ failedAttempts: [attempt] });
+    expect(told(world.timelineOf(s.call.callId)).at(-1)).toBe('failed 4/1');
+    expect(world.endOf(s.call.callId)?.data).toMatchObject({ failedAttempts: [attempt] });
   });
 
-  test('a call that another process ended meanwhile is not told again', async () => {
+  test('a call that ends here meanwhile is not told again', async () => {
     const world = new DialoutWorld();
     const s = story();
-    world.unfinished.set(s.call.callId, left(s));
+    world.leave(left(s));
     const { ports } = nextProcess(world);
     const slow = {
       ...ports,
-      factsOfCall: async (call: AcceptedCall) => {
-        const { ends } = ports;
+      eventsOnStream: async (call: AcceptedCall) => {
         const progress = { ...progressOfAccepted(call), answeredAt: at(5) };
-        await ends.record(progress, endOfRemoteBye(at(30)));
+        await ports.ends.record(progress, endOfRemoteBye(at(30)), [], { isRecovered: false });
         return [];
       },
     };
     await recoverCalls(slow);
     await settled();
 
-    expect(told(world.published)).toEqual(['completed 2/1']);
+    expect(told(world.timelineOf(s.call.callId))).toEqual(['queued 1', 'completed 2/1']);
+    expect(told(world.published.slice(-1))).toEqual(['completed 2/1']);
+  });
+
+  test('a call that a third process takes over meanwhile is that one’s to end', async () => {
+    const world = new DialoutWorld();
+    const s = story();
+    world.leave(left(s));
+    const { ports } = nextProcess(world);
+    const eventsOnStream = async () => {
+      world.takeOver('node-2/third');
+      return [];
+    };
+    await recoverCalls({ ...ports, eventsOnStream });
+
+    expect(world.ended()).toEqual([]);
+    expect(await world.ledger.unfinished('node-2/third', 'taken over', 10)).toMatchObject([
+      { call: s.call, ownerId: 'node-1/new' },
+    ]);
   });
 });
 
@@ -570,13 +725,12 @@ describe('the end of a call says who is gone', () => {
   ] as const;
   const end = async (unfinished: UnfinishedCall) => {
     const world = new DialoutWorld();
-    world.unfinished.set(unfinished.call.callId, unfinished);
+    world.leave(unfinished);
     const recovery = recoveryOf(nextProcess(world).ports);
     await (unfinished.ownerId === 'node-1/new'
       ? recovery.endOwn([unfinished.call.callId])
-      : recovery.endLostProcesses());
-    await settled();
-    return world.stream;
+      : recovery.endTakenOver());
+    return world.timelineOf(unfinished.call.callId);
   };
 
   test.each(owners)('that was up with %s', async (_who, ownerId, reason, amdReason) => {
@@ -606,47 +760,45 @@ describe('ends that SQL holds and the stream may not', () => {
     const world = new DialoutWorld();
     for (let index = 0; index < 60; index += 1) {
       const unfinished = left(story());
-      world.unfinished.set(unfinished.call.callId, unfinished);
+      world.leave(unfinished);
     }
     world.isPublishing = false;
     await recoverCalls(nextProcess(world).ports);
     let asked = 0;
-    const publisher = {
-      publish: async () => {
-        asked += 1;
-        if (asked > 1_000) world.ends.clear();
-        throw new Error('too many facts wait for NATS');
-      },
+    const publish = async () => {
+      asked += 1;
+      if (asked > 1_000) for (const row of world.rows()) row.isSettled = true;
+      throw new Error('too many events wait for NATS');
     };
-    await settleEnds({ ...nextProcess(world).ports, publisher });
+    await settleEnds({ ...nextProcess(world).ports, publish });
 
     expect(asked).toBeLessThanOrEqual(2 * 60);
-    expect([...world.ends.values()].filter(({ published }) => !published)).toHaveLength(60);
+    expect(world.rows().filter(({ isSettled }) => !isSettled)).toHaveLength(60);
   });
 
   test('of lost processes are not gone on with once this one stops', async () => {
     const world = new DialoutWorld();
     for (let index = 0; index < 60; index += 1) {
       const unfinished = left(story());
-      world.unfinished.set(unfinished.call.callId, unfinished);
+      world.leave(unfinished);
     }
     const { ports } = nextProcess(world);
-    const factsOfCall = async () => {
+    const eventsOnStream = async () => {
       recovery.stop();
       return [];
     };
-    const recovery = recoveryOf({ ...ports, factsOfCall });
-    const { ended } = await recovery.endLostProcesses();
+    const recovery = recoveryOf({ ...ports, eventsOnStream });
+    const { ended } = await recovery.endTakenOver();
 
     expect(ended).toBeGreaterThan(0);
-    expect(world.unfinished.size).toBe(60 - ended);
+    expect(world.ended()).toHaveLength(ended);
     expect(ended).toBeLessThan(60);
   });
 
   test('are not waited for once the process stops, though NATS is away', async () => {
     const world = new DialoutWorld();
     const s = story();
-    world.unfinished.set(s.call.callId, left(s));
+    world.leave(left(s));
     world.isPublishing = false;
     await recoverCalls(nextProcess(world).ports);
     const stopping = new AbortController();
@@ -655,34 +807,74 @@ describe('ends that SQL holds and the stream may not', () => {
     stopping.abort();
     await round;
 
-    expect(world.ends.get(s.call.callId)?.published).toBe(false);
+    expect(world.row(s.call.callId).isSettled).toBe(false);
+  });
+});
+
+describe('ends of a version that kept its last events with the call', () => {
+  function leftEnded(kept: (story: Story) => readonly CallEvent[]) {
+    const world = new DialoutWorld();
+    const s = story();
+    const end = endEvent(s.call);
+    world.leave(leftAnswered(s, { keptEvents: kept(s) }));
+    const row = world.row(s.call.callId);
+    row.end = end;
+    return { world, row, s, end };
+  }
+
+  test('are published and on the timeline of the call, with what was kept before them', async () => {
+    const { world, row, s, end } = leftEnded(({ answered }) => [answered]);
+    row.events.splice(3);
+    world.put(s.queued, s.dialing, s.ringing);
+    const { ports, hungUp } = nextProcess(world);
+    await settleEnds(ports);
+    await settled();
+
+    expect(told(world.stream)).toEqual(told([s.queued, s.dialing, s.ringing, s.answered, end]));
+    expect(world.timelineOf(s.call.callId)).toEqual(world.stream);
+    expect(row).toMatchObject({ end, isSettled: true });
+    expect(hungUp).toEqual([row.leg]);
+  });
+
+  test('that cannot be stored now are left to the next round', async () => {
+    const { world, row } = leftEnded(() => []);
+    const { ports } = nextProcess(world);
+    const outbox = { append: () => Promise.reject(new Error('too much waits')) };
+    await settleEnds({ ...ports, outbox });
+    await settled();
+    expect(row.isSettled).toBe(false);
+
+    await settleEnds(ports);
+    await settled();
+    expect(row.isSettled).toBe(true);
   });
 });
 
 describe('calls of this process without a machine', () => {
   test('are ended and hung up; others are left alone', async () => {
     const world = new DialoutWorld();
-    const [lost, here] = [leftAnswered(story()), leftAnswered(story())];
-    for (const unfinished of [lost, here]) world.unfinished.set(unfinished.call.callId, unfinished);
+    const own = { ownerId: 'node-1/new' };
+    const [lost, here] = [leftAnswered(story(), own), leftAnswered(story(), own)];
+    for (const unfinished of [lost, here]) world.leave(unfinished);
     const next = nextProcess(world);
     await recoveryOf(next.ports).endOwn([lost.call.callId]);
     await settled();
 
-    expect([...world.ends.keys()]).toEqual([lost.call.callId]);
+    expect(world.ended()).toEqual([lost.call.callId]);
     expect(next.hungUp).toEqual([lost.leg]);
   });
 
   test('one that cannot be ended does not hold up the next', async () => {
     const world = new DialoutWorld();
     const [bad, good] = [left(story()), left(story())];
-    for (const unfinished of [bad, good]) world.unfinished.set(unfinished.call.callId, unfinished);
+    for (const unfinished of [bad, good]) world.leave(unfinished);
     const { ports } = nextProcess(world);
-    const factsOfCall = async (call: AcceptedCall) => {
+    const eventsOnStream = async (call: AcceptedCall) => {
       if (call.callId === bad.call.callId) throw new Error('cannot be read');
-      return ports.factsOfCall(call);
+      return ports.eventsOnStream(call);
     };
-    await recoveryOf({ ...ports, factsOfCall }).endOwn([bad.call.callId, good.call.callId]);
+    await recoveryOf({ ...ports, eventsOnStream }).endOwn([bad.call.callId, good.call.callId]);
 
-    expect([...world.ends.keys()]).toEqual([good.call.callId]);
+    expect(world.ended()).toEqual([good.call.callId]);
   });
 });

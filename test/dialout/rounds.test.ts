@@ -15,11 +15,12 @@ test('the calls of a lost node are tried again in the next round when the first 
           told.push('look');
           return told.length === 1 ? ['b/1'] : [];
         },
+        takeOverLeft: async () => 0,
       },
     },
-    facts: { takeOver: async () => undefined },
+    notifier: { takeOver: async () => undefined },
     recovery: {
-      endLostProcesses: async () => {
+      endTakenOver: async () => {
         if (told.length === 0) return { ended: 0, failed: 0 };
         told.push('end');
         if (told.length === 2) throw new Error('the database is away');
@@ -42,20 +43,21 @@ test('the calls of a lost node are tried again in the next round when the first 
 test('a process that has the database alone looks for no other nodes, and tries again what those before it left', async () => {
   const told: string[] = [];
   const parts = {
-    facts: { takeOver: async () => void told.push('notifications') },
+    node: { store: { takeOverLeft: async () => void told.push('calls') } },
+    notifier: { takeOver: async () => void told.push('notifications') },
     recovery: {
-      endLostProcesses: async () => {
+      endTakenOver: async () => {
         told.push('end');
-        return { ended: 0, failed: told.length < 5 ? 1 : 0 };
+        return { ended: 0, failed: told.length < 6 ? 1 : 0 };
       },
       settleEnds: async () => undefined,
     },
   } as unknown as RoundParts;
   const environment = { config: { leaseMs: 80 }, logger: silentLogger } as unknown as Environment;
   const rounds = await startRounds(environment, parts);
-  await eventually(() => told.length >= 7, 'all are ended');
+  await eventually(() => told.length >= 8, 'all are ended');
   await Promise.all(rounds.map((round) => round.stop()));
 
   const round = ['end', 'notifications'];
-  expect(told).toEqual(['end', ...round, ...round, ...round]);
+  expect(told).toEqual(['calls', 'end', ...round, ...round, ...round]);
 });

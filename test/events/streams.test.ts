@@ -1,7 +1,7 @@
 import { RetentionPolicy } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startFactConsumer } from '../../src/events/fact-consumer.ts';
+import { startEventConsumer } from '../../src/events/event-consumer.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { callSubject, isSubjectToken, streamNames } from '../../src/events/subjects.ts';
@@ -51,7 +51,7 @@ describe('streams and buckets', () => {
   test('are brought up to the configuration, and keep what they hold', async () => {
     const connection = await ensured('changed', { eventDays: 30, contextHours: 24 });
     const publisher = createPublisher(connection, logger);
-    await publisher.publish(factTeller().failed());
+    await publisher.publish([factTeller().failed()]);
     await publisher.stop(1_000);
 
     await ensureStreams(connection, { eventDays: 7, contextHours: 1 });
@@ -86,24 +86,24 @@ describe('streams and buckets', () => {
     expect((await bucket.get('st-bot.call-1'))?.string()).toBe('{}');
   });
 
-  test('facts are stored and read on when the server was killed in between', async () => {
+  test('events are stored and read on when the server was killed in between', async () => {
     const connection = await ensured('killed', { eventDays: 1, contextHours: 1 });
     const publisher = createPublisher(connection, logger);
     const seen = new Set<string>();
-    const consumer = await startFactConsumer(connection, {
+    const consumer = await startEventConsumer(connection, {
       name: 'reader',
       maxBatch: 10,
       logger,
-      handle: async (facts) => {
-        for (const fact of facts) seen.add(fact.id);
+      handle: async (events) => {
+        for (const event of events) seen.add(event.id);
       },
     });
     const calls = Array.from({ length: 20 }, () => factTeller());
-    await Promise.all(calls.map((call) => publisher.publish(call.dialing())));
+    await Promise.all(calls.map((call) => publisher.publish([call.dialing()])));
 
     process.kill(nats.server.pid ?? 0, 'SIGKILL');
-    await Promise.all(calls.map((call) => publisher.publish(call.failed())));
-    await eventually(() => seen.size === 40, 'every fact arrives', 20_000);
+    await Promise.all(calls.map((call) => publisher.publish([call.failed()])));
+    await eventually(() => seen.size === 40, 'every event arrives', 20_000);
 
     await consumer.stop();
     await publisher.stop(1_000);

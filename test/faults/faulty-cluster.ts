@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
-import { layWire, type Wire } from '../support/wire.ts';
+import { layDatabaseWire, layWire, through, type Wire } from '../support/wire.ts';
 import type { Random } from './random.ts';
 
 const names = ['a', 'b', 'c'] as const;
@@ -143,15 +143,8 @@ export class FaultyCluster implements AsyncDisposable {
 
   async #add(name: Name): Promise<void> {
     const { nats, engine } = this.cluster;
-    const database = parse(this.#databaseUrl);
-    const folder = database.searchParams.get('host');
-    const port = Number(database.port || 5_432);
     const wires = {
-      database: await layWire(
-        folder === null
-          ? { host: database.hostname, port }
-          : { path: `${folder}/.s.PGSQL.${port}` },
-      ),
+      database: await layDatabaseWire(this.#databaseUrl),
       nats: await layWire({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }),
       engine: await layWire({ host: '127.0.0.1', port: Number(new URL(engine.url).port) }),
     };
@@ -249,17 +242,4 @@ export class FaultyCluster implements AsyncDisposable {
   #say(line: string): void {
     this.#log(`${((Date.now() - this.startedAt) / 1_000).toFixed(1)} s  ${line}`);
   }
-}
-
-function through(text: string, wire: Wire): string {
-  const url = parse(text);
-  url.hostname = '127.0.0.1';
-  url.port = String(wire.port);
-  url.searchParams.delete('host');
-  return url.href;
-}
-
-/** A PostgreSQL on a unix socket has no host in its URL, which `URL` does not take. */
-function parse(text: string): URL {
-  return new URL(text.replace('@/', '@127.0.0.1/'));
 }

@@ -5,10 +5,10 @@ import { type Aftermath, violations } from './invariants.ts';
 
 const at = (seconds: number) => Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1_000;
 
-function fact(eventSequence: number, type: string, seconds = 5) {
+function event(eventSequence: number, type: string, seconds = 5) {
   const id = type === 'completed' ? 'evt-c-end' : `evt-c-${eventSequence}`;
   const body = { id, type, time: new Date(at(seconds)).toISOString(), callId: 'c', eventSequence };
-  return { raw: JSON.stringify(body), fact: body };
+  return { raw: JSON.stringify(body), event: body };
 }
 
 function told(sequence: number, status: string) {
@@ -21,7 +21,7 @@ const phone = { sipCallId: 's1', number: '1', invitedAt: at(1), answeredAt: at(2
 const good: Aftermath = {
   accepted: new Map([['1', 'c']]),
   farCalls: [phone],
-  facts: [fact(1, 'queued'), fact(2, 'answered'), fact(3, 'completed')],
+  events: [event(1, 'queued'), event(2, 'answered'), event(3, 'completed')],
   notifications: [told(1, 'Answered'), told(2, 'completed')],
   startedAt: at(0),
   engineDeaths: [],
@@ -30,18 +30,18 @@ const good: Aftermath = {
 describe('the invariants', () => {
   test('hold for a call that was told whole, also where something was told twice', () => {
     expect(violations(good)).toEqual([]);
-    const repeated = { ...good, facts: [...good.facts, fact(2, 'answered')] };
+    const repeated = { ...good, events: [...good.events, event(2, 'answered')] };
     expect(violations(repeated)).toEqual([]);
   });
 
   test.each<[string, Partial<Aftermath>]>([
-    ['0 terminal events', { facts: good.facts.slice(0, 2) }],
+    ['0 terminal events', { events: good.events.slice(0, 2) }],
     ['0 terminal notifications', { notifications: [told(1, 'Answered')] }],
     ['2 INVITEs', { farCalls: [phone, { ...phone, sipCallId: 's2' }] }],
-    ['has 1 queued, 3 completed', { facts: [fact(1, 'queued'), fact(3, 'completed')] }],
-    ['3 completed, 3 amd', { facts: [...good.facts, fact(3, 'amd')] }],
-    ['amd is its last event', { facts: [...good.facts, fact(4, 'amd')] }],
-    ['two bodies on the stream', { facts: [...good.facts, fact(3, 'completed', 6)] }],
+    ['has 1 queued, 3 completed', { events: [event(1, 'queued'), event(3, 'completed')] }],
+    ['3 completed, 3 amd', { events: [...good.events, event(3, 'amd')] }],
+    ['amd is its last event', { events: [...good.events, event(4, 'amd')] }],
+    ['two bodies on the stream', { events: [...good.events, event(3, 'completed', 6)] }],
     ['notifications 2', { notifications: [told(2, 'completed')] }],
     [
       'two bodies delivered',

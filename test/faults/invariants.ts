@@ -3,7 +3,7 @@
 
 import type { FarCall } from '../support/far-end.ts';
 
-export type Fact = {
+export type StreamEvent = {
   readonly id: string;
   readonly type: string;
   readonly time: string;
@@ -23,7 +23,7 @@ export type Aftermath = {
   readonly accepted: ReadonlyMap<string, string>;
   readonly farCalls: readonly FarCall[];
   /** Raw, as the stream holds them. */
-  readonly facts: readonly { readonly raw: string; readonly fact: Fact }[];
+  readonly events: readonly { readonly raw: string; readonly event: StreamEvent }[];
   /** Raw, as the receiver took them with a 2xx. */
   readonly notifications: readonly { readonly raw: string; readonly body: Told }[];
   /** Of the storm, by `Date.now()`. */
@@ -49,10 +49,10 @@ export function violations(aftermath: Aftermath): readonly string[] {
 
 const isTerminal = (type: string): boolean => /^(completed|failed)$/i.test(type);
 
-function endsOnce({ accepted, facts, notifications }: Aftermath): string[] {
+function endsOnce({ accepted, events, notifications }: Aftermath): string[] {
   const stated = new Map<string, Set<string>>();
-  for (const { fact } of facts) {
-    if (isTerminal(fact.type)) add(stated, fact.callId, fact.id);
+  for (const { event } of events) {
+    if (isTerminal(event.type)) add(stated, event.callId, event.id);
   }
   const told = new Map<string, Set<string>>();
   for (const { body } of notifications) {
@@ -75,16 +75,16 @@ function neverTwice({ farCalls, accepted }: Aftermath): string[] {
   );
 }
 
-function wholeOnStream({ facts }: Aftermath): string[] {
+function wholeOnStream({ events }: Aftermath): string[] {
   const { problems, byCall } = gather(
-    facts.map(({ raw, fact }) => ({ raw, id: fact.id, callId: fact.callId, item: fact })),
+    events.map(({ raw, event }) => ({ raw, id: event.id, callId: event.callId, item: event })),
     'on the stream',
   );
   for (const [callId, events] of byCall) {
     const sorted = events.toSorted((a, b) => a.eventSequence - b.eventSequence);
-    const sequences = sorted.map((fact) => fact.eventSequence);
+    const sequences = sorted.map((event) => event.eventSequence);
     if (sequences.some((sequence, index) => sequence !== index + 1)) {
-      const story = sorted.map((fact) => `${fact.eventSequence} ${fact.type}`).join(', ');
+      const story = sorted.map((event) => `${event.eventSequence} ${event.type}`).join(', ');
       problems.push(`${callId}: the stream has ${story}`);
     }
     const last = sorted.at(-1);
@@ -138,10 +138,16 @@ function gather<Item>(entries: readonly Entry<Item>[], where: string) {
   return { problems, byCall };
 }
 
-function nobodyLeftUp({ accepted, farCalls, facts, startedAt, engineDeaths }: Aftermath): string[] {
+function nobodyLeftUp({
+  accepted,
+  farCalls,
+  events,
+  startedAt,
+  engineDeaths,
+}: Aftermath): string[] {
   const endedAt = new Map<string, number>();
-  for (const { fact } of facts) {
-    if (isTerminal(fact.type)) endedAt.set(fact.callId, Date.parse(fact.time));
+  for (const { event } of events) {
+    if (isTerminal(event.type)) endedAt.set(event.callId, Date.parse(event.time));
   }
   return farCalls.flatMap((call) => {
     const callId = accepted.get(call.number) ?? 'nobody';

@@ -6,7 +6,7 @@ import { Pool } from 'pg';
 import { FaultyCluster } from './faulty-cluster.ts';
 import { violations } from './invariants.ts';
 import { randomFrom } from './random.ts';
-import { factsOnStream } from './stream-dump.ts';
+import { eventsOnStream } from './stream-dump.ts';
 import { Traffic } from './traffic.ts';
 
 export type StormOptions = {
@@ -89,12 +89,12 @@ async function untilTold(
 
 async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promise<StormReport> {
   const { farEnd, receiver, nats } = world.cluster;
-  const facts = await factsOnStream(nats.url);
+  const events = await eventsOnStream(nats.url);
   const taken = receiver.accepted();
   const broken = violations({
     accepted: traffic.accepted,
     farCalls: farEnd.calls,
-    facts,
+    events,
     notifications: taken.map(({ rawBody, body }) => ({ raw: rawBody, body })),
     startedAt: world.startedAt,
     engineDeaths: world.engineDeaths,
@@ -107,7 +107,7 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
       ...world.counts(),
       invites: farEnd.calls.length,
       answered: farEnd.calls.filter((call) => call.answeredAt !== undefined).length,
-      factsOnStream: facts.length,
+      eventsOnStream: events.length,
       notifications: ids.size,
       deliveredAgain: taken.length - ids.size,
       refusedByReceiver: receiver.received.length - taken.length,

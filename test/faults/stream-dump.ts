@@ -1,26 +1,35 @@
-// Every message of the calls stream, raw.
+// Every message of the calls stream. One that is published again, by another process, may have its members in another order.
 
 import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import type { Fact } from './invariants.ts';
+import type { StreamEvent } from './invariants.ts';
 
-export type StoredFact = { readonly raw: string; readonly fact: Fact };
+export type StoredEvent = { readonly raw: string; readonly event: StreamEvent };
 
-export async function factsOnStream(natsUrl: string): Promise<readonly StoredFact[]> {
+export async function eventsOnStream(natsUrl: string): Promise<readonly StoredEvent[]> {
   const url = new URL(natsUrl);
   const connection = await connect({ servers: url.host, user: url.username, pass: url.password });
   try {
     const consumer = await jetstream(connection).consumers.get('offhook_calls');
     const { num_pending: pending } = await consumer.info();
-    const facts: StoredFact[] = [];
-    if (pending === 0) return facts;
+    const events: StoredEvent[] = [];
+    if (pending === 0) return events;
     for await (const message of await consumer.consume()) {
-      const raw = message.string();
-      facts.push({ raw, fact: JSON.parse(raw) as Fact });
+      const event = JSON.parse(message.string()) as StreamEvent;
+      events.push({ raw: canonicalOf(event), event });
       if (message.info.pending === 0) break;
     }
-    return facts;
+    return events;
   } finally {
     await connection.close();
   }
+}
+
+/** The same for the same members and values. */
+function canonicalOf(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
 }

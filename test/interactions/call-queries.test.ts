@@ -6,7 +6,7 @@ import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
-import { createTimelineWriter } from '../../src/interactions/timeline-writer.ts';
+import { createOlderEventWriter } from '../../src/store/outbox/older-events.ts';
 import { factTeller, someIdentity } from '../support/call-facts.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
@@ -15,14 +15,14 @@ import { insertRows, rowsIn } from '../support/tables.ts';
 const scope = { accountId: 'acme', botId: 'st-bot' };
 
 /** A context bucket in memory. */
-function scriptedContexts(): ContextStore & { fails: boolean; entries: Map<string, CallContext> } {
+function scriptedContexts(): Pick<ContextStore, 'get'> & {
+  fails: boolean;
+  entries: Map<string, CallContext>;
+} {
   const entries = new Map<string, CallContext>();
   return {
     fails: false,
     entries,
-    put: async (key, context) => {
-      entries.set(key, context);
-    },
     async get(key) {
       if (this.fails) throw new Error('NATS is away');
       return entries.get(key);
@@ -270,7 +270,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     const teller = factTeller();
     const facts = [teller.dialing(), teller.ringing(), teller.answered(), teller.completed()];
     await insert(row({ ...teller.identity, state: 'ended', status: 'completed' }));
-    const write = createTimelineWriter(database.pool);
+    const write = createOlderEventWriter(database.pool);
 
     await write([...facts].reverse());
     await write(facts);
@@ -298,7 +298,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     await insert(
       row({ ...teller.identity, answeredEvent: answered, endEvent: end as TerminalEvent }),
     );
-    await createTimelineWriter(database.pool)([dialing]);
+    await createOlderEventWriter(database.pool)([dialing]);
 
     const call = await queries().details(scope, teller.identity.callId);
 
@@ -310,7 +310,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     const ringing = teller.ringing();
     const hostile = { ...ringing, data: { ...ringing.data, sipReason: 'Ring\u0000\ud800ing' } };
 
-    await createTimelineWriter(database.pool)([hostile as CallEvent]);
+    await createOlderEventWriter(database.pool)([hostile as CallEvent]);
 
     const [stored] = await rowsIn(database.pool, 'call_events');
     expect(stored?.['data']).toMatchObject({ sipReason: 'Ring\ufffd\ufffding' });
@@ -336,7 +336,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
       metadata: { from: 'fact' },
     };
     await insert(row({ ...teller.identity, answeredEvent: answered }));
-    await createTimelineWriter(database.pool)([
+    await createOlderEventWriter(database.pool)([
       answered,
       { ...amd, data: { ...amd.data, context: told } },
     ]);

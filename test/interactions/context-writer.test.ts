@@ -24,12 +24,12 @@ afterAll(async () => {
   await nats.stop();
 });
 
-function withContext(fact: CallEvent, ...amd: readonly AmdEventName[]): CallEvent {
+function withContext(event: CallEvent, ...amd: readonly AmdEventName[]): CallEvent {
   const context: CallContext = {
     session: { UserSession: { amd, amdInfo: {} } },
     metadata: { campaign: 'spring' },
   };
-  return { ...fact, data: { ...fact.data, context } } as CallEvent;
+  return { ...event, data: { ...event.data, context } } as CallEvent;
 }
 
 describe('the context writer', () => {
@@ -41,22 +41,23 @@ describe('the context writer', () => {
     const [dialing, answered] = [teller.dialing(), withContext(teller.answered())];
     const human = withContext(teller.amd('amd_human_detected'), 'amd_human_detected');
 
-    await write([dialing]);
+    await write(dialing);
     expect(await store.get(key)).toBeUndefined();
-    await write([answered, human]);
+    await write(answered);
+    await write(human);
     expect((await store.get(key))?.session.UserSession.amd).toEqual(['amd_human_detected']);
     expect((await store.get(key))?.metadata).toEqual({ campaign: 'spring' });
   });
 
-  test('an earlier fact that is delivered again changes nothing', async () => {
+  test('an earlier event that is delivered again changes nothing', async () => {
     const store = await openContextStore(connection);
     const write = createContextWriter(store);
     const teller = factTeller();
     const answered = withContext(teller.answered());
     const machine = withContext(teller.amd('amd_machine_detected'), 'amd_machine_detected');
 
-    await write([machine]);
-    await write([answered]);
+    await write(machine);
+    await write(answered);
 
     const context = await store.get(`st-bot.${teller.identity.callId}`);
     expect(context?.session.UserSession.amd).toEqual(['amd_machine_detected']);
@@ -75,12 +76,48 @@ describe('the context writer', () => {
     expect(await store.get('st-bot.call-y')).toBeUndefined();
   });
 
-  test('a bucket that cannot be written fails the batch, so that it comes again', async () => {
+  test('an older context does not take the place of a newer one, whichever process writes it', async () => {
+    const store = await openContextStore(connection);
+    const teller = factTeller();
+    const answered = withContext(teller.answered());
+    const human = withContext(teller.amd('amd_human_detected'), 'amd_human_detected');
+    const stopped = withContext(teller.amd('amd_stopped'), 'amd_human_detected', 'amd_stopped');
+    const [former, present] = [createContextWriter(store), createContextWriter(store)];
+    const current = async () =>
+      (await store.get(`st-bot.${teller.identity.callId}`))?.session.UserSession.amd;
+
+    await former(answered);
+    await present(stopped);
+    await former(human);
+    expect(await current()).toEqual(['amd_human_detected', 'amd_stopped']);
+    await present(answered);
+    expect(await current()).toEqual(['amd_human_detected', 'amd_stopped']);
+  });
+
+  test('takes the place of one that an older version wrote, without a sequence', async () => {
+    const store = await openContextStore(connection);
+    const bucket = await new Kvm(connection.jetstream).open(
+      streamNames(connection.prefix).contextBucket,
+    );
+    const teller = factTeller();
+    const event = withContext(teller.answered(), 'amd_human_detected');
+    const key = `st-bot.${teller.identity.callId}`;
+    await bucket.put(
+      key,
+      JSON.stringify({ session: { UserSession: { amd: [], amdInfo: {} } }, metadata: {} }),
+    );
+
+    await createContextWriter(store)(event);
+
+    expect((await store.get(key))?.session.UserSession.amd).toEqual(['amd_human_detected']);
+  });
+
+  test('a bucket that cannot be written is told, so that it is tried again', async () => {
     const write = createContextWriter({
-      put: () => Promise.reject(new Error('NATS is away')),
-      get: () => Promise.resolve(undefined),
+      replace: () => Promise.reject(new Error('NATS is away')),
+      revisionOf: () => Promise.resolve({ eventSequence: 0, revision: 0 }),
     });
 
-    await expect(write([factTeller().answered()])).rejects.toThrow('NATS is away');
+    await expect(write(factTeller().answered())).rejects.toThrow('NATS is away');
   });
 });

@@ -255,10 +255,10 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     // Another node ended the call: it knew of the answer only.
     const ended = rig.endAs(call, 2);
 
-    await notifier.handle([answered, ended]);
+    await notifier.handleOlder([answered, ended]);
     await receiver.untilEnded(call.identity.callId);
-    await notifier.handle([straggler]);
-    await notifier.handle([later, ended]);
+    await notifier.handleOlder([straggler]);
+    await notifier.handleOlder([later, ended]);
     await nothingIsOwed();
 
     expect(glance(receiver.of(call.identity.callId))).toEqual(['Answered', 'completed']);
@@ -272,8 +272,8 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     const straggler = call.amd('amd_human_detected');
     const ended = rig.endAs(call, 2);
 
-    await notifier.handle([straggler, ended]);
-    await notifier.handle([answered]);
+    await notifier.handleOlder([straggler, ended]);
+    await notifier.handleOlder([answered]);
     await receiver.untilEnded(call.identity.callId);
     await nothingIsOwed();
 
@@ -287,8 +287,8 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     if (fact.type !== 'failed') throw new Error('not the end');
     receiver.answerWith(() => (receiver.received.length < 2 ? 500 : 200));
 
-    await notifier.handle([fact]);
-    await notifier.handle([{ ...fact, data: { ...fact.data, reason: 'another' } }]);
+    await notifier.handleOlder([fact]);
+    await notifier.handleOlder([{ ...fact, data: { ...fact.data, reason: 'another' } }]);
     await receiver.untilEnded(call.identity.callId);
     await nothingIsOwed();
 

@@ -81,9 +81,9 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     const call = rig.call(receiver.url);
     const facts = personCall(call).slice(2);
 
-    await nodes[0].handle(facts.slice(1, 2));
-    await nodes[1].handle(facts.slice(2));
-    await nodes[1].handle(facts.slice(0, 1));
+    await nodes[0].handleOlder(facts.slice(1, 2));
+    await nodes[1].handleOlder(facts.slice(2));
+    await nodes[1].handleOlder(facts.slice(0, 1));
     const bodies = await receiver.untilEnded(call.identity.callId);
 
     expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3, 4]);
@@ -127,10 +127,10 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     const call = rig.call(receiver.url);
     const facts = personCall(call);
 
-    await notifier.handle(facts);
-    await notifier.handle(facts);
+    await notifier.handleOlder(facts);
+    await notifier.handleOlder(facts);
     await receiver.untilEnded(call.identity.callId);
-    await notifier.handle(facts);
+    await notifier.handleOlder(facts);
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
 
     expect(receiver.received).toHaveLength(4);
@@ -315,8 +315,8 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
 
     // Each fact goes to one node, as a shared consumer does it; some to both, as a redelivery does it.
     await Promise.all([
-      ...facts.map((fact, index) => nodes[index % 2 === 0 ? 0 : 1].handle([fact])),
-      ...facts.filter((_, index) => index % 5 === 0).map((fact) => nodes[1].handle([fact])),
+      ...facts.map((fact, index) => nodes[index % 2 === 0 ? 0 : 1].handleOlder([fact])),
+      ...facts.filter((_, index) => index % 5 === 0).map((fact) => nodes[1].handleOlder([fact])),
     ]);
     for (const call of calls) await receiver.untilEnded(call.identity.callId);
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');

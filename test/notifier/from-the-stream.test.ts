@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EventConnection } from '../../src/events/connection.ts';
-import { startFactConsumer } from '../../src/events/fact-consumer.ts';
+import { startEventConsumer } from '../../src/events/event-consumer.ts';
 import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
@@ -39,12 +39,12 @@ describe('from the stream to the receiver', () => {
   }
 
   async function consume(connection: EventConnection, node: TestNode, afterHandling = () => {}) {
-    return await startFactConsumer(connection, {
+    return await startEventConsumer(connection, {
       name: 'notifier',
       maxBatch: 100,
       logger,
       handle: async (facts) => {
-        await node.handle(facts);
+        await node.handleOlder(facts);
         afterHandling();
       },
     });
@@ -71,7 +71,7 @@ describe('from the stream to the receiver', () => {
     const calls = Array.from({ length: 100 }, () => rig.call(receiver.url));
 
     await Promise.all(
-      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish(fact))),
+      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish([fact]))),
     );
 
     await expectEachOnceInOrder(calls);
@@ -89,7 +89,7 @@ describe('from the stream to the receiver', () => {
     const calls = Array.from({ length: 10 }, () => rig.call(receiver.url));
 
     await Promise.all(
-      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish(fact))),
+      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish([fact]))),
     );
 
     await expectEachOnceInOrder(calls);
@@ -115,7 +115,7 @@ describe('from the stream to the receiver', () => {
     const calls = Array.from({ length: 50 }, () => rig.call(receiver.url));
 
     await Promise.all(
-      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish(fact))),
+      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish([fact]))),
     );
 
     await expectEachOnceInOrder(calls);

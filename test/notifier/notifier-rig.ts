@@ -1,6 +1,7 @@
-// A notifier over a real database, fed with facts directly; calls go to the URLs that a test names.
+// A notifier over a real database, fed with events directly; calls go to the URLs that a test names.
 
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { createAddressGuard } from '../../src/lib/address-guard.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -10,8 +11,11 @@ import { createSender } from '../../src/notifier/http-sender.ts';
 import { createNotificationIntake } from '../../src/notifier/intake.ts';
 import { createNotificationStore } from '../../src/notifier/notification-store.ts';
 import { defaultGateLimits, type GateLimits } from '../../src/notifier/origin-gates.ts';
+import { owedFor } from '../../src/notifier/owed.ts';
 import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
+import { appendSteps, type WaitingStep } from '../../src/store/outbox/call-appends.ts';
 import { factTeller, someIdentity } from '../support/call-facts.ts';
+import { acceptedCall } from '../support/call-records.ts';
 import type { TestDatabase } from '../support/databases.ts';
 
 /** Fast enough for a test, in the proportions of the real one. */
@@ -27,10 +31,13 @@ export const quickSchedule: RetrySchedule = {
 export type NotifierRig = ReturnType<typeof createNotifierRig>;
 
 export type TestNode = {
-  readonly handle: (facts: readonly CallEvent[]) => Promise<void>;
+  /** The events happen to calls of this node. */
+  readonly handle: (events: readonly CallEvent[]) => Promise<void>;
+  /** They come from a stream, published by a node without an outbox. */
+  readonly handleOlder: (events: readonly CallEvent[]) => Promise<void>;
   /** Calls in memory. */
   lanes(): number;
-  /** Something is owed that no fact brought. */
+  /** Something is owed that no event of this node brought. */
   wake(): void;
   stop(): Promise<void>;
 };
@@ -93,7 +100,13 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     );
     await dispatcher.start();
     const node: TestNode = {
-      handle: createNotificationIntake({ store, recipients, dispatcher, now }),
+      handle: createHandler(database, ownerId, dispatcher, known),
+      handleOlder: createNotificationIntake({
+        store,
+        recipients,
+        onAccepted: () => dispatcher.lookForDue(),
+        now,
+      }),
       lanes: () => dispatcher.lanes(),
       wake: () => dispatcher.wake(),
       stop: async () => {
@@ -157,7 +170,72 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
   };
 }
 
-/** Every fact of a person's call that is notified, and two that are not. */
+/** One step a call, as an outbox stores it. */
+function createHandler(
+  { pool }: Pick<TestDatabase, 'pool'>,
+  ownerId: string,
+  dispatcher: NotificationDispatcher,
+  known: ReadonlyMap<string, Recipient>,
+) {
+  return async (events: readonly CallEvent[]): Promise<void> => {
+    const callIds = [...new Set(events.map(({ callId }) => callId))];
+    const steps = callIds.map((callId) =>
+      stepOf(
+        events.filter((event) => event.callId === callId),
+        known,
+      ),
+    );
+    for (const { call } of steps) await own(pool, call, ownerId);
+    const results = await appendSteps(
+      {
+        ...{ pool, ownerId },
+        owedFor: (call, event) => owedFor(call, event, (origin) => dispatcher.canTake(origin)),
+        publishedThrough: () => undefined,
+        now: () => new Date(),
+        leaseUntil: (at) => dispatcher.leaseUntil(at),
+        passRefusedAfterMs: quickSchedule.passRefusedAfterMs,
+      },
+      steps,
+    );
+    for (const [index, { call }] of steps.entries()) {
+      const result = results[index];
+      if (result?.kind !== 'stored') throw new Error(`a step was not stored: ${result?.kind}`);
+      dispatcher.onStored({ ...result, callId: call.callId, isRepeated: false });
+    }
+  };
+}
+
+function stepOf(events: readonly CallEvent[], known: ReadonlyMap<string, Recipient>): WaitingStep {
+  const last = events.at(-1);
+  if (last === undefined) throw new Error('a step without events');
+  const isEnd = last.type === 'completed' || last.type === 'failed';
+  const notifyUrl = known.get(last.callId)?.notifyUrl;
+  const { request, ...accepted } = acceptedCall();
+  const { notifyUrl: _made, ...unnotified } = request;
+  const { callId, sid, conversationId, accountId, appId, botId } = last;
+  return {
+    ...{ isUntaken: false, isRepeated: false },
+    call: {
+      ...{ ...accepted, callId, sid, conversationId, accountId, appId, botId },
+      request: notifyUrl === undefined ? unnotified : { ...unnotified, notifyUrl },
+    },
+    step: isEnd ? { events: events.slice(0, -1), ending: { event: last } } : { events },
+  };
+}
+
+/** The row of a call that this node has. */
+async function own(pool: TestDatabase['pool'], call: AcceptedCall, ownerId: string): Promise<void> {
+  const { callId, sid, conversationId, accountId, appId, botId, request, acceptedAt } = call;
+  await pool.query(
+    `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, state, status, accepted_at,
+       dial_before, dial_started_at, owner_id)
+     values ($1, $2, $3, $4, $5, $6, $7, 'dialing', 'dialing', $8, $8, $8, $9)
+     on conflict (call_id) do update set owner_id = excluded.owner_id`,
+    [callId, sid, conversationId, accountId, appId, botId, request, acceptedAt, ownerId],
+  );
+}
+
+/** Every event of a person's call that is notified, and two that are not. */
 export function personCall(call: ReturnType<typeof factTeller>): readonly CallEvent[] {
   return [
     call.dialing(),

@@ -8,6 +8,7 @@ import {
   loadStatement,
   settleStatement,
 } from '../../src/notifier/notification-sql.ts';
+import { appendStatement } from '../../src/store/outbox/append-statement.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 const at = new Date('2026-11-20T08:00:00.000Z');
@@ -20,10 +21,26 @@ const given = {
   created_at: at,
   lease: true,
 };
+/** As the outbox sends it: an end with its notification. */
+function stepOf(number: number) {
+  const call = { call_id: `call-${number}`, is_untaken: false, is_repeated: false };
+  const event = {
+    event_sequence: 2,
+    event_id: `evt-${number}-end`,
+    type: 'failed',
+    time: at,
+    data: {},
+  };
+  const ending = { at, event: {}, outcome: 'busy', status: 'failed', eventSequence: 2 };
+  const rows = [[{ ...call, ending }], [{ ...call, ...event }], [{ ...given, lease: true }]];
+  const [steps, events, owed] = rows.map((each) => JSON.stringify(each));
+  return [steps, 'node-1', events, owed] as const;
+}
 const settled = { call_id: 'call-9', known: at, next: at, gone_at: at };
 
 const statements = [
-  [acceptStatement, [JSON.stringify([given]), at, 'node-1', at, at]],
+  [acceptStatement, [JSON.stringify([given]), at, at]],
+  [appendStatement, [...stepOf(9), at, at, at]],
   [claimStatement, ['node-1', at, at, 200, ['https://dead.example'], [0], 200]],
   [claimTheseStatement, ['node-1', at, at, ['call-9']]],
   [loadStatement, [['call-9'], 'node-1']],

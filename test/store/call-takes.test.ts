@@ -107,7 +107,8 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
       expect(startInMs).toBeLessThan(lost.grants[index]?.startInMs ?? Number.NaN);
     }
     // A call that has ended since is not to be dialled.
-    await rig.ledger.claimEnd(calls[0]?.callId as CallId, endEvent(calls[0] as AcceptedCall), []);
+    const ended = calls[0] as AcceptedCall;
+    await rig.append('a/1', ended, { ending: { event: endEvent(ended) } });
     const later = await nodes[0].take({ ...request, isRepeated: true });
     expect(idsOf(later.grants)).toEqual([calls[1]?.callId]);
     expect(await rig.queuedCount()).toBe(1);

@@ -1,9 +1,17 @@
 // A ledger on a database of the file's own, emptied after each test, with a clock that the test sets.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import type { CallStep } from '../../src/calls/call-step.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger, type StoredCallLedger } from '../../src/store/call-ledger.ts';
+import { owedFor } from '../../src/notifier/owed.ts';
+import { type CallLedger, createCallLedger } from '../../src/store/call-ledger.ts';
 import type { Database } from '../../src/store/database.ts';
+import {
+  type AppendedStep,
+  appendSteps,
+  type WaitingStep,
+} from '../../src/store/outbox/call-appends.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { type databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
@@ -12,11 +20,25 @@ export const tomorrow = new Date('2026-03-02T12:00:00.000Z');
 
 export type LedgerRig = {
   readonly database: TestDatabase;
-  readonly ledger: StoredCallLedger;
+  readonly ledger: CallLedger;
   /** Another one on the same tables, as a second process has it; or on a database that misbehaves. */
-  readonly openLedger: (on?: Database) => StoredCallLedger;
+  readonly openLedger: (on?: Database) => CallLedger;
   /** What a take does to one call, at the time of the rig: the mark that an INVITE may have left. False: it is taken, or over. */
   readonly take: (callId: string, ownerId: string) => Promise<boolean>;
+  /** A step as the outbox of a process sends it. */
+  readonly append: (
+    ownerId: string,
+    call: AcceptedCall,
+    step: Partial<CallStep>,
+    how?: Partial<WaitingStep>,
+  ) => Promise<AppendedStep>;
+  readonly appendAll: (
+    ownerId: string,
+    steps: readonly WaitingStep[],
+  ) => Promise<readonly AppendedStep[]>;
+  /** Of a call, in order. */
+  readonly eventsOf: (callId: string) => Promise<readonly string[]>;
+  readonly notificationsOf: (callId: string) => Promise<readonly string[]>;
   /** Calls that nobody has taken. */
   readonly queuedCount: () => Promise<number>;
   readonly rowOf: (callId: string) => Promise<Record<string, unknown> | undefined>;
@@ -44,8 +66,42 @@ export function eachWithLedger(
         logger: silentLogger,
         clock: { now: () => now },
       });
+    const appendAll = (ownerId: string, steps: readonly WaitingStep[]) =>
+      appendSteps(
+        {
+          pool: database.pool,
+          ownerId,
+          owedFor: (call, event) => owedFor(call, event, () => true),
+          publishedThrough: () => undefined,
+          now: () => now,
+          leaseUntil: (at) => new Date(at.getTime() + 30_000),
+          passRefusedAfterMs: 60_000,
+        },
+        steps,
+      );
+    const column = async (statement: string, callId: string) =>
+      (await database.pool.query<{ value: string }>(statement, [callId])).rows.map(
+        ({ value }) => value,
+      );
     use({
       database,
+      appendAll,
+      append: async (ownerId, call, step, how = {}) => {
+        const waiting = { call, isUntaken: false, isRepeated: false, ...how };
+        const [result] = await appendAll(ownerId, [{ ...waiting, step: { events: [], ...step } }]);
+        if (result === undefined) throw new Error('a step without a result');
+        return result;
+      },
+      eventsOf: (callId) =>
+        column(
+          `select event_sequence || ' ' || type as value from call_events where call_id = $1 order by event_sequence`,
+          callId,
+        ),
+      notificationsOf: (callId) =>
+        column(
+          `select sequence || ' ' || (body::json ->> 'status') as value from notifications where call_id = $1 order by sequence`,
+          callId,
+        ),
       ledger: openLedger(),
       openLedger,
       take: async (callId, ownerId) => {

@@ -6,7 +6,7 @@ import { createCallLedger } from '../../src/store/call-ledger.ts';
 import { createCallTakes } from '../../src/store/call-takes.ts';
 import { createNodeStore, listNodes, type NodeStore } from '../../src/store/nodes.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
-import { acceptedCall, endEvent } from '../support/call-records.ts';
+import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 // In the past by any clock: two statements may fall into one microsecond, or a virtual machine's clock step back.
@@ -43,7 +43,8 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
       ...{ takeId: 1, isRepeated: false, source: call.request.trunk, limits: undefined },
       ...{ wanted: 1, horizonMs: 0 },
     });
-    return () => ledger.claimEnd(call.callId, endEvent(call), []);
+    return () =>
+      database.pool.query('update calls set ended_at = now() where call_id = $1', [call.callId]);
   }
   const idle = { calls: 0, draining: false };
 
@@ -130,6 +131,39 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await agoS(90);
     await a.renew(idle);
     expect((await listNodes(database.pool))[0]?.leaseAgeMs).toBeLessThan(90_000);
+  });
+
+  test('whoever marks one lost has its calls, and knows whose they were', async () => {
+    const a = await node('a/1');
+    await node('b/1', expired);
+    await dialing('b/1');
+    const owners = async () =>
+      (await database.pool.query('select owner_id, previous_owner_id from calls')).rows;
+
+    await a.expireOthers();
+    expect(await owners()).toEqual([{ owner_id: 'a/1', previous_owner_id: 'b/1' }]);
+  });
+
+  test('what a process took in its last moment, or left, is found', async () => {
+    const [a, b] = [await node('a/1'), await node('b/1')];
+    await dialing('b/1');
+    expect(await a.takeOverLeft()).toBe(0);
+    await b.leave();
+    expect(await a.takeOverLeft()).toBe(1);
+    expect(await a.takeOverLeft()).toBe(0);
+  });
+
+  test('a node that would not find what this one stored does not mark it lost', async () => {
+    await node('a/1', expired);
+    const older = await node('b/1');
+    await database.pool.query("update nodes set appends = false where owner_id = 'b/1'");
+    expect(await older.isOlderUp()).toBe(true);
+
+    // As a version without an outbox does.
+    await database.pool.query("update nodes set lost_at = now() where owner_id = 'a/1'");
+    expect((await listNodes(database.pool))[0]).toMatchObject({ ownerId: 'a/1', state: 'late' });
+    await database.pool.query("update nodes set lost_at = now() where owner_id = 'b/1'");
+    expect(await older.isOlderUp()).toBe(false);
   });
 
   test('one that left is gone', async () => {

@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { type NatsServer, startNatsServer } from '../../src/embedded/nats/nats-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createAppIn } from './apps.ts';
+import type { DevApp } from './dialer-client.ts';
 import { FarEnd } from './far-end.ts';
 import { freeUdpPort } from './free-port.ts';
 import { type GatewayProcess, startGateway } from './gateway-process.ts';
@@ -25,6 +26,8 @@ export type ClusterOptions = {
   /** Lines of the trunk beside its name and gateway, e.g. `callsPerSecond: 20`. */
   readonly trunk?: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
+  /** Who makes the app, and the tables with it; left out: this version. */
+  readonly createApp?: (databaseUrl: string, secretsKey: string) => Promise<DevApp>;
 };
 
 export type Part = { kill(): Promise<void>; stop(): void; resume(): void; start(): Promise<void> };
@@ -36,7 +39,12 @@ export type Cluster = AsyncDisposable & {
   readonly nats: NatsServer;
   readonly engine: Part & { readonly url: string };
   /** By name; the same name twice is a restart. */
-  startNode(name: string, variables?: Readonly<Record<string, string>>): Promise<GatewayProcess>;
+  startNode(
+    name: string,
+    variables?: Readonly<Record<string, string>>,
+    /** The folder of another build. */
+    build?: string,
+  ): Promise<GatewayProcess>;
 };
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
@@ -61,8 +69,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const trunksFile = join(folder, 'trunks.yaml');
     await writeFile(trunksFile, trunkFile(farEnd.port, options.trunk ?? []));
     const secretsKey = randomBytes(32).toString('hex');
-    const app = await createAppIn(options.databaseUrl, secretsKey);
-    const startNode = async (name: string, variables: Readonly<Record<string, string>> = {}) => {
+    const createApp = options.createApp ?? createAppIn;
+    const app = await createApp(options.databaseUrl, secretsKey);
+    const startNode: Cluster['startNode'] = async (name, variables = {}, build = undefined) => {
       const gateway = await startGateway(
         join(folder, name),
         {
@@ -80,6 +89,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
           ...variables,
         },
         app,
+        build,
       );
       cleanups.push(() => {
         // One that is stopped cannot be terminated.

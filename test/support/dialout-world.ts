@@ -1,72 +1,183 @@
 // What outlives a process, played in memory: the rows of SQL and the stream. Tests let a process die at any point and
 // look at what the next one makes of what is left.
 
+import { isDeepStrictEqual } from 'node:util';
+import { queuedFact } from '../../src/calls/call-facts.ts';
+import type { CallStep } from '../../src/calls/call-step.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
-import type { CallLedger, EventPublisher, UnfinishedCall } from '../../src/calls/ports.ts';
+import type { CallOutbox, UnfinishedCall } from '../../src/calls/ports.ts';
+import { EventRelay } from '../../src/events/relay.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
 import type { RecoveryPorts } from '../../src/recovery/recovery.ts';
 
-type End = {
-  readonly event: TerminalEvent;
-  readonly unpublished: readonly CallEvent[];
-  published: boolean;
-  /** Of a lost process: nobody has hung up. */
-  readonly leg?: StoredLeg | undefined;
+type Row = {
+  readonly call: AcceptedCall;
+  ownerId: string | undefined;
+  previousOwnerId: string | undefined;
+  leg: StoredLeg | undefined;
+  ringingAt: Date | undefined;
+  answeredAt: Date | undefined;
+  /** Of a version that kept events with their call. */
+  keptEvents: readonly CallEvent[];
+  readonly events: CallEvent[];
+  end: TerminalEvent | undefined;
+  /** The last event that is known to be on the stream. */
+  publishedThrough: number;
+  /** All is on the stream, and nobody is left in the call. */
+  isSettled: boolean;
 };
 
-type WorldLedger = RecoveryPorts['ledger'] & Pick<CallLedger, 'claimEnd' | 'claimEndOfQueued'>;
+/** One process: what it appends is stored at once, and published from there. */
+export type WorldProcess = {
+  readonly outbox: CallOutbox;
+  readonly publish: (events: readonly CallEvent[]) => Promise<void>;
+  readonly settle: (callId: CallId) => void;
+  /** Its events are on their way. */
+  readonly holds: (callId: CallId) => boolean;
+};
 
 export class DialoutWorld {
+  readonly #rows = new Map<CallId, Row>();
   /** What `publish` stored, each id once, as JetStream drops what it knows. */
   readonly stream: CallEvent[] = [];
   /** Every publish, repetitions included. */
   readonly published: CallEvent[] = [];
-  readonly unfinished = new Map<CallId, UnfinishedCall>();
-  readonly ends = new Map<CallId, End>();
-  /** Nobody has claimed them. */
-  readonly queued = new Set<CallId>();
   /** NATS is away while it is false: publishes wait. */
   isPublishing = true;
   readonly #waiting: (() => void)[] = [];
 
-  readonly publisher: EventPublisher = {
-    publish: async (event) => {
-      this.published.push(event);
-      if (!this.isPublishing) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      this.put(event);
-    },
+  readonly ledger: RecoveryPorts['ledger'] = {
+    unfinished: async (ownerId, which, limit) =>
+      [...this.#rows.values()]
+        .filter((row) => row.ownerId === ownerId && row.end === undefined)
+        .filter(({ call, previousOwnerId }) =>
+          which === 'taken over'
+            ? previousOwnerId !== undefined
+            : which.callIds.includes(call.callId),
+        )
+        .slice(0, limit)
+        .map(unfinishedOf),
+    unsettledEnds: async (ownerId, except, limit) =>
+      [...this.#rows.values()]
+        .filter((row) => row.ownerId === ownerId && row.end !== undefined && !row.isSettled)
+        .filter(({ call }) => !except.includes(call.callId))
+        .slice(0, limit)
+        .map(unsettledOf),
   };
 
-  readonly ledger: WorldLedger = {
-    unfinished: async (owners, limit) =>
-      [...this.unfinished.values()]
-        .filter(({ call }) => !('callIds' in owners) || owners.callIds.includes(call.callId))
-        .slice(0, limit),
-    endsToPublish: async (_ownerId, except, limit) =>
-      [...this.ends]
-        .filter(([callId, end]) => !end.published && !except.includes(callId))
-        .slice(0, limit)
-        .map(([callId, { unpublished, event, leg }]) => ({
-          callId,
-          events: [...unpublished, event],
-          ...(leg === undefined ? {} : { leg }),
-        })),
-    markEndPublished: async (callId) => {
-      const end = this.ends.get(callId);
-      if (end !== undefined) end.published = true;
-    },
-    claimEnd: async (callId, event, unpublished) => {
-      if (this.ends.has(callId)) return false;
-      const leg = this.unfinished.get(callId)?.leg;
-      this.unfinished.delete(callId);
-      this.queued.delete(callId);
-      this.ends.set(callId, { event, unpublished, leg, published: false });
-      return true;
-    },
-    claimEndOfQueued: async (callId, event, unpublished) =>
-      this.queued.has(callId) && (await this.ledger.claimEnd(callId, event, unpublished)),
-  };
+  /** As the intake does it: with its first event. Nobody has taken it. */
+  accept(call: AcceptedCall): void {
+    this.#rows.set(call.callId, {
+      ...{ call, ownerId: undefined, previousOwnerId: undefined, leg: undefined },
+      ...{ ringingAt: undefined, answeredAt: undefined, end: undefined, keptEvents: [] },
+      ...{ events: [queuedFact(call)], publishedThrough: 0, isSettled: false },
+    });
+  }
+
+  take(callId: CallId, ownerId: string): void {
+    this.row(callId).ownerId = ownerId;
+  }
+
+  /** A process is gone, and this is left of a call of it. */
+  leave({ call, ownerId, leg, ringingAt, answeredAt, events, keptEvents }: UnfinishedCall): void {
+    this.#rows.set(call.callId, {
+      ...{ call, ownerId, previousOwnerId: undefined, leg, ringingAt, answeredAt, keptEvents },
+      ...{ events: [...events], end: undefined, publishedThrough: 0, isSettled: false },
+    });
+  }
+
+  /** All that is not done with is this process's now. */
+  takeOver(ownerId: string): void {
+    for (const row of this.#rows.values()) {
+      if (row.isSettled || row.ownerId === undefined || row.ownerId === ownerId) continue;
+      row.previousOwnerId = row.ownerId;
+      row.ownerId = ownerId;
+    }
+  }
+
+  /** As the statement does it: all or nothing. The events that hold; undefined: the call has ended, or is not this process's. */
+  append(
+    ownerId: string,
+    { callId }: AcceptedCall,
+    step: CallStep,
+    { isUntaken = false, publishedThrough = 0 } = {},
+  ): readonly CallEvent[] | undefined {
+    const row = this.row(callId);
+    const isOurs = isUntaken ? row.ownerId === undefined : row.ownerId === ownerId;
+    if (!isOurs || !mayEnd(row, step)) {
+      leaveLeg(row, step);
+      return undefined;
+    }
+    row.ownerId = ownerId;
+    row.leg = step.leg ?? row.leg;
+    row.ringingAt ??= step.ringingAt;
+    row.answeredAt ??= step.answeredAt;
+    row.publishedThrough = Math.max(row.publishedThrough, publishedThrough);
+    return storeEvents(row, step);
+  }
+
+  process(ownerId: string): WorldProcess {
+    const tails = new Map<CallId, Promise<void>>();
+    const publish = (events: readonly CallEvent[]): Promise<void> => {
+      const callId = events[0]?.callId as CallId | undefined;
+      if (callId === undefined) return Promise.resolve();
+      const published = (tails.get(callId) ?? Promise.resolve()).then(() => this.#publish(events));
+      tails.set(callId, published);
+      return published.finally(() => {
+        if (tails.get(callId) === published) tails.delete(callId);
+      });
+    };
+    const holds = (callId: CallId): boolean => tails.has(callId);
+    const settle = (callId: CallId): void => {
+      const row = this.row(callId);
+      if (row.ownerId === ownerId && row.end !== undefined) row.isSettled = true;
+    };
+    const relay = new EventRelay({
+      publisher: { publish, holds },
+      untilReleased: async () => undefined,
+      settle,
+      markQueuedPublished: () => undefined,
+      logger: silentLogger,
+    });
+    const outbox: CallOutbox = {
+      append: async (call, step, { isUntaken = false, isRecovered = false } = {}) => {
+        const through = relay.publishedThrough(call.callId);
+        const published = through === undefined ? {} : { publishedThrough: through };
+        const stored = this.append(ownerId, call, step, { isUntaken, ...published });
+        if (stored === undefined) return 'not ours';
+        relay.send(stored, { isRecovered });
+        return 'stored';
+      },
+    };
+    return { outbox, publish, settle, holds: (callId) => relay.holds(callId) };
+  }
+
+  row(callId: CallId): Row {
+    const row = this.#rows.get(callId);
+    if (row === undefined) throw new Error('there is no such call');
+    return row;
+  }
+
+  rows(): readonly Row[] {
+    return [...this.#rows.values()];
+  }
+
+  endOf(callId: CallId): TerminalEvent | undefined {
+    return this.row(callId).end;
+  }
+
+  /** The calls whose end is in SQL. */
+  ended(): readonly CallId[] {
+    return this.rows().flatMap(({ call, end }) => (end === undefined ? [] : [call.callId]));
+  }
+
+  /** What SQL holds, in order. */
+  timelineOf(callId: CallId): readonly CallEvent[] {
+    return inOrder(this.row(callId).events);
+  }
 
   put(...events: readonly CallEvent[]): void {
     for (const event of events) {
@@ -74,6 +185,7 @@ export class DialoutWorld {
     }
   }
 
+  /** On the stream. */
   factsOf(callId: CallId): readonly CallEvent[] {
     return this.stream.filter((event) => event.callId === callId);
   }
@@ -83,6 +195,73 @@ export class DialoutWorld {
     this.isPublishing = true;
     for (const resume of this.#waiting.splice(0)) resume();
   }
+
+  async #publish(events: readonly CallEvent[]): Promise<void> {
+    for (const event of events) {
+      this.published.push(event);
+      if (!this.isPublishing) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      this.put(event);
+    }
+  }
+}
+
+/** An end that stands takes nothing more, but the same again. */
+function mayEnd({ end, isSettled }: Row, { ending }: CallStep): boolean {
+  if (end === undefined) return true;
+  const isSame = [ending?.event, ending?.ifAnswered?.at(-1)].some((event) =>
+    isDeepStrictEqual(event, end),
+  );
+  return isSame && !isSettled;
+}
+
+/** Somebody has to hang it up. */
+function leaveLeg(row: Row, { leg }: CallStep): void {
+  const isBetter = row.leg?.dialogId === undefined || leg?.dialogId !== undefined;
+  if (isBetter) row.leg = leg ?? row.leg;
+}
+
+/** What is known under its number stands. */
+function storeEvents(row: Row, step: CallStep): readonly CallEvent[] {
+  const events = [...step.events, ...endingOf(step, row.answeredAt !== undefined)];
+  const known = new Set(row.events.map(({ eventSequence }) => eventSequence));
+  row.events.push(...events.filter(({ eventSequence }) => !known.has(eventSequence)));
+  row.end ??= events.find(isEnd);
+  return events;
+}
+
+function endingOf({ ending }: CallStep, isAnswered: boolean): readonly CallEvent[] {
+  if (ending === undefined) return [];
+  return isAnswered ? (ending.ifAnswered ?? [ending.event]) : [ending.event];
+}
+
+function unfinishedOf(row: Row): UnfinishedCall {
+  const { call, ownerId, previousOwnerId, leg, ringingAt, answeredAt, keptEvents } = row;
+  return {
+    ...{ call, keptEvents, events: inOrder(row.events) },
+    ownerId: previousOwnerId ?? ownerId ?? '',
+    ...(leg === undefined ? {} : { leg }),
+    ...(ringingAt === undefined ? {} : { ringingAt }),
+    ...(answeredAt === undefined ? {} : { answeredAt }),
+  };
+}
+
+function unsettledOf(row: Row) {
+  const { call, previousOwnerId, leg, end, keptEvents, publishedThrough } = row;
+  const stored = inOrder(row.events).filter((event) => event.eventSequence > publishedThrough);
+  const isStored = stored.some(({ id }) => id === end?.id);
+  const unstored = isStored || end === undefined ? [] : [...keptEvents, end];
+  return {
+    ...{ call, unstored, events: [...stored, ...unstored] },
+    ...(leg === undefined || previousOwnerId === undefined ? {} : { leg }),
+  };
+}
+
+function inOrder(events: readonly CallEvent[]): readonly CallEvent[] {
+  return [...events].sort((one, other) => one.eventSequence - other.eventSequence);
+}
+
+function isEnd(event: CallEvent): event is TerminalEvent {
+  return event.type === 'completed' || event.type === 'failed';
 }
 
 /** Lets promises settle; nothing in this world waits on real time. */

@@ -41,6 +41,8 @@ const behaviours = {
   '13': 'ring',
   /** Rings for the parameter, then talks for a second. */
   '14': 'late',
+  /** Rings for the parameter, then stays until it is hung up. */
+  '15': 'late-stay',
 } as const;
 type Behaviour = (typeof behaviours)[keyof typeof behaviours];
 
@@ -167,8 +169,12 @@ export class FarEnd implements AsyncDisposable {
       later(dialog, ringsForMs, () => this.#end(dialog, 480, 'Temporarily Unavailable'));
       return;
     }
-    const pickUpAfterMs = behaviour === 'late' ? parameterMs + answerAfterMs : answerAfterMs;
-    const talkMs = { talk: parameterMs, late: oneSecondMs, stay: undefined }[behaviour];
+    const isLate = behaviour === 'late' || behaviour === 'late-stay';
+    const pickUpAfterMs = isLate ? parameterMs + answerAfterMs : answerAfterMs;
+    const talkMs = {
+      ...{ talk: parameterMs, late: oneSecondMs },
+      ...{ stay: undefined, 'late-stay': undefined },
+    }[behaviour];
     later(dialog, pickUpAfterMs, () => this.#answer(dialog, talkMs));
   }
 

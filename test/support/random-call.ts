@@ -29,24 +29,25 @@ const detections: readonly (readonly AmdEventName[])[] = [
 const modes: readonly DialoutRequest['machineDetection'][] = ['disabled', 'detect', 'disconnect'];
 
 /** `random`: as `randomOf(seed)`; what the caller draws from it belongs to the seed as well. */
-export function randomCall(
-  random: () => number,
-  options: Pick<ScriptOptions, 'publish' | 'claimEnd'> = {},
-) {
+export function randomCall(random: () => number, options: Pick<ScriptOptions, 'outbox'> = {}) {
   const pick = <Value>(values: readonly Value[]): Value =>
     values[Math.floor(random() * values.length)] as Value;
-  const storeAnswer = pick(['at once', 'fails', 'never', 'later', 'later'] as const);
+  const storeAnswer = pick(['at once', 'fails', 'never', 'later', 'later', 'not ours'] as const);
+  // Of one that is not told: SQL may hold it all the same.
+  const isCommitted = random() < 0.5;
   let stored = () => {};
   const call = scriptCall({
     ...options,
     request: { machineDetection: pick(modes), ringTimeoutMs: 20_000 },
     noMedia: random() < 0.05,
     unusableAnswer: random() < 0.1,
-    recordAnswer: () => {
-      if (storeAnswer === 'at once') return Promise.resolve();
+    storeAnswer: (commit) => {
+      if (storeAnswer === 'at once') return Promise.resolve('stored');
+      if (storeAnswer === 'not ours') return Promise.resolve('not ours');
+      if (storeAnswer !== 'later' && isCommitted) commit();
       if (storeAnswer === 'fails') return Promise.reject(new Error('SQL is away'));
       return new Promise((resolve) => {
-        if (storeAnswer === 'later') stored = resolve;
+        if (storeAnswer === 'later') stored = () => resolve('stored');
       });
     },
   });

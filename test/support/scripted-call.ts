@@ -1,26 +1,25 @@
-// One call on scripted ports: SIP, media, SQL and the stream are played by the test, time by a simulated clock.
+// One call on scripted ports: SIP, media and SQL are played by the test, time by a simulated clock.
 
 import { createActor, SimulatedClock } from 'xstate';
 import { type CallPorts, createCallLogic, createJournal } from '../../src/calls/call-actors.ts';
-import { queuedFact } from '../../src/calls/call-facts.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/call-setup.ts';
+import type { CallEnding, CallStep } from '../../src/calls/call-step.ts';
 import {
   type AcceptedCall,
   type DialoutRequest,
   defaultAmdTimers,
 } from '../../src/calls/call-types.ts';
 import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
-import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type {
-  CallLedger,
-  EventPublisher,
+  CallOutbox,
   LegFailure,
   LegObserver,
   MediaObserver,
   PlaceRequest,
-  StoredAnswer,
+  StepResult,
 } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 
@@ -60,10 +59,12 @@ export function acceptedCall(request: Partial<DialoutRequest> = {}): AcceptedCal
 export type ScriptOptions = {
   readonly request?: Partial<DialoutRequest>;
   readonly limits?: Partial<CallLimits>;
-  /** What SQL does with the answer; stays pending unless given. */
-  readonly recordAnswer?: () => Promise<void>;
-  readonly claimEnd?: () => Promise<boolean>;
-  readonly publish?: (event: CallEvent) => Promise<void>;
+  /** What becomes of the answer; stored at once unless given. `commit`: SQL has it, whatever is told of it. */
+  readonly storeAnswer?: (commit: () => void) => Promise<StepResult>;
+  /** The same of the end. */
+  readonly storeEnd?: (commit: () => void) => Promise<StepResult>;
+  /** In place of the script's own. */
+  readonly outbox?: CallOutbox;
   readonly noMedia?: boolean;
   readonly unusableAnswer?: boolean;
   /** The SIP port throws, which it never should. */
@@ -74,42 +75,14 @@ export type ScriptOptions = {
 export function scriptCall(options: ScriptOptions = {}) {
   const clock = new SimulatedClock();
   const now = () => new Date(epoch + clock.now());
-  const published: CallEvent[] = [];
-  const claimed: { event: TerminalEvent; unpublished: readonly CallEvent[] }[] = [];
-  const answers: StoredAnswer[] = [];
   const log: string[] = [];
-  const ringing: (StoredLeg | undefined)[] = [];
+  const sql = scriptSql(options, log);
   let leg: LegObserver | undefined;
   let media: MediaObserver | undefined;
   let placed: PlaceRequest | undefined;
 
-  const ledger: CallLedger = {
-    recordInvite: async () => void log.push('recordInvite'),
-    recordRinging: async (_callId, _at, ringingLeg) => {
-      log.push('recordRinging');
-      ringing.push(ringingLeg);
-    },
-    recordAnswer: async (_callId, answer) => {
-      log.push('recordAnswer');
-      answers.push(answer);
-      await options.recordAnswer?.();
-    },
-    claimEnd: async (_callId, event, unpublished) => {
-      claimed.push({ event, unpublished });
-      return (await options.claimEnd?.()) ?? true;
-    },
-    claimEndOfQueued: () => Promise.resolve(false),
-    markEndPublished: async () => void log.push('markEndPublished'),
-  };
-  const publisher: EventPublisher = {
-    publish: async (event) => {
-      published.push(event);
-      await options.publish?.(event);
-    },
-  };
   const ports: CallPorts = {
-    ledger,
-    publisher,
+    outbox: options.outbox ?? sql.outbox,
     clock: { now },
     logger: silentLogger,
     media: {
@@ -156,7 +129,7 @@ export function scriptCall(options: ScriptOptions = {}) {
       call: acceptedCall(options.request),
       limits: { ...defaultCallLimits, ...options.limits },
       clock: { now },
-      journal: createJournal(ports, queuedFact(acceptedCall(options.request))),
+      journal: createJournal(ports, acceptedCall(options.request)),
     },
   });
   actor.start();
@@ -168,11 +141,10 @@ export function scriptCall(options: ScriptOptions = {}) {
   return {
     actor,
     log,
-    published,
-    claimed,
-    answers,
-    /** The legs that were stored with the ringing. */
-    ringing,
+    /** As the machine gave them away. */
+    steps: sql.steps,
+    /** The events that SQL holds, in order. */
+    stored: sql.stored,
     now,
     placed: () => present(placed, 'the INVITE'),
     leg: () => present(leg, 'the leg'),
@@ -181,7 +153,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
     advance: (ms: number) => clock.increment(ms),
     state: () => actor.getSnapshot().value,
-    types: () => published.map((event) => event.type),
+    types: () => sql.stored.map((event) => event.type),
     async sent() {
       await this.settle();
       this.leg().observe({ kind: 'sent', gateway: 'gw', leg: storedLeg, at: now() });
@@ -212,6 +184,61 @@ export function scriptCall(options: ScriptOptions = {}) {
     remoteBye() {
       this.leg().observe({ kind: 'ended', end: { at: now(), by: 'remote', reason: 'BYE' } });
     },
-    end: () => present(claimed[0], 'the end').event,
+    endings: () => sql.endings(),
+    end: () => present(sql.endings()[0], 'the end').event,
   };
+}
+
+/** SQL as one call sees it, and what it was given. */
+function scriptSql(options: ScriptOptions, log: string[]) {
+  const steps: CallStep[] = [];
+  const stored: CallEvent[] = [];
+  let isAnswered = false;
+  let hasEnded = false;
+  /** Once for each step. Nothing is taken after the end. */
+  const commitOf = (step: CallStep) => {
+    let isStored = false;
+    return () => {
+      if (isStored || hasEnded) return;
+      isStored = true;
+      isAnswered ||= step.answeredAt !== undefined;
+      hasEnded = step.ending !== undefined;
+      const events = [...step.events, ...eventsOfEnding(step.ending, isAnswered)];
+      stored.push(...events.filter(({ id }) => !stored.some((known) => known.id === id)));
+    };
+  };
+  const scriptOf = ({ ending, answeredAt }: CallStep) => {
+    if (ending !== undefined) return options.storeEnd;
+    return answeredAt === undefined ? undefined : options.storeAnswer;
+  };
+  const outbox: CallOutbox = {
+    append: (_call, step) => {
+      steps.push(step);
+      log.push(`store ${nameOf(step)}`);
+      const commit = commitOf(step);
+      const script = scriptOf(step);
+      if (script !== undefined) {
+        return script(commit).then((result) => {
+          if (result === 'stored') commit();
+          return result;
+        });
+      }
+      commit();
+      return Promise.resolve('stored');
+    },
+  };
+  const endings = () => steps.flatMap(({ ending }) => (ending === undefined ? [] : [ending]));
+  return { outbox, steps, stored, endings };
+}
+
+function nameOf({ ending, answeredAt, ringingAt, leg, events }: CallStep): string {
+  if (ending !== undefined) return 'end';
+  if (answeredAt !== undefined) return 'answer';
+  if (ringingAt !== undefined) return 'ringing';
+  return leg === undefined ? (events[0]?.type ?? 'nothing') : 'INVITE';
+}
+
+function eventsOfEnding(ending: CallEnding | undefined, isAnswered: boolean): readonly CallEvent[] {
+  if (ending === undefined) return [];
+  return isAnswered ? (ending.ifAnswered ?? [ending.event]) : [ending.event];
 }

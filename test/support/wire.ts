@@ -12,6 +12,9 @@ import {
 export type Wire = {
   readonly port: number;
   cut(): void;
+  /** Whoever sends this text from now on gets no answer any more; what is sent goes through. */
+  muteSenderOf(text: string): void;
+  /** Who was muted is cut off, and may come again. */
   heal(): void;
   close(): Promise<void>;
 };
@@ -19,6 +22,7 @@ export type Wire = {
 export async function layWire(to: NetConnectOpts): Promise<Wire> {
   const sockets = new Set<Socket>();
   let isCut = false;
+  let mutedText: string | undefined;
   const keep = (socket: Socket): void => {
     sockets.add(socket);
     socket.setNoDelay(true);
@@ -34,8 +38,14 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
     }
     const far = connect(to);
     keep(far);
-    near.pipe(far);
-    far.pipe(near);
+    let isMuted = false;
+    near.on('data', (chunk: Buffer) => {
+      if (mutedText !== undefined && chunk.includes(mutedText)) isMuted = true;
+      far.write(chunk);
+    });
+    far.on('data', (chunk: Buffer) => {
+      if (!isMuted) near.write(chunk);
+    });
     near.on('close', () => far.destroy());
     far.on('close', () => near.destroy());
   });
@@ -50,8 +60,13 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
       isCut = true;
       drop();
     },
+    muteSenderOf: (text) => {
+      mutedText = text;
+    },
     heal: () => {
+      if (mutedText !== undefined) drop();
       isCut = false;
+      mutedText = undefined;
     },
     close: async () => {
       const closed = once(server, 'close');
@@ -60,4 +75,27 @@ export async function layWire(to: NetConnectOpts): Promise<Wire> {
       await closed;
     },
   };
+}
+
+/** To a database by its URL, whether that names a port or a socket's folder. */
+export async function layDatabaseWire(databaseUrl: string): Promise<Wire> {
+  const database = parse(databaseUrl);
+  const folder = database.searchParams.get('host');
+  const port = Number(database.port || 5_432);
+  return await layWire(
+    folder === null ? { host: database.hostname, port } : { path: `${folder}/.s.PGSQL.${port}` },
+  );
+}
+
+export function through(text: string, wire: Wire): string {
+  const url = parse(text);
+  url.hostname = '127.0.0.1';
+  url.port = String(wire.port);
+  url.searchParams.delete('host');
+  return url.href;
+}
+
+/** A PostgreSQL on a unix socket has no host in its URL, which `URL` does not take. */
+function parse(text: string): URL {
+  return new URL(text.replace('@/', '@127.0.0.1/'));
 }

@@ -31,7 +31,7 @@ const answered = { ...accepted, sentAt: at(1), ringingAt: at(2), answeredAt: at(
 function linesOf(...facts: readonly CallEvent[]): readonly string[] {
   const lines: string[] = [];
   const watcher = createCallWatcher(({ text }) => lines.push(text));
-  for (const fact of facts) watcher.onFact(fact);
+  for (const fact of facts) watcher.onEvent(fact);
   return lines;
 }
 

@@ -20,6 +20,7 @@ import { companionRetention } from './0015-companion-retention.ts';
 import { testRunsById } from './0016-test-runs-by-id.ts';
 import { tokenLifetime } from './0017-token-lifetime.ts';
 import { callTakes } from './0018-call-takes.ts';
+import { outbox } from './0019-outbox.ts';
 import { streams } from './0020-streams.ts';
 import type { Migration } from './migration.ts';
 
@@ -42,6 +43,7 @@ export const migrations: readonly Migration[] = [
   testRunsById,
   tokenLifetime,
   callTakes,
+  outbox,
   streams,
 ];
 

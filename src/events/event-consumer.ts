@@ -1,5 +1,5 @@
-// Feeds the facts of calls to a handler. Handlers must be idempotent by event id and must not rely on the order; sequences
-// are in the facts for that.
+// Feeds the events of calls to a handler. Handlers must be idempotent by event id and must not rely on the order; sequences
+// are in the events for that.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { parseCallEvent } from '../calls/contract/call-event.ts';
@@ -11,22 +11,22 @@ import {
 import type { EventConnection } from './connection.ts';
 import { streamNames } from './subjects.ts';
 
-export type FactConsumerOptions = Pick<
+export type EventConsumerOptions = Pick<
   BatchConsumerOptions<CallEvent>,
   'name' | 'maxBatch' | 'logger'
 > & {
-  /** All or nothing: a throw brings every fact of the batch again. */
-  readonly handle: (facts: readonly CallEvent[]) => Promise<void>;
+  /** All or nothing: a throw brings every event of the batch again. */
+  readonly handle: (events: readonly CallEvent[]) => Promise<void>;
 };
 
-export type FactConsumer = BatchConsumer;
+export type EventConsumer = BatchConsumer;
 
 const noneRefused = new Map<CallEvent, string>();
 
-export async function startFactConsumer(
+export async function startEventConsumer(
   connection: EventConnection,
-  { handle, ...options }: FactConsumerOptions,
-): Promise<FactConsumer> {
+  { handle, ...options }: EventConsumerOptions,
+): Promise<EventConsumer> {
   return await startBatchConsumer<CallEvent>(connection, {
     ...options,
     stream: streamNames(connection.prefix).calls,
@@ -34,9 +34,9 @@ export async function startFactConsumer(
       const parsed = parseCallEvent(message.string());
       return parsed.ok ? { ok: true, item: parsed.event } : parsed;
     },
-    orderKey: (fact) => fact.callId,
-    handle: async (facts) => {
-      await handle(facts);
+    orderKey: (event) => event.callId,
+    handle: async (events) => {
+      await handle(events);
       return noneRefused;
     },
   });

@@ -1,23 +1,17 @@
-// What follows from facts: timeline and context for those who look, notifications for those who asked for them.
+// What sends notifications, and watches over those who receive them.
 
-import { setTimeout as pause } from 'node:timers/promises';
-import type { CallEvent } from '../calls/contract/call-event.ts';
 import { createAlertPublisher } from '../events/alerts.ts';
-import { startFactConsumer } from '../events/fact-consumer.ts';
 import type { Metrics } from '../http/metrics.ts';
-import type { ContextStore } from '../interactions/context-store.ts';
-import { createContextWriter } from '../interactions/context-writer.ts';
-import { createTimelineWriter } from '../interactions/timeline-writer.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import { repeat } from '../lib/repeat.ts';
 import { Rest } from '../lib/rest.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-plan.ts';
-import { NotificationDispatcher } from '../notifier/dispatcher.ts';
+import { NotificationDispatcher, type StoredNotifications } from '../notifier/dispatcher.ts';
 import { createEndpointStore } from '../notifier/endpoint-store.ts';
 import { EndpointWatch } from '../notifier/endpoint-watch.ts';
 import { createSender } from '../notifier/http-sender.ts';
-import { createNotificationIntake } from '../notifier/intake.ts';
-import { createNotificationStore } from '../notifier/notification-store.ts';
+import { createNotificationStore, type NotificationStore } from '../notifier/notification-store.ts';
+import { type RecipientLookup, rememberRecipients } from '../notifier/recipients.ts';
 import { version } from '../version.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -27,69 +21,35 @@ import type { Storage } from './storage.ts';
 type Parts = {
   readonly storage: Storage;
   readonly events: Events;
-  readonly contexts: ContextStore;
   readonly metrics: Metrics;
   readonly mayDeliver: () => boolean;
   /** As SIP found it. */
   readonly beyondLaptop: readonly string[];
 };
 
-/** Facts in one statement. */
-const maxBatch = 200;
 /** What is being sent at the end may finish; the rest is owed by the next process. */
 const dispatcherStopTimeoutMs = 3_000;
-const settlePollMs = 25;
 /** How late an alert may be. */
 const watchEveryMs = 5_000;
 
-export type FactConsumers = {
+export type Notifier = {
   /** Whether notifications may go to the host of this URL, as far as the URL itself says. */
   isNotifiable(url: URL): boolean;
-  /** Waits until what was stated is stored and what is owed was sent or put off, at most this long. */
-  settle(timeoutMs: number): Promise<void>;
   /** What lost processes were about to deliver. */
   takeOver(): Promise<void>;
-  /** Notifications are owed that no fact brought. */
+  /** Notifications are owed that were not stored by this process's calls. */
   lookForOwed(): void;
+  /** The same, and they are due. */
+  lookForDue(): void;
+  /** Whether it would send to this receiver at once. */
+  canTake(origin: string): boolean;
+  leaseUntil(now: Date): Date;
+  onStored(stored: StoredNotifications): void;
+  /** Something is being sent, or about to be. */
+  isSending(): Promise<boolean>;
+  readonly store: NotificationStore;
+  readonly recipients: RecipientLookup;
 };
-
-export async function openFactConsumers(
-  environment: Environment,
-  parts: Parts,
-): Promise<FactConsumers> {
-  await openInteractions(environment, parts);
-  const notifier = await openNotifier(environment, parts);
-  const isSettled = async (): Promise<boolean> =>
-    parts.events.publisher.waiting() === 0 &&
-    (await notifier.consumer.isCaughtUp()) &&
-    !(await notifier.store.holdsLeases());
-  return {
-    isNotifiable: (url) => notifier.guard.isHostAllowed(url),
-    takeOver: () => notifier.dispatcher.takeOver(),
-    lookForOwed: () => notifier.dispatcher.wake(),
-    async settle(timeoutMs) {
-      const deadline = performance.now() + timeoutMs;
-      while (parts.events.connection.connected() && performance.now() < deadline) {
-        if (await isSettled()) return;
-        await pause(settlePollMs);
-      }
-    },
-  };
-}
-
-async function openInteractions({ logger, closers }: Environment, parts: Parts): Promise<void> {
-  const writeTimeline = createTimelineWriter(parts.storage.database.pool);
-  const writeContext = createContextWriter(parts.contexts);
-  const consumer = await startFactConsumer(parts.events.connection, {
-    name: 'interactions',
-    maxBatch,
-    logger,
-    handle: async (facts: readonly CallEvent[]) => {
-      await Promise.all([writeTimeline(facts), writeContext(facts)]);
-    },
-  });
-  closers.add('interactions', () => consumer.stop());
-}
 
 function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts): EndpointWatch {
   const watch = new EndpointWatch({
@@ -111,7 +71,7 @@ function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts
   return watch;
 }
 
-async function openNotifier(environment: Environment, parts: Parts) {
+export async function openNotifier(environment: Environment, parts: Parts): Promise<Notifier> {
   const { config, logger, clock, closers } = environment;
   const { ledger, apps, database } = parts.storage;
   const guard = createAddressGuard(
@@ -124,7 +84,7 @@ async function openNotifier(environment: Environment, parts: Parts) {
   });
   closers.add('notification sender', () => sender.close());
   const store = createNotificationStore(database.pool, config.ownerId, defaultRetrySchedule);
-  const recipients = (callIds: readonly string[]) => ledger.callForNotifying(callIds);
+  const recipients = rememberRecipients((callIds) => ledger.callForNotifying(callIds));
   const watch = openEndpointWatch(environment, parts);
   const dispatcher = new NotificationDispatcher(
     {
@@ -151,12 +111,15 @@ async function openNotifier(environment: Environment, parts: Parts) {
   );
   await dispatcher.start();
   closers.add('dispatcher', () => dispatcher.stop(dispatcherStopTimeoutMs));
-  const consumer = await startFactConsumer(parts.events.connection, {
-    name: 'notifier',
-    maxBatch,
-    logger,
-    handle: createNotificationIntake({ store, recipients, dispatcher, now: () => clock.now() }),
-  });
-  closers.add('notifier', () => consumer.stop());
-  return { consumer, store, dispatcher, guard };
+  return {
+    isNotifiable: (url) => guard.isHostAllowed(url),
+    takeOver: () => dispatcher.takeOver(),
+    lookForOwed: () => dispatcher.wake(),
+    lookForDue: () => dispatcher.lookForDue(),
+    canTake: (origin) => dispatcher.canTake(origin),
+    leaseUntil: (now) => dispatcher.leaseUntil(now),
+    onStored: (stored) => dispatcher.onStored(stored),
+    isSending: () => store.holdsLeases(),
+    ...{ store, recipients },
+  };
 }

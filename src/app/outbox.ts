@@ -1,0 +1,109 @@
+// From what happens to a call to those who are told of it: stored in one statement, then notified and published from there.
+
+import { queuedFact } from '../calls/call-facts.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { QueuedEvent } from '../calls/dialout-ports.ts';
+import { createPublisher, type RunningPublisher } from '../events/publisher.ts';
+import { EventRelay } from '../events/relay.ts';
+import type { ContextStore } from '../interactions/context-store.ts';
+import { createContextWriter } from '../interactions/context-writer.ts';
+import { defaultRetrySchedule } from '../notifier/delivery-plan.ts';
+import { owedFor } from '../notifier/owed.ts';
+import { appendSteps } from '../store/outbox/call-appends.ts';
+import { Outbox } from '../store/outbox/outbox.ts';
+import { Settling } from '../store/outbox/settling.ts';
+import type { Environment } from './environment.ts';
+import type { Events } from './events.ts';
+import type { Node } from './nodes.ts';
+import type { Notifier } from './notifier.ts';
+import type { Storage } from './storage.ts';
+
+type Parts = {
+  readonly storage: Storage;
+  readonly node: Node;
+  readonly events: Events;
+  readonly contexts: ContextStore;
+  readonly notifier: Notifier;
+  /** Nothing of the call is on the wire any more. */
+  readonly untilReleased: (callId: CallId) => Promise<void>;
+  /** It has a machine. */
+  readonly isHere: (callId: CallId) => boolean;
+};
+
+export type OutboxParts = {
+  readonly outbox: Outbox;
+  readonly relay: EventRelay;
+  readonly publisher: RunningPublisher;
+  /** A call was taken; its first event is stored, or published, or neither is known. */
+  begin(call: AcceptedCall, queued: QueuedEvent): void;
+  /** All of it is on the stream, and nobody is left in it. */
+  settle(callId: CallId): void;
+  /** Something of the call is on its way into SQL, or from there. */
+  holds(callId: CallId): boolean;
+  isIdle(): boolean;
+};
+
+/** What is not stored, or published, by then is found in SQL by the next process. */
+const stopTimeoutMs = 3_000;
+
+export function openOutbox(
+  { config, logger, clock, closers, watcher }: Environment,
+  parts: Parts,
+): OutboxParts {
+  const { notifier } = parts;
+  const { pool } = parts.storage.database;
+  const settling = new Settling(pool, config.ownerId, parts.isHere, logger);
+  closers.add('settling', () => settling.stop());
+  const publisher = createPublisher(parts.events.connection, logger, {
+    untilAllowed: () => parts.node.lease.untilHeld(),
+    writeContext: createContextWriter(parts.contexts),
+  });
+  closers.add('publisher', () => publisher.stop(stopTimeoutMs));
+  const relay = new EventRelay({
+    publisher,
+    untilReleased: parts.untilReleased,
+    settle: (callId) => settling.settle(callId),
+    markQueuedPublished: (callId) => settling.markQueuedPublished(callId),
+    logger,
+  });
+  const append = {
+    pool,
+    ownerId: config.ownerId,
+    owedFor: (call: AcceptedCall, event: CallEvent) => owedFor(call, event, notifier.canTake),
+    publishedThrough: (callId: string) => relay.publishedThrough(callId as CallId),
+    now: () => clock.now(),
+    leaseUntil: notifier.leaseUntil,
+    passRefusedAfterMs: defaultRetrySchedule.passRefusedAfterMs,
+  };
+  const outbox = new Outbox({
+    append: (steps) => appendSteps(append, steps),
+    onStored: (call, { isQueuedPublished, ...stored }, { isUntaken, isRepeated, isRecovered }) => {
+      const { callId } = call;
+      for (const event of stored.events) watcher?.onEvent(event);
+      notifier.onStored({ ...stored, callId, isRepeated });
+      // Whoever accepted a call that nobody has taken may have died before it was published.
+      const isMissing = isUntaken && !isQueuedPublished && !relay.knows(callId);
+      relay.send([...(isMissing ? [queuedFact(call)] : []), ...stored.events], { isRecovered });
+    },
+    logger,
+  });
+  closers.add('outbox', () => outbox.stop(stopTimeoutMs));
+  return {
+    ...{ outbox, relay, publisher },
+    begin: (call, queued) => {
+      const event = queuedFact(call);
+      if (queued === 'unknown') {
+        outbox
+          .append(call, { events: [event] }, { isRepeated: true })
+          .catch((error: unknown) =>
+            logger.error({ err: error, callId: call.callId }, 'an event of a call is lost'),
+          );
+      } else if (queued === 'stored' && !relay.knows(call.callId)) relay.send([event]);
+    },
+    settle: (callId) => settling.settle(callId),
+    holds: (callId) => outbox.holds(callId) || relay.holds(callId) || settling.holds(callId),
+    isIdle: () => outbox.size() === 0 && publisher.waiting() === 0,
+  };
+}

@@ -1,0 +1,29 @@
+// The notification that an event owes, as its row: with the body as it will be signed and sent.
+
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
+import { notificationOf } from '../calls/contract/event-table.ts';
+import type { OwedNotification } from '../store/outbox/call-appends.ts';
+import { originOf } from './origin-gates.ts';
+
+/** `canTake`: whether the notifier of this process would send to this receiver at once. Undefined: nobody is told of the event. */
+export function owedFor(
+  { request: { notifyUrl } }: AcceptedCall,
+  event: CallEvent,
+  canTake: (origin: string) => boolean,
+): OwedNotification | undefined {
+  const body = notifyUrl === undefined ? undefined : notificationOf(event);
+  if (body === undefined) return undefined;
+  const origin = originOf(notifyUrl);
+  return {
+    eventId: event.id,
+    callId: event.callId,
+    appId: event.appId,
+    accountId: event.accountId,
+    botId: event.botId,
+    origin,
+    sequence: body.sequence,
+    body: JSON.stringify(body),
+    lease: canTake(origin),
+  };
+}

@@ -1,0 +1,103 @@
+// What happened to calls, in one statement and so in one commit: their events, the state of their rows, the notifications that
+// they owe and the queues of those. One row a call in `given`, because a statement changes a row once.
+//
+// The fence: a call takes its events from the process that owns it, and none after its end. Whoever takes a lost process's calls
+// over sets their `owner_id` first; what that process still sends finds no row. It gets its leg into SQL all the same, because
+// somebody has to hang it up.
+//
+// The same again, after an answer that was lost, is the same success: the end is known by its event, events and notifications
+// by their keys.
+
+/** Of an ending that depends on whether the answer was stored: the one that holds. */
+const ending =
+  'case when i.ending_if_answered is not null and c.answered_at is not null then i.ending_if_answered else i.ending end';
+
+const isAnswer = 'i.answered_at is not null';
+const rings =
+  "i.ringing_at is not null and c.answered_at is null and c.state in ('queued', 'dialing')";
+
+export const appendStatement = {
+  name: 'append to calls',
+  text: `
+with given as materialized (
+  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, is_repeated boolean, leg jsonb,
+    ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
+    notification_sequence integer, published integer)
+), moved as (
+  update calls c set
+    owner_id = $2,
+    leg = coalesce(i.leg, c.leg),
+    ringing_at = coalesce(c.ringing_at, i.ringing_at),
+    answered_at = coalesce(c.answered_at, i.answered_at),
+    state = case when c.ended_at is not null then c.state when i.ending is not null then 'ended'
+      when ${isAnswer} then 'answered' when ${rings} then 'ringing' else c.state end,
+    status = case when c.ended_at is not null then c.status when i.ending is not null then (${ending}) ->> 'status'
+      when ${isAnswer} then 'answered' when ${rings} then 'ringing' else c.status end,
+    ended_at = coalesce(c.ended_at, ((${ending}) ->> 'at')::timestamptz),
+    end_event = coalesce(c.end_event, (${ending}) -> 'event'),
+    outcome = coalesce(c.outcome, (${ending}) ->> 'outcome'),
+    sip_status = coalesce(c.sip_status, ((${ending}) ->> 'sipStatus')::integer),
+    last_event_sequence = greatest(c.last_event_sequence, i.event_sequence, ((${ending}) ->> 'eventSequence')::integer),
+    last_notification_sequence = greatest(c.last_notification_sequence, i.notification_sequence,
+      ((${ending}) ->> 'notificationSequence')::integer),
+    published_event_sequence = greatest(c.published_event_sequence, i.published)
+  from given i
+  where c.call_id = i.call_id
+    and case when i.is_untaken then c.dial_started_at is null else c.owner_id = $2 end
+    and (c.ended_at is null
+      or c.end_published_at is null and c.end_event in (i.ending -> 'event', i.ending_if_answered -> 'event'))
+  returning c.call_id, c.answered_at is not null as is_answered, c.published_event_sequence as published
+), left_legs as (
+  update calls c set leg = i.leg from given i
+  where c.call_id = i.call_id and i.leg is not null and c.call_id not in (select call_id from moved)
+    and (c.leg ->> 'dialogId' is null or i.leg ->> 'dialogId' is not null)
+), stored as (
+  insert into call_events (call_id, event_sequence, event_id, type, time, data)
+  select e.call_id, e.event_sequence, e.event_id, e.type, e.time, e.data
+  from json_to_recordset($3::json) as e(call_id text, event_sequence integer, event_id text, type text, time timestamptz,
+    data jsonb, only_if text)
+  join moved using (call_id)
+  where e.only_if is null or (e.only_if = 'answered') = moved.is_answered
+  order by e.call_id, e.event_sequence
+  on conflict do nothing
+  returning call_id
+), owed as materialized (
+  select n.* from json_to_recordset($4::json) as n(event_id text, call_id text, app_id text, account_id text, bot_id text,
+    origin text, sequence integer, body text, lease boolean, only_if text)
+  join moved using (call_id)
+  where n.only_if is null or (n.only_if = 'answered') = moved.is_answered
+), judged as materialized (
+  select owed.*, (
+    select true from notifications g where g.call_id = owed.call_id and g.failure = 'gone' limit 1) as is_gone
+  from owed
+), inserted as (
+  insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at,
+    failed_at, failure)
+  select event_id, call_id, app_id, account_id, bot_id, sequence, body,
+    case when is_gone then 'failed' else 'pending' end, 0, $5::timestamptz,
+    case when is_gone then $5::timestamptz end, case when is_gone then 'gone' end
+  from judged order by event_id
+  on conflict (event_id) do nothing
+  returning event_id, call_id, state
+), queues as (
+  select inserted.call_id, bool_and(judged.lease) as lease, min(judged.origin) as origin
+  from inserted join judged using (event_id) where inserted.state = 'pending'
+  group by inserted.call_id
+), queued as (
+  insert into notification_lanes as lane (call_id, origin, next_attempt_at, leased_by, leased_until)
+  select call_id, origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
+  from queues order by call_id
+  on conflict (call_id) do update set
+    next_attempt_at = case when exists (
+      select from notifications n where n.call_id = lane.call_id and n.state = 'pending'
+        and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $7::timestamptz)
+    ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
+    leased_until = lane.leased_until + interval '1 millisecond'
+  returning call_id, (xmax = 0) as is_new
+)
+select moved.call_id, moved.is_answered, moved.published, coalesce(s.stored, 0)::integer as stored, queued.is_new,
+  array(select i.event_id from inserted i where i.call_id = moved.call_id and i.state = 'pending') as event_ids
+from moved
+left join (select call_id, count(*) as stored from stored group by call_id) s using (call_id)
+left join queued using (call_id)`,
+} as const;

@@ -1,0 +1,243 @@
+// Steps of calls → the rows of `appendStatement`, and what came of each.
+
+import type { Pool } from 'pg';
+import type { CallStep } from '../../calls/call-step.ts';
+import type { AcceptedCall } from '../../calls/call-types.ts';
+import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
+import { jsonRows, storableJson } from '../json-rows.ts';
+import { appendStatement } from './append-statement.ts';
+
+export type WaitingStep = {
+  readonly call: AcceptedCall;
+  readonly step: CallStep;
+  /** Nobody has taken the call. */
+  readonly isUntaken: boolean;
+  /** Some of it may be stored already. */
+  readonly isRepeated: boolean;
+};
+
+/** A notification that an event owes; as it is signed and sent. */
+export type OwedNotification = {
+  readonly eventId: string;
+  readonly callId: string;
+  readonly appId: string;
+  readonly accountId: string;
+  readonly botId: string;
+  /** Of its URL. */
+  readonly origin: string;
+  readonly sequence: number;
+  readonly body: string;
+  /** The call's queue, where it is made now, is this process's to send from. */
+  readonly lease: boolean;
+};
+
+export type AppendPorts = {
+  readonly pool: Pool;
+  readonly ownerId: string;
+  /** Undefined: nobody is told of this event. */
+  readonly owedFor: (call: AcceptedCall, event: CallEvent) => OwedNotification | undefined;
+  /** Up to where the call's events are on the stream; undefined: nothing new is known. */
+  readonly publishedThrough: (callId: string) => number | undefined;
+  readonly now: () => Date;
+  /** For queues that are made now. */
+  readonly leaseUntil: (now: Date) => Date;
+  /** An event that its receiver refused so long ago no longer holds the later ones up. */
+  readonly passRefusedAfterMs: number;
+};
+
+export type AppendedStep =
+  /** The call has ended, or is another process's. */
+  | { readonly kind: 'not ours' }
+  /** Another process has stated something under these numbers. */
+  | { readonly kind: 'contradicted' }
+  | {
+      readonly kind: 'stored';
+      readonly events: readonly CallEvent[];
+      readonly owed: readonly OwedNotification[];
+      readonly storedAt: Date;
+      /** Whether the call's first event is known to be on the stream. */
+      readonly isQueuedPublished: boolean;
+      /** The queue was made now, with a lease until then. */
+      readonly leasedUntil?: Date;
+    };
+
+type Row = {
+  readonly call_id: string;
+  readonly is_answered: boolean;
+  readonly published: number | null;
+  readonly stored: number;
+  readonly is_new: boolean | null;
+  readonly event_ids: readonly string[];
+};
+
+type OnlyIf = 'answered' | 'unanswered';
+type Candidate = { readonly event: CallEvent; readonly onlyIf?: OnlyIf };
+
+/** One result for each step, in the same order. No two of the same call. */
+export async function appendSteps(
+  ports: AppendPorts,
+  steps: readonly WaitingStep[],
+): Promise<readonly AppendedStep[]> {
+  const now = ports.now();
+  const leasedUntil = ports.leaseUntil(now);
+  const prepared = steps.map((waiting) => prepare(ports, waiting));
+  const values = [
+    jsonRows(prepared.map(({ row }) => row)),
+    ports.ownerId,
+    jsonRows(prepared.flatMap(({ eventRows }) => eventRows)),
+    jsonRows(prepared.flatMap(({ owedRows }) => owedRows)),
+    now,
+    leasedUntil,
+    new Date(now.getTime() - ports.passRefusedAfterMs),
+  ];
+  const { rows } = await ports.pool.query<Row>({ ...appendStatement, values });
+  const byCall = new Map(rows.map((row) => [row.call_id, row]));
+  return prepared.map((each) =>
+    resultOf(each, byCall.get(each.waiting.call.callId), { now, leasedUntil }),
+  );
+}
+
+type Prepared = {
+  readonly waiting: WaitingStep;
+  readonly row: string;
+  readonly candidates: readonly Candidate[];
+  readonly eventRows: readonly string[];
+  readonly owed: readonly OwedNotification[];
+  readonly owedRows: readonly string[];
+};
+
+function prepare(ports: AppendPorts, waiting: WaitingStep): Prepared {
+  const candidates = candidatesOf(waiting.step);
+  const owed: OwedNotification[] = [];
+  const owedRows: string[] = [];
+  for (const { event, onlyIf } of candidates) {
+    const notification = ports.owedFor(waiting.call, event);
+    if (notification === undefined) continue;
+    owed.push(notification);
+    owedRows.push(owedRow(notification, onlyIf));
+  }
+  const { callId } = waiting.call;
+  return {
+    waiting,
+    row: stepRow(waiting, ports.publishedThrough(callId)),
+    candidates,
+    eventRows: candidates.map(eventRow),
+    owed,
+    owedRows,
+  };
+}
+
+function candidatesOf({ events, ending }: CallStep): readonly Candidate[] {
+  const sure = events.map((event) => ({ event }));
+  if (ending === undefined) return sure;
+  const { event, ifAnswered } = ending;
+  if (ifAnswered === undefined) return [...sure, { event }];
+  return [
+    ...sure,
+    { event, onlyIf: 'unanswered' },
+    ...ifAnswered.map((each) => ({ event: each, onlyIf: 'answered' as const })),
+  ];
+}
+
+function resultOf(
+  { waiting, candidates, owed }: Prepared,
+  row: Row | undefined,
+  { now, leasedUntil }: { readonly now: Date; readonly leasedUntil: Date },
+): AppendedStep {
+  if (row === undefined) return { kind: 'not ours' };
+  const holds = row.is_answered ? 'answered' : 'unanswered';
+  const events = candidates
+    .filter(({ onlyIf }) => onlyIf === undefined || onlyIf === holds)
+    .map(({ event }) => event);
+  // An answer that was given up is given again, so that it is published.
+  const isDoubted = row.is_answered && waiting.step.ending?.ifAnswered !== undefined;
+  const mayBeKnown = waiting.isRepeated || isDoubted;
+  if (!mayBeKnown && row.stored < events.length) return { kind: 'contradicted' };
+  const pending = new Set(row.event_ids);
+  return {
+    kind: 'stored',
+    events,
+    owed: owed.filter(({ eventId }) => pending.has(eventId)),
+    storedAt: now,
+    isQueuedPublished: row.published !== null,
+    ...(row.is_new === true ? { leasedUntil } : {}),
+  };
+}
+
+function stepRow(
+  { call, step, isUntaken, isRepeated }: WaitingStep,
+  published: number | undefined,
+): string {
+  const { events, leg, ringingAt, answeredAt, ending } = step;
+  return storableJson({
+    call_id: call.callId,
+    is_untaken: isUntaken,
+    is_repeated: isRepeated,
+    leg,
+    ringing_at: ringingAt,
+    answered_at: answeredAt,
+    ...(ending === undefined
+      ? {}
+      : {
+          ending: endingColumns(ending.event),
+          ending_if_answered: endingColumns(ending.ifAnswered?.at(-1)),
+        }),
+    event_sequence: events.at(-1)?.eventSequence,
+    notification_sequence: lastNotification(events),
+    published,
+  });
+}
+
+/** Undefined: there is no such ending. */
+function endingColumns(event: CallEvent | undefined) {
+  if (event === undefined || !isTerminal(event)) return undefined;
+  const { outcome, sipStatus, machineDetected, notificationSequence } = event.data;
+  return {
+    at: event.time,
+    event,
+    outcome,
+    sipStatus,
+    status: machineDetected === true ? 'machineDetected' : event.type,
+    eventSequence: event.eventSequence,
+    notificationSequence,
+  };
+}
+
+function isTerminal(event: CallEvent): event is TerminalEvent {
+  return event.type === 'completed' || event.type === 'failed';
+}
+
+function lastNotification(events: readonly CallEvent[]): number | undefined {
+  const numbers = events.flatMap(({ data }) =>
+    'notificationSequence' in data ? (data.notificationSequence ?? []) : [],
+  );
+  return numbers.at(-1);
+}
+
+function eventRow({ event, onlyIf }: Candidate): string {
+  const { callId, eventSequence, id, type, time, data } = event;
+  return storableJson({
+    call_id: callId,
+    event_sequence: eventSequence,
+    event_id: id,
+    type,
+    time,
+    data,
+    only_if: onlyIf,
+  });
+}
+
+function owedRow(owed: OwedNotification, onlyIf: OnlyIf | undefined): string {
+  return storableJson({
+    event_id: owed.eventId,
+    call_id: owed.callId,
+    app_id: owed.appId,
+    account_id: owed.accountId,
+    bot_id: owed.botId,
+    origin: owed.origin,
+    sequence: owed.sequence,
+    body: owed.body,
+    lease: owed.lease,
+    only_if: onlyIf,
+  });
+}

@@ -1,0 +1,342 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { eventsOfCall } from '../../src/events/call-stream.ts';
+import type { EventConnection } from '../../src/events/connection.ts';
+import { type EventConsumer, startEventConsumer } from '../../src/events/event-consumer.ts';
+import { createPublisher } from '../../src/events/publisher.ts';
+import { ensureStreams } from '../../src/events/streams.ts';
+import { streamNames } from '../../src/events/subjects.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { factTeller } from '../support/call-facts.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestNats, type TestNats } from '../support/nats.ts';
+
+const retention = { eventDays: 1, contextHours: 1 };
+const logger = silentLogger;
+
+let nats: TestNats;
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(async () => {
+  await nats.stop();
+});
+
+async function newStreams(): Promise<EventConnection> {
+  const connection = await nats.connect();
+  await ensureStreams(connection, retention);
+  return connection;
+}
+
+async function collect(
+  connection: EventConnection,
+  handle: (events: readonly CallEvent[]) => Promise<void> | void,
+  maxBatch = 100,
+): Promise<EventConsumer> {
+  return await startEventConsumer(connection, {
+    name: 'reader',
+    maxBatch,
+    logger,
+    handle: async (events) => handle(events),
+  });
+}
+
+describe('publisher', () => {
+  test('stores the events of one call in the order they were stated, without waiting in between', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+    const call = factTeller();
+    const events = [call.dialing(), call.ringing(), call.answered(), call.completed()];
+
+    await Promise.all(events.map((event) => publisher.publish([event])));
+
+    expect(await eventsOfCall(connection, call.identity)).toEqual(events);
+    await publisher.stop(1_000);
+  });
+
+  test('stores a event once that is published again', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+    const event = factTeller().failed();
+
+    await publisher.publish([event]);
+    await publisher.publish([event]);
+
+    const info = await connection.manager.streams.info(streamNames(connection.prefix).calls);
+    expect(info.state.messages).toBe(1);
+    await publisher.stop(1_000);
+  });
+
+  test('keeps trying while the stream cannot store, and keeps the order', async () => {
+    const connection = await nats.connect();
+    const publisher = createPublisher(connection, logger);
+    const call = factTeller();
+    const events = [call.dialing(), call.failed()];
+
+    const stored = Promise.all(events.map((event) => publisher.publish([event])));
+    expect(publisher.waiting()).toBe(2);
+    await ensureStreams(connection, retention);
+    await stored;
+
+    expect(await eventsOfCall(connection, call.identity)).toEqual(events);
+    expect(publisher.waiting()).toBe(0);
+    await publisher.stop(1_000);
+  });
+
+  test('rejects with a clear error when too many events wait', async () => {
+    const connection = await nats.connect();
+    const publisher = createPublisher(connection, logger, { maxWaiting: 1 });
+    const call = factTeller();
+
+    const first = publisher.publish([call.dialing()]);
+
+    await expect(publisher.publish([call.ringing()])).rejects.toThrow('1 events wait');
+    await publisher.stop(0);
+    await expect(first).rejects.toThrow('stopped');
+    await expect(publisher.publish([call.failed()])).rejects.toThrow('stopped');
+  });
+
+  test('publishes several events of a call at once, and none of them after one that waits', async () => {
+    const connection = await nats.connect();
+    const publisher = createPublisher(connection, logger);
+    const call = factTeller();
+    const events = [call.dialing(), call.ringing(), call.answered(), call.completed()];
+
+    const stored = Promise.all([
+      publisher.publish(events.slice(0, 3)),
+      publisher.publish(events.slice(3)),
+    ]);
+    expect(publisher.waiting()).toBe(4);
+    await ensureStreams(connection, retention);
+    await stored;
+
+    expect(await eventsOfCall(connection, call.identity)).toEqual(events);
+    await publisher.stop(1_000);
+  });
+
+  test('writes the context before the event that changed it, again while that fails', async () => {
+    const connection = await newStreams();
+    const call = factTeller();
+    const seen: string[] = [];
+    const publisher = createPublisher(connection, logger, {
+      writeContext: async (event) => {
+        const before = await eventsOfCall(connection, call.identity);
+        seen.push(`${event.type} after ${before.length}`);
+        if (seen.length === 2) throw new Error('the bucket cannot be written');
+      },
+    });
+
+    await publisher.publish([call.dialing(), call.answered()]);
+
+    expect(seen).toEqual(['dialing after 0', 'answered after 1', 'answered after 1']);
+    await publisher.stop(1_000);
+  });
+
+  test('passes an event that the stream refuses, and says so on the dead-letter subject', async () => {
+    const connection = await newStreams();
+    const name = streamNames(connection.prefix).calls;
+    await connection.manager.streams.update(name, { max_msg_size: 1_500 });
+    const publisher = createPublisher(connection, logger);
+    const call = factTeller();
+    const large = call.dialing();
+    const tooLarge = { ...large, data: { ...large.data, gateway: 'g'.repeat(2_000) } } as CallEvent;
+    const end = call.failed();
+
+    await publisher.publish([tooLarge, end]);
+
+    expect(await eventsOfCall(connection, call.identity)).toEqual([end]);
+    const letter = await connection.manager.streams.getMessage(
+      streamNames(connection.prefix).dead,
+      { seq: 1 },
+    );
+    expect(letter?.json()).toMatchObject({ eventId: large.id, reason: 'refused by NATS' });
+    await publisher.stop(1_000);
+  });
+
+  test('ends though the events may not leave yet, and nobody says when', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger, {
+      untilAllowed: () => new Promise<void>(() => {}),
+    });
+    const event = expect(publisher.publish([factTeller().failed()])).rejects.toThrow('stopped');
+    await publisher.stop(10);
+    await event;
+  });
+
+  test('never lets an identifier break a subject', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+
+    await publisher.publish([{ ...factTeller().failed(), botId: 'a.*' }]);
+
+    const { state } = await connection.manager.streams.info(streamNames(connection.prefix).calls);
+    expect(state.messages).toBe(0);
+    await publisher.stop(0);
+  });
+});
+
+describe('event consumer', () => {
+  test('hands over every event of many calls, each call in order', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+    const seen: CallEvent[] = [];
+    const consumer = await collect(connection, (events) => void seen.push(...events));
+
+    const calls = Array.from({ length: 100 }, () => factTeller());
+    const events = calls.flatMap((call) => [call.dialing(), call.answered(), call.completed()]);
+    await Promise.all(events.map((event) => publisher.publish([event])));
+    await eventually(() => seen.length >= events.length, 'all events arrive');
+
+    expect(seen).toHaveLength(events.length);
+    for (const call of calls) {
+      const ofCall = seen.filter((event) => event.callId === call.identity.callId);
+      expect(ofCall.map((event) => event.eventSequence)).toEqual([1, 2, 3]);
+    }
+    await consumer.stop();
+    await publisher.stop(1_000);
+  });
+
+  test('goes on where it stopped, and takes no event twice that was handled', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+    const seen: string[] = [];
+    const call = factTeller();
+    const read = (events: readonly CallEvent[]) =>
+      void seen.push(...events.map((event) => event.type));
+
+    const first = await collect(connection, read);
+    await publisher.publish([call.dialing()]);
+    await eventually(() => seen.length === 1, 'the first event arrives');
+    await first.stop();
+    await publisher.publish([call.failed()]);
+    const second = await collect(connection, read);
+    await eventually(() => seen.length === 2, 'the second event arrives');
+
+    expect(seen).toEqual(['dialing', 'failed']);
+    await second.stop();
+    await publisher.stop(1_000);
+  });
+
+  test('gives back what it had taken when it stops, and the next one takes it', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+    let release = () => {};
+    const blocked = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const first: string[] = [];
+    const second: string[] = [];
+    const call = factTeller();
+
+    const stopping = await collect(
+      connection,
+      async (events) => {
+        first.push(...events.map((event) => event.type));
+        await blocked;
+      },
+      1,
+    );
+    for (const event of [call.dialing(), call.ringing(), call.failed()]) {
+      await publisher.publish([event]);
+    }
+    await eventually(async () => {
+      const info = await connection.manager.consumers.info(
+        streamNames(connection.prefix).calls,
+        `${connection.prefix}_reader`,
+      );
+      return first.length === 1 && info.num_ack_pending === 3;
+    }, 'the first is being handled, the others are on their way');
+    await connection.nats.flush();
+    const stopped = stopping.stop();
+    release();
+    await stopped;
+    const next = await collect(
+      connection,
+      (events) => void second.push(...events.map((event) => event.type)),
+    );
+    // Mostly at once; nats-server 2.9 may still send one to the old inbox, and that comes after the acknowledge wait.
+    await eventually(() => second.length === 2, 'the others arrive', 20_000);
+
+    expect(first).toEqual(['dialing']);
+    expect(second.sort()).toEqual(['failed', 'ringing']);
+    await next.stop();
+    await publisher.stop(1_000);
+  });
+
+  test('brings a event again whose handler failed, and does not hold the other calls up', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+    const bad = factTeller();
+    const good = factTeller();
+    const handled: string[] = [];
+    let failures = 0;
+    const consumer = await collect(connection, (events) => {
+      if (failures < 3 && events.some((event) => event.callId === bad.identity.callId)) {
+        failures += 1;
+        throw new Error('the store refuses');
+      }
+      handled.push(...events.map((event) => event.id));
+    });
+
+    const events = [bad.dialing(), bad.failed(), good.dialing(), good.failed()];
+    await Promise.all(events.map((event) => publisher.publish([event])));
+    await eventually(() => new Set(handled).size === 4, 'every event is handled');
+
+    expect(failures).toBe(3);
+    await consumer.stop();
+    await publisher.stop(1_000);
+  });
+
+  test('puts what is no event on the dead-letter subject with the reason', async () => {
+    const connection = await newStreams();
+    const seen: CallEvent[] = [];
+    const consumer = await collect(connection, (events) => void seen.push(...events));
+    const call = factTeller();
+    const subject = `${connection.prefix}.call.acme.st-bot.${call.identity.callId}.failed`;
+
+    await connection.jetstream.publish(subject, '{"id":"x","type":"failed"}');
+    await connection.jetstream.publish(subject, 'not json');
+    // A database would refuse it each time that it comes again.
+    await connection.jetstream.publish(
+      subject,
+      JSON.stringify({ ...call.failed(), id: 'evt-\u0000' }),
+    );
+    await connection.jetstream.publish(subject, JSON.stringify(call.failed()));
+    await eventually(() => seen.length === 1, 'the good event arrives');
+
+    const dead = streamNames(connection.prefix).dead;
+    await eventually(
+      async () => (await connection.manager.streams.info(dead)).state.messages === 3,
+      'dead letters',
+    );
+    const letter = await connection.manager.streams.getMessage(dead, { seq: 2 });
+    expect(letter?.subject).toBe(`${connection.prefix}.dead.reader`);
+    expect(letter?.json()).toMatchObject({ reason: 'not JSON', subject });
+    await consumer.stop();
+  });
+});
+
+describe('call stream', () => {
+  test('reads back every event of one call and of no other', async () => {
+    const connection = await newStreams();
+    const publisher = createPublisher(connection, logger);
+    const call = factTeller();
+    const other = factTeller();
+    const events = [
+      call.dialing(),
+      call.answered(),
+      call.amd('amd_machine_detected'),
+      call.amd('amd_tone_detected'),
+      call.amd('amd_stopped'),
+      call.completed(),
+    ];
+    for (const event of events) {
+      await publisher.publish([event]);
+      await publisher.publish([other.ringing()]);
+    }
+
+    expect(await eventsOfCall(connection, call.identity)).toEqual(events);
+    expect(await eventsOfCall(connection, factTeller().identity)).toEqual([]);
+    await publisher.stop(1_000);
+  });
+});
