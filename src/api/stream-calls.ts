@@ -15,6 +15,7 @@ const errors = {
   unauthenticated: { status: 401, code: 20_003, message: 'Authenticate' },
   unknown: { status: 404, code: 20_404, message: 'The call is not there, or has ended' },
   slowDown: { status: 429, code: 20_429, message: 'Too many requests with bad credentials' },
+  unreachable: { code: 20_503, message: 'The call cannot be reached just now.', status: 503 },
 } as const;
 
 type Answer = { readonly status: number; readonly body: object };
@@ -69,6 +70,8 @@ async function answer(
     case 'ended':
     case 'unknown':
       return failure('unknown');
+    case 'unreachable':
+      return failure('unreachable');
   }
 }
 

@@ -71,10 +71,11 @@ export function openOutbox(
   const append = {
     pool,
     ownerId: config.ownerId,
-    owedFor: (call: AcceptedCall, event: CallEvent) => owedFor(call, event, notifier.canTake),
+    owedFor: (call: AcceptedCall, event: CallEvent) =>
+      owedFor(call, event, (origin) => notifier.canTake(origin)),
     publishedThrough: (callId: string) => relay.publishedThrough(callId as CallId),
     now: () => clock.now(),
-    leaseUntil: notifier.leaseUntil,
+    leaseUntil: (now: Date) => notifier.leaseUntil(now),
     passRefusedAfterMs: defaultRetrySchedule.passRefusedAfterMs,
   };
   const outbox = new Outbox({

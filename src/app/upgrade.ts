@@ -51,7 +51,7 @@ export async function drainOlderVersions(
     handle: createNotificationIntake({
       store: notifier.store,
       recipients: notifier.recipients,
-      onAccepted: notifier.lookForDue,
+      onAccepted: () => notifier.lookForDue(),
       now: () => clock.now(),
     }),
   });

@@ -138,7 +138,11 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await node('b/1', expired);
     await dialing('b/1');
     const owners = async () =>
-      (await database.pool.query('select owner_id, previous_owner_id from calls')).rows;
+      (
+        await database.pool.query<{ owner_id: string; previous_owner_id: string }>(
+          'select owner_id, previous_owner_id from calls',
+        )
+      ).rows;
 
     await a.expireOthers();
     expect(await owners()).toEqual([{ owner_id: 'a/1', previous_owner_id: 'b/1' }]);

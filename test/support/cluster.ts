@@ -71,7 +71,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const secretsKey = randomBytes(32).toString('hex');
     const createApp = options.createApp ?? createAppIn;
     const app = await createApp(options.databaseUrl, secretsKey);
-    const startNode: Cluster['startNode'] = async (name, variables = {}, build = undefined) => {
+    const startNode: Cluster['startNode'] = async (name, variables = {}, build) => {
       const gateway = await startGateway(
         join(folder, name),
         {
