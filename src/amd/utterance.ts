@@ -30,6 +30,8 @@ export type Utterance = {
   /** From the syllables, roughly. */
   readonly words: number;
   readonly bursts: number;
+  /** A recogniser understood it to end with an offer to help. */
+  readonly asksForHelp?: boolean;
 };
 
 export type UtteranceTracker = {

@@ -32,7 +32,10 @@ export function decide(
   utterance: Utterance,
   thresholdWordCount: number | undefined,
 ): Verdict | undefined {
-  if (thresholdWordCount === undefined) return machineSoFar(utterance) ?? humanByNow(utterance);
+  if (thresholdWordCount === undefined) {
+    if (isOffer(utterance)) return humanByNow(utterance);
+    return machineSoFar(utterance) ?? humanByNow(utterance);
+  }
   const { words } = utterance;
   if (words >= thresholdWordCount) return { who: 'machine', reason: 'word-count', confidence: 1 };
   return hasWaited(utterance) ? { who: 'human', reason: 'word-count', confidence: 1 } : undefined;
@@ -59,6 +62,7 @@ function humanByNow(utterance: Utterance): Verdict | undefined {
   const beyondMs = utterance.spanMs - shortGreetingMs;
   if (beyondMs <= 0) return { who: 'human', reason: 'short-greeting', confidence: 0.93 };
   // From 0.9 down to 0.65: the longer it was, the likelier a machine that beeps later, or never.
+  if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
   const confidence = Math.round(90 - 25 * (beyondMs / (longestPersonMs - shortGreetingMs))) / 100;
   return { who: 'human', reason: 'greeting-then-silence', confidence };
 }
@@ -67,8 +71,16 @@ function hasWaited(utterance: Utterance): boolean {
   return utterance.pauseMs >= waitMs(utterance) && !utterance.beginning;
 }
 
+/** Nobody recites a business for longer, with whatever at its end. */
+const longestOfferMs = 9_000;
+
+/** "How may I help you?" waits for an answer. */
+function isOffer({ asksForHelp = false, spanMs }: Utterance): boolean {
+  return asksForHelp && spanMs <= longestOfferMs;
+}
+
 function waitMs(utterance: Utterance): number {
-  if (isHello(utterance)) return waitAfterHelloMs;
+  if (isHello(utterance) || isOffer(utterance)) return waitAfterHelloMs;
   return utterance.spanMs <= shortGreetingMs ? waitAfterShortMs : waitAfterLongMs;
 }
 

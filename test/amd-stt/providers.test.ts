@@ -27,6 +27,8 @@ describe('the file of speech-to-text providers', () => {
         },
       ],
       ['our-engine', { kind: 'websocket', url: 'ws://127.0.0.1:2700/', parameters: {} }],
+      ['vosk', { kind: 'vosk', url: 'ws://vosk:2700/', parameters: { words: 'true' } }],
+      ['sherpa', { kind: 'sherpa-onnx', url: 'ws://sherpa:6006/', parameters: {} }],
     ]);
   });
 
@@ -35,6 +37,12 @@ describe('the file of speech-to-text providers', () => {
     ['nothing', '', /file: /],
     ['an unknown kind', withProvider('kind: morse'), /:3: providers\.acme\.kind: /],
     ['our protocol without an address', withProvider('kind: websocket'), /providers\.acme\.url: /],
+    ['Vosk without an address', withProvider('kind: vosk'), /providers\.acme\.url: /],
+    [
+      'a parameter for sherpa-onnx, which takes none',
+      withProvider('kind: sherpa-onnx\n    url: ws://127.0.0.1:1\n    parameters: { model: x }'),
+      /:5: providers\.acme\.parameters: /,
+    ],
     [
       'an address that is none of a WebSocket',
       withProvider('kind: deepgram\n    url: https://x.example'),

@@ -58,9 +58,43 @@ describe('phrases', () => {
     ['it', 'Dica il suo nome e il motivo', 'call-screening'],
     ['pt', 'Diga o seu nome e o motivo', 'call-screening'],
     ['nl', 'Zeg je naam en de reden', 'call-screening'],
+    ['pl', 'Proszę zostawić wiadomość po usłyszeniu sygnału', 'voicemail-phrase'],
+    [
+      'sv',
+      'Du har kommit till Eriks röstbrevlåda, lämna ett meddelande efter tonen',
+      'voicemail-phrase',
+    ],
+    ['tr', 'Lütfen sinyal sesinden sonra mesajınızı bırakın', 'voicemail-phrase'],
+    ['pl', 'Proszę podać imię i powód rozmowy', 'call-screening'],
+    ['sv', 'Säg ditt namn och varför du ringer', 'call-screening'],
+    ['tr', 'Lütfen adınızı ve arama nedeninizi söyleyin', 'call-screening'],
+    [
+      'en',
+      'The mailbox is full and cannot accept any messages at this time. Goodbye.',
+      'voicemail-phrase',
+    ],
+    ['de', 'Die Mailbox ist voll.', 'voicemail-phrase'],
+    ['fr', 'La messagerie de votre correspondant est pleine', 'voicemail-phrase'],
+    ['es', 'El buzón está lleno y no puede recibir más mensajes', 'voicemail-phrase'],
+    ['it', 'La casella vocale è piena', 'voicemail-phrase'],
+    ['pt', 'A caixa de mensagens está cheia', 'voicemail-phrase'],
+    ['nl', 'De voicemail van deze klant is vol', 'voicemail-phrase'],
+    ['pl', 'Skrzynka abonenta jest pełna', 'voicemail-phrase'],
+    ['sv', 'Röstbrevlådan är full', 'voicemail-phrase'],
+    ['tr', 'Mesaj kutusu dolu', 'voicemail-phrase'],
+    ['en', 'The number you have called is not in service', 'voicemail-phrase'],
+    ['de', 'Kein Anschluss unter dieser Nummer', 'voicemail-phrase'],
+    ['fr', 'Le numéro demandé n’est pas attribué', 'voicemail-phrase'],
+    ['es', 'El número que usted marcó no existe', 'voicemail-phrase'],
+    ['it', 'Il numero da lei selezionato non è attivo', 'voicemail-phrase'],
+    ['pt', 'Este número não existe', 'voicemail-phrase'],
+    ['nl', 'Dit nummer is niet in gebruik', 'voicemail-phrase'],
+    ['pl', 'Nie ma takiego numeru', 'voicemail-phrase'],
+    ['sv', 'Numret har ingen abonnent', 'voicemail-phrase'],
+    ['tr', 'Aradığınız numara kullanılmamaktadır', 'voicemail-phrase'],
     ['multi', 'nach dem Signalton', 'voicemail-phrase'],
   ])('%s: %s', (language, transcript, phrase) => {
-    expect(createPhraseFinder(language)(transcript)).toBe(phrase);
+    expect(createPhraseFinder(language).settling(transcript)).toBe(phrase);
   });
 
   test.each([
@@ -73,9 +107,37 @@ describe('phrases', () => {
     ['fr', 'Voulez-vous laisser un message ?'],
     ['es', '¿Desea dejar un mensaje?'],
     ['nl', 'Wilt u een bericht achterlaten?'],
-    ['pl', 'please leave a message after the tone'],
+    ['fi', 'please leave a message after the tone'],
+    ['pl', 'Czy chce pan zostawić wiadomość dla szefa?'],
+    ['sv', 'Vill du att jag ber honom ringa upp?'],
+    ['tr', 'Kendisi şu an toplantıda, not alayım mı?'],
   ])('a person may say in %s: %s', (language, transcript) => {
-    expect(createPhraseFinder(language)(transcript)).toBeUndefined();
+    expect(createPhraseFinder(language).settling(transcript)).toBeUndefined();
+  });
+
+  test.each([
+    ['en-US', 'Thank you for calling Lake View Dental, how may I help you today?'],
+    ['de', 'Autohaus Lindner, guten Morgen, was kann ich für Sie tun?'],
+    ['fr', 'Cabinet du docteur Leroy, bonjour, que puis-je faire pour vous ?'],
+    ['es', 'Clínica dental Santa Ana, buenos días, ¿en qué puedo ayudarle?'],
+    ['it', 'Studio legale Ferrari, buongiorno, come posso aiutarla?'],
+    ['pt', 'Padaria Central, bom dia, em que posso ajudar?'],
+    ['nl', 'Garage Jansen, goedemorgen, waarmee kan ik u helpen?'],
+    ['pl', 'Biuro rachunkowe, dzień dobry, w czym mogę pomóc?'],
+    ['sv', 'Vårdcentralen, god morgon, vad kan jag hjälpa dig med?'],
+    ['tr', 'Günaydın, Yılmaz Ticaret, size nasıl yardımcı olabilirim?'],
+  ])('an offer to help in %s: %s', (language, transcript) => {
+    const find = createPhraseFinder(language);
+
+    expect(find.asksForHelp(transcript)).toBe(true);
+    expect(find.settling(transcript)).toBeUndefined();
+  });
+
+  test.each([
+    ['what comes after it', 'How may I help you? For sales press one, for support press two.'],
+    ['a greeting without', 'You have reached Lake View Dental.'],
+  ])('%s is no offer', (_, transcript) => {
+    expect(createPhraseFinder('en').asksForHelp(transcript)).toBe(false);
   });
 
   test.each(Object.entries(phrasesByLanguage))(
@@ -84,14 +146,25 @@ describe('phrases', () => {
       const find = createPhraseFinder(language);
       const said = (phrase: string) => `well ${phrase.replaceAll('…', 'so')} then`;
 
-      for (const phrase of table.callScreening) expect(find(said(phrase))).toBe('call-screening');
-      for (const phrase of table.voicemail) expect(find(said(phrase))).toBe('voicemail-phrase');
+      for (const phrase of table.callScreening) {
+        expect(find.settling(said(phrase))).toBe('call-screening');
+      }
+      for (const phrase of table.voicemail) {
+        expect(find.settling(said(phrase))).toBe('voicemail-phrase');
+      }
+      for (const phrase of table.asksForHelp) {
+        expect(find.asksForHelp(said(phrase))).toBe(true);
+        expect(find.settling(said(phrase))).toBeUndefined();
+      }
     },
   );
 
   test('a long text without one is read in no time', () => {
     const find = createPhraseFinder('multi');
-    for (let round = 0; round < 100; round += 1) find('please leave your name '.repeat(90));
+    for (let round = 0; round < 100; round += 1) {
+      find.settling('please leave your name '.repeat(90));
+      find.asksForHelp('how may i help you '.repeat(90));
+    }
   });
 });
 

@@ -1,5 +1,8 @@
 // What a speech-to-text protocol over one WebSocket comes to: what is sent first and last, and what a message means. Pure.
 
+/** Providers advise 20 to 250 ms a message of audio: fewer messages cost less, longer ones come later. */
+export const chunkMs = 100;
+
 export type Said = {
   readonly transcript: string;
   /** Adds to what was said; an interim result is replaced by the next one. */
@@ -24,6 +27,8 @@ export type Protocol = {
   readonly opening?: string;
   /** The last one. */
   readonly closing: string;
+  /** A chunk of audio as the provider wants it; without: 16-bit little-endian. Called once for each, in their order. */
+  readonly encode?: (chunk: Int16Array) => Buffer;
   /** Never throws. */
   read(text: string): Message;
 };

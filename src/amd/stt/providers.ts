@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 export type SpeechToTextProvider = {
   /** The protocol that it speaks. */
-  readonly kind: 'deepgram' | 'websocket';
+  readonly kind: 'deepgram' | 'websocket' | 'vosk' | 'sherpa-onnx';
   readonly url: string;
   readonly apiKey?: string;
   /** The operator's own, e.g. the model. */
@@ -65,6 +65,14 @@ const providerSchema = z.discriminatedUnion('kind', [
     parameters,
   }),
   z.strictObject({ kind: z.literal('websocket'), url, apiKeyEnv, parameters }),
+  z.strictObject({ kind: z.literal('vosk'), url, apiKeyEnv, parameters }),
+  z.strictObject({
+    kind: z.literal('sherpa-onnx'),
+    url,
+    apiKeyEnv,
+    // All is the server's: its protocol has no place for any.
+    parameters: z.strictObject({}).default({}),
+  }),
 ]);
 
 const fileSchema = z.strictObject({

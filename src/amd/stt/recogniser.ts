@@ -3,14 +3,14 @@
 
 import { endianness } from 'node:os';
 import { type RawData, WebSocket } from 'ws';
-import type { Message, Protocol, Said } from './protocol.ts';
+import { chunkMs, type Message, type Protocol, type Said } from './protocol.ts';
 
 /** Recognition that begins later than this has missed the greeting; until then the audio waits. */
 const connectTimeoutMs = 3_000;
 /** A result with word timings is a few KiB. */
 const longestMessageBytes = 64 * 1_024;
 /** Four seconds of audio that the provider does not take: it is no longer listening to this call. */
-const longestBacklogBytes = 64 * 1_024;
+const longestBacklogChunks = 40;
 /** Streaming recognisers send a few results a second. */
 const mostMessagesPerSecond = 50;
 const messagesInStore = 100;
@@ -22,11 +22,9 @@ const idleTimeoutMs = 5_000;
 /** A provider that does not answer the closing handshake is left. */
 const closeTimeoutMs = 1_000;
 
-/** Providers advise 20 to 250 ms: fewer messages cost less, longer ones come later. */
-const chunkFrames = 5;
 const frameMs = 20;
 const frameSamples = 160;
-const chunkSamples = chunkFrames * frameSamples;
+const chunkSamples = (chunkMs / frameMs) * frameSamples;
 const isBigEndian = endianness() === 'BE';
 
 export type FailureReason =
@@ -79,7 +77,8 @@ export class Recogniser {
     this.#chunkLength += frameSamples;
     if (this.#chunkLength < chunkSamples) return;
     this.#idleTimer.refresh();
-    this.#send(this.#socket, littleEndian(this.#chunk));
+    const { encode = littleEndian } = this.#protocol;
+    this.#send(this.#socket, encode(this.#chunk));
     this.#chunk = new Int16Array(chunkSamples);
     this.#chunkLength = 0;
   }
@@ -160,12 +159,12 @@ export class Recogniser {
       return;
     }
     if (socket.readyState !== WebSocket.OPEN) return;
-    if (socket.bufferedAmount > longestBacklogBytes) {
+    if (socket.bufferedAmount > longestBacklogChunks * chunk.length) {
       this.#fail('backlog');
       return;
     }
     socket.send(chunk);
-    this.#sentMs += chunkFrames * frameMs;
+    this.#sentMs += chunkMs;
   }
 
   #receive(data: RawData, isBinary: boolean): void {

@@ -198,10 +198,11 @@ function understand(
   findPhrase: ReturnType<typeof createPhraseFinder>,
 ): Understood {
   const { text, heardUntilMs } = transcript;
-  const phrase = findPhrase(text);
+  const phrase = findPhrase.settling(text);
   return {
     words: countWords(text),
     heardUntilMs,
+    asksForHelp: findPhrase.asksForHelp(text),
     ...(phrase === undefined ? {} : { phrase }),
   };
 }

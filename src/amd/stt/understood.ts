@@ -8,6 +8,8 @@ export type Understood = {
   readonly heardUntilMs: number;
   /** Something that no person says who picks up. */
   readonly phrase?: SettlingPhrase;
+  /** The last that was said is an offer to help. */
+  readonly asksForHelp?: boolean;
 };
 
 /** A recogniser is behind by its latency, always; by more than this its count is stale and ours is taken. */
@@ -36,7 +38,7 @@ export function withSecondOpinion<Spoken extends Counted>(
   const { words, phrase } = understood;
   return {
     utterance: keepsUp(understood, elapsedMs, utterance.pauseMs)
-      ? { ...utterance, words }
+      ? { ...utterance, words, asksForHelp: understood.asksForHelp ?? false }
       : utterance,
     ...(phrase === undefined ? {} : { phrase }),
   };

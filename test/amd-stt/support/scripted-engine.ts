@@ -1,4 +1,4 @@
-// A speech-to-text provider that does what a test says: a real WebSocket server that speaks both protocols.
+// A speech-to-text provider that does what a test says: a real WebSocket server that speaks each of the protocols.
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,7 +7,15 @@ import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { eventually } from '../../support/eventually.ts';
 
-export type EngineKind = 'deepgram' | 'websocket';
+export type EngineKind = 'deepgram' | 'websocket' | 'vosk' | 'sherpa-onnx';
+
+/** 8 kHz of 16 bits, and 16 kHz of 32. */
+const bytesPerMs: Readonly<Record<EngineKind, number>> = {
+  deepgram: 16,
+  websocket: 16,
+  vosk: 16,
+  'sherpa-onnx': 64,
+};
 
 export class EngineSession {
   readonly request: IncomingMessage;
@@ -15,6 +23,8 @@ export class EngineSession {
   readonly kind: EngineKind;
   /** JSON messages of the gateway, in order. */
   readonly messages: Record<string, unknown>[] = [];
+  /** All text messages, letter by letter. */
+  readonly texts: string[] = [];
   readonly audio: Buffer[] = [];
   closed = false;
 
@@ -26,7 +36,10 @@ export class EngineSession {
     socket.on('close', () => (this.closed = true));
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) this.audio.push(data);
-      else this.messages.push(JSON.parse(data.toString()) as Record<string, unknown>);
+      if (isBinary) return;
+      this.texts.push(data.toString());
+      if (data.toString().startsWith('{'))
+        this.messages.push(JSON.parse(data.toString()) as Record<string, unknown>);
     });
   }
 
@@ -36,7 +49,7 @@ export class EngineSession {
   }
 
   get audioMs(): number {
-    return Buffer.concat(this.audio).length / 16;
+    return Buffer.concat(this.audio).length / bytesPerMs[this.kind];
   }
 
   async untilHeard(ms: number): Promise<void> {
@@ -45,6 +58,14 @@ export class EngineSession {
 
   /** A result in the words of the protocol. */
   say(transcript: string, { final = false, untilMs }: { final?: boolean; untilMs?: number } = {}) {
+    if (this.kind === 'vosk') {
+      this.send(final ? { text: transcript } : { partial: transcript });
+      return;
+    }
+    if (this.kind === 'sherpa-onnx') {
+      this.send({ text: transcript, tokens: [], timestamps: [], segment: 0, is_final: final });
+      return;
+    }
     if (this.kind === 'websocket') {
       const until = untilMs === undefined ? {} : { until_ms: untilMs };
       this.send({ transcript, is_final: final, ...until });

@@ -1,0 +1,51 @@
+// German. What the lists are for is said in ../phrase-lists.ts.
+
+import type { Phrases } from '../phrase-lists.ts';
+
+export const german: Phrases = {
+  voicemail: [
+    'hinterlassen sie',
+    'hinterlasse … nachricht',
+    'hinterlasst … nachricht',
+    'nach dem signalton',
+    'nach dem piepton',
+    'nach dem piep',
+    'nach dem ton',
+    'mailbox',
+    'anrufbeantworter',
+    'sprachbox',
+    'vorübergehend nicht erreichbar',
+    'der gewünschte gesprächspartner',
+    'der angerufene teilnehmer',
+    'die gewählte rufnummer',
+    'so schnell wie möglich zurück',
+    'so bald wie möglich zurück',
+    'schnellstmöglich zurück',
+    'mailbox ist voll',
+    'keine nachrichten hinterlassen werden',
+    'kein anschluss unter dieser nummer',
+    'diese rufnummer ist nicht vergeben',
+    'rufnummer ist nicht vergeben',
+    'rufnummer hat sich geändert',
+    'bitte rufen sie die auskunft an',
+    'bitte bleiben sie in der leitung',
+    'nächste freie mitarbeiter',
+  ],
+  callScreening: [
+    'anruffilter',
+    'anruf-screening',
+    'ihren namen und den grund',
+    'deinen namen und den grund',
+    'nennen sie ihren namen und',
+    'sagen sie ihren namen und',
+    'ob diese person verfügbar ist',
+    'ob die person verfügbar ist',
+  ],
+  asksForHelp: [
+    'was kann ich für sie tun',
+    'wie kann ich ihnen helfen',
+    'wie kann ich ihnen behilflich sein',
+    'womit kann ich ihnen helfen',
+    'wie kann ich helfen',
+  ],
+};

@@ -1,0 +1,50 @@
+// Italian. What the lists are for is said in ../phrase-lists.ts.
+
+import type { Phrases } from '../phrase-lists.ts';
+
+export const italian: Phrases = {
+  voicemail: [
+    'lasciate … messaggio',
+    'lasci il suo messaggio',
+    'lascia il tuo messaggio',
+    'lasci un messaggio dopo',
+    'lascia un messaggio dopo',
+    'lasciare … messaggio dopo',
+    'dopo il segnale',
+    'dopo il bip',
+    'dopo il tono',
+    'segreteria telefonica',
+    'casella vocale',
+    'da lei chiamato',
+    'da lei selezionato',
+    'momentaneamente non raggiungibile',
+    'non è al momento raggiungibile',
+    'non posso rispondere',
+    'non possiamo rispondere',
+    'casella … piena',
+    'non è possibile lasciare messaggi',
+    'il numero … non è attivo',
+    'numero selezionato è inesistente',
+    'utente … non è raggiungibile',
+    'rimanga in linea',
+    'restare in linea',
+    'rimanere in linea',
+  ],
+  callScreening: [
+    'filtro chiamate',
+    'filtro delle chiamate',
+    'dica il suo nome e',
+    'registri il suo nome e',
+    'registra il tuo nome e',
+    'il suo nome e il motivo',
+    'il tuo nome e il motivo',
+    'se questa persona è disponibile',
+  ],
+  asksForHelp: [
+    'come posso aiutarla',
+    'in cosa posso aiutarla',
+    'come posso esserle utile',
+    'cosa posso fare per lei',
+    'posso aiutarla',
+  ],
+};
