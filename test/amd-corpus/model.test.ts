@@ -1,0 +1,45 @@
+// The two small models learn what can be learnt from numbers, and nothing from numbers that say nothing.
+
+import { describe, expect, test } from 'vitest';
+import { seededRandom } from '../amd/made-up-audio.ts';
+import { boostedStumps, type Example, logistic } from './model/models.ts';
+
+/** `signal`: how far apart the two lie, in spreads of the first feature; the second says nothing. */
+function made(signal: number, seed: number, count = 300): Example[] {
+  const random = seededRandom(seed);
+  const noise = () => random() + random() + random() - 1.5;
+  return Array.from({ length: count }, (_, index) => {
+    const isMachine = index % 2 === 0;
+    return { isMachine, features: [noise() + (isMachine ? signal : 0), 5 * noise()] };
+  });
+}
+
+describe.each([
+  ['logistic regression', logistic],
+  ['boosted stumps', boostedStumps],
+] as const)('%s', (_, train) => {
+  const right = (learnt: readonly Example[], measured: readonly Example[]): number => {
+    const model = train(learnt);
+    const hits = measured.filter(({ features, isMachine }) => model(features) > 0.5 === isMachine);
+    return hits.length / measured.length;
+  };
+
+  test('tells apart what lies apart', () => {
+    expect(right(made(2, 1), made(2, 2))).toBeGreaterThan(0.9);
+  });
+
+  test('tells nothing apart that does not', () => {
+    const share = right(made(0, 1), made(0, 2));
+
+    expect(share).toBeGreaterThan(0.35);
+    expect(share).toBeLessThan(0.65);
+  });
+
+  test('gives chances', () => {
+    const model = train(made(1, 3));
+    for (const { features } of made(1, 4)) {
+      expect(model(features)).toBeGreaterThan(0);
+      expect(model(features)).toBeLessThan(1);
+    }
+  });
+});
