@@ -56,6 +56,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   app_usage: ['store'],
   apps: ['store'],
   bots: ['store'],
+  call_legs: ['store'],
   call_events: ['interactions', 'store'],
   call_takes: ['store'],
   calls: ['companion', 'interactions', 'notifier', 'store'],

@@ -43,6 +43,10 @@ export type CallReads = {
 // `calls_open` is known by.
 const openCondition = 'end_published_at is null and ended_at is null';
 
+/** A version before kept it with the call. */
+const firstLeg = `
+  coalesce((select l.leg from call_legs l where l.call_id = calls.call_id and l.leg_id = calls.call_id), calls.leg)`;
+
 /** As they were stated; the call's identity is that of its row. */
 const eventsAbove = (sequence: string) => `
   coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
@@ -89,7 +93,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
           ? ['previous_owner_id is not null', []]
           : ['call_id = any($3::text[])', [which.callIds]];
       const { rows } = await pool.query<UnfinishedColumns>(
-        `select ${callColumns}, coalesce(previous_owner_id, owner_id) as owner_id, leg, ringing_at, answered_at,
+        `select ${callColumns}, coalesce(previous_owner_id, owner_id) as owner_id, ${firstLeg} as leg, ringing_at, answered_at,
            answered_event, unpublished_events, ${eventsAbove('0')} as events
          from calls
          where ${openCondition} and dial_started_at is not null and owner_id = $2 and ${condition}
@@ -100,7 +104,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     },
     async unsettledEnds(ownerId, except, limit) {
       const { rows } = await pool.query<UnsettledColumns>(
-        `select ${callColumns}, end_event, unpublished_events, case when previous_owner_id is not null then leg end as leg,
+        `select ${callColumns}, end_event, unpublished_events, case when previous_owner_id is not null then ${firstLeg} end as leg,
            ${eventsAbove('coalesce(calls.published_event_sequence, 0)')} as events
          from calls
          where end_published_at is null and ended_at is not null and owner_id = $1 and call_id <> all($2::text[])

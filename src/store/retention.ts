@@ -18,6 +18,8 @@ with doomed as (
   order by accepted_at limit ${batchRows}
 ), events as (
   delete from call_events where call_id in (select call_id from doomed)
+), legs as (
+  delete from call_legs where call_id in (select call_id from doomed)
 ), bodies as (
   delete from notifications where call_id in (select call_id from doomed)
 ), attempts as (

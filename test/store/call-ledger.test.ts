@@ -87,6 +87,16 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(await ledger.unsettledEnds('b', [], 10)).toEqual([]);
     });
 
+    test('finds the leg of a call that an older version dialled', async () => {
+      const call = acceptedCall();
+      await ledger.accept(call, {});
+      await take(call.callId, 'a');
+      await database.pool.query('update calls set leg = $1', [JSON.stringify(storedLeg)]);
+
+      const [unfinished] = await ledger.unfinished('a', { callIds: [call.callId] }, 10);
+      expect(unfinished?.leg).toEqual(storedLeg);
+    });
+
     test('an end that an older version kept with its call is told apart from what is stored', async () => {
       const call = acceptedCall();
       const [event, end] = [answeredEvent(call, noon.toISOString()), endEvent(call)];

@@ -22,6 +22,7 @@ import { tokenLifetime } from './0017-token-lifetime.ts';
 import { callTakes } from './0018-call-takes.ts';
 import { outbox } from './0019-outbox.ts';
 import { streams } from './0020-streams.ts';
+import { callLegs } from './0021-call-legs.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -45,6 +46,7 @@ export const migrations: readonly Migration[] = [
   callTakes,
   outbox,
   streams,
+  callLegs,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

@@ -2,8 +2,8 @@
 // they owe and the queues of those. One row a call in `given`, because a statement changes a row once.
 //
 // The fence: a call takes its events from the process that owns it, and none after its end. Whoever takes a lost process's calls
-// over sets their `owner_id` first; what that process still sends finds no row. It gets its leg into SQL all the same, because
-// somebody has to hang it up.
+// over sets their `owner_id` first; what that process still sends finds no row. Its leg gets into SQL all the same, because
+// somebody has to hang it up; never in place of a dialog.
 //
 // The same again, after an answer that was lost, is the same success: the end is known by its event, events and notifications
 // by their keys.
@@ -20,13 +20,12 @@ export const appendStatement = {
   name: 'append to calls',
   text: `
 with given as materialized (
-  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, is_repeated boolean, leg jsonb,
-    ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
+  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, is_repeated boolean, leg_id text,
+    leg jsonb, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
     notification_sequence integer, published integer)
 ), moved as (
   update calls c set
     owner_id = $2,
-    leg = coalesce(i.leg, c.leg),
     ringing_at = coalesce(c.ringing_at, i.ringing_at),
     answered_at = coalesce(c.answered_at, i.answered_at),
     state = case when c.ended_at is not null then c.state when i.ending is not null then 'ended'
@@ -47,10 +46,12 @@ with given as materialized (
     and (c.ended_at is null
       or c.end_published_at is null and c.end_event in (i.ending -> 'event', i.ending_if_answered -> 'event'))
   returning c.call_id, c.answered_at is not null as is_answered, c.published_event_sequence as published
-), left_legs as (
-  update calls c set leg = i.leg from given i
-  where c.call_id = i.call_id and i.leg is not null and c.call_id not in (select call_id from moved)
-    and (c.leg ->> 'dialogId' is null or i.leg ->> 'dialogId' is not null)
+), legs as (
+  insert into call_legs as known (call_id, leg_id, leg)
+  select call_id, leg_id, leg from given where leg is not null
+  order by call_id
+  on conflict (call_id, leg_id) do update set leg = excluded.leg
+  where known.leg ->> 'dialogId' is null or excluded.leg ->> 'dialogId' is not null
 ), stored as (
   insert into call_events (call_id, event_sequence, event_id, type, time, data)
   select e.call_id, e.event_sequence, e.event_id, e.type, e.time, e.data

@@ -173,6 +173,8 @@ function stepRow(
     call_id: call.callId,
     is_untaken: isUntaken,
     is_repeated: isRepeated,
+    // The call's first leg.
+    leg_id: call.callId,
     leg,
     ringing_at: ringingAt,
     answered_at: answeredAt,
