@@ -1,6 +1,7 @@
 // A call's stream to its bot: connected when the call says so, connected again when the line broke, and over when the bot, the
 // call or our patience ends it. Lives in the media worker; its clock is the session's.
 
+import { verdictOf } from '../calls/call-facts.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { StreamCounts, StreamSettings } from '../calls/stream.ts';
 import type { AddressGuard } from '../lib/address-guard.ts';
@@ -22,6 +23,8 @@ const pingTicks = 500;
 const longestSilenceTicks = 2_000;
 /** Servers give up a connection that asks for nothing, some after 30 s: while the phone rings, it is made anew before. */
 const readyTicks = 1_250;
+/** Longer than phones ring, and than detection takes: after it nobody is waited for. */
+const maxPreparations = 8;
 /** What happened before the bot was there: keys and detection's events, of which a call has a handful. */
 const maxUntold = 200;
 
@@ -61,8 +64,10 @@ export class CallStream implements BotStream {
   #state: State = { kind: 'idle' };
   #ready: ReadyTransport | undefined;
   #readyUntil = 0;
+  #preparations = 0;
   #isAnswered = false;
-  #verdict: string | undefined;
+  /** So far: a dozen in the life of a call. */
+  readonly #amdEvents: AmdEvent[] = [];
   #untold: ((writer: MessageWriter) => string)[] = [];
   #tick = 0;
   #connections = 0;
@@ -87,7 +92,8 @@ export class CallStream implements BotStream {
   }
 
   prepare(): void {
-    if (this.#state.kind !== 'idle') return;
+    if (this.#state.kind !== 'idle' || this.#preparations === maxPreparations) return;
+    this.#preparations += 1;
     this.#ready?.close();
     this.#ready = new ReadyTransport(new URL(this.#settings.url), this.#dependencies.guard);
     this.#readyUntil = this.#tick + readyTicks;
@@ -107,7 +113,7 @@ export class CallStream implements BotStream {
   }
 
   tellAmd(event: AmdEvent): void {
-    if (event.event !== 'amd_stopped') this.#verdict = event.event;
+    this.#amdEvents.push(event);
     this.#tell((writer) => writer.amd(event));
     if (event.event === 'amd_human_detected' && this.#isAnswered) this.#begin();
   }
@@ -189,9 +195,10 @@ export class CallStream implements BotStream {
     const voice = new BotVoice(link, this.#settings, [this.#counts, statistics]);
     const openTick = this.#tick;
     this.#become({ kind: 'open', link, voice, openTick, heardTick: openTick });
+    const verdict = verdictOf(this.#amdEvents);
     voice.begin({
       ...this.#settings.customParameters,
-      ...(this.#verdict === undefined ? {} : { amd: this.#verdict }),
+      ...(verdict === undefined ? {} : { amd: verdict }),
       ...(this.#connections > 1 ? { reconnect: '1' } : {}),
     });
     for (const write of this.#untold.splice(0)) voice.tell(write);
