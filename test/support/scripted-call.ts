@@ -21,6 +21,7 @@ import type {
   PlaceRequest,
   StepResult,
 } from '../../src/calls/ports.ts';
+import type { StreamSettings } from '../../src/calls/stream.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 
 export const epoch = Date.parse('2026-01-01T00:00:00.000Z');
@@ -56,6 +57,11 @@ export function acceptedCall(request: Partial<DialoutRequest> = {}): AcceptedCal
   };
 }
 
+export const streamSettings: StreamSettings = {
+  ...{ url: 'wss://bot.example/audio', secret: 's3cret', connect: 'answered' },
+  ...{ accountSid: 'AC1', callSid: 'CA1', streamSid: 'MZ1', customParameters: {} },
+};
+
 export type ScriptOptions = {
   readonly request?: Partial<DialoutRequest>;
   readonly limits?: Partial<CallLimits>;
@@ -66,6 +72,8 @@ export type ScriptOptions = {
   /** In place of the script's own. */
   readonly outbox?: CallOutbox;
   readonly noMedia?: boolean;
+  /** Asked for calls with a stream only. */
+  readonly streamSettings?: () => Promise<StreamSettings>;
   readonly unusableAnswer?: boolean;
   /** The SIP port throws, which it never should. */
   readonly brokenSip?: boolean;
@@ -85,6 +93,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     outbox: options.outbox ?? sql.outbox,
     clock: { now },
     logger: silentLogger,
+    streams: { settingsOf: options.streamSettings ?? (async () => streamSettings) },
     media: {
       open: (_callId, observer) => {
         media = observer;

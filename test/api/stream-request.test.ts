@@ -1,0 +1,111 @@
+// The member `stream` of a dial-out request: what it and the bot's own come to.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Bot } from '../../src/store/bot-directory.ts';
+import { app, type Harness, startHarness, token } from './support.ts';
+
+let harness: Harness;
+let bot: Bot | undefined;
+let hasSecret = true;
+
+const url = 'wss://bot.example/audio';
+
+beforeAll(async () => {
+  harness = await startHarness({
+    bots: { find: async () => bot, ownerOf: async () => bot },
+    apps: {
+      find: async () => app(hasSecret ? { streamSecrets: ['s3cret'] } : {}),
+      findByApiKey: async () => undefined,
+    },
+  });
+});
+beforeEach(() => {
+  bot = undefined;
+  hasSecret = true;
+  harness.submissions.length = 0;
+});
+afterAll(() => harness[Symbol.asyncDispose]());
+
+async function dial(body: object) {
+  const response = await harness.server.inject({
+    method: 'POST',
+    url: '/api/1.1/public/bot/st-1/V2/contactcenter/dialout',
+    headers: { auth: await token() },
+    payload: { botId: 'st-1', target: 'tel:+12025550110', caller: '15559876543', ...body },
+  });
+  const { errors } = response.json<{ errors?: { path: string; message: string }[] }>();
+  return { status: response.statusCode, errors, stream: harness.submissions[0]?.request.stream };
+}
+
+const ofBot = { url: 'wss://own.example/', sealedQuery: 'c2VhbGVk', connect: 'person' } as const;
+
+function registered(): void {
+  bot = { botId: 'st-1', accountId: 'acme', stream: ofBot };
+}
+
+describe('the stream of a request', () => {
+  test('is none, unless it or its bot says so', async () => {
+    expect(await dial({})).toMatchObject({ status: 200, stream: undefined });
+  });
+
+  test('is what it says', async () => {
+    const stream = { url, connect: 'person', parameters: { campaign: 'spring' } };
+
+    expect(await dial({ stream, machineDetection: 'detect' })).toMatchObject({
+      status: 200,
+      stream,
+    });
+  });
+
+  test('is that of the bot where it says nothing, and what it says in part', async () => {
+    registered();
+    const detect = { machineDetection: 'detect' };
+
+    expect(await dial(detect)).toMatchObject({ stream: { ...ofBot, parameters: {} } });
+    harness.submissions.length = 0;
+    const parameters = { campaign: 'spring' };
+    expect(await dial({ ...detect, stream: { parameters } })).toMatchObject({
+      stream: { ...ofBot, parameters },
+    });
+  });
+
+  test('of a bot that waits for a person is connected at the answer without detection', async () => {
+    registered();
+
+    expect(await dial({})).toMatchObject({ status: 200, stream: { connect: 'answered' } });
+  });
+
+  test('is none where it wants none', async () => {
+    registered();
+
+    expect((await dial({ stream: null })).stream).toBeUndefined();
+  });
+
+  test.each([
+    ['no address', {}, 'stream.url'],
+    ['http', { url: 'https://bot.example/' }, 'stream.url'],
+    ['a user in the URL', { url: 'wss://me@bot.example/' }, 'stream.url'],
+    ['a fragment', { url: `${url}#there` }, 'stream.url'],
+    ['a space', { url: `${url} ` }, 'stream.url'],
+    ['an address of the inside', { url: 'ws://10.0.0.1/' }, 'stream.url'],
+    ['a person without detection', { url, connect: 'person' }, 'stream.connect'],
+    ['another word', { url, connect: 'ringing' }, 'stream.connect'],
+    ['a number as a parameter', { url, parameters: { one: 1 } }, 'stream.parameters.one'],
+    ['a misspelling', { URL: url }, 'stream.URL'],
+  ])('with %s is a 400', async (_what, stream, path) => {
+    const { status, errors } = await dial({ stream });
+
+    expect(status).toBe(400);
+    expect(errors?.map((error) => error.path)).toContain(path);
+  });
+
+  test('of an app without a stream secret is a 400 that says how to make one', async () => {
+    hasSecret = false;
+    const { status, errors } = await dial({ stream: { url } });
+
+    expect(status).toBe(400);
+    expect(errors).toEqual([
+      { path: 'stream', message: expect.stringContaining('offhook apps rotate app-1 stream') },
+    ]);
+  });
+});
