@@ -1,154 +1,122 @@
-// Bots that people have, as they are, at the whole gateway: their audio is a phone's RTP, and the phone's is theirs.
+// Streams with peers that are none of ours: sipp as the phone, TLS with a certificate of a private authority, and a gateway that
+// is killed.
 
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readMulawBytes, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { mulawToAlaw } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Laptop, startLaptop } from '../support/laptop.ts';
-import { pattern, withoutSilence } from '../support/streams/findable-audio.ts';
-import { OpenAiPeer } from '../support/streams/openai-peer.ts';
-import { PipecatPeer } from '../support/streams/pipecat-peer.ts';
-import { StreamCallee } from '../support/streams/stream-callee.ts';
-import { problemsOfStream } from '../support/streams/stream-messages.ts';
+import { startGateway } from '../support/gateway-process.ts';
+import { startSipp } from '../support/sipp.ts';
+import { BotConnection } from '../support/streams/scripted-bot.ts';
+import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 
-const recording = readMulawBytes(recordingUrl('talker-answer'));
-/** In whole packets. */
-const voice = recording.subarray(0, recording.length - (recording.length % 160));
+let folder: string;
+let certificate: string;
+let rig: StreamRig;
 
-let laptop: Laptop;
 beforeAll(async () => {
-  laptop = await startLaptop();
+  folder = await mkdtemp(join(tmpdir(), 'offhook-tls-'));
+  certificate = join(folder, 'certificate.pem');
+  await promisify(execFile)('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+    ...['-keyout', join(folder, 'key.pem'), '-out', certificate, '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
+  ]);
+  rig = await startStreamRig({ NODE_EXTRA_CA_CERTS: certificate });
 });
-afterAll(() => laptop.close());
+afterEach(() => rig.reset());
+afterAll(async () => {
+  await rig.close();
+  await rm(folder, { recursive: true, force: true });
+});
 
-/** A phone that is called by a bot, and has answered. */
-async function answered(url: string, more: Record<string, unknown> = {}) {
-  const { callee, placed } = await StreamCallee.called((target) =>
-    laptop.dial(target, { stream: { url }, machineDetection: 'disabled', ...more }),
+describe('sipp as the phone', () => {
+  test.each([
+    ['PCMU', 0],
+    ['PCMA', 8],
+  ])('hears the bot in %s', async (codec, type) => {
+    const bot = await rig.startBot();
+    const phone = createSocket('udp4');
+    phone.bind(0, '127.0.0.1');
+    await once(phone, 'listening');
+    const heard: Buffer[] = [];
+    phone.on('message', (packet) => {
+      if (((packet[1] ?? 0) & 0x7f) === type) heard.push(packet.subarray(12));
+    });
+    await using sipp = await startSipp({
+      scenario: 'answer-codec',
+      keys: {
+        audio_type: String(type),
+        audio_codec: codec,
+        audio_port: String(phone.address().port),
+      },
+    });
+    const stream = { url: bot.url };
+    await rig.laptop.dial(sipp.uri('callee'), { stream, machineDetection: 'disabled' });
+    const connection = await bot.connection();
+    const said = speech(2_000);
+    connection.say(said);
+    const wanted =
+      codec === 'PCMA' ? Buffer.from(said.map((byte) => mulawToAlaw[byte] ?? 0)) : said;
+    await eventually(() => Buffer.concat(heard).includes(wanted), 'it is heard');
+
+    connection.socket.close(1000);
+    expect((await sipp.exited).code).toBe(0);
+    phone.close();
+  });
+});
+
+test('a bot behind TLS is reached by its name, and its certificate is looked at', async () => {
+  const server = createServer({
+    key: await readFile(join(folder, 'key.pem')),
+    cert: await readFile(certificate),
+  });
+  const connections: BotConnection[] = [];
+  new WebSocketServer({ server }).on('connection', (socket, request) =>
+    connections.push(new BotConnection(socket, request)),
   );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { callee } = await rig.call({ url: `wss://localhost:${port}/audio` });
+  callee.ring();
   await callee.answer();
-  return { callee, callId: placed.callId };
-}
+  await eventually(() => connections[0]?.of('media').length !== undefined, 'it is connected');
 
-async function endOf(callId: string) {
-  const ends = () =>
-    laptop.facts.filter((fact) => fact.callId === callId && fact.type === 'completed');
-  await eventually(() => ends().length > 0, 'the call ends');
-  return ends()[0]?.data;
-}
-
-const spoken = (callee: StreamCallee) => withoutSilence(callee.heard);
-
-describe.concurrent('the OpenAI Agents SDK’s Twilio transport', () => {
-  const greeting = [0, 1, 2, 3, 4].map((seed) => pattern(1_600, seed));
-  const answer = pattern(1_600, 9);
-
-  test('its burst is what the phone hears, to the byte; its marks return', async () => {
-    await using peer = await OpenAiPeer.start([greeting]);
-    const { callee, callId } = await answered(peer.url);
-    await using _phone = callee;
-    const marks = () => peer.texts.filter((text) => text.startsWith('{"event":"mark"')).length;
-    await eventually(() => marks() === 6, 'all marks returned');
-
-    expect(spoken(callee).equals(Buffer.concat(greeting))).toBe(true);
-    await eventually(() => peer.realtime.audioBytes >= 8_000, 'the agent hears the line');
-    callee.hangUp();
-    expect(await endOf(callId)).toMatchObject({ reasonCode: 'Caller-disconnected' });
-    await eventually(() => peer.transports[0]?.status === 'disconnected', 'it saw the end');
-    expect(peer.errors).toEqual([]);
-    expect(problemsOfStream(peer.texts, { isOver: true })).toEqual([]);
-  });
-
-  test('who interrupts it is heard, and hears the rest no more', async () => {
-    const long = [...greeting, ...greeting, ...greeting, ...greeting, ...greeting];
-    await using peer = await OpenAiPeer.start([long, [answer]]);
-    const { callee } = await answered(peer.url);
-    await using _phone = callee;
-    await eventually(() => spoken(callee).length >= 4_000, 'half a second of it');
-    await callee.speak(voice);
-    await eventually(() => spoken(callee).includes(answer), 'the answer');
-
-    const heard = spoken(callee);
-    const cutMs = heard.indexOf(answer) / 8;
-    expect(heard.subarray(0, cutMs * 8).equals(Buffer.concat(long).subarray(0, cutMs * 8))).toBe(
-      true,
-    );
-    expect(cutMs).toBeLessThan(5_000);
-    // It knows by the marks: the pieces of 200 ms that were heard, and 50 ms of grace.
-    const [truncation] = peer.realtime.of('conversation.item.truncate');
-    const keptMs = Number(truncation?.['audio_end_ms']) - 50;
-    expect(keptMs % 200).toBe(0);
-    expect(keptMs).toBeGreaterThanOrEqual(200);
-    expect(keptMs).toBeLessThanOrEqual(cutMs);
-    expect(peer.errors).toEqual([]);
-  });
+  // The address is no name of the certificate.
+  const wrong = await rig.call({ url: `wss://127.0.0.1:${port}/audio` });
+  await wrong.callee.answer();
+  await wrong.callee.isHungUp();
+  expect(await rig.endOf(wrong.callId)).toMatchObject({ outcome: 'bot-failure' });
+  for (const { socket } of connections) socket.terminate();
+  server.closeAllConnections();
+  server.close();
 });
 
-describe.concurrent('a Pipecat bot', () => {
-  test('knows the call, is heard to the byte, hears a key, and hangs up at its end', async () => {
-    const says = pattern(8_000, 3);
-    await using peer = await PipecatPeer.start({ says });
-    const { callee, callId } = await answered(peer.url, {
-      caller: '15550100',
-      metadata: { campaign: 'spring', nested: { a: 1 } },
-    });
-    await using _phone = callee;
-    await eventually(() => spoken(callee).length >= says.length, 'all was heard');
-    const [session] = peer.sessions;
+test('a gateway that is killed leaves neither bot nor phone in the call', async () => {
+  const own = await startStreamRig();
+  const bot = await own.startBot();
+  const { callee } = await own.call({ url: bot.url });
+  await callee.answer();
+  const connection = await bot.connection();
+  const { dataDir } = own.laptop.gateway;
+  await own.laptop.gateway.kill();
+  await eventually(() => connection.closeCode !== undefined, 'the stream is closed');
+  expect(connection.closeCode).toBe(1006);
 
-    expect(spoken(callee).equals(says)).toBe(true);
-    expect(session?.callData).toMatchObject({
-      stream_id: expect.stringMatching(/^MZ[0-9a-f]{32}$/),
-      call_id: expect.stringMatching(/^CA[0-9a-f]{32}$/),
-      body: { callId, campaign: 'spring', nested: '{"a":1}' },
-      from: '15550100',
-      to: expect.stringMatching(/^sip:callee@127\.0\.0\.1:\d+$/),
-    });
-    callee.press(5);
-    await eventually(() => session?.digits.length === 1, 'the key');
-    expect(session?.digits).toEqual(['5']);
-    await session?.end();
-    await callee.isHungUp();
-    expect(await endOf(callId)).toMatchObject({ reasonCode: 'Bot-disconnected' });
-    expect(problemsOfStream(session?.texts ?? [], { isOver: false })).toEqual([]);
-  });
-
-  test('hangs up by the REST form, where its base_url is the gateway', async () => {
-    const text = await readFile(join(laptop.gateway.dataDir, 'dev-app.json'), 'utf8');
-    const { appId, streamSecret } = JSON.parse(text) as {
-      readonly appId: string;
-      readonly streamSecret: string;
-    };
-    const restApi = { baseUrl: laptop.gateway.runtime.httpUrl, authToken: streamSecret };
-    await using peer = await PipecatPeer.start({ says: pattern(320, 0), restApi });
-    const { callee, callId } = await answered(peer.url);
-    await using _phone = callee;
-    await eventually(() => spoken(callee).length === 320, 'it has spoken');
-    const [session] = peer.sessions;
-    // As the page on streams has it made of the app's id.
-    const digits = createHash('sha256').update(appId).digest('hex').slice(0, 32);
-    expect(session?.accountSid).toBe(`AC${digits}`);
-    const ended = session?.end();
-    await callee.isHungUp();
-    await ended;
-
-    expect(session?.hangUpStatus).toBe(200);
-    expect(await endOf(callId)).toMatchObject({ reasonCode: 'Bot-disconnected' });
-  });
-
-  test('who interrupts it hears the rest no more', async () => {
-    const says = pattern(80_000, 3);
-    await using peer = await PipecatPeer.start({ says });
-    const { callee } = await answered(peer.url);
-    await using _phone = callee;
-    await eventually(() => spoken(callee).length >= 4_000, 'half a second of it');
-    await callee.speak(voice);
-
-    expect(peer.sessions[0]?.interruptions).toBe(1);
-    const heard = spoken(callee);
-    expect(heard.length).toBeLessThan(40_000);
-    expect(heard.equals(says.subarray(0, heard.length))).toBe(true);
-  });
+  const next = await startGateway(dataDir);
+  await callee.isHungUp();
+  expect(bot.connections).toHaveLength(1);
+  await next.terminate();
+  await own.reset();
+  await own.close();
 });

@@ -1,0 +1,84 @@
+// What is stored of audio streams: an app's secret, a bot's address, and the name that a bot has for a call.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createAppStore } from '../../src/store/apps.ts';
+import { createBotDirectory } from '../../src/store/bot-directory.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+import { openStreamUrl, sealStreamUrl } from '../../src/store/stream-addresses.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { rowsIn } from '../support/tables.ts';
+
+const noon = Date.parse('2026-03-01T12:00:00.000Z');
+const dialer = { name: 'dialer', accountId: 'acme', bots: ['*'], scopes: [] };
+const shop = { botId: 'shop', accountId: 'acme' };
+const secrets = createSecretBox(Buffer.alloc(32, 7));
+
+describe.each(databaseKinds)('streams on %s', (kind) => {
+  let database: TestDatabase;
+  let nowMs = noon;
+  const clock = { now: () => new Date(nowMs) };
+  const openApps = () => createAppStore({ database, secrets, clock, tokenMaxTtlS: 86_400 });
+  const openBots = () => createBotDirectory({ database, clock });
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterEach(async () => {
+    nowMs = noon;
+    await database.pool.query(
+      'delete from apps; delete from webhook_secrets; delete from bots; delete from calls',
+    );
+  });
+  afterAll(() => database.remove());
+
+  test('a stream secret that was rotated out is taken until its grace is over', async () => {
+    const apps = openApps();
+    const { appId, streamSecret: first } = await apps.createApp(dialer);
+    const rotated = await apps.rotate(appId, { what: 'stream', graceS: 60 });
+    const second = rotated.kind === 'rotated' ? rotated.rotated.streamSecret : undefined;
+
+    expect((await apps.find(appId))?.streamSecrets).toEqual([second, first]);
+    expect(await apps.rotate(appId, { what: 'stream', graceS: 60 })).toEqual({
+      kind: 'in-grace',
+      until: new Date(noon + 60_000),
+    });
+    nowMs += 60_000;
+    expect((await openApps().find(appId))?.streamSecrets).toEqual([second]);
+  });
+
+  test('an app of before has none until it is given one, and then none from before', async () => {
+    const apps = openApps();
+    const { appId } = await apps.createApp(dialer);
+    await database.pool.query('update apps set stream_secret = null');
+    expect((await openApps().find(appId))?.streamSecrets).toBeUndefined();
+
+    await apps.rotate(appId, { what: 'stream', graceS: 60 });
+    expect((await apps.find(appId))?.streamSecrets).toHaveLength(1);
+  });
+
+  test('a bot keeps its address, is given another, and loses it', async () => {
+    const bots = openBots();
+    const stream = {
+      ...sealStreamUrl(secrets, 'shop', 'wss://bot.example/audio?key=s3cret'),
+      connect: 'person' as const,
+    };
+    await bots.add({ ...shop, stream });
+    await bots.add({ ...shop, iconUrl: 'https://shop.example/icon.png' });
+    expect(await openBots().find('shop')).toMatchObject({ stream });
+    expect(openStreamUrl(secrets, 'shop', stream)).toBe('wss://bot.example/audio?key=s3cret');
+    expect(JSON.stringify(await rowsIn(database.pool, 'bots'))).not.toContain('s3cret');
+
+    await bots.add({ ...shop, stream: { url: 'wss://other.example/', connect: 'answered' } });
+    expect((await bots.find('shop'))?.stream).toEqual({
+      ...{ url: 'wss://other.example/', connect: 'answered' },
+    });
+    await bots.add({ ...shop, stream: null });
+    expect((await bots.find('shop'))?.stream).toBeUndefined();
+  });
+
+  test('the query string of one bot is not that of another', () => {
+    const sealed = sealStreamUrl(secrets, 'shop', 'wss://bot.example/?key=s3cret');
+
+    expect(() => openStreamUrl(secrets, 'other', sealed)).toThrow('does not open');
+  });
+});
