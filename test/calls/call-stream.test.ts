@@ -15,7 +15,6 @@ const opened = { kind: 'opened', connection: 1, openMs: 12 } as const;
 
 async function answeredCall(options: ScriptOptions = {}) {
   const call = scriptCall({
-    recordAnswer: async () => undefined,
     ...options,
     request: { machineDetection: 'disabled', stream, ...options.request },
   });
@@ -27,7 +26,7 @@ async function answeredCall(options: ScriptOptions = {}) {
   return call;
 }
 
-const endOf = (call: ReturnType<typeof scriptCall>) => call.claimed.at(-1)?.event.data;
+const endOf = (call: ReturnType<typeof scriptCall>) => call.end().data;
 
 describe('the stream of a call', () => {
   test('is prepared when the phone rings, and told of the answer', async () => {
@@ -40,7 +39,7 @@ describe('the stream of a call', () => {
   });
 
   test('is left alone where nobody asked for one', async () => {
-    const call = scriptCall({ recordAnswer: async () => undefined });
+    const call = scriptCall();
     await call.sent();
     call.ring();
     await call.answer();
@@ -51,20 +50,20 @@ describe('the stream of a call', () => {
   });
 
   test('is stated after the answer, also where it was quicker than the store', async () => {
-    let stored = (): void => undefined;
+    let store = (): void => undefined;
     const call = await answeredCall({
-      recordAnswer: () =>
+      storeAnswer: () =>
         new Promise((resolve) => {
-          stored = resolve;
+          store = () => resolve('stored');
         }),
     });
     call.media().onStream?.(opened);
     expect(call.types()).not.toContain('stream-started');
-    stored();
+    store();
     await call.settle();
 
     expect(call.types().slice(-2)).toEqual(['answered', 'stream-started']);
-    expect(call.published.at(-1)?.data).toEqual({ connection: 1, openMs: 12 });
+    expect(call.stored.at(-1)?.data).toEqual({ connection: 1, openMs: 12 });
   });
 
   test('is over before its call is, which waits for it', async () => {
@@ -73,7 +72,7 @@ describe('the stream of a call', () => {
     call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
     await call.settle();
     expect(call.log).toContain('stopStream call-ended');
-    expect(call.claimed).toEqual([]);
+    expect(call.endings()).toEqual([]);
 
     call.media().onStream?.({ kind: 'stopped', reason: 'call-ended', counts });
     await call.settle();
@@ -88,7 +87,7 @@ describe('the stream of a call', () => {
     call.advance(1_000);
     await call.settle();
 
-    const stopped = call.published.find(({ type }) => type === 'stream-stopped');
+    const stopped = call.stored.find(({ type }) => type === 'stream-stopped');
     expect(stopped?.data).toEqual({ reason: 'call-ended' });
     expect(endOf(call)).toMatchObject({ reasonCode: 'Caller-disconnected' });
   });
@@ -102,7 +101,7 @@ describe('a bot', () => {
     await call.settle();
 
     expect(call.log).toContain('bye');
-    expect(call.published.find(({ type }) => type === 'stream-stopped')?.data).toEqual({
+    expect(call.stored.find(({ type }) => type === 'stream-stopped')?.data).toEqual({
       reason: 'bot-closed',
       ...counts,
     });
@@ -117,7 +116,7 @@ describe('a bot', () => {
     call.media().onStream?.({ kind: 'lost', reason: 'ECONNREFUSED' });
     await call.settle();
 
-    const failed = call.published.filter(({ type }) => type === 'stream-failed');
+    const failed = call.stored.filter(({ type }) => type === 'stream-failed');
     expect(failed.map(({ data }) => data)).toEqual([
       { reason: 'ECONNREFUSED', willRetry: true },
       { reason: 'ECONNREFUSED', willRetry: false },
