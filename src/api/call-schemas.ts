@@ -153,7 +153,7 @@ export const callDetailsSchema = callSummarySchema
         }),
       )
       .readonly()
-      .describe('every fact of the call, in order; a fact may be a moment late'),
+      .describe('every event of the call, in order; an event may be a moment late'),
   })
   .meta({
     id: 'CallDetails',

@@ -1,6 +1,6 @@
 // From what happens to a call to those who are told of it: stored in one statement, then notified and published from there.
 
-import { queuedFact } from '../calls/call-facts.ts';
+import { queuedEvent } from '../calls/call-events.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -86,7 +86,7 @@ export function openOutbox(
       notifier.onStored({ ...stored, callId, isRepeated });
       // Whoever accepted a call that nobody has taken may have died before it was published.
       const isMissing = isUntaken && !isQueuedPublished && !relay.knows(callId);
-      relay.send([...(isMissing ? [queuedFact(call)] : []), ...stored.events], { isRecovered });
+      relay.send([...(isMissing ? [queuedEvent(call)] : []), ...stored.events], { isRecovered });
     },
     logger,
   });
@@ -94,7 +94,7 @@ export function openOutbox(
   return {
     ...{ outbox, relay, publisher },
     begin: (call, queued) => {
-      const event = queuedFact(call);
+      const event = queuedEvent(call);
       if (queued === 'unknown') {
         outbox
           .append(call, { events: [event] }, { isRepeated: true })

@@ -2,15 +2,15 @@
 
 import { assertEvent } from 'xstate';
 import {
-  amdFact,
-  answeredFact,
+  amdEvent,
+  answeredEvent,
   type CallProgress,
-  dialingFact,
-  dtmfFact,
-  endFact,
-  ringingFact,
-  streamFact,
-} from './call-facts.ts';
+  dialingEvent,
+  dtmfEvent,
+  endEvent,
+  ringingEvent,
+  streamEvent,
+} from './call-events.ts';
 import {
   type EndCommand,
   endAfterAnswer,
@@ -32,10 +32,10 @@ const answerNotStored = { by: 'gateway', reason: 'The answer could not be record
 
 export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.sent');
-  const { event: fact, ...sequences } = dialingFact(context, event.at, event.gateway);
+  const { event: stated, ...sequences } = dialingEvent(context, event.at, event.gateway);
   // The time to connect runs from the first INVITE, whichever gateway takes the call in the end.
   enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
-  enqueue({ type: 'append', params: { events: [fact], leg: event.leg } });
+  enqueue({ type: 'append', params: { events: [stated], leg: event.leg } });
 });
 
 export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
@@ -45,20 +45,20 @@ export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
 
 export const stateRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.ringing');
-  const { event: fact, ...sequences } = ringingFact(context, event.at, event);
+  const { event: stated, ...sequences } = ringingEvent(context, event.at, event);
   enqueue.assign({ ringingAt: event.at, ...sequences });
   const leg = event.leg === undefined ? {} : { leg: event.leg };
-  enqueue({ type: 'append', params: { events: [fact], ringingAt: event.at, ...leg } });
+  enqueue({ type: 'append', params: { events: [stated], ringingAt: event.at, ...leg } });
 });
 
 export const noteAnswer = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'line.answered');
-  const { event: fact, ...sequences } = answeredFact({ ...context, answeredAt: event.at });
+  const { event: stated, ...sequences } = answeredEvent({ ...context, answeredAt: event.at });
   const { eventSequence, notificationSequence } = context;
   const detects = context.call.request.machineDetection !== 'disabled';
   return {
     answeredAt: event.at,
-    answeredEvent: fact,
+    answeredEvent: stated,
     beforeAnswer: { eventSequence, notificationSequence },
     leg: event.leg,
     detection: detects ? ('running' as const) : ('off' as const),
@@ -100,7 +100,7 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
   const amdEvents = [...context.amdEvents, event.amd];
   // What is told after the call's end happened at its end: times do not run backwards.
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
-  const { event: fact, ...sequences } = amdFact(
+  const { event: stated, ...sequences } = amdEvent(
     { ...context, answeredAt, amdEvents },
     at,
     event.amd,
@@ -110,7 +110,7 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
     detection: event.amd.event === 'amd_stopped' ? 'stopped' : 'running',
     ...sequences,
   });
-  enqueue({ type: 'append', params: { events: [fact] } });
+  enqueue({ type: 'append', params: { events: [stated] } });
 });
 
 /** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
@@ -118,7 +118,7 @@ export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
-  const { event, progress } = stoppedFact({ ...context, answeredAt }, at);
+  const { event, progress } = stoppedEvent({ ...context, answeredAt }, at);
   enqueue.assign({ detection: 'stopped', ...progress });
   enqueue({ type: 'append', params: { events: [event] } });
 });
@@ -126,9 +126,9 @@ export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) =
 export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.dtmf');
   if (context.digits >= context.limits.maxDigits) return;
-  const { event: fact, ...sequences } = dtmfFact(context, event.at, event);
+  const { event: stated, ...sequences } = dtmfEvent(context, event.at, event);
   enqueue.assign({ digits: context.digits + 1, ...sequences });
-  enqueue({ type: 'append', params: { events: [fact] } });
+  enqueue({ type: 'append', params: { events: [stated] } });
 });
 
 export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
@@ -141,9 +141,9 @@ export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }
   if (goesOn && streamEvents > context.limits.maxStreamEvents) return;
   // What is told after the call's end happened at its end: times do not run backwards.
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
-  const { event: fact, ...sequences } = streamFact(context, at, report);
+  const { event: stated, ...sequences } = streamEvent(context, at, report);
   enqueue.assign({ streamEvents, ...sequences });
-  enqueue({ type: 'append', params: { events: [fact] } });
+  enqueue({ type: 'append', params: { events: [stated] } });
 });
 
 /** The media worker did not say it in time. */
@@ -151,39 +151,39 @@ export const stateStreamStopped = callSetup.enqueueActions(({ context, enqueue }
   if (context.stream !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
   const report = { kind: 'stopped', reason: 'call-ended' } as const;
-  const { event: fact, ...sequences } = streamFact(context, at, report);
+  const { event: stated, ...sequences } = streamEvent(context, at, report);
   enqueue.assign({ stream: 'off', ...sequences });
-  enqueue({ type: 'append', params: { events: [fact] } });
+  enqueue({ type: 'append', params: { events: [stated] } });
 });
 
 export const buildEnd = callSetup.assign(({ context }) => {
   const end =
     context.end ?? endBeforeAnswer({ by: 'gateway', reason: 'Unknown' }, context.clock.now());
-  const { event, ...sequences } = endFact(context, end);
+  const { event, ...sequences } = endEvent(context, end);
   return { endEvent: event, ...sequences };
 });
 
 /** In place of the end, where SQL holds the answer, which nobody has published then: detection never began. */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
-  const { doubtfulAnswer, answeredEvent, end } = context;
-  if (doubtfulAnswer === undefined || answeredEvent === undefined || end === undefined) {
+  const { doubtfulAnswer, answeredEvent: stated, end } = context;
+  if (doubtfulAnswer === undefined || stated === undefined || end === undefined) {
     return undefined;
   }
   const answered = { ...context, ...doubtfulAnswer };
   const detects = context.call.request.machineDetection !== 'disabled';
-  const stopped = detects ? stoppedFact(answered, end.at) : undefined;
-  const last = endFact(
+  const stopped = detects ? stoppedEvent(answered, end.at) : undefined;
+  const last = endEvent(
     { ...answered, ...stopped?.progress },
     endAfterAnswer(answerNotStored, end.at),
   );
-  return [answeredEvent, ...(stopped === undefined ? [] : [stopped.event]), last.event];
+  return [stated, ...(stopped === undefined ? [] : [stopped.event]), last.event];
 }
 
-function stoppedFact(progress: CallProgress & { readonly answeredAt: Date }, at: Date) {
+function stoppedEvent(progress: CallProgress & { readonly answeredAt: Date }, at: Date) {
   const { answeredAt } = progress;
   const [, amd] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime());
   const amdEvents = [...progress.amdEvents, amd];
-  const { event, ...sequences } = amdFact({ ...progress, amdEvents }, at, amd);
+  const { event, ...sequences } = amdEvent({ ...progress, amdEvents }, at, amd);
   return { event, progress: { amdEvents, ...sequences } };
 }
 

@@ -45,7 +45,7 @@ import {
   stateStream,
   stateStreamStopped,
 } from './call-effects.ts';
-import { progressOfAccepted } from './call-facts.ts';
+import { progressOfAccepted } from './call-events.ts';
 import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
 
 export const callMachine = callSetup.createMachine({

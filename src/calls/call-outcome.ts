@@ -4,7 +4,7 @@
 import type { CallFault, CallOutcome, ReasonCode } from './contract/call-words.ts';
 import type { LegFailure } from './ports.ts';
 
-/** How a call ended, before it is written as the terminal fact. */
+/** How a call ended, before it is written as the terminal event. */
 export type CallEnd = {
   readonly at: Date;
   readonly outcome: CallOutcome;

@@ -2,7 +2,7 @@
 // that touches the world. `call-machine.ts` is the statechart, `call-effects.ts` what its transitions do.
 
 import { fromCallback, fromPromise, sendTo, setup } from 'xstate';
-import type { CallProgress, Sequences } from './call-facts.ts';
+import type { CallProgress, Sequences } from './call-events.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallStep } from './call-step.ts';
 import type { AcceptedCall } from './call-types.ts';
@@ -79,7 +79,7 @@ export const defaultCallLimits: CallLimits = {
   storeAnswerTimeoutMs: 4_000,
   closingTimeoutMs: 1_000,
   storeEndTimeoutMs: 60_000,
-  // Far above what a person presses in two hours. Each is a fact on the stream, and a flood must not crowd out other calls.
+  // Far above what a person presses in two hours. Each is an event on the stream, and a flood must not crowd out other calls.
   maxDigits: 2_000,
   // A bot that takes the stream and drops it again and again is tried for as long as the call lasts.
   maxStreamEvents: 200,

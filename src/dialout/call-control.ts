@@ -1,7 +1,7 @@
 // Ends a call wherever it is in its life: queued, ringing, answered; here, or at the node that has it.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { progressOfAccepted } from '../calls/call-facts.ts';
+import { progressOfAccepted } from '../calls/call-events.ts';
 import { endBeforeAnswer } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';

@@ -1,7 +1,7 @@
 // What this process dials: a taker for each source, the places that their calls have here, the slots that they hold on trunks, and
 // a look each second at what waits anywhere.
 
-import { progressOfAccepted } from '../calls/call-facts.ts';
+import { progressOfAccepted } from '../calls/call-events.ts';
 import { endOfExpiry } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';

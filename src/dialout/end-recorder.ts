@@ -1,6 +1,6 @@
 // Ends calls that have no machine: still queued, expired, or left by a process that died.
 
-import { type CallProgress, endFact } from '../calls/call-facts.ts';
+import { type CallProgress, endEvent } from '../calls/call-events.ts';
 import type { CallEnd } from '../calls/call-outcome.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallOutbox } from '../calls/ports.ts';
@@ -21,7 +21,7 @@ export type EndRecorder = {
 export function createEndRecorder(outbox: CallOutbox): EndRecorder {
   return {
     async record(progress, end, missing, { isRecovered }) {
-      const { event } = endFact(progress, end);
+      const { event } = endEvent(progress, end);
       const step = { events: missing, ending: { event } };
       return (
         // What the dead process sent last may be stored meanwhile.
@@ -29,7 +29,7 @@ export function createEndRecorder(outbox: CallOutbox): EndRecorder {
       );
     },
     async recordQueued(progress, end) {
-      const { event } = endFact(progress, end);
+      const { event } = endEvent(progress, end);
       const step = { events: [], ending: { event } };
       return (await outbox.append(progress.call, step, { isUntaken: true })) === 'stored';
     },

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { type AppLimits, mayDial } from '../calls/app-limits.ts';
-import { queuedFact } from '../calls/call-facts.ts';
+import { queuedEvent } from '../calls/call-events.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
@@ -104,7 +104,7 @@ async function accept(
   if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
   if (result.kind !== 'accepted') return result;
   const { sid, callId, conversationId } = call;
-  ports.onStored(queuedFact(call));
+  ports.onStored(queuedEvent(call));
   ports.taking.accepted(call);
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
 }

@@ -9,7 +9,7 @@ import { type CallAddress, callSubject, streamNames } from './subjects.ts';
 /** A call of 2 h with a digit each second stays below; bounds what a broken stream could make of this. */
 const maxEventsOfCall = 10_000;
 
-/** In the order they were stored. Facts older than the stream's retention are gone. */
+/** In the order they were stored. Events older than the stream's retention are gone. */
 export async function eventsOfCall(
   connection: EventConnection,
   address: CallAddress,
@@ -24,18 +24,18 @@ export async function eventsOfCall(
   const known = last.filter((message) => message !== null);
   if (known.length === 0) return [];
   const stored = new Map(known.map((message) => [message.seq, message]));
-  // Facts that repeat (amd, dtmf) lie between the first and the last of the others.
+  // Events that repeat (amd, dtmf) lie between the first and the last of the others.
   const first = Math.min(...stored.keys());
   for (const message of known) {
     if (!/\.(amd|dtmf)$/.test(message.subject)) continue;
     await readSubject(connection, stream, message, first, stored);
   }
-  const facts: CallEvent[] = [];
+  const events: CallEvent[] = [];
   for (const message of [...stored.values()].sort((a, b) => a.seq - b.seq)) {
     const parsed = parseCallEvent(message.string());
-    if (parsed.ok) facts.push(parsed.event);
+    if (parsed.ok) events.push(parsed.event);
   }
-  return facts;
+  return events;
 }
 
 async function readSubject(

@@ -57,11 +57,11 @@ async function details(
   const [row] = rows;
   if (row === undefined) return undefined;
   const stored = await storedTimeline(pool, callId);
-  // What SQL was told first is on the timeline even while its fact is on the way through the stream.
-  const known = [row.answered_event, row.end_event].flatMap((fact) =>
-    fact === null ? [] : [entryOf(fact)],
+  // What SQL was told first is on the timeline even while its event is on the way through the stream.
+  const known = [row.answered_event, row.end_event].flatMap((event) =>
+    event === null ? [] : [entryOf(event)],
   );
-  const missing = known.filter((fact) => !stored.some((entry) => entry.eventId === fact.eventId));
+  const missing = known.filter((event) => !stored.some((entry) => entry.eventId === event.eventId));
   return {
     ...toSummary(row),
     ...(row.queue_position === null ? {} : { queuePosition: row.queue_position }),
@@ -79,8 +79,8 @@ async function storedTimeline(pool: Pool, callId: string): Promise<readonly Time
   return rows.map((row) => ({ ...row, time: row.time.toISOString() }));
 }
 
-function entryOf(fact: CallEvent): TimelineEntry {
-  const { id, eventSequence, type, time, data } = fact;
+function entryOf(event: CallEvent): TimelineEntry {
+  const { id, eventSequence, type, time, data } = event;
   return { eventId: id, eventSequence, type, time, data };
 }
 
@@ -104,7 +104,7 @@ async function context(
   if (row.final !== null) return row.final;
   const current = await contexts
     .get(contextKey({ botId: scope.botId, callId }))
-    // Without the bucket there is still what the facts said.
+    // Without the bucket there is still what the events said.
     .catch(() => undefined);
   return (
     current ??

@@ -12,7 +12,7 @@ export type RetrySchedule = {
   readonly passRefusedAfterMs: number;
   /**
    * A notification whose predecessor is not known yet waits this long for it: longer than the stream takes to bring a
-   * fact again that a process had taken which was killed, stopped or cut off from its database, even several times.
+   * event again that a process had taken which was killed, stopped or cut off from its database, even several times.
    */
   readonly gapPatienceMs: number;
 };

@@ -8,12 +8,12 @@
 // The value of `leased_until` doubles as the lane's version: who adds a notification to a leased lane moves it by a
 // millisecond, so that the holder, who lets a lane go only with the value that it knows, cannot let one go unseen.
 
-// Of events that a gateway without an outbox published, for one version. In the order of the event id, so that two nodes that store the same facts do not lock each other up. A lane that waits
+// Of events that a gateway without an outbox published, for one version. In the order of the event id, so that two nodes that store the same events do not lock each other up. A lane that waits
 // for its receiver is left waiting; one that only waits for a refused event that others may pass, or for one that is
 // missing, is due at once.
 //
 // The end is the last that is told of a call. What a process that was paused states when another has ended its call comes too
-// late: it has the place of the end, or a later one. A place before it is that of a fact that was only slow on its way.
+// late: it has the place of the end, or a later one. A place before it is that of an event that was only slow on its way.
 export const acceptStatement = {
   name: 'notifier-accept',
   text: `

@@ -43,7 +43,7 @@ export class Lease {
   untilHeld(): Promise<void> | undefined {
     if (this.isHeld) return undefined;
     if (this.#state !== 'running') return Promise.reject(new Error(`the lease is ${this.#state}`));
-    // Bounded by those who wait: facts, of which the publisher bounds the number.
+    // Bounded by those who wait: events, of which the publisher bounds the number.
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
     });

@@ -1,6 +1,6 @@
 // What a process that is gone knew of a call, put together from what is stored; and what it owed. Pure.
 
-import { amdFact, type CallProgress, queuedFact } from '../calls/call-facts.ts';
+import { amdEvent, type CallProgress, queuedEvent } from '../calls/call-events.ts';
 import type { GatewayLoss } from '../calls/call-outcome.ts';
 import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -30,7 +30,7 @@ export function rebuild(
 
   const [, amd] = closingAmdEvents(`gateway-${loss}`, now.getTime() - answeredAt.getTime());
   const stopped = { ...progress, answeredAt, amdEvents: [...progress.amdEvents, amd] };
-  const { event, ...sequences } = amdFact(stopped, now, amd);
+  const { event, ...sequences } = amdEvent(stopped, now, amd);
   return { progress: { ...stopped, ...sequences }, missing: [...missing, event] };
 }
 
@@ -40,7 +40,7 @@ function knownEvents(
   onStream: readonly CallEvent[],
 ): readonly CallEvent[] {
   const byNumber = new Map<number, CallEvent>();
-  for (const event of [...events, ...onStream, queuedFact(call), ...keptEvents]) {
+  for (const event of [...events, ...onStream, queuedEvent(call), ...keptEvents]) {
     if (!byNumber.has(event.eventSequence)) byNumber.set(event.eventSequence, event);
   }
   return [...byNumber.values()].sort((a, b) => a.eventSequence - b.eventSequence);

@@ -2,7 +2,7 @@
 
 import type { Pool } from 'pg';
 import type { AppLimits } from '../calls/app-limits.ts';
-import { queuedFact } from '../calls/call-facts.ts';
+import { queuedEvent } from '../calls/call-events.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import { GroupWriter } from './group-writer.ts';
 import { jsonRows, storableJson } from './json-rows.ts';
@@ -132,7 +132,7 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     extra.notifyHeaders === undefined
       ? undefined
       : secrets.seal('notify-headers', call.callId, JSON.stringify(extra.notifyHeaders));
-  const queued = queuedFact(call);
+  const queued = queuedEvent(call);
   return storableJson({
     call_id: call.callId,
     sid: call.sid,

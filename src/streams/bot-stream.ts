@@ -1,7 +1,7 @@
 // A call's stream to its bot: connected when the call says so, connected again when the line broke, and over when the bot, the
 // call or our patience ends it. Lives in the media worker; its clock is the session's.
 
-import { verdictOf } from '../calls/call-facts.ts';
+import { verdictOf } from '../calls/call-events.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { StreamCounts, StreamSettings } from '../calls/stream.ts';
 import type { AddressGuard } from '../lib/address-guard.ts';

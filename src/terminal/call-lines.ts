@@ -10,12 +10,12 @@ import { inUnits } from './durations.ts';
 export type CallLine = { readonly callId: string; readonly text: string };
 
 export type CallWatcher = {
-  onEvent(fact: CallEvent): void;
+  onEvent(event: CallEvent): void;
   /** `origin`: of the receiver; undefined where the call is gone. */
   onDelivery(delivery: Delivery, origin: string | undefined): void;
 };
 
-/** A fact is stated again where it may not have been published; more than are under way at once need not be known. */
+/** An event is stated again where it may not have been published; more than are under way at once need not be known. */
 const maxKnown = 10_000;
 
 export function createCallWatcher(print: (line: CallLine) => void): CallWatcher {
@@ -26,8 +26,8 @@ export function createCallWatcher(print: (line: CallLine) => void): CallWatcher 
     return true;
   };
   return {
-    onEvent: (fact) => {
-      if (isNew(fact.id)) print({ callId: fact.callId, text: shown(watchedLineOf(fact)) });
+    onEvent: (event) => {
+      if (isNew(event.id)) print({ callId: event.callId, text: shown(watchedLineOf(event)) });
     },
     onDelivery: (delivery, origin) => {
       const text = shown(describeDelivery(delivery, origin));

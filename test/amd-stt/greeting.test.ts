@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { callContext, progressOfAccepted } from '../../src/calls/call-facts.ts';
+import { callContext, progressOfAccepted } from '../../src/calls/call-events.ts';
 import { type AcceptedCall, defaultAmdTimers } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
-import { someIdentity } from '../support/call-facts.ts';
+import { someIdentity } from '../support/call-events.ts';
 
 const call: AcceptedCall = {
   ...someIdentity(),

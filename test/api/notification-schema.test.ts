@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { notificationSchema } from '../../src/api/notification-schema.ts';
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
-import { factTeller } from '../support/call-facts.ts';
+import { eventTeller } from '../support/call-events.ts';
 
-const teller = factTeller();
+const teller = eventTeller();
 
 describe('the notification of the OpenAPI document', () => {
   test.each([
@@ -13,8 +13,8 @@ describe('the notification of the OpenAPI document', () => {
     ['Call-In-Progress', teller.amd('amd_human_detected')],
     ['completed', teller.completed()],
     ['Failed', teller.failed()],
-  ])('%s has the members that are described, and no other', (status, fact) => {
-    const body = notificationOf(fact);
+  ])('%s has the members that are described, and no other', (status, event) => {
+    const body = notificationOf(event);
 
     expect(body?.status).toBe(status);
     expect(notificationSchema.strict().parse(body)).toEqual(body);

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameSamples } from '../../src/amd/frame.ts';
-import { verdictOf } from '../../src/calls/call-facts.ts';
+import { verdictOf } from '../../src/calls/call-events.ts';
 import { defaultAmdTimers } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
 import { readManifest } from '../../src/cli/amd/amd-manifest.ts';

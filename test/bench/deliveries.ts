@@ -1,4 +1,4 @@
-// What a dead receiver costs the others: the delay from a fact to its notification at receivers that answer, with and without
+// What a dead receiver costs the others: the delay from an event to its notification at receivers that answer, with and without
 // ten thousand calls that are owed to one that accepts connections and never answers. The notifier alone, on a real
 // database and real HTTP; rounds with and without are interleaved, because machines are noisy.
 
@@ -132,7 +132,7 @@ async function measure(database: Database, options: Options): Promise<Measured> 
 
 async function delays(
   rig: ReturnType<typeof createNotifierRig>,
-  node: { handle(facts: ReturnType<typeof personCall>): Promise<void> },
+  node: { handle(events: ReturnType<typeof personCall>): Promise<void> },
   alive: readonly Receiver[],
   { callsPerSecond, seconds }: Options,
 ): Promise<readonly number[]> {
@@ -149,10 +149,10 @@ async function delays(
   for (let index = 0; index < total; index += 1) {
     const dueInMs = startedAt + (index * 1_000) / callsPerSecond - performance.now();
     if (dueInMs > 0) await pause(dueInMs);
-    const facts = personCall(rig.call(alive[index % alive.length]?.url));
+    const events = personCall(rig.call(alive[index % alive.length]?.url));
     const now = performance.now();
-    for (const fact of facts) statedAt.set(fact.id, now);
-    stated.push(node.handle(facts));
+    for (const event of events) statedAt.set(event.id, now);
+    stated.push(node.handle(events));
   }
   await Promise.all(stated);
   await eventually(() => measured.length >= total * 4, 'everything is delivered', 60_000);

@@ -26,23 +26,23 @@ async function expectToEndWell(seed: number): Promise<string> {
   expect(call.actor.getSnapshot().status).toBe('done');
   expect(call.endings()).toHaveLength(1);
   expect(new Set(story.map(({ id }) => id)).size).toBe(story.length);
-  expect(story.map((fact) => fact.eventSequence)).toEqual(story.map((_, index) => index + 2));
+  expect(story.map((event) => event.eventSequence)).toEqual(story.map((_, index) => index + 2));
   expect(/completed|failed/.test(story.at(-1)?.type ?? '')).toBe(true);
-  expect(story.filter((fact) => fact.type === 'completed' || fact.type === 'failed')).toHaveLength(
-    1,
-  );
+  expect(
+    story.filter((event) => event.type === 'completed' || event.type === 'failed'),
+  ).toHaveLength(1);
   const notified = story.flatMap(
-    (fact) => (fact.data as { notificationSequence?: number }).notificationSequence ?? [],
+    (event) => (event.data as { notificationSequence?: number }).notificationSequence ?? [],
   );
   expect(notified).toEqual(notified.map((_, index) => index + 1));
-  expect(story.some((fact) => fact.type === 'answered')).toBe(story.at(-1)?.type === 'completed');
-  const detected = story.flatMap((fact) => (fact.type === 'amd' ? [fact.data.amd] : []));
+  expect(story.some((event) => event.type === 'answered')).toBe(story.at(-1)?.type === 'completed');
+  const detected = story.flatMap((event) => (event.type === 'amd' ? [event.data.amd] : []));
   if (detected.length > 0) {
     expect(grammarFault(detected.map((event) => ({ ...event, elapsedMs: 0 })))?.split('-')[0]).toBe(
       undefined,
     );
   }
-  const times = story.slice(0, -1).map((fact) => fact.time);
+  const times = story.slice(0, -1).map((event) => event.time);
   expect(times.every((time) => time <= (story.at(-1)?.time ?? ''))).toBe(true);
   // What was begun is closed: the port given back, the leg cancelled, hung up or over by itself.
   if (call.log.some((entry) => entry.startsWith('media')))

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { type CallStep, eventsOf, fold } from '../../src/calls/call-step.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
-import { factTeller } from '../support/call-facts.ts';
+import { eventTeller } from '../support/call-events.ts';
 import { storedLeg } from '../support/call-records.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
 const dialog = { ...storedLeg, dialogId: 'dialog-1' };
 
 function story() {
-  const tell = factTeller();
+  const tell = eventTeller();
   const [dialing, ringing, answered] = [tell.dialing(), tell.ringing(), tell.answered()];
   const stopped = tell.amd('amd_stopped');
   return { dialing, ringing, answered, stopped, completed: tell.completed() as TerminalEvent };

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { callEventTypes, parseCallEvent } from '../../src/calls/contract/call-event.ts';
 import { lineOf } from '../../src/calls/contract/event-table.ts';
-import { factTeller } from '../support/call-facts.ts';
+import { eventTeller } from '../support/call-events.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -65,14 +65,14 @@ describe('the contract of events', () => {
   });
 
   test('what a later version adds to an event is kept', () => {
-    const event = factTeller().amd('amd_human_detected');
+    const event = eventTeller().amd('amd_human_detected');
     const later = { ...event, data: { ...event.data, added: [1] }, alsoAdded: true };
 
     expect(parseCallEvent(JSON.stringify(later))).toEqual({ ok: true, event: later });
   });
 
   test('each event is a line for people, and an unknown one an empty line', () => {
-    const call = factTeller();
+    const call = eventTeller();
 
     expect(
       [

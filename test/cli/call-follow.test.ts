@@ -1,4 +1,4 @@
-// offhook call --follow where facts are late: SQL has the end at once, the stream brings the rest of the timeline.
+// offhook call --follow where events are late: SQL has the end at once, the stream brings the rest of the timeline.
 
 import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -9,7 +9,7 @@ import { type CallOptions, placeCall } from '../../src/cli/calls/call-command.ts
 import { createCallTimeline } from '../../src/cli/calls/call-timeline.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { TimelineEntry } from '../../src/interactions/call-queries.ts';
-import { factTeller } from '../support/call-facts.ts';
+import { eventTeller } from '../support/call-events.ts';
 import { removeFolder, temporaryFolder } from './support.ts';
 
 const types = ['queued', 'dialing', 'answered', 'amd', 'completed'];
@@ -91,7 +91,7 @@ describe('call --follow', () => {
   });
 
   test('tells how long the call was up, to the millisecond', async () => {
-    const data = { ...factTeller().completed().data, callDurationMs: 7_982 };
+    const data = { ...eventTeller().completed().data, callDurationMs: 7_982 };
     const told = timeline.map((entry) => (entry.type === 'completed' ? { ...entry, data } : entry));
 
     const lines = await follow(await gatewayWith([told]));
@@ -116,7 +116,7 @@ describe('a timeline that grows', () => {
     expect(reader.waiting).toBe(false);
   });
 
-  test('with a fact that never comes: the rest is told after 5 s', () => {
+  test('with an event that never comes: the rest is told after 5 s', () => {
     const reader = createCallTimeline();
 
     expect(reader.take(known(1, 2, 3, 5), 1_000)).toEqual(known(1, 2, 3));
@@ -125,7 +125,7 @@ describe('a timeline that grows', () => {
     expect(reader.waiting).toBe(false);
   });
 
-  test('a fact that was given up is told when it comes after all', () => {
+  test('an event that was given up is told when it comes after all', () => {
     const reader = createCallTimeline();
     reader.take(known(1, 3), 0);
     reader.take(known(1, 3), 5_000);

@@ -1,10 +1,10 @@
 // A dial-out call read as the conversation that it is, in each of its states.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { sessionIdOf } from '../../src/calls/call-facts.ts';
+import { sessionIdOf } from '../../src/calls/call-events.ts';
 import { publishedConversation } from '../../src/companion/conversations/conversation-schema.ts';
 import { storeConversations } from '../../src/companion/conversations/published-conversations.ts';
-import { acceptedCall, endEvent } from '../support/call-records.ts';
+import { acceptedCall, endEventOf } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { insertRows } from '../support/tables.ts';
 import { type Ask, type Rig, startRig } from './support.ts';
@@ -76,7 +76,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
     ['Bot-disconnected', 'BOT_CLOSED', [true, undefined]],
     ['Gateway-disconnected', 'SYSTEM_CLOSED', [undefined, undefined]],
   ] as const)('that ended %s is %s', async (reasonCode, metaStatus, endedChat) => {
-    const end = endEvent(call, { reasonCode, machineDetection: 'amd_human_detected' });
+    const end = endEventOf(call, { reasonCode, machineDetection: 'amd_human_detected' });
     await store({ ...times, endEvent: end });
 
     const session = (await get()).json<{ participants: { endedChat?: boolean }[] }>();
@@ -100,7 +100,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
   });
 
   test('that nobody answered is closed too, and was never begun', async () => {
-    const end = endEvent(call, {
+    const end = endEventOf(call, {
       type: 'failed',
       outcome: 'busy',
       reason: '486 Busy Here',
@@ -142,7 +142,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
   });
 
   test('falls on the days from its request to its end', async () => {
-    await store({ ...times, endEvent: endEvent(call) });
+    await store({ ...times, endEvent: endEventOf(call) });
     const on = async (query: Record<string, string>) => (await get({ query })).statusCode;
 
     expect(await on({ startDate: '2026-03-01', endDate: '2026-03-01' })).toBe(200);

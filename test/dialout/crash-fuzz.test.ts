@@ -3,7 +3,7 @@
 // after that if it dies too, must be one whole story.
 
 import { describe, expect, test } from 'vitest';
-import { queuedFact } from '../../src/calls/call-facts.ts';
+import { queuedEvent } from '../../src/calls/call-events.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
 import { type CallStep, fold } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -37,7 +37,7 @@ class MortalOutbox implements CallOutbox {
   constructor(world: DialoutWorld, call: AcceptedCall) {
     this.#world = world;
     this.#call = call;
-    this.#unpublished = [queuedFact(call)];
+    this.#unpublished = [queuedEvent(call)];
   }
 
   append(_call: AcceptedCall, step: CallStep): Promise<StepResult> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dialingFact, progressOfAccepted } from '../../src/calls/call-facts.ts';
+import { dialingEvent, progressOfAccepted } from '../../src/calls/call-events.ts';
 import { endOfExpiry, endOfUnknown } from '../../src/calls/call-outcome.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { acceptedCall, storedLeg } from '../support/call-records.ts';
@@ -23,7 +23,7 @@ describe('the end of a call without a machine', () => {
     const { world, call, ends, progress } = rig();
     world.take(call.callId, own);
     world.isPublishing = false;
-    const dialing = dialingFact(progress, at, 'gw');
+    const dialing = dialingEvent(progress, at, 'gw');
     const told = { ...progress, eventSequence: dialing.eventSequence };
     const end = endOfUnknown('restarted', at);
 

@@ -5,16 +5,16 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
-  amdFact,
-  answeredFact,
+  amdEvent,
+  answeredEvent,
   type CallProgress,
-  dialingFact,
-  dtmfFact,
+  dialingEvent,
+  dtmfEvent,
   progressOfAccepted,
-  queuedFact,
-  ringingFact,
+  queuedEvent,
+  ringingEvent,
   type Stated,
-} from '../../src/calls/call-facts.ts';
+} from '../../src/calls/call-events.ts';
 import { endOfRemoteBye } from '../../src/calls/call-outcome.ts';
 import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
@@ -24,7 +24,7 @@ import type { UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { Recovery, type RecoveryPorts } from '../../src/recovery/recovery.ts';
-import { acceptedCall, endEvent, storedLeg } from '../support/call-records.ts';
+import { acceptedCall, endEventOf, storedLeg } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
@@ -34,7 +34,7 @@ const recoverCalls = (ports: RecoveryPorts) => recoveryOf(ports).endTakenOver();
 const settleEnds = (ports: RecoveryPorts, until?: AbortSignal) =>
   recoveryOf(ports).settleEnds(until);
 
-/** A call as the dead process told it: every fact up to `amd_human_detected` and a digit. */
+/** A call as the dead process told it: every event up to `amd_human_detected` and a digit. */
 function story(request: Partial<DialoutRequest> = {}) {
   const base = acceptedCall();
   const call: AcceptedCall = { ...base, request: { ...base.request, ...request } };
@@ -44,18 +44,18 @@ function story(request: Partial<DialoutRequest> = {}) {
     return event;
   };
   const human: AmdEvent = { event: 'amd_human_detected', reason: 'short', elapsedMs: 900 };
-  const queued = queuedFact(call);
+  const queued = queuedEvent(call);
   progress = { ...progress, sentAt: at(1) };
-  const dialing = tell(dialingFact(progress, at(1), 'gw'));
+  const dialing = tell(dialingEvent(progress, at(1), 'gw'));
   progress = { ...progress, ringingAt: at(2) };
   const response = { sipStatus: 180, sipReason: 'Ringing', earlyMedia: false };
-  const ringing = tell(ringingFact(progress, at(2), response));
+  const ringing = tell(ringingEvent(progress, at(2), response));
   const answeredAt = at(5);
   progress = { ...progress, answeredAt };
-  const answered = tell(answeredFact({ ...progress, answeredAt }));
+  const answered = tell(answeredEvent({ ...progress, answeredAt }));
   progress = { ...progress, amdEvents: [human] };
-  const amd = tell(amdFact({ ...progress, answeredAt }, at(6), human));
-  const dtmf = tell(dtmfFact(progress, at(7), { digit: '5', source: 'rtp' }));
+  const amd = tell(amdEvent({ ...progress, answeredAt }, at(6), human));
+  const dtmf = tell(dtmfEvent(progress, at(7), { digit: '5', source: 'rtp' }));
   return { call, queued, dialing, ringing, answered, amd, dtmf };
 }
 type Story = ReturnType<typeof story>;
@@ -68,7 +68,7 @@ function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
   const { outbox, publish, settle, holds } = world.process(ownerId);
   const ports: RecoveryPorts = {
     ...{ ledger: world.ledger, outbox, publish, settle, isUnderWay: holds, logger: silentLogger },
-    eventsOnStream: async (call) => (onStream ? world.factsOf(call.callId) : []),
+    eventsOnStream: async (call) => (onStream ? world.eventsOf(call.callId) : []),
     underWay: () => [],
     sip: {
       endOrphan: async (leg) => {
@@ -352,7 +352,7 @@ describe.each([
     await recoverCalls(next());
     await settleEnds(next());
     await settled();
-    world.put(queuedFact(world.row(callId).call), ...events, ...keptEvents);
+    world.put(queuedEvent(world.row(callId).call), ...events, ...keptEvents);
 
     expectWhole(world.stream);
   });
@@ -363,7 +363,7 @@ describe('SQL is of an earlier day than the stream', () => {
     const world = new DialoutWorld();
     const before = story();
     world.leave(leftAnswered(before));
-    const ended = endEvent(before.call);
+    const ended = endEventOf(before.call);
     world.put(before.queued, before.dialing, before.ringing, before.answered, ended);
     const next = nextProcess(world, { onStream: true });
 
@@ -619,7 +619,11 @@ describe('the recovery', () => {
     const s = story();
     const amd: AmdEvent = { event: 'amd_stopped', reason: 'human', elapsedMs: 1_000 };
     const progress = { ...progressOfAccepted(s.call), ...sequencesOf(s.answered) };
-    const stopped = amdFact({ ...progress, answeredAt: at(5), amdEvents: [amd] }, at(6), amd).event;
+    const stopped = amdEvent(
+      { ...progress, answeredAt: at(5), amdEvents: [amd] },
+      at(6),
+      amd,
+    ).event;
     world.leave(leftAnswered(s, { events: [s.queued, s.dialing, s.ringing, s.answered, stopped] }));
     await recoverCalls(nextProcess(world).ports);
 
@@ -633,7 +637,7 @@ describe('the recovery', () => {
     const world = new DialoutWorld();
     const { notifyUrl: _none, ...request } = acceptedCall().request;
     const call = { ...acceptedCall(), request };
-    world.leave({ call, ownerId: 'node-1/old', events: [queuedFact(call)], keptEvents: [] });
+    world.leave({ call, ownerId: 'node-1/old', events: [queuedEvent(call)], keptEvents: [] });
     await recoverCalls(nextProcess(world).ports);
 
     expect(told(world.timelineOf(call.callId))).toEqual(['queued 1', 'failed 2']);
@@ -670,7 +674,7 @@ describe('the recovery', () => {
     const s = story();
     const attempt = { gateway: 'gw', sipStatus: 503, reason: 'Overloaded', durationMs: 20 };
     const progress = { ...progressOfAccepted(s.call), eventSequence: 2, failedAttempts: [attempt] };
-    const second = dialingFact(progress, at(2), 'other').event;
+    const second = dialingEvent(progress, at(2), 'other').event;
     world.leave(leftDialing(s, { events: [s.queued, s.dialing, second] }));
 
     await recoverCalls(nextProcess(world).ports);
@@ -734,10 +738,10 @@ describe('the end of a call says who is gone', () => {
   };
 
   test.each(owners)('that was up with %s', async (_who, ownerId, reason, amdReason) => {
-    const facts = await end(leftAnswered(story(), { ownerId }));
+    const events = await end(leftAnswered(story(), { ownerId }));
 
     const amd = { event: 'amd_stopped', reason: amdReason };
-    expect(facts.slice(-2)).toMatchObject([
+    expect(events.slice(-2)).toMatchObject([
       { type: 'amd', data: { amd } },
       { type: 'completed', data: { reason, reasonCode: 'Gateway-disconnected' } },
     ]);
@@ -748,10 +752,10 @@ describe('the end of a call says who is gone', () => {
     ['node-2/old', 'Gateway lost while the call was being placed; another node ended the call'],
     ['node-1/new', 'Gateway failed while the call was being placed'],
   ])('that was being placed by %s', async (ownerId, reason) => {
-    const facts = await end(left(story(), { ownerId }));
+    const events = await end(left(story(), { ownerId }));
 
     const data = { reason, reasonCode: 'Service Unavailable', outcome: 'unknown' };
-    expect(facts.at(-1)).toMatchObject({ type: 'failed', data });
+    expect(events.at(-1)).toMatchObject({ type: 'failed', data });
   });
 });
 
@@ -815,7 +819,7 @@ describe('ends of a version that kept its last events with the call', () => {
   function leftEnded(kept: (story: Story) => readonly CallEvent[]) {
     const world = new DialoutWorld();
     const s = story();
-    const end = endEvent(s.call);
+    const end = endEventOf(s.call);
     world.leave(leftAnswered(s, { keptEvents: kept(s) }));
     const row = world.row(s.call.callId);
     row.end = end;

@@ -7,7 +7,7 @@ import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { factTeller } from '../support/call-facts.ts';
+import { eventTeller } from '../support/call-events.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 
@@ -45,7 +45,7 @@ describe('publisher', () => {
   test('stores the events of one call in the order they were stated, without waiting in between', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
-    const call = factTeller();
+    const call = eventTeller();
     const events = [call.dialing(), call.ringing(), call.answered(), call.completed()];
 
     await Promise.all(events.map((event) => publisher.publish([event])));
@@ -57,7 +57,7 @@ describe('publisher', () => {
   test('stores a event once that is published again', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
-    const event = factTeller().failed();
+    const event = eventTeller().failed();
 
     await publisher.publish([event]);
     await publisher.publish([event]);
@@ -70,7 +70,7 @@ describe('publisher', () => {
   test('keeps trying while the stream cannot store, and keeps the order', async () => {
     const connection = await nats.connect();
     const publisher = createPublisher(connection, logger);
-    const call = factTeller();
+    const call = eventTeller();
     const events = [call.dialing(), call.failed()];
 
     const stored = Promise.all(events.map((event) => publisher.publish([event])));
@@ -86,7 +86,7 @@ describe('publisher', () => {
   test('rejects with a clear error when too many events wait', async () => {
     const connection = await nats.connect();
     const publisher = createPublisher(connection, logger, { maxWaiting: 1 });
-    const call = factTeller();
+    const call = eventTeller();
 
     const first = publisher.publish([call.dialing()]);
 
@@ -99,7 +99,7 @@ describe('publisher', () => {
   test('publishes several events of a call at once, and none of them after one that waits', async () => {
     const connection = await nats.connect();
     const publisher = createPublisher(connection, logger);
-    const call = factTeller();
+    const call = eventTeller();
     const events = [call.dialing(), call.ringing(), call.answered(), call.completed()];
 
     const stored = Promise.all([
@@ -116,7 +116,7 @@ describe('publisher', () => {
 
   test('writes the context before the event that changed it, again while that fails', async () => {
     const connection = await newStreams();
-    const call = factTeller();
+    const call = eventTeller();
     const seen: string[] = [];
     const publisher = createPublisher(connection, logger, {
       writeContext: async (event) => {
@@ -137,7 +137,7 @@ describe('publisher', () => {
     const name = streamNames(connection.prefix).calls;
     await connection.manager.streams.update(name, { max_msg_size: 1_500 });
     const publisher = createPublisher(connection, logger);
-    const call = factTeller();
+    const call = eventTeller();
     const large = call.dialing();
     const tooLarge = { ...large, data: { ...large.data, gateway: 'g'.repeat(2_000) } } as CallEvent;
     const end = call.failed();
@@ -158,7 +158,7 @@ describe('publisher', () => {
     const publisher = createPublisher(connection, logger, {
       untilAllowed: () => new Promise<void>(() => {}),
     });
-    const event = expect(publisher.publish([factTeller().failed()])).rejects.toThrow('stopped');
+    const event = expect(publisher.publish([eventTeller().failed()])).rejects.toThrow('stopped');
     await publisher.stop(10);
     await event;
   });
@@ -167,7 +167,7 @@ describe('publisher', () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
 
-    await publisher.publish([{ ...factTeller().failed(), botId: 'a.*' }]);
+    await publisher.publish([{ ...eventTeller().failed(), botId: 'a.*' }]);
 
     const { state } = await connection.manager.streams.info(streamNames(connection.prefix).calls);
     expect(state.messages).toBe(0);
@@ -182,7 +182,7 @@ describe('event consumer', () => {
     const seen: CallEvent[] = [];
     const consumer = await collect(connection, (events) => void seen.push(...events));
 
-    const calls = Array.from({ length: 100 }, () => factTeller());
+    const calls = Array.from({ length: 100 }, () => eventTeller());
     const events = calls.flatMap((call) => [call.dialing(), call.answered(), call.completed()]);
     await Promise.all(events.map((event) => publisher.publish([event])));
     await eventually(() => seen.length >= events.length, 'all events arrive');
@@ -200,7 +200,7 @@ describe('event consumer', () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     const seen: string[] = [];
-    const call = factTeller();
+    const call = eventTeller();
     const read = (events: readonly CallEvent[]) =>
       void seen.push(...events.map((event) => event.type));
 
@@ -226,7 +226,7 @@ describe('event consumer', () => {
     });
     const first: string[] = [];
     const second: string[] = [];
-    const call = factTeller();
+    const call = eventTeller();
 
     const stopping = await collect(
       connection,
@@ -266,8 +266,8 @@ describe('event consumer', () => {
   test('brings a event again whose handler failed, and does not hold the other calls up', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
-    const bad = factTeller();
-    const good = factTeller();
+    const bad = eventTeller();
+    const good = eventTeller();
     const handled: string[] = [];
     let failures = 0;
     const consumer = await collect(connection, (events) => {
@@ -291,7 +291,7 @@ describe('event consumer', () => {
     const connection = await newStreams();
     const seen: CallEvent[] = [];
     const consumer = await collect(connection, (events) => void seen.push(...events));
-    const call = factTeller();
+    const call = eventTeller();
     const subject = `${connection.prefix}.call.acme.st-bot.${call.identity.callId}.failed`;
 
     await connection.jetstream.publish(subject, '{"id":"x","type":"failed"}');
@@ -320,8 +320,8 @@ describe('call stream', () => {
   test('reads back every event of one call and of no other', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
-    const call = factTeller();
-    const other = factTeller();
+    const call = eventTeller();
+    const other = eventTeller();
     const events = [
       call.dialing(),
       call.answered(),
@@ -336,7 +336,7 @@ describe('call stream', () => {
     }
 
     expect(await eventsOfCall(connection, call.identity)).toEqual(events);
-    expect(await eventsOfCall(connection, factTeller().identity)).toEqual([]);
+    expect(await eventsOfCall(connection, eventTeller().identity)).toEqual([]);
     await publisher.stop(1_000);
   });
 });

@@ -6,7 +6,7 @@ import { createPublisher } from '../../src/events/publisher.ts';
 import { ensureStreams } from '../../src/events/streams.ts';
 import { callSubject, isSubjectToken, streamNames } from '../../src/events/subjects.ts';
 import { silentLogger as logger } from '../../src/lib/logger.ts';
-import { factTeller } from '../support/call-facts.ts';
+import { eventTeller } from '../support/call-events.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 
@@ -51,7 +51,7 @@ describe('streams and buckets', () => {
   test('are brought up to the configuration, and keep what they hold', async () => {
     const connection = await ensured('changed', { eventDays: 30, contextHours: 24 });
     const publisher = createPublisher(connection, logger);
-    await publisher.publish([factTeller().failed()]);
+    await publisher.publish([eventTeller().failed()]);
     await publisher.stop(1_000);
 
     await ensureStreams(connection, { eventDays: 7, contextHours: 1 });
@@ -98,7 +98,7 @@ describe('streams and buckets', () => {
         for (const event of events) seen.add(event.id);
       },
     });
-    const calls = Array.from({ length: 20 }, () => factTeller());
+    const calls = Array.from({ length: 20 }, () => eventTeller());
     await Promise.all(calls.map((call) => publisher.publish([call.dialing()])));
 
     process.kill(nats.server.pid ?? 0, 'SIGKILL');

@@ -7,7 +7,7 @@ import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-eve
 import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import { createOlderEventWriter } from '../../src/store/outbox/older-events.ts';
-import { factTeller, someIdentity } from '../support/call-facts.ts';
+import { eventTeller, someIdentity } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { insertRows, rowsIn } from '../support/tables.ts';
@@ -64,7 +64,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   });
 
   test('a summary has the request, the times and the end of the call', async () => {
-    const teller = factTeller();
+    const teller = eventTeller();
     const end = teller.failed() as TerminalEvent;
     await insert(
       row({
@@ -266,14 +266,14 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await queries().details(scope, ended.callId)).not.toHaveProperty('queuePosition');
   });
 
-  test('the timeline is in order, each fact once, whatever came twice', async () => {
-    const teller = factTeller();
-    const facts = [teller.dialing(), teller.ringing(), teller.answered(), teller.completed()];
+  test('the timeline is in order, each event once, whatever came twice', async () => {
+    const teller = eventTeller();
+    const events = [teller.dialing(), teller.ringing(), teller.answered(), teller.completed()];
     await insert(row({ ...teller.identity, state: 'ended', status: 'completed' }));
     const write = createOlderEventWriter(database.pool);
 
-    await write([...facts].reverse());
-    await write(facts);
+    await write([...events].reverse());
+    await write(events);
 
     const call = await queries().details(scope, teller.identity.callId);
     expect(call?.timeline.map((entry) => entry.type)).toEqual([
@@ -283,17 +283,17 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
       'completed',
     ]);
     expect(call?.timeline[3]).toEqual({
-      eventId: facts[3]?.id,
+      eventId: events[3]?.id,
       eventSequence: 4,
       type: 'completed',
-      time: facts[3]?.time,
-      data: facts[3]?.data,
+      time: events[3]?.time,
+      data: events[3]?.data,
     });
     expect(call?.metadata).toEqual({ campaign: 'spring' });
   });
 
-  test('the answer and the end are on the timeline before their facts came through the stream', async () => {
-    const teller = factTeller();
+  test('the answer and the end are on the timeline before their events came through the stream', async () => {
+    const teller = eventTeller();
     const [dialing, answered, end] = [teller.dialing(), teller.answered(), teller.completed()];
     await insert(
       row({ ...teller.identity, answeredEvent: answered, endEvent: end as TerminalEvent }),
@@ -305,8 +305,8 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(call?.timeline.map((entry) => entry.type)).toEqual(['dialing', 'answered', 'completed']);
   });
 
-  test('facts with characters that the database refuses are kept without them', async () => {
-    const teller = factTeller();
+  test('events with characters that the database refuses are kept without them', async () => {
+    const teller = eventTeller();
     const ringing = teller.ringing();
     const hostile = { ...ringing, data: { ...ringing.data, sipReason: 'Ring\u0000\ud800ing' } };
 
@@ -326,14 +326,14 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     });
   });
 
-  test('the context of a call that is up comes from the bucket, else from its last fact', async () => {
-    const teller = factTeller();
+  test('the context of a call that is up comes from the bucket, else from its last event', async () => {
+    const teller = eventTeller();
     const answered = teller.answered();
     const amd = teller.amd('amd_human_detected');
-    if (amd.type !== 'amd') throw new Error('no AMD fact');
+    if (amd.type !== 'amd') throw new Error('no AMD event');
     const told: CallContext = {
       session: { UserSession: { amd: ['amd_human_detected'], amdInfo: {} } },
-      metadata: { from: 'fact' },
+      metadata: { from: 'event' },
     };
     await insert(row({ ...teller.identity, answeredEvent: answered }));
     await createOlderEventWriter(database.pool)([
@@ -349,7 +349,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
   });
 
   test('the context of a call that ended is the one of its end, whatever the bucket says', async () => {
-    const teller = factTeller();
+    const teller = eventTeller();
     const end = teller.completed() as TerminalEvent;
     await insert(row({ ...teller.identity, endEvent: end, endedAt: new Date() }));
     contexts.entries.set(`st-bot.${teller.identity.callId}`, {

@@ -10,7 +10,7 @@ import { ensureStreams } from '../../src/events/streams.ts';
 import { streamNames } from '../../src/events/subjects.ts';
 import { openContextStore } from '../../src/interactions/context-store.ts';
 import { createContextWriter } from '../../src/interactions/context-writer.ts';
-import { factTeller } from '../support/call-facts.ts';
+import { eventTeller } from '../support/call-events.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 
 let nats: TestNats;
@@ -36,7 +36,7 @@ describe('the context writer', () => {
   test('keeps the latest context of each call under its bot and call id', async () => {
     const store = await openContextStore(connection);
     const write = createContextWriter(store);
-    const teller = factTeller();
+    const teller = eventTeller();
     const key = `st-bot.${teller.identity.callId}`;
     const [dialing, answered] = [teller.dialing(), withContext(teller.answered())];
     const human = withContext(teller.amd('amd_human_detected'), 'amd_human_detected');
@@ -52,7 +52,7 @@ describe('the context writer', () => {
   test('an earlier event that is delivered again changes nothing', async () => {
     const store = await openContextStore(connection);
     const write = createContextWriter(store);
-    const teller = factTeller();
+    const teller = eventTeller();
     const answered = withContext(teller.answered());
     const machine = withContext(teller.amd('amd_machine_detected'), 'amd_machine_detected');
 
@@ -78,7 +78,7 @@ describe('the context writer', () => {
 
   test('an older context does not take the place of a newer one, whichever process writes it', async () => {
     const store = await openContextStore(connection);
-    const teller = factTeller();
+    const teller = eventTeller();
     const answered = withContext(teller.answered());
     const human = withContext(teller.amd('amd_human_detected'), 'amd_human_detected');
     const stopped = withContext(teller.amd('amd_stopped'), 'amd_human_detected', 'amd_stopped');
@@ -99,7 +99,7 @@ describe('the context writer', () => {
     const bucket = await new Kvm(connection.jetstream).open(
       streamNames(connection.prefix).contextBucket,
     );
-    const teller = factTeller();
+    const teller = eventTeller();
     const event = withContext(teller.answered(), 'amd_human_detected');
     const key = `st-bot.${teller.identity.callId}`;
     await bucket.put(
@@ -118,6 +118,6 @@ describe('the context writer', () => {
       revisionOf: () => Promise.resolve({ eventSequence: 0, revision: 0 }),
     });
 
-    await expect(write(factTeller().answered())).rejects.toThrow('NATS is away');
+    await expect(write(eventTeller().answered())).rejects.toThrow('NATS is away');
   });
 });

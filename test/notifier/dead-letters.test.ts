@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createDeadLetters, type DeadLetters } from '../../src/notifier/dead-letters.ts';
-import type { factTeller } from '../support/call-facts.ts';
+import type { eventTeller } from '../support/call-events.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { glance, type Receiver, signatureIsRight, startReceiver } from '../support/receiver.ts';
@@ -53,7 +53,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     return page;
   };
   /** The stored call is what tells whose a notification is, and where it goes. */
-  async function storeCall({ identity }: ReturnType<typeof factTeller>, notifyUrl: string) {
+  async function storeCall({ identity }: ReturnType<typeof eventTeller>, notifyUrl: string) {
     await database.pool.query(
       `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, state, status,
          accepted_at, dial_before)
@@ -73,12 +73,12 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   test('410 stops the notifications of a call: those that wait, and those that are yet to come', async () => {
     const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
-    const facts = personCall(call);
+    const events = personCall(call);
     receiver.answerWith((body) => (body.sequence === 2 ? 410 : 200));
 
-    await notifier.handle(facts.slice(0, 5));
+    await notifier.handle(events.slice(0, 5));
     await nothingIsOwed();
-    await notifier.handle(facts.slice(5));
+    await notifier.handle(events.slice(5));
     const other = rig.call(receiver.url);
     receiver.answerWith(() => 200);
     await notifier.handle([other.failed()]);
@@ -246,7 +246,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3]);
   });
 
-  test('a fact that comes after the end of its call, in the place of the end or later, is not told', async () => {
+  test('an event that comes after the end of its call, in the place of the end or later, is not told', async () => {
     const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
     const answered = call.answered();
@@ -283,12 +283,12 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   test('the body of an event id stays what it was first', async () => {
     const notifier = await rig.start(resting);
     const call = rig.call(receiver.url);
-    const fact = call.failed();
-    if (fact.type !== 'failed') throw new Error('not the end');
+    const event = call.failed();
+    if (event.type !== 'failed') throw new Error('not the end');
     receiver.answerWith(() => (receiver.received.length < 2 ? 500 : 200));
 
-    await notifier.handleOlder([fact]);
-    await notifier.handleOlder([{ ...fact, data: { ...fact.data, reason: 'another' } }]);
+    await notifier.handleOlder([event]);
+    await notifier.handleOlder([{ ...event, data: { ...event.data, reason: 'another' } }]);
     await receiver.untilEnded(call.identity.callId);
     await nothingIsOwed();
 

@@ -41,7 +41,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     const notifier = await rig.start();
     const call = rig.call(receiver.url, { 'X-Tenant': 'acme', 'content-type': 'text/plain' });
 
-    for (const fact of personCall(call)) await notifier.handle([fact]);
+    for (const event of personCall(call)) await notifier.handle([event]);
     const bodies = await receiver.untilEnded(call.identity.callId);
 
     expect(glance(bodies)).toEqual(['Answered', 'amd_human_detected', 'amd_stopped', 'completed']);
@@ -62,7 +62,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['delivered']));
   });
 
-  test('facts of one batch leave in order too', async () => {
+  test('events of one batch leave in order too', async () => {
     const notifier = await rig.start();
     const calls = Array.from({ length: 20 }, () => rig.call(receiver.url));
 
@@ -74,16 +74,16 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     }
   });
 
-  test('a notification waits for the one before it, whose fact comes late', async () => {
+  test('a notification waits for the one before it, whose event comes late', async () => {
     await rig.stop();
     rig = createNotifierRig(database, { ...quickSchedule, gapPatienceMs: 20_000 });
     const nodes = [await rig.start({ nodeId: 'a' }), await rig.start({ nodeId: 'b' })] as const;
     const call = rig.call(receiver.url);
-    const facts = personCall(call).slice(2);
+    const events = personCall(call).slice(2);
 
-    await nodes[0].handleOlder(facts.slice(1, 2));
-    await nodes[1].handleOlder(facts.slice(2));
-    await nodes[1].handleOlder(facts.slice(0, 1));
+    await nodes[0].handleOlder(events.slice(1, 2));
+    await nodes[1].handleOlder(events.slice(2));
+    await nodes[1].handleOlder(events.slice(0, 1));
     const bodies = await receiver.untilEnded(call.identity.callId);
 
     expect(bodies.map((body) => body.sequence)).toEqual([1, 2, 3, 4]);
@@ -107,12 +107,12 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
     const { port } = hanging.address() as AddressInfo;
     const notifier = await rig.start({ timeoutMs: 300 });
-    const fact = rig.call(`http://127.0.0.1:${port}/`).failed();
+    const event = rig.call(`http://127.0.0.1:${port}/`).failed();
 
-    await notifier.handle([fact]);
-    await eventually(async () => (await rig.attempts(fact.id)).length > 0, 'it is recorded');
+    await notifier.handle([event]);
+    await eventually(async () => (await rig.attempts(event.id)).length > 0, 'it is recorded');
 
-    expect((await rig.attempts(fact.id))[0]).toEqual({
+    expect((await rig.attempts(event.id))[0]).toEqual({
       attempt: 1,
       response_status: null,
       error: 'no response within 300 ms',
@@ -122,15 +122,15 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     hanging.closeAllConnections();
   });
 
-  test('a fact that comes again is not sent again', async () => {
+  test('an event that comes again is not sent again', async () => {
     const notifier = await rig.start();
     const call = rig.call(receiver.url);
-    const facts = personCall(call);
+    const events = personCall(call);
 
-    await notifier.handleOlder(facts);
-    await notifier.handleOlder(facts);
+    await notifier.handleOlder(events);
+    await notifier.handleOlder(events);
     await receiver.untilEnded(call.identity.callId);
-    await notifier.handleOlder(facts);
+    await notifier.handleOlder(events);
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
 
     expect(receiver.received).toHaveLength(4);
@@ -141,9 +141,9 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     const call = rig.call(receiver.url);
     let refusals = 3;
     receiver.answerWith(() => (refusals-- > 0 ? 503 : 200));
-    const facts = [call.answered(), call.completed()];
+    const events = [call.answered(), call.completed()];
 
-    await notifier.handle(facts);
+    await notifier.handle(events);
     await receiver.untilEnded(call.identity.callId);
 
     expect(receiver.received.map((entry) => [entry.body.sequence, entry.status])).toEqual([
@@ -155,7 +155,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     ]);
     expect(new Set(receiver.received.slice(0, 4).map((entry) => entry.rawBody)).size).toBe(1);
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
-    expect(await rig.attempts(facts[0]?.id ?? '')).toEqual([
+    expect(await rig.attempts(events[0]?.id ?? '')).toEqual([
       { attempt: 1, response_status: 503, error: null, delivered: false },
       { attempt: 2, response_status: 503, error: null, delivered: false },
       { attempt: 3, response_status: 503, error: null, delivered: false },
@@ -193,13 +193,13 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.1', resolve));
     const { port } = redirecting.address() as AddressInfo;
     const call = rig.call(`http://127.0.0.1:${port}/`);
-    const fact = call.failed();
+    const event = call.failed();
 
-    await notifier.handle([fact]);
+    await notifier.handle([event]);
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
 
     expect(other.received).toEqual([]);
-    expect((await rig.attempts(fact.id)).map((row) => row.response_status)).toEqual([307, 204]);
+    expect((await rig.attempts(event.id)).map((row) => row.response_status)).toEqual([307, 204]);
     redirecting.close();
     redirecting.closeAllConnections();
     await other.close();
@@ -229,14 +229,14 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
   test('a notification that may not be sent fails at once, with the reason', async () => {
     const notifier = await rig.start({ allowedNetworks: [] });
     const call = rig.call(receiver.url);
-    const fact = call.failed();
+    const event = call.failed();
 
-    await notifier.handle([fact]);
+    await notifier.handle([event]);
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
 
     expect(receiver.received).toEqual([]);
-    expect(await rig.states()).toEqual({ [fact.id]: 'failed' });
-    expect((await rig.attempts(fact.id))[0]?.error).toMatch('not in NOTIFY_ALLOWED_NETWORKS');
+    expect(await rig.states()).toEqual({ [event.id]: 'failed' });
+    expect((await rig.attempts(event.id))[0]?.error).toMatch('not in NOTIFY_ALLOWED_NETWORKS');
   });
 
   test('what was owed when a process ended is delivered by the next one, in order', async () => {
@@ -311,16 +311,16 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
   test('two nodes share the work and send nothing twice', async () => {
     const nodes = [await rig.start({ nodeId: 'a' }), await rig.start({ nodeId: 'b' })] as const;
     const calls = Array.from({ length: 40 }, () => rig.call(receiver.url));
-    const facts = calls.flatMap((call) => [call.answered(), call.completed()]);
+    const events = calls.flatMap((call) => [call.answered(), call.completed()]);
 
-    // Each fact goes to one node, as a shared consumer does it; some to both, as a redelivery does it.
+    // Each event goes to one node, as a shared consumer does it; some to both, as a redelivery does it.
     await Promise.all([
-      ...facts.map((fact, index) => nodes[index % 2 === 0 ? 0 : 1].handleOlder([fact])),
-      ...facts.filter((_, index) => index % 5 === 0).map((fact) => nodes[1].handleOlder([fact])),
+      ...events.map((event, index) => nodes[index % 2 === 0 ? 0 : 1].handleOlder([event])),
+      ...events.filter((_, index) => index % 5 === 0).map((event) => nodes[1].handleOlder([event])),
     ]);
     for (const call of calls) await receiver.untilEnded(call.identity.callId);
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
 
-    expect(receiver.received).toHaveLength(facts.length);
+    expect(receiver.received).toHaveLength(events.length);
   });
 });

@@ -43,8 +43,8 @@ describe('from the stream to the receiver', () => {
       name: 'notifier',
       maxBatch: 100,
       logger,
-      handle: async (facts) => {
-        await node.handleOlder(facts);
+      handle: async (events) => {
+        await node.handleOlder(events);
         afterHandling();
       },
     });
@@ -71,7 +71,7 @@ describe('from the stream to the receiver', () => {
     const calls = Array.from({ length: 100 }, () => rig.call(receiver.url));
 
     await Promise.all(
-      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish([fact]))),
+      calls.flatMap((call) => personCall(call).map((event) => publisher.publish([event]))),
     );
 
     await expectEachOnceInOrder(calls);
@@ -79,7 +79,7 @@ describe('from the stream to the receiver', () => {
     await publisher.stop(1_000);
   });
 
-  test('facts that come again, because they were stored but not acknowledged, are not sent again', async () => {
+  test('events that come again, because they were stored but not acknowledged, are not sent again', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger);
     let failures = 3;
@@ -89,7 +89,7 @@ describe('from the stream to the receiver', () => {
     const calls = Array.from({ length: 10 }, () => rig.call(receiver.url));
 
     await Promise.all(
-      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish([fact]))),
+      calls.flatMap((call) => personCall(call).map((event) => publisher.publish([event]))),
     );
 
     await expectEachOnceInOrder(calls);
@@ -115,7 +115,7 @@ describe('from the stream to the receiver', () => {
     const calls = Array.from({ length: 50 }, () => rig.call(receiver.url));
 
     await Promise.all(
-      calls.flatMap((call) => personCall(call).map((fact) => publisher.publish([fact]))),
+      calls.flatMap((call) => personCall(call).map((event) => publisher.publish([event]))),
     );
 
     await expectEachOnceInOrder(calls);

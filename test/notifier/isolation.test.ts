@@ -116,13 +116,13 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     const url = `http://127.0.0.1:${port}/notify`;
     const notifier = await rig.start();
     const calls = Array.from({ length: 10 }, () => rig.call(url));
-    const facts = calls.map((call) => personCall(call));
+    const events = calls.map((call) => personCall(call));
     const downAt = clock.now();
 
     // Some are told before the others, as calls go on while the receiver is down.
-    await notifier.handle(facts.flatMap((ofCall) => ofCall.slice(0, 3)));
+    await notifier.handle(events.flatMap((ofCall) => ofCall.slice(0, 3)));
     await eventually(() => clock.now() - downAt > 20 * 60_000, 'twenty minutes');
-    await notifier.handle(facts.flatMap((ofCall) => ofCall.slice(3)));
+    await notifier.handle(events.flatMap((ofCall) => ofCall.slice(3)));
     await eventually(() => clock.now() - downAt > 60 * 60_000, 'an hour');
     receiver = await startReceiver(port);
 
@@ -137,7 +137,7 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     }
     await eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
     expect(receiver.received).toHaveLength(40);
-    const attempts = await rig.attempts(facts[0]?.[2]?.id ?? '');
+    const attempts = await rig.attempts(events[0]?.[2]?.id ?? '');
     expect(attempts.length).toBeGreaterThan(3);
     expect(attempts.slice(0, -1).every(({ error }) => error === 'ECONNREFUSED')).toBe(true);
   });

@@ -3,16 +3,16 @@ import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { mergeHeaders } from '../../src/notifier/notification-headers.ts';
 import { provesOnAny } from '../companion/proves.ts';
-import { factTeller } from '../support/call-facts.ts';
+import { eventTeller } from '../support/call-events.ts';
 
 describe('the body of a notification', () => {
-  const common = (fact: CallEvent) => ({
-    conversationId: fact.conversationId,
-    eventId: fact.id,
-    timestamp: fact.time,
-    callId: fact.callId,
-    sid: fact.sid,
-    botId: fact.botId,
+  const common = (event: CallEvent) => ({
+    conversationId: event.conversationId,
+    eventId: event.id,
+    timestamp: event.time,
+    callId: event.callId,
+    sid: event.sid,
+    botId: event.botId,
   });
   const answer = {
     callConnectTime: '2026-11-20T08:00:02.000Z',
@@ -31,10 +31,10 @@ describe('the body of a notification', () => {
       'notifications.post.body.ringDurationInMS',
       'notifications.post.body.connectDurationInMS',
     );
-    const fact = factTeller().answered();
+    const event = eventTeller().answered();
 
-    expect(notificationOf(fact)).toEqual({
-      ...common(fact),
+    expect(notificationOf(event)).toEqual({
+      ...common(event),
       ...answer,
       status: 'Answered',
       reason: '200 OK',
@@ -45,10 +45,10 @@ describe('the body of a notification', () => {
 
   test('of an AMD event, with its evidence', () => {
     provesOnAny('notifications.amd.rule.trigger', 'notifications.amd.body.machineDetection');
-    const fact = factTeller().amd('amd_machine_detected');
+    const event = eventTeller().amd('amd_machine_detected');
 
-    expect(notificationOf(fact)).toEqual({
-      ...common(fact),
+    expect(notificationOf(event)).toEqual({
+      ...common(event),
       ...answer,
       status: 'Call-In-Progress',
       reason: '200 OK',
@@ -69,12 +69,12 @@ describe('the body of a notification', () => {
       'notifications.completed.body.machineDetection',
       'notifications.completed.body.reasonCode',
     );
-    const call = factTeller();
+    const call = eventTeller();
     call.answered();
-    const fact = call.completed();
+    const event = call.completed();
 
-    expect(notificationOf(fact)).toEqual({
-      ...common(fact),
+    expect(notificationOf(event)).toEqual({
+      ...common(event),
       ...answer,
       status: 'completed',
       reason: '200 OK',
@@ -92,11 +92,11 @@ describe('the body of a notification', () => {
   });
 
   test('of a call that an older version ended: without the milliseconds', () => {
-    const fact = factTeller().completed() as CallEvent & { type: 'completed' };
-    const { callDurationMs: _, ...data } = fact.data;
+    const event = eventTeller().completed() as CallEvent & { type: 'completed' };
+    const { callDurationMs: _, ...data } = event.data;
 
-    expect(notificationOf({ ...fact, data })).not.toHaveProperty('callDurationMs');
-    expect(notificationOf({ ...fact, data })).toMatchObject({ callDuration: 12, duration: '12' });
+    expect(notificationOf({ ...event, data })).not.toHaveProperty('callDurationMs');
+    expect(notificationOf({ ...event, data })).toMatchObject({ callDuration: 12, duration: '12' });
   });
 
   test('of a failed call, without what there was not', () => {
@@ -105,10 +105,10 @@ describe('the body of a notification', () => {
       'notifications.failed.body.callDisconnectTime',
       'notifications.failed.body.reason',
     );
-    const fact = factTeller().failed();
+    const event = eventTeller().failed();
 
-    expect(notificationOf(fact)).toEqual({
-      ...common(fact),
+    expect(notificationOf(event)).toEqual({
+      ...common(event),
       status: 'Failed',
       reason: '486 Busy Here',
       reasonCode: 'Busy here',
@@ -121,8 +121,8 @@ describe('the body of a notification', () => {
     });
   });
 
-  test('a fact without a notification sequence is not notified', () => {
-    const call = factTeller();
+  test('an event without a notification sequence is not notified', () => {
+    const call = eventTeller();
     const { notificationSequence: _, ...data } = (
       call.amd('amd_stopped') as CallEvent & { type: 'amd' }
     ).data;

@@ -14,7 +14,7 @@ import { defaultGateLimits, type GateLimits } from '../../src/notifier/origin-ga
 import { owedFor } from '../../src/notifier/owed.ts';
 import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
 import { appendSteps, type WaitingStep } from '../../src/store/outbox/call-appends.ts';
-import { factTeller, someIdentity } from '../support/call-facts.ts';
+import { eventTeller, someIdentity } from '../support/call-events.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import type { TestDatabase } from '../support/databases.ts';
 
@@ -128,10 +128,10 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
         ...{ appId, accountId, notifyHeaders },
         ...(notifyUrl === undefined ? {} : { notifyUrl }),
       });
-      return factTeller(identity);
+      return eventTeller(identity);
     },
     /** The end of a call as another node states it, which knew only of the notifications before this one. */
-    endAs: (call: ReturnType<typeof factTeller>, notificationSequence: number): CallEvent => {
+    endAs: (call: ReturnType<typeof eventTeller>, notificationSequence: number): CallEvent => {
       const end = call.completed();
       if (end.type !== 'completed') throw new Error('not an end');
       return { ...end, data: { ...end.data, notificationSequence } };
@@ -236,7 +236,7 @@ async function own(pool: TestDatabase['pool'], call: AcceptedCall, ownerId: stri
 }
 
 /** Every event of a person's call that is notified, and two that are not. */
-export function personCall(call: ReturnType<typeof factTeller>): readonly CallEvent[] {
+export function personCall(call: ReturnType<typeof eventTeller>): readonly CallEvent[] {
   return [
     call.dialing(),
     call.ringing(),

@@ -1,5 +1,5 @@
 // What a stranger sees on a laptop: the gateway with nothing configured, the sandbox's callees, the signed notifications,
-// the facts on NATS, the context, the interactions view.
+// the events on NATS, the context, the interactions view.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/notifier/webhooks.ts';
@@ -26,12 +26,12 @@ let laptop: Laptop;
 let receiver: Laptop['receiver'];
 let gateway: Laptop['gateway'];
 let nats: Laptop['nats'];
-let facts: Laptop['facts'];
+let events: Laptop['events'];
 let dial: Laptop['dial'];
 
 beforeAll(async () => {
   laptop = await startLaptop();
-  ({ receiver, gateway, nats, facts, dial } = laptop);
+  ({ receiver, gateway, nats, events, dial } = laptop);
 });
 
 afterAll(async () => {
@@ -100,7 +100,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
       session: { UserSession: { amd: ['amd_human_detected', 'amd_stopped'] } },
       metadata: { customer: '4711' },
     });
-    const own = facts.filter((fact) => fact.callId === callId);
+    const own = events.filter((event) => event.callId === callId);
     expect(own.map(({ type }) => type)).toEqual([
       'queued',
       'dialing',
@@ -223,14 +223,14 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     expect(view.calls.map((call) => call.callId)).toEqual([callId]);
   });
 
-  test('an empty subscription: no AMD notification, the same facts on NATS', async ({ task }) => {
+  test('an empty subscription: no AMD notification, the same events on NATS', async ({ task }) => {
     taskProvesOnAny(task, 'notifications.amd.rule.opt-out');
     const { callId } = await dial(numbers.personHangsUp, { amdEventsSubscription: [] });
 
     expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
-    expect(facts.filter((fact) => fact.callId === callId && fact.type === 'amd')).not.toHaveLength(
-      0,
-    );
+    expect(
+      events.filter((event) => event.callId === callId && event.type === 'amd'),
+    ).not.toHaveLength(0);
   });
 
   test('without detection: no AMD event at all', async ({ task }) => {
@@ -238,7 +238,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     const { callId } = await dial(numbers.personHangsUp, { machineDetection: 'disabled' });
 
     expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
-    expect(facts.filter((fact) => fact.callId === callId).map(({ type }) => type)).not.toContain(
+    expect(events.filter((event) => event.callId === callId).map(({ type }) => type)).not.toContain(
       'amd',
     );
   });

@@ -41,7 +41,7 @@ describe('a bot that closes its stream', () => {
 
       expect(callee.heard.includes(goodbye)).toBe(true);
       expect(await rig.endOf(callId)).toMatchObject(hungUpByBot);
-      const stopped = rig.factsOf(callId).find(({ type }) => type === 'stream-stopped');
+      const stopped = rig.eventsOf(callId).find(({ type }) => type === 'stream-stopped');
       expect(stopped?.data).toMatchObject({ reason: 'bot-closed', playedMs: 500 });
     },
   );
@@ -79,7 +79,7 @@ describe('a bot that is not there', () => {
     await callee.isHungUp();
 
     expect(await rig.endOf(callId)).toMatchObject(botFailure);
-    const failed = rig.factsOf(callId).filter(({ type }) => type === 'stream-failed');
+    const failed = rig.eventsOf(callId).filter(({ type }) => type === 'stream-failed');
     expect(failed.at(-1)?.data).toEqual({ reason: 'ECONNREFUSED', willRetry: false });
     expect(failed.length).toBeGreaterThan(1);
   });
@@ -88,7 +88,7 @@ describe('a bot that is not there', () => {
     const port = await freeUdpPort();
     const { callee } = await rig.call({ url: `ws://127.0.0.1:${port}/audio` });
     await callee.answer();
-    await eventually(() => rig.laptop.facts.some(({ type }) => type === 'stream-failed'), 'a try');
+    await eventually(() => rig.laptop.events.some(({ type }) => type === 'stream-failed'), 'a try');
     const bot = await rig.startBot({ port });
 
     await bot.connection();
@@ -109,7 +109,7 @@ describe('a bot that is not there', () => {
 
     expect(await rig.endOf(callId)).toMatchObject(botFailure);
     expect(asked).toBe(1);
-    const failed = rig.factsOf(callId).filter(({ type }) => type === 'stream-failed');
+    const failed = rig.eventsOf(callId).filter(({ type }) => type === 'stream-failed');
     expect(failed.map(({ data }) => data)).toEqual([{ reason: 'status-403', willRetry: false }]);
   });
 

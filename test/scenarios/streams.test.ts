@@ -51,7 +51,7 @@ describe('what a bot says', () => {
     expect(rig.typesOf(callId)).toEqual([
       ...['queued', 'dialing', 'answered', 'stream-started', 'stream-stopped', 'completed'],
     ]);
-    expect(rig.factsOf(callId).at(-2)?.data).toMatchObject({
+    expect(rig.eventsOf(callId).at(-2)?.data).toMatchObject({
       ...{ reason: 'call-ended', connections: 1, droppedMs: 0, unheardMs: 0, ignoredMessages: 0 },
       playedMs: Math.round(said.length / 8),
     });
@@ -230,7 +230,7 @@ describe('with detection', () => {
     );
 
     const inline = connection.of('amd').map(({ amd }) => amd);
-    const stated = () => rig.factsOf(callId).filter(({ type }) => type === 'amd');
+    const stated = () => rig.eventsOf(callId).filter(({ type }) => type === 'amd');
     await eventually(() => stated().length >= inline.length, 'the events are stated');
     expect(inline).toEqual(
       stated()

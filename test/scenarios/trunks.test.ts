@@ -15,7 +15,7 @@ import { type Sipp, startSipp } from '../support/sipp.ts';
 
 type DataDir = Awaited<ReturnType<typeof makeSeededDataDir>>;
 type Place = { readonly port: number; readonly transport?: string; readonly priority?: number };
-type Fact = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
+type TimelineEvent = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
 
 let dataDir: DataDir;
 let engine: SipEngine;
@@ -65,14 +65,14 @@ function dial(more: Record<string, unknown>) {
   return gateway.dialer.dial({ target: 'tel:+15551230001', notifyurl: receiver.url, ...more });
 }
 
-async function timelineOf(callId: string): Promise<readonly Fact[]> {
-  const facts = async () =>
-    ((await gateway.dialer.call(callId)).body as { timeline: readonly Fact[] }).timeline;
+async function timelineOf(callId: string): Promise<readonly TimelineEvent[]> {
+  const events = async () =>
+    ((await gateway.dialer.call(callId)).body as { timeline: readonly TimelineEvent[] }).timeline;
   await eventually(
-    async () => (await facts()).some(({ type }) => type === 'completed' || type === 'failed'),
+    async () => (await events()).some(({ type }) => type === 'completed' || type === 'failed'),
     'the timeline is whole',
   );
-  return facts();
+  return events();
 }
 
 async function endOf(callId: string) {

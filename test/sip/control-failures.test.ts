@@ -347,7 +347,7 @@ describe('sip port over a control connection', () => {
 
     const prack = await drachtio.take('PRACK');
     expect(headerOf(prack.sip, 'RAck')).toBe('5 100 INVITE');
-    expect(observer.facts.at(-1)).toMatchObject({ kind: 'provisional', status: 183, sdp: answer });
+    expect(observer.events.at(-1)).toMatchObject({ kind: 'provisional', status: 183, sdp: answer });
   });
 
   test('a BYE of the far end ends the leg and is answered', async () => {
@@ -387,7 +387,7 @@ describe('sip port over a control connection', () => {
     expect(response.sip).toMatch(/^SIP\/2\.0 200/);
     expect(response.sip.endsWith('v=0\r\ns=new\r\n')).toBe(true);
     expect(headerOf(response.sip, 'Contact')).toBe('<sip:127.0.0.1:5060>');
-    expect(observer.facts.at(-1)).toMatchObject({ kind: 'reoffer', sdp: answer });
+    expect(observer.events.at(-1)).toMatchObject({ kind: 'reoffer', sdp: answer });
   });
 
   test('a re-INVITE that the observer refuses gets 488', async () => {

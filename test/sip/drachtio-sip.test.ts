@@ -436,7 +436,7 @@ describe('sip port over the embedded engine', () => {
 
     const response = await callee.takeResponse(200);
     expect(response.method).toBe('UPDATE');
-    expect(observer.facts.filter((fact) => fact.kind === 'reoffer')).toHaveLength(2);
+    expect(observer.events.filter((event) => event.kind === 'reoffer')).toHaveLength(2);
   });
 
   test('a digit in INFO', async () => {

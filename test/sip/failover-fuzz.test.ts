@@ -107,12 +107,12 @@ class Carrier {
   }
 }
 
-type Call = { readonly number: string; readonly givesUp: boolean; readonly facts: string[] };
+type Call = { readonly number: string; readonly givesUp: boolean; readonly events: string[] };
 
 /** What went wrong with a call, for the message of a failed test. */
-function storyOf({ number, facts }: Call, carrier: Carrier): string {
+function storyOf({ number, events }: Call, carrier: Carrier): string {
   const tried = carrier.seen.get(number)?.map(({ gateway, final }) => `${gateway}: ${final}`);
-  return `${number}: ${facts.join(' ')}; ${tried?.join(', ')}`;
+  return `${number}: ${events.join(' ')}; ${tried?.join(', ')}`;
 }
 
 function checkTries(call: Call, carrier: Carrier): void {
@@ -136,7 +136,7 @@ function checkEnd(call: Call, carrier: Carrier): void {
   const story = storyOf(call, carrier);
   const tried = carrier.seen.get(call.number) ?? [];
   const count = (...kinds: readonly string[]) =>
-    call.facts.filter((kind) => kinds.includes(kind)).length;
+    call.events.filter((kind) => kinds.includes(kind)).length;
   const answered = tried.filter(({ final }) => final === 200);
 
   expect(count('failed', 'ended'), story).toBe(1);
@@ -165,7 +165,7 @@ test('nobody is rung after somebody was, each gateway is tried once, nobody is l
       void leg.released.then(() => {
         isReleased = true;
       });
-      await eventually(() => observer.facts.length > 0, 'something happens');
+      await eventually(() => observer.events.length > 0, 'something happens');
       if (givesUp) leg.cancel('given up');
       await eventually(() => {
         carrier.finish(number);
@@ -176,7 +176,7 @@ test('nobody is rung after somebody was, each gateway is tried once, nobody is l
   );
 
   for (const { number, givesUp, observer } of calls) {
-    const call = { number, givesUp, facts: observer.kinds() };
+    const call = { number, givesUp, events: observer.kinds() };
     checkTries(call, carrier);
     checkEnd(call, carrier);
   }

@@ -47,7 +47,7 @@ describe('fail-over over SIP', () => {
     });
     expect(one(taken, 'call-id')).not.toBe(one(refused, 'call-id'));
     expect(taken.startLine).toBe(`INVITE sip:15551230001@${nameOf(second)} SIP/2.0`);
-    const sent = observer.facts.filter((fact) => fact.kind === 'sent');
+    const sent = observer.events.filter((event) => event.kind === 'sent');
     expect(sent.map(({ gateway }) => gateway)).toEqual([nameOf(first), nameOf(second)]);
     expect(sent[1]?.leg.sipCallId).toBe(one(taken, 'call-id'));
     expect(stored.sipCallId).toBe(one(taken, 'call-id'));
@@ -183,7 +183,7 @@ describe('fail-over over SIP', () => {
         gateway: `127.0.0.1:${closed.port}${transport === 'udp' ? '' : ';transport=tcp'}`,
         sipStatus: 503,
       });
-      expect(observer.facts.filter((fact) => fact.kind === 'sent').at(-1)?.gateway).toBe(
+      expect(observer.events.filter((event) => event.kind === 'sent').at(-1)?.gateway).toBe(
         nameOf(second),
       );
       await leg.released;

@@ -100,12 +100,12 @@ test('mutated messages of the far end leave the port alive, and every call ends'
     }
     leg.hangUp('enough');
     await eventually(
-      () => observer.facts.some(({ kind }) => kind === 'failed' || kind === 'ended'),
+      () => observer.events.some(({ kind }) => kind === 'failed' || kind === 'ended'),
       'the call ends',
     );
     invite.respond(487, 'Request Terminated');
     await leg.released;
-    const ends = observer.facts.filter(({ kind }) => kind === 'failed' || kind === 'ended');
+    const ends = observer.events.filter(({ kind }) => kind === 'failed' || kind === 'ended');
     expect(ends).toHaveLength(1);
     drachtio.frames.length = 0;
   }

@@ -1,11 +1,11 @@
 // What happens to calls, in SQL: events, states, owed notifications and their queues, in one statement.
 
 import { describe, expect, test } from 'vitest';
-import { endFact, progressOfAccepted } from '../../src/calls/call-facts.ts';
+import { endEvent, progressOfAccepted } from '../../src/calls/call-events.ts';
 import { endOfExpiry } from '../../src/calls/call-outcome.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
-import { acceptedCall, answeredEvent, endEvent, storedLeg } from '../support/call-records.ts';
+import { acceptedCall, answeredEventOf, endEventOf, storedLeg } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eachWithLedger, type LedgerRig, noon, tomorrow } from './ledger-rig.ts';
 
@@ -33,7 +33,11 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
   }
 
   function answer(call: AcceptedCall) {
-    return { events: [answeredEvent(call, noon.toISOString())], answeredAt: noon, leg: dialogLeg };
+    return {
+      events: [answeredEventOf(call, noon.toISOString())],
+      answeredAt: noon,
+      leg: dialogLeg,
+    };
   }
 
   describe('a step', () => {
@@ -46,7 +50,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       const stored = await rig.append('a', call, answer(call));
       expect(stored).toMatchObject({ kind: 'stored', owed: [{ sequence: 1 }] });
       expect(stored).toHaveProperty('leasedUntil');
-      const end = endEvent(call);
+      const end = endEventOf(call);
       await rig.append('a', call, { ending: { event: end } });
 
       expect(await rig.rowOf(call.callId)).toMatchObject({
@@ -87,13 +91,15 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
 
     test('shows a machine that was hung up on in the Status column', async () => {
       const call = await taken();
-      await rig.append('a', call, { ending: { event: endEvent(call, { machineDetected: true }) } });
+      await rig.append('a', call, {
+        ending: { event: endEventOf(call, { machineDetected: true }) },
+      });
       expect(await rig.rowOf(call.callId)).toMatchObject({ status: 'machineDetected' });
     });
 
     test('is stored whatever the far end put into its reason phrase', async () => {
       const call = await taken();
-      const event = endEvent(call, { reason: '486 Busy\u0000 \udfff Here' });
+      const event = endEventOf(call, { reason: '486 Busy\u0000 \udfff Here' });
       expect(await rig.append('a', call, { ending: { event } })).toMatchObject({ kind: 'stored' });
     });
   });
@@ -111,7 +117,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
 
     test('after the end nothing is told of a call', async () => {
       const call = await taken();
-      await rig.append('a', call, { ending: { event: endEvent(call, { type: 'failed' }) } });
+      await rig.append('a', call, { ending: { event: endEventOf(call, { type: 'failed' }) } });
 
       expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not ours' });
       expect(await rig.rowOf(call.callId)).toMatchObject({ status: 'failed', answered_at: null });
@@ -135,7 +141,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
           rig.append(
             `node-${index}`,
             call,
-            { ending: { event: endEvent(call, { type: 'failed', reason: `${index}` }) } },
+            { ending: { event: endEventOf(call, { type: 'failed', reason: `${index}` }) } },
             untaken,
           ),
         ),
@@ -164,7 +170,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       await rig.append('a', call, answer(call));
 
       expect(await rig.append('a', call, answer(call), again)).toMatchObject({ kind: 'stored' });
-      const ending = { ending: { event: endEvent(call) } };
+      const ending = { ending: { event: endEventOf(call) } };
       await rig.append('a', call, ending);
       expect(await rig.append('a', call, ending, again)).toMatchObject({ kind: 'stored' });
 
@@ -174,9 +180,9 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
 
     test('another end is none', async () => {
       const call = await taken();
-      await rig.append('a', call, { ending: { event: endEvent(call) } });
+      await rig.append('a', call, { ending: { event: endEventOf(call) } });
 
-      const other = { ending: { event: endEvent(call, { reason: 'another' }) } };
+      const other = { ending: { event: endEventOf(call, { reason: 'another' }) } };
       expect(await rig.append('a', call, other, { isRepeated: true })).toEqual({
         kind: 'not ours',
       });
@@ -198,7 +204,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
     const doubtful = (call: AcceptedCall) => ({
       ending: {
         event: { ...endOf(call), eventSequence: 4 },
-        ifAnswered: [endEvent(call)],
+        ifAnswered: [endEventOf(call)],
       },
     });
 
@@ -249,7 +255,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       const before = await queueOf(call);
       await rig.database.pool.query("update notification_lanes set leased_by = 'b'");
 
-      const stored = await rig.append('a', call, { ending: { event: endEvent(call) } });
+      const stored = await rig.append('a', call, { ending: { event: endEventOf(call) } });
 
       expect(stored).not.toHaveProperty('leasedUntil');
       const after = await queueOf(call);
@@ -266,7 +272,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       );
       await rig.database.pool.query('update notifications set attempts = 1');
 
-      await rig.append('a', call, { ending: { event: endEvent(call) } });
+      await rig.append('a', call, { ending: { event: endEventOf(call) } });
       expect((await queueOf(call))?.next_attempt_at).toEqual(tomorrow);
     });
 
@@ -277,7 +283,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
         "update notifications set state = 'failed', failure = 'gone'; delete from notification_lanes",
       );
 
-      const stored = await rig.append('a', call, { ending: { event: endEvent(call) } });
+      const stored = await rig.append('a', call, { ending: { event: endEventOf(call) } });
       expect(stored).toMatchObject({ kind: 'stored', owed: [] });
       expect(await queueOf(call)).toBeUndefined();
       const { rows } = await rig.database.pool.query(
@@ -290,18 +296,18 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
     test('of a call that nobody is notified of does not exist', async () => {
       const { notifyUrl: _none, ...request } = acceptedCall().request;
       const call = await taken('a', acceptedCall({ request }));
-      await rig.append('a', call, { ending: { event: endEvent(call) } });
+      await rig.append('a', call, { ending: { event: endEventOf(call) } });
       expect(await queueOf(call)).toBeUndefined();
     });
   });
 });
 
 function endOf(call: AcceptedCall) {
-  return endFact(progressOfAccepted(call), endOfExpiry(noon)).event;
+  return endEvent(progressOfAccepted(call), endOfExpiry(noon)).event;
 }
 
 function dtmfEvent(call: AcceptedCall, eventSequence: number): CallEvent {
-  const { id, time, ...identity } = answeredEvent(call, noon.toISOString());
+  const { id, time, ...identity } = answeredEventOf(call, noon.toISOString());
   return {
     ...identity,
     time,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { queuedFact } from '../../src/calls/call-facts.ts';
+import { queuedEvent } from '../../src/calls/call-events.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
-import { acceptedCall, answeredEvent, endEvent, storedLeg } from '../support/call-records.ts';
+import { acceptedCall, answeredEventOf, endEventOf, storedLeg } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eachWithLedger, type LedgerRig, noon } from './ledger-rig.ts';
 
@@ -27,7 +27,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
         acceptedCall(),
         acceptedCall(),
       ];
-      const event = answeredEvent(answered, noon.toISOString());
+      const event = answeredEventOf(answered, noon.toISOString());
       await Promise.all([mine, left, answered, queued].map((call) => ledger.accept(call, {})));
       await take(mine.callId, 'node-1/new');
       await take(left.callId, 'node-1/old');
@@ -45,16 +45,16 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
       const common = { ownerId: 'node-1/old', keptEvents: [] };
       expect(unfinished).toHaveLength(2);
-      expect(unfinished).toContainEqual({ call: left, ...common, events: [queuedFact(left)] });
+      expect(unfinished).toContainEqual({ call: left, ...common, events: [queuedEvent(left)] });
       expect(unfinished).toContainEqual({
         call: answered,
         ...common,
         leg,
         ringingAt: noon,
         answeredAt: noon,
-        events: [queuedFact(answered), event],
+        events: [queuedEvent(answered), event],
       });
-      await append('node-1/new', left, { ending: { event: endEvent(left) } });
+      await append('node-1/new', left, { ending: { event: endEventOf(left) } });
       expect(await ledger.unfinished('node-1/new', 'taken over', 10)).toHaveLength(1);
       const named = [mine.callId, answered.callId];
       const own = await ledger.unfinished('node-1/new', { callIds: named }, 10);
@@ -66,9 +66,9 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       await Promise.all([own, lost].map((call) => ledger.accept(call, {})));
       await take(own.callId, 'a');
       await take(lost.callId, 'b');
-      const end = { event: endEvent(own) };
+      const end = { event: endEventOf(own) };
       await append('a', own, { leg: storedLeg, ending: end });
-      await append('b', lost, { leg: storedLeg, ending: { event: endEvent(lost) } });
+      await append('b', lost, { leg: storedLeg, ending: { event: endEventOf(lost) } });
       await database.pool.query(
         "update calls set published_event_sequence = 1, previous_owner_id = case when owner_id = 'b' then 'b' end, owner_id = 'a'",
       );
@@ -79,7 +79,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       expect(found).toContainEqual({ call: own, events: [end.event], unstored: [] });
       expect(found).toContainEqual({
         call: lost,
-        events: [endEvent(lost)],
+        events: [endEventOf(lost)],
         unstored: [],
         leg: storedLeg,
       });
@@ -99,7 +99,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
     test('an end that an older version kept with its call is told apart from what is stored', async () => {
       const call = acceptedCall();
-      const [event, end] = [answeredEvent(call, noon.toISOString()), endEvent(call)];
+      const [event, end] = [answeredEventOf(call, noon.toISOString()), endEventOf(call)];
       await ledger.accept(call, {});
       await take(call.callId, 'a');
       await database.pool.query(
@@ -108,7 +108,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       );
 
       expect(await ledger.unsettledEnds('a', [], 10)).toEqual([
-        { call, events: [queuedFact(call), event, end], unstored: [event, end] },
+        { call, events: [queuedEvent(call), event, end], unstored: [event, end] },
       ]);
     });
 
@@ -122,7 +122,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
         phase: 'claimed',
         ownerId: 'node-1',
       });
-      await append('node-1', call, { ending: { event: endEvent(call) } });
+      await append('node-1', call, { ending: { event: endEventOf(call) } });
       expect(await ledger.whereabouts(call.callId)).toEqual({ phase: 'ended' });
     });
 

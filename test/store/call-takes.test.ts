@@ -7,7 +7,7 @@ import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { CallSource, CallTakes, TrunkLimits } from '../../src/calls/dialout-ports.ts';
 import { createCallTakes } from '../../src/store/call-takes.ts';
 import { createNodeStore } from '../../src/store/nodes.ts';
-import { acceptedCall, endEvent } from '../support/call-records.ts';
+import { acceptedCall, endEventOf } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eachWithLedger, type LedgerRig } from './ledger-rig.ts';
 
@@ -108,7 +108,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     }
     // A call that has ended since is not to be dialled.
     const ended = calls[0] as AcceptedCall;
-    await rig.append('a/1', ended, { ending: { event: endEvent(ended) } });
+    await rig.append('a/1', ended, { ending: { event: endEventOf(ended) } });
     const later = await nodes[0].take({ ...request, isRepeated: true });
     expect(idsOf(later.grants)).toEqual([calls[1]?.callId]);
     expect(await rig.queuedCount()).toBe(1);

@@ -3,13 +3,13 @@
 
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
-  answeredFact,
+  answeredEvent,
   type CallProgress,
-  dialingFact,
-  endFact,
+  dialingEvent,
+  endEvent,
   progressOfAccepted,
-  ringingFact,
-} from '../../src/calls/call-facts.ts';
+  ringingEvent,
+} from '../../src/calls/call-events.ts';
 import { endOfMachine, endOfRingTimeout } from '../../src/calls/call-outcome.ts';
 import type { CallStep } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
@@ -26,16 +26,16 @@ const at = new Date('2026-03-01T12:00:00.000Z');
 /** What a machine appends in turn. */
 function stepsOf(call: AcceptedCall = acceptedCall()) {
   const accepted = progressOfAccepted(call);
-  const { event: dialing, ...afterDialing } = dialingFact(accepted, at, 'gw');
+  const { event: dialing, ...afterDialing } = dialingEvent(accepted, at, 'gw');
   const rang: CallProgress = { ...accepted, ...afterDialing, ringingAt: at };
-  const { event: ringing, ...afterRinging } = ringingFact(rang, at, {
+  const { event: ringing, ...afterRinging } = ringingEvent(rang, at, {
     ...{ sipStatus: 180, sipReason: 'Ringing', earlyMedia: false },
   });
   const before: CallProgress = { ...rang, ...afterRinging };
-  const { event: answered, ...sequences } = answeredFact({ ...before, answeredAt: at });
+  const { event: answered, ...sequences } = answeredEvent({ ...before, answeredAt: at });
   const after = { ...before, ...sequences, answeredAt: at };
-  const { event: failed } = endFact(before, endOfRingTimeout(at));
-  const { event: completed } = endFact(after, endOfMachine(at));
+  const { event: failed } = endEvent(before, endOfRingTimeout(at));
+  const { event: completed } = endEvent(after, endOfMachine(at));
   const dialog = { ...storedLeg, dialogId: 'dialog-1' };
   return {
     call,

@@ -1,4 +1,4 @@
-// Calls and facts to store, complete and made up.
+// Calls and events to store, complete and made up.
 
 import { randomUUID } from 'node:crypto';
 import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
@@ -45,7 +45,7 @@ export const storedLeg: StoredLeg = {
 
 const context = { session: { UserSession: { amd: [], amdInfo: {} } }, metadata: {} } as const;
 
-export function answeredEvent(call: AcceptedCall, time: string): CallEvent {
+export function answeredEventOf(call: AcceptedCall, time: string): CallEvent {
   return {
     ...identityOf(call),
     id: callEventId(call.callId, 'answered', 4),
@@ -62,7 +62,7 @@ export function answeredEvent(call: AcceptedCall, time: string): CallEvent {
   };
 }
 
-export function endEvent(
+export function endEventOf(
   call: AcceptedCall,
   changes: Partial<TerminalEvent['data']> & { readonly type?: TerminalEvent['type'] } = {},
 ): TerminalEvent {

@@ -2,7 +2,7 @@
 // look at what the next one makes of what is left.
 
 import { isDeepStrictEqual } from 'node:util';
-import { queuedFact } from '../../src/calls/call-facts.ts';
+import { queuedEvent } from '../../src/calls/call-events.ts';
 import type { CallStep } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
@@ -73,7 +73,7 @@ export class DialoutWorld {
     this.#rows.set(call.callId, {
       ...{ call, ownerId: undefined, previousOwnerId: undefined, leg: undefined },
       ...{ ringingAt: undefined, answeredAt: undefined, end: undefined, keptEvents: [] },
-      ...{ events: [queuedFact(call)], publishedThrough: 0, isSettled: false },
+      ...{ events: [queuedEvent(call)], publishedThrough: 0, isSettled: false },
     });
   }
 
@@ -186,7 +186,7 @@ export class DialoutWorld {
   }
 
   /** On the stream. */
-  factsOf(callId: CallId): readonly CallEvent[] {
+  eventsOf(callId: CallId): readonly CallEvent[] {
     return this.stream.filter((event) => event.callId === callId);
   }
 

@@ -1,13 +1,13 @@
 // What a developer has on a laptop: a gateway with nothing configured, a receiver of its notifications, and a bot that listens
-// to its facts on NATS.
+// to its events on NATS.
 
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { makeSeededDataDir } from './databases.ts';
 import { startGateway } from './gateway-process.ts';
 import { startReceiver } from './receiver.ts';
 
-/** The members that tests look at; a fact has more. */
-export type Fact = {
+/** The members that tests look at; an event has more. */
+export type PublishedEvent = {
   readonly id: string;
   readonly type: string;
   readonly callId: string;
@@ -28,15 +28,15 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
     user: url.username,
     pass: url.password,
   });
-  const facts: Fact[] = [];
+  const events: PublishedEvent[] = [];
   nats.subscribe('offhook.call.>', {
-    callback: (_error, message) => void facts.push(message.json<Fact>()),
+    callback: (_error, message) => void events.push(message.json<PublishedEvent>()),
   });
   return {
     gateway,
     receiver,
     nats,
-    facts,
+    events,
     /** With detection on and notifications sent to the receiver, unless told otherwise. */
     dial: (target: string, more: Record<string, unknown> = {}) =>
       gateway.dialer.dial({

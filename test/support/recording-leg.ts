@@ -5,34 +5,34 @@ import type { LegEvent, LegObserver } from '../../src/calls/ports.ts';
 import { eventually } from './eventually.ts';
 
 export class RecordingLeg implements LegObserver {
-  readonly facts: LegEvent[] = [];
+  readonly events: LegEvent[] = [];
   /** As the last 18x made it. */
   ringingLeg: StoredLeg | undefined;
   /** What a re-offer is answered; undefined refuses it. */
   reofferAnswer: string | undefined = 'v=0\r\ns=answer\r\n';
 
   observe(event: LegEvent): void {
-    this.facts.push(event);
+    this.events.push(event);
     if (event.kind === 'provisional') this.ringingLeg = event.leg;
     if (event.kind === 'reoffer' && this.reofferAnswer !== undefined)
       event.accept(this.reofferAnswer);
   }
 
   kinds(): string[] {
-    return this.facts.map((fact) =>
-      fact.kind === 'provisional' ? String(fact.status) : fact.kind,
+    return this.events.map((event) =>
+      event.kind === 'provisional' ? String(event.status) : event.kind,
     );
   }
 
-  /** Waits for a fact of this kind. */
+  /** Waits for an event of this kind. */
   async until<Kind extends LegEvent['kind']>(
     kind: Kind,
   ): Promise<Extract<LegEvent, { kind: Kind }>> {
-    const isWanted = (fact: LegEvent): fact is Extract<LegEvent, { kind: Kind }> =>
-      fact.kind === kind;
-    await eventually(() => this.facts.some(isWanted), `the leg's observer is told ${kind}`);
-    const fact = this.facts.find(isWanted);
-    if (fact === undefined) throw new Error(`no ${kind}`);
-    return fact;
+    const isWanted = (event: LegEvent): event is Extract<LegEvent, { kind: Kind }> =>
+      event.kind === kind;
+    await eventually(() => this.events.some(isWanted), `the leg's observer is told ${kind}`);
+    const event = this.events.find(isWanted);
+    if (event === undefined) throw new Error(`no ${kind}`);
+    return event;
   }
 }

@@ -7,10 +7,10 @@ import { glance, type Notification } from './receiver.ts';
 
 export type ToldEvents = Awaited<ReturnType<typeof toldEvents>>;
 
-function onNats({ facts }: Laptop, callId: string): AmdEvent[] {
-  return facts
-    .filter((fact) => fact.callId === callId && fact.type === 'amd')
-    .map((fact) => fact.data['amd'] as AmdEvent);
+function onNats({ events }: Laptop, callId: string): AmdEvent[] {
+  return events
+    .filter((event) => event.callId === callId && event.type === 'amd')
+    .map((event) => event.data['amd'] as AmdEvent);
 }
 
 export async function untilDetectionStopped(laptop: Laptop, callId: string): Promise<void> {

@@ -2,16 +2,16 @@
 
 import { describe, expect, test } from 'vitest';
 import {
-  amdFact,
-  answeredFact,
+  amdEvent,
+  answeredEvent,
   type CallProgress,
-  dialingFact,
-  dtmfFact,
-  endFact,
+  dialingEvent,
+  dtmfEvent,
+  endEvent,
   progressOfAccepted,
-  queuedFact,
-  ringingFact,
-} from '../../src/calls/call-facts.ts';
+  queuedEvent,
+  ringingEvent,
+} from '../../src/calls/call-events.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { attemptDelivery, type Delivery } from '../../src/notifier/delivery.ts';
 import { type AttemptResult, defaultRetrySchedule } from '../../src/notifier/delivery-plan.ts';
@@ -21,17 +21,17 @@ import { acceptedCall } from '../support/scripted-call.ts';
 const call = acceptedCall({ target: { kind: 'tel', number: '15551234567' } });
 const accepted = progressOfAccepted(call);
 const at = (s: number) => new Date(call.acceptedAt.getTime() + s * 1_000);
-/** A fact is known by the sequence that it follows. */
+/** An event is known by the sequence that it follows. */
 const following = <Progress extends CallProgress>(eventSequence: number, progress: Progress) => ({
   ...progress,
   eventSequence,
 });
 const answered = { ...accepted, sentAt: at(1), ringingAt: at(2), answeredAt: at(3.5) };
 
-function linesOf(...facts: readonly CallEvent[]): readonly string[] {
+function linesOf(...events: readonly CallEvent[]): readonly string[] {
   const lines: string[] = [];
   const watcher = createCallWatcher(({ text }) => lines.push(text));
-  for (const fact of facts) watcher.onEvent(fact);
+  for (const event of events) watcher.onEvent(event);
   return lines;
 }
 
@@ -47,21 +47,21 @@ describe('the steps of a call', () => {
 
     expect(
       linesOf(
-        queuedFact(call),
-        dialingFact(accepted, at(1), '127.0.0.1:5060').event,
-        ringingFact(following(2, accepted), at(2), {
+        queuedEvent(call),
+        dialingEvent(accepted, at(1), '127.0.0.1:5060').event,
+        ringingEvent(following(2, accepted), at(2), {
           sipStatus: 183,
           sipReason: 'Session Progress',
           earlyMedia: true,
         }).event,
-        answeredFact(following(3, answered)).event,
-        amdFact(following(4, { ...detected, answeredAt: at(3.5) }), at(5), {
+        answeredEvent(following(3, answered)).event,
+        amdEvent(following(4, { ...detected, answeredAt: at(3.5) }), at(5), {
           ...heard,
           elapsedMs: 900,
           transcript: 'hello this is Jane',
         }).event,
-        dtmfFact(following(5, answered), at(6), { digit: '7', source: 'rtp' }).event,
-        endFact(following(6, detected), { ...hungUp, reason: '200 OK' }).event,
+        dtmfEvent(following(5, answered), at(6), { digit: '7', source: 'rtp' }).event,
+        endEvent(following(6, detected), { ...hungUp, reason: '200 OK' }).event,
       ),
     ).toEqual([
       'queued by app-1 for bot bot-1, trunk sandbox',
@@ -82,8 +82,8 @@ describe('the steps of a call', () => {
 
     expect(
       linesOf(
-        dialingFact({ ...accepted, failedAttempts }, at(1), '10.0.0.2:5060').event,
-        endFact(accepted, { ...busy, at: at(3), sipStatus: 486 }).event,
+        dialingEvent({ ...accepted, failedAttempts }, at(1), '10.0.0.2:5060').event,
+        endEvent(accepted, { ...busy, at: at(3), sipStatus: 486 }).event,
       ),
     ).toEqual([
       'dialing over 10.0.0.2:5060, gateway 2, because 10.0.0.1:5060 failed: 503 Service Unavailable',
@@ -92,14 +92,16 @@ describe('the steps of a call', () => {
   });
 
   test('are told once, however often they are stated', () => {
-    expect(linesOf(queuedFact(call), queuedFact(call))).toHaveLength(1);
+    expect(linesOf(queuedEvent(call), queuedEvent(call))).toHaveLength(1);
   });
 
   test('have no number and no command to a terminal that a far end put into its reason', () => {
     const sipReason = 'Calling +15551234567\u001b[2J';
 
     expect(
-      linesOf(ringingFact(accepted, at(2), { sipStatus: 180, sipReason, earlyMedia: false }).event),
+      linesOf(
+        ringingEvent(accepted, at(2), { sipStatus: 180, sipReason, earlyMedia: false }).event,
+      ),
     ).toEqual(['ringing (180 Calling ***?[2J)']);
   });
 });

@@ -201,7 +201,7 @@ export function callEventId(callId: string, type: CallEventType, eventSequence: 
   return `evt-${callId.replace(/^call-/, '')}-${suffix}`;
 }
 
-/** Undefined: not the id of a fact. */
+/** Undefined: not the id of an event. */
 export function callIdOfEvent(eventId: string): string | undefined {
   const [, rest] = /^evt-(.+)-(?:end|\d+)$/.exec(eventId) ?? [];
   return rest === undefined ? undefined : `call-${rest}`;

@@ -1,15 +1,15 @@
-// A call's facts in their order, as they become known: SQL has the answer and the end at once, the facts between them come
+// A call's events in their order, as they become known: SQL has the answer and the end at once, the events between them come
 // through the stream, a moment later.
 
 import type { TimelineEntry } from '../../interactions/call-queries.ts';
 
-/** A fact that is missing for longer is late by a fault, or lost with its node: what follows it is told without it. */
+/** An event that is missing for longer is late by a fault, or lost with its node: what follows it is told without it. */
 const longestGapMs = 5_000;
 
 export type CallTimeline = {
   /** What can be told now. The timeline is in order of its sequence, and grows. */
   take(timeline: readonly TimelineEntry[], nowMs: number): readonly TimelineEntry[];
-  /** For a fact that comes before others which are known. Never for long. */
+  /** For an event that comes before others which are known. Never for long. */
   readonly waiting: boolean;
 };
 

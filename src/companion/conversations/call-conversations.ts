@@ -1,7 +1,7 @@
 // A dial-out call as the conversation that it is: the bot and the person it called, read from the call itself. The trunk
 // is the queue that the call waits in.
 
-import { callIdOfSession } from '../../calls/call-facts.ts';
+import { callIdOfSession } from '../../calls/call-events.ts';
 import type { DialoutRequest, DialTarget } from '../../calls/call-types.ts';
 import type { TerminalEvent } from '../../calls/contract/call-event.ts';
 import type { BotOwner } from '../../events/ingest.ts';

@@ -17,7 +17,7 @@ export type FailoverDependencies = LegDependencies & {
 
 type Way = { readonly route: Route; readonly link: EngineLink };
 
-/** A reason phrase is the far end's; it goes into facts and must not fill them. */
+/** A reason phrase is the far end's; it goes into events and must not fill them. */
 const maxReasonLength = 200;
 
 /** rung: the far end has said more than 100, so that no other gateway is tried. over: the observer was told the end. */

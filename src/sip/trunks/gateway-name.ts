@@ -1,4 +1,4 @@
-// How a gateway is called in facts, logs and metrics: host and port, and the transport where it is not UDP.
+// How a gateway is called in events, logs and metrics: host and port, and the transport where it is not UDP.
 
 import { isIP } from 'node:net';
 

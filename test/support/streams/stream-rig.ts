@@ -1,15 +1,15 @@
 // A laptop's gateway, bots on loopback, and phones that keep their RTP: what calls with streams are tried with.
 
 import { eventually } from '../eventually.ts';
-import { type Fact, startLaptop } from '../laptop.ts';
+import { type PublishedEvent, startLaptop } from '../laptop.ts';
 import { ScriptedBot, type ScriptedBotOptions } from './scripted-bot.ts';
 import { StreamCallee } from './stream-callee.ts';
 
 export async function startStreamRig(variables: Readonly<Record<string, string>> = {}) {
   const laptop = await startLaptop(variables);
   const open: AsyncDisposable[] = [];
-  const factsOf = (callId: string): readonly Fact[] =>
-    laptop.facts.filter((fact) => fact.callId === callId);
+  const eventsOf = (callId: string): readonly PublishedEvent[] =>
+    laptop.events.filter((event) => event.callId === callId);
   return {
     laptop,
     async startBot(options?: ScriptedBotOptions): Promise<ScriptedBot> {
@@ -25,13 +25,13 @@ export async function startStreamRig(variables: Readonly<Record<string, string>>
       open.push(callee);
       return { callee, callId: placed.callId };
     },
-    factsOf,
-    typesOf: (callId: string) => factsOf(callId).map(({ type }) => type),
+    eventsOf,
+    typesOf: (callId: string) => eventsOf(callId).map(({ type }) => type),
     /** The terminal event's data. */
-    async endOf(callId: string): Promise<Fact['data']> {
-      const isEnd = ({ type }: Fact) => type === 'completed' || type === 'failed';
-      await eventually(() => factsOf(callId).some(isEnd), 'the call ends');
-      return factsOf(callId).find(isEnd)?.data ?? {};
+    async endOf(callId: string): Promise<PublishedEvent['data']> {
+      const isEnd = ({ type }: PublishedEvent) => type === 'completed' || type === 'failed';
+      await eventually(() => eventsOf(callId).some(isEnd), 'the call ends');
+      return eventsOf(callId).find(isEnd)?.data ?? {};
     },
     /** Bots and phones of one test. */
     async reset(): Promise<void> {

@@ -1,4 +1,4 @@
-// Facts of a made-up call, well-formed, for tests of those who read them.
+// Events of a made-up call, well-formed, for tests of those who read them.
 
 import { randomUUID } from 'node:crypto';
 import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
@@ -26,8 +26,8 @@ export function someIdentity(overrides: Partial<CallIdentity> = {}): CallIdentit
   };
 }
 
-/** States the facts of one call one after the other, with sequences as the call itself gives them. */
-export function factTeller(identity: CallIdentity = someIdentity()) {
+/** States the events of one call one after the other, with sequences as the call itself gives them. */
+export function eventTeller(identity: CallIdentity = someIdentity()) {
   let eventSequence = 0;
   let notificationSequence = 0;
   const envelope = (type: CallEvent['type']) => {

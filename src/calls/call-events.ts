@@ -1,5 +1,5 @@
-// Builds the facts of a call from what is known of it. Pure: the machine, the intake, the control of queued calls and the
-// recovery after a crash all write the same fact in the same way.
+// Builds the events of a call from what is known of it. Pure: the machine, the intake, the control of queued calls and the
+// recovery after a crash all write the same event in the same way.
 
 import type { CallEnd } from './call-outcome.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
@@ -18,9 +18,9 @@ import type { StreamReport } from './stream.ts';
 /** What is known of a call so far; grows while it lives. */
 export type CallProgress = {
   readonly call: AcceptedCall;
-  /** Of the last fact stated. */
+  /** Of the last event stated. */
   readonly eventSequence: number;
-  /** Of the last fact stated that is notified. */
+  /** Of the last event stated that is notified. */
   readonly notificationSequence: number;
   /** The first INVITE left. */
   readonly sentAt?: Date | undefined;
@@ -31,7 +31,7 @@ export type CallProgress = {
   readonly failedAttempts: readonly FailedAttempt[];
 };
 
-/** An accepted call has stated one fact, `queued`, which is not notified. */
+/** An accepted call has stated one event, `queued`, which is not notified. */
 export function progressOfAccepted(call: AcceptedCall): CallProgress {
   return { call, eventSequence: 1, notificationSequence: 0, amdEvents: [], failedAttempts: [] };
 }
@@ -40,7 +40,7 @@ export function progressOfAccepted(call: AcceptedCall): CallProgress {
 export type Sequences = { readonly eventSequence: number; readonly notificationSequence: number };
 export type Stated<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
 
-export function queuedFact(call: AcceptedCall): CallEvent {
+export function queuedEvent(call: AcceptedCall): CallEvent {
   const { trunk } = call.request;
   return {
     ...header({ call, eventSequence: 0 }, 'queued', call.acceptedAt),
@@ -49,7 +49,7 @@ export function queuedFact(call: AcceptedCall): CallEvent {
   };
 }
 
-export function dialingFact(progress: CallProgress, at: Date, gateway: string): Stated {
+export function dialingEvent(progress: CallProgress, at: Date, gateway: string): Stated {
   const { trunk } = progress.call.request;
   const event: CallEvent = {
     ...header(progress, 'dialing', at),
@@ -64,7 +64,7 @@ export function dialingFact(progress: CallProgress, at: Date, gateway: string): 
   return stated(progress, event, false);
 }
 
-export function ringingFact(
+export function ringingEvent(
   progress: CallProgress,
   at: Date,
   response: {
@@ -82,7 +82,7 @@ export function ringingFact(
   return stated(progress, event, false);
 }
 
-export function answeredFact(progress: CallProgress & { readonly answeredAt: Date }): Stated {
+export function answeredEvent(progress: CallProgress & { readonly answeredAt: Date }): Stated {
   const notified = progress.call.request.notifyUrl !== undefined;
   const event: CallEvent = {
     ...header(progress, 'answered', progress.answeredAt),
@@ -96,8 +96,8 @@ export function answeredFact(progress: CallProgress & { readonly answeredAt: Dat
   return stated(progress, event, notified);
 }
 
-/** `progress.amdEvents` already holds `amd`, so that the context in the fact does too. */
-export function amdFact(
+/** `progress.amdEvents` already holds `amd`, so that the context in the event does too. */
+export function amdEvent(
   progress: CallProgress & { readonly answeredAt: Date },
   at: Date,
   amd: AmdEvent,
@@ -116,7 +116,7 @@ export function amdFact(
   return stated(progress, event, notified);
 }
 
-export function dtmfFact(
+export function dtmfEvent(
   progress: CallProgress,
   at: Date,
   press: { readonly digit: string; readonly durationMs?: number; readonly source: 'rtp' | 'info' },
@@ -131,11 +131,11 @@ export function dtmfFact(
 }
 
 /** What becomes of the stream to the bot. */
-export function streamFact(progress: CallProgress, at: Date, report: StreamReport): Stated {
-  return stated(progress, streamEvent(progress, at, report), false);
+export function streamEvent(progress: CallProgress, at: Date, report: StreamReport): Stated {
+  return stated(progress, streamEventOf(progress, at, report), false);
 }
 
-function streamEvent(progress: CallProgress, at: Date, report: StreamReport): CallEvent {
+function streamEventOf(progress: CallProgress, at: Date, report: StreamReport): CallEvent {
   switch (report.kind) {
     case 'opened': {
       const { connection, openMs } = report;
@@ -159,7 +159,7 @@ function streamEvent(progress: CallProgress, at: Date, report: StreamReport): Ca
   }
 }
 
-export function endFact(progress: CallProgress, end: CallEnd): Stated<TerminalEvent> {
+export function endEvent(progress: CallProgress, end: CallEnd): Stated<TerminalEvent> {
   const { call, answeredAt } = progress;
   const type = answeredAt === undefined ? 'failed' : 'completed';
   const notified = call.request.notifyUrl !== undefined;
