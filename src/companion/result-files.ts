@@ -93,6 +93,6 @@ async function* chunksOf(
   }
 }
 
-function isSameDigest(told: string, found: Buffer): boolean {
-  return Buffer.from(told.replace(/^SHA-256=/, ''), 'base64url').equals(found);
+function isSameDigest(stated: string, found: Buffer): boolean {
+  return Buffer.from(stated.replace(/^SHA-256=/, ''), 'base64url').equals(found);
 }

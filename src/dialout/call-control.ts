@@ -12,7 +12,7 @@ import type { EndRecorder } from './end-recorder.ts';
 
 export type ControlLedger = {
   /** Undefined: no such call. */
-  whereabouts(
+  ownership(
     callId: CallId,
   ): Promise<
     | { readonly phase: 'queued'; readonly call: AcceptedCall }
@@ -44,7 +44,7 @@ export function createCallControl(ports: ControlPorts): NodeCallControl {
 
   async function tryToEnd(callId: CallId): Promise<Found> {
     if (ports.registry.end(callId, command)) return 'ending';
-    const found = await ports.ledger.whereabouts(callId);
+    const found = await ports.ledger.ownership(callId);
     switch (found?.phase) {
       case undefined:
         return 'unknown';

@@ -94,7 +94,7 @@ class Pump<Item> {
   readonly #held = new Map<number, Held<Item>>();
   #running: Promise<void> | undefined;
   /** Of what could not be read, beside the batches: on a closed connection one would end the process. */
-  readonly #burials = new Set<Promise<void>>();
+  readonly #deadLetters = new Set<Promise<void>>();
   #isHalted = false;
 
   constructor(connection: EventConnection, options: BatchConsumerOptions<Item>) {
@@ -105,8 +105,10 @@ class Pump<Item> {
   take(message: JsMsg): void {
     const read = this.#options.read(message);
     if (!read.ok) {
-      const burial = this.#bury(message, read.reason).finally(() => this.#burials.delete(burial));
-      this.#burials.add(burial);
+      const letter = this.#deadLetter(message, read.reason).finally(() =>
+        this.#deadLetters.delete(letter),
+      );
+      this.#deadLetters.add(letter);
       return;
     }
     this.#held.set(message.seq, { message, item: read.item });
@@ -121,7 +123,7 @@ class Pump<Item> {
 
   async giveBack(): Promise<void> {
     await this.#running;
-    await Promise.all(this.#burials);
+    await Promise.all(this.#deadLetters);
     for (const { message } of this.#held.values()) message.nak();
     this.#held.clear();
   }
@@ -175,7 +177,7 @@ class Pump<Item> {
     for (const { message, item } of batch) {
       const reason = refused.get(item);
       if (reason === undefined) message.ack();
-      else await this.#bury(message, reason);
+      else await this.#deadLetter(message, reason);
     }
     return true;
   }
@@ -187,7 +189,7 @@ class Pump<Item> {
     }
   }
 
-  async #bury(message: JsMsg, reason: string): Promise<void> {
+  async #deadLetter(message: JsMsg, reason: string): Promise<void> {
     const { logger, name } = this.#options;
     logger.error({ consumer: name, streamSequence: message.seq, reason }, 'message is dead');
     try {

@@ -57,7 +57,7 @@ async function details(
   const [row] = rows;
   if (row === undefined) return undefined;
   const stored = await storedTimeline(pool, callId);
-  // What SQL was told first is on the timeline even while its event is on the way through the stream.
+  // What SQL stored first is on the timeline even while its event is on the way through the stream.
   const known = [row.answered_event, row.end_event].flatMap((event) =>
     event === null ? [] : [entryOf(event)],
   );
@@ -108,7 +108,7 @@ async function context(
     .catch(() => undefined);
   return (
     current ??
-    (await lastTold(pool, callId)) ??
+    (await lastStored(pool, callId)) ??
     row.answered ?? {
       session: { UserSession: { amd: [], amdInfo: {} } },
       metadata: row.metadata,
@@ -116,7 +116,7 @@ async function context(
   );
 }
 
-async function lastTold(pool: Pool, callId: string): Promise<CallContext | undefined> {
+async function lastStored(pool: Pool, callId: string): Promise<CallContext | undefined> {
   const { rows } = await pool.query<{ context: CallContext }>(
     `select data->'context' as context from call_events
      where call_id = $1 and type in ('answered', 'amd') order by event_sequence desc limit 1`,

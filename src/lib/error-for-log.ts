@@ -11,9 +11,9 @@ const deepestCause = 8;
 /** Serializer of `err`. */
 export function errorForLog(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const told: Record<string, unknown> = { ...stdSerializers.err(error) };
-  for (const name of membersWithValues) delete told[name];
-  return told;
+  const logged: Record<string, unknown> = { ...stdSerializers.err(error) };
+  for (const name of membersWithValues) delete logged[name];
+  return logged;
 }
 
 /** For a terminal: a line for each cause, the last of which says what to do. */

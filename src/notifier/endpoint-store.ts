@@ -12,7 +12,7 @@ export type Endpoint = {
 /** Since the last report. */
 export type EndpointReport = Endpoint & {
   /** When it answered last, if it did. */
-  readonly wellAt?: Date;
+  readonly lastSuccessAt?: Date;
   /** In a row, after that. */
   readonly failures: number;
   readonly failingSince?: Date;
@@ -30,16 +30,16 @@ export type EndpointStreak = Endpoint & {
 
 /** Endpoints in memory and in one answer: with more than that failing, the network is ours. */
 export const maxEndpoints = 10_000;
-/** An alert that is not confirmed within this is sent by whoever looks next. */
+/** An alert that is not confirmed within this is sent by the node that looks next. */
 const claimMs = 60_000;
 
 // A streak that began after the answer is another one.
 const recoverStatement = {
   name: 'endpoints-recover',
   text: `
-update notification_endpoints e set failing_since = null, recovered_at = given.well_at
-from jsonb_to_recordset($1::jsonb) as given(app_id text, origin text, well_at timestamptz)
-where e.app_id = given.app_id and e.origin = given.origin and e.failing_since <= given.well_at`,
+update notification_endpoints e set failing_since = null, recovered_at = given.last_success_at
+from jsonb_to_recordset($1::jsonb) as given(app_id text, origin text, last_success_at timestamptz)
+where e.app_id = given.app_id and e.origin = given.origin and e.failing_since <= given.last_success_at`,
 } as const;
 
 // In an order, so that two nodes that report the same do not lock each other up.
@@ -63,7 +63,7 @@ const forgetStatement = {
   text: 'delete from notification_endpoints where failing_since is null and told_since is null',
 } as const;
 
-// What is told is one streak after the other: the end of the one that was told comes before the next one.
+// Alerts name one streak after the other: the end of an alerted streak comes before the next streak.
 const claimStatement = {
   name: 'endpoints-claim',
   text: `
@@ -80,8 +80,8 @@ where e.app_id = due.app_id and e.origin = due.origin
 returning e.app_id, e.origin, e.account_id, e.failing_since, e.failures, e.last_error, e.recovered_at, e.told_since`,
 } as const;
 
-const toldStatement = {
-  name: 'endpoints-told',
+const alertedStatement = {
+  name: 'endpoints-alerted',
   text: `
 update notification_endpoints set told_since = $3, claimed_until = null where app_id = $1 and origin = $2`,
 } as const;
@@ -89,7 +89,7 @@ update notification_endpoints set told_since = $3, claimed_until = null where ap
 const failingStatement = {
   name: 'endpoints-failing',
   text: `
-select app_id, origin, account_id, told_since is not null as told from notification_endpoints
+select app_id, origin, account_id, told_since is not null as alerted from notification_endpoints
 where failing_since is not null limit ${maxEndpoints}`,
 } as const;
 
@@ -103,12 +103,13 @@ export type EndpointStore = ReturnType<typeof createEndpointStore>;
 export function createEndpointStore(sql: SqlClient) {
   return {
     async report(reports: readonly EndpointReport[]): Promise<void> {
-      const well = reports.filter(({ wellAt }) => wellAt !== undefined);
-      if (well.length > 0) await sql.query({ ...recoverStatement, values: [rowsOf(well)] });
+      const recovering = reports.filter(({ lastSuccessAt }) => lastSuccessAt !== undefined);
+      if (recovering.length > 0)
+        await sql.query({ ...recoverStatement, values: [rowsOf(recovering)] });
       const failing = reports.filter(({ failures }) => failures > 0);
       if (failing.length > 0) await sql.query({ ...failStatement, values: [rowsOf(failing)] });
     },
-    /** Streaks that are to be told, or whose end is; nobody else gets them for a while. */
+    /** Streaks to alert about, or whose end is to be; no other node gets them for a while. */
     async claim(
       now: Date,
       { failingSince, failures }: { readonly failingSince: Date; readonly failures: number },
@@ -122,21 +123,21 @@ export function createEndpointStore(sql: SqlClient) {
       return rows.map(streakOf);
     },
     /** The alert is sent. */
-    async told({ appId, origin, failingSince, recoveredAt }: EndpointStreak): Promise<void> {
-      const toldSince = recoveredAt === undefined ? failingSince : null;
-      await sql.query({ ...toldStatement, values: [appId, origin, toldSince] });
+    async alerted({ appId, origin, failingSince, recoveredAt }: EndpointStreak): Promise<void> {
+      const alertedSince = recoveredAt === undefined ? failingSince : null;
+      await sql.query({ ...alertedStatement, values: [appId, origin, alertedSince] });
     },
-    /** There is a streak, or the end of one, that is not told. */
+    /** There is a streak, or the end of one, without an alert. */
     async watchesAny(): Promise<boolean> {
       const { rows } = await sql.query<{ watches: boolean }>({ ...watchesStatement, values: [] });
       return rows[0]?.watches === true;
     },
-    async failing(): Promise<readonly (Endpoint & { readonly told: boolean })[]> {
-      const { rows } = await sql.query<EndpointRow & { readonly told: boolean }>({
+    async failing(): Promise<readonly (Endpoint & { readonly alerted: boolean })[]> {
+      const { rows } = await sql.query<EndpointRow & { readonly alerted: boolean }>({
         ...failingStatement,
         values: [],
       });
-      return rows.map((row) => ({ ...endpointOf(row), told: row.told }));
+      return rows.map((row) => ({ ...endpointOf(row), alerted: row.alerted }));
     },
   };
 }
@@ -178,7 +179,7 @@ function rowsOf(reports: readonly EndpointReport[]): string {
       app_id: report.appId,
       origin: report.origin,
       account_id: report.accountId,
-      well_at: report.wellAt,
+      last_success_at: report.lastSuccessAt,
       failing_since: report.failingSince,
       failures: report.failures,
       last_failed_at: report.lastFailedAt,

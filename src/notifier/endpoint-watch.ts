@@ -65,7 +65,8 @@ export class EndpointWatch {
     const key = keyOf(endpoint);
     const before = this.#unreported.get(key);
     if (error === undefined) {
-      if (this.#known.has(key)) this.#unreported.set(key, { ...endpoint, wellAt: at, failures: 0 });
+      if (this.#known.has(key))
+        this.#unreported.set(key, { ...endpoint, lastSuccessAt: at, failures: 0 });
       else if (before !== undefined) this.#unreported.delete(key);
       return;
     }
@@ -73,7 +74,7 @@ export class EndpointWatch {
     const failures = (before?.failures ?? 0) + 1;
     this.#unreported.set(key, {
       ...endpoint,
-      ...(before?.wellAt === undefined ? {} : { wellAt: before.wellAt }),
+      ...(before?.lastSuccessAt === undefined ? {} : { lastSuccessAt: before.lastSuccessAt }),
       failures,
       failingSince: before?.failingSince ?? at,
       lastFailedAt: at,
@@ -86,7 +87,7 @@ export class EndpointWatch {
     return this.#unreported.size > 0;
   }
 
-  /** Reports, tells what is due, and looks what fails. False: nothing is left for the next round, unless there is news. */
+  /** Reports, alerts about what is due, and looks what fails. False: nothing is left for the next round, unless there is news. */
   async round(): Promise<boolean> {
     const { store, now } = this.#deps;
     await this.report();
@@ -95,12 +96,12 @@ export class EndpointWatch {
       failures: this.#threshold.failures,
       failingSince: new Date(at.getTime() - this.#threshold.failingForMs),
     });
-    for (const streak of due) await this.#tell(streak, at);
+    for (const streak of due) await this.#alert(streak, at);
     const failing = await store.failing();
     this.#known = new Set(failing.map(keyOf));
     const byApp = new Map<string, number>();
-    for (const { appId, told } of failing) {
-      if (told) byApp.set(appId, (byApp.get(appId) ?? 0) + 1);
+    for (const { appId, alerted } of failing) {
+      if (alerted) byApp.set(appId, (byApp.get(appId) ?? 0) + 1);
     }
     this.#deps.onFailing?.(byApp);
     return failing.length > 0 || (await store.watchesAny());
@@ -114,13 +115,13 @@ export class EndpointWatch {
     await this.#deps.store.report([...reports.values()]);
   }
 
-  async #tell(streak: EndpointStreak, at: Date): Promise<void> {
+  async #alert(streak: EndpointStreak, at: Date): Promise<void> {
     const alert = alertOf(streak, at);
     try {
       await this.#deps.publish(alert);
-      await this.#deps.store.told(streak);
+      await this.#deps.store.alerted(streak);
     } catch (error) {
-      // The claim runs out, and whoever looks next tells it.
+      // The claim runs out, and the node that looks next alerts.
       this.#deps.logger.warn({ err: error, alertId: alert.id }, 'alert not published');
     }
   }

@@ -220,13 +220,13 @@ export class Recovery {
 
   async #keepHangingUp(callId: CallId, leg: StoredLeg): Promise<boolean> {
     const { logger } = this.#ports;
-    let told: OrphanResult | undefined;
+    let logged: OrphanResult | undefined;
     let lateAnswers = 0;
     for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
       const farEnd = await this.#hangUpInTurn(callId, leg);
       // Not at each try: one that is away stays away for a while.
-      if (farEnd !== told) logger.info({ callId, farEnd }, 'far end of a lost process');
-      told = farEnd;
+      if (farEnd !== logged) logger.info({ callId, farEnd }, 'far end of a lost process');
+      logged = farEnd;
       if (farEnd === 'cancelled') lateAnswers += 1;
       if (isOver(farEnd, lateAnswers)) return true;
       await this.#pause(farEnd === 'cancelled' ? lateAnswerPauseMs : farEndPauseMs);

@@ -30,7 +30,7 @@ export type Rotation = {
 
 export type Rotated = {
   readonly appId: string;
-  /** The new credential, told once; none where the app brought its own key. */
+  /** The new credential, shown once; none where the app brought its own key. */
   readonly apiKey?: string;
   readonly jwtSecret?: string;
   readonly webhookSecret?: string;
@@ -91,7 +91,7 @@ async function replace(
   step: Step,
   jwt: Extract<NewJwtKey, { ok: true }> | undefined,
 ) {
-  if (jwt !== undefined) return await rotateJwt(step, jwt.key, jwt.told);
+  if (jwt !== undefined) return await rotateJwt(step, jwt.key, jwt.shown);
   if (what === 'stream') return await rotateStreamSecret(step);
   return what === 'api-key' ? await rotateApiKey(step) : await rotateWebhookSecret(step);
 }
@@ -129,7 +129,7 @@ async function formerWebhookSecretUntil(
 }
 
 type NewJwtKey =
-  | { readonly ok: true; readonly key: string; readonly told: { readonly jwtSecret?: string } }
+  | { readonly ok: true; readonly key: string; readonly shown: { readonly jwtSecret?: string } }
   | { readonly ok: false; readonly message: string };
 
 function newJwtKey(
@@ -141,24 +141,24 @@ function newJwtKey(
       return { ok: false, message: `the app signs with ${algorithm}: it has no public key` };
     }
     const jwtSecret = newJwtSecret();
-    return { ok: true, key: jwtSecret, told: { jwtSecret } };
+    return { ok: true, key: jwtSecret, shown: { jwtSecret } };
   }
   if (publicKeys === undefined) {
     return { ok: false, message: `the app signs with ${algorithm}: give its new public key` };
   }
   const parsed = parsePublicKeys(publicKeys, algorithm);
   return parsed.ok
-    ? { ok: true, key: parsed.jwks, told: {} }
+    ? { ok: true, key: parsed.jwks, shown: {} }
     : { ok: false, message: `the public key ${parsed.message}` };
 }
 
-async function rotateJwt({ client, app, until, secrets }: Step, key: string, told: object) {
+async function rotateJwt({ client, app, until, secrets }: Step, key: string, shown: object) {
   await client.query(
     `update apps set previous_jwt_secret = jwt_secret, previous_jwt_secret_until = $2, jwt_secret = $3
      where app_id = $1`,
     [app.app_id, until, secrets.seal('jwt-secret', app.app_id, key)],
   );
-  return told;
+  return shown;
 }
 
 async function rotateApiKey({ client, app, until }: Step) {

@@ -17,7 +17,7 @@ export type CallNotifying = {
   readonly notifyHeaders?: Readonly<Record<string, string>>;
 };
 
-export type CallWhereabouts =
+export type CallOwnership =
   | { readonly phase: 'queued'; readonly call: AcceptedCall }
   | { readonly phase: 'claimed'; readonly ownerId: string }
   | { readonly phase: 'ended' };
@@ -36,7 +36,7 @@ export type CallReads = {
   /** A call with a stream, by the digits of the name that its bot knows. */
   callOfSid(digits: string): Promise<{ callId: CallId; appId: string } | undefined>;
   /** Undefined: no such call. */
-  whereabouts(callId: CallId): Promise<CallWhereabouts | undefined>;
+  ownership(callId: CallId): Promise<CallOwnership | undefined>;
 };
 
 // `end_published_at is null` is said everywhere, though `ended_at is null` implies it: it is what the partial index
@@ -72,7 +72,7 @@ type UnsettledColumns = CallColumns & {
   readonly events: readonly EventRow[];
 };
 
-type WhereaboutsColumns = CallColumns & {
+type OwnershipColumns = CallColumns & {
   readonly owner_id: string | null;
   readonly ended: boolean;
 };
@@ -130,8 +130,8 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
       );
       return rows.map(({ call_id: callId, app_id: appId }) => ({ callId, appId }))[0];
     },
-    async whereabouts(callId) {
-      const { rows } = await pool.query<WhereaboutsColumns>(
+    async ownership(callId) {
+      const { rows } = await pool.query<OwnershipColumns>(
         `select ${callColumns}, owner_id, ended_at is not null as ended from calls where call_id = $1`,
         [callId],
       );

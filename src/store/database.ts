@@ -111,7 +111,7 @@ function logIdleErrors(pool: Pool, logger: Logger): void {
 
 async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
   const deadline = Date.now() + startPatienceMs;
-  let told: unknown;
+  let logged: unknown;
   for (;;) {
     try {
       await pool.query('select 1');
@@ -123,8 +123,8 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       }
       const { code } = error as { code?: unknown };
       // Once for each reason, not for each try.
-      if (code !== told) logger.warn({ code }, 'waiting for the database');
-      told = code;
+      if (code !== logged) logger.warn({ code }, 'waiting for the database');
+      logged = code;
       await pause(500);
     }
   }

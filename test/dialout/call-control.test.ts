@@ -9,7 +9,7 @@ import { DialoutWorld, settled } from '../support/dialout-world.ts';
 const call = acceptedCall();
 const now = new Date('2026-03-01T12:00:00.000Z');
 
-function rig(whereabouts: ControlLedger['whereabouts'], ownerAnswers = true) {
+function rig(ownership: ControlLedger['ownership'], ownerAnswers = true) {
   const asked: CallId[] = [];
   const world = new DialoutWorld();
   const here = new Set<CallId>();
@@ -24,7 +24,7 @@ function rig(whereabouts: ControlLedger['whereabouts'], ownerAnswers = true) {
   const ends = createEndRecorder(world.process('node-1/a').outbox);
   const clock = { now: () => now };
   const control = createCallControl({
-    ledger: { whereabouts },
+    ledger: { ownership },
     registry,
     ends,
     clock,

@@ -52,7 +52,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
   await traffic.settleDoubts();
   const pool = new Pool({ connectionString: options.databaseUrl, max: 1 });
   try {
-    await untilTold(world, traffic, pool, options.log);
+    await untilNotified(world, traffic, pool, options.log);
     return await report(world, traffic, pool);
   } finally {
     await pool.end();
@@ -60,7 +60,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
   }
 }
 
-async function untilTold(
+async function untilNotified(
   world: FaultyCluster,
   traffic: Traffic,
   pool: Pool,
@@ -74,13 +74,13 @@ async function untilTold(
     );
     const owed = rows[0]?.owed ?? 0;
     const { up } = world.cluster.farEnd;
-    const untold = traffic.untold();
+    const unnotified = traffic.unnotified();
     const waitedMs = performance.now() - started;
-    if (owed + untold + up === 0) return;
+    if (owed + unnotified + up === 0) return;
     // Phones that stay up are a violation; they need not be waited for for ever.
-    if (owed + untold === 0 && waitedMs > lastLookMs) return;
+    if (owed + unnotified === 0 && waitedMs > lastLookMs) return;
     if (waitedMs > calmTimeoutMs) {
-      log(`gave up waiting: ${owed} owed, ${untold} untold, ${up} up`);
+      log(`gave up waiting: ${owed} owed, ${unnotified} unnotified, ${up} up`);
       return;
     }
     await pause(200);

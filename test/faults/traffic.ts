@@ -55,7 +55,7 @@ export class Traffic {
   }
 
   /** Accepted calls whose end the receiver has not heard of. */
-  untold(): number {
+  unnotified(): number {
     const told = new Set<string>();
     for (const { body } of this.#world.cluster.receiver.accepted()) {
       if (isTerminal(body)) told.add(body.callId);

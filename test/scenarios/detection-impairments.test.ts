@@ -21,7 +21,7 @@ import {
   suppressSilence,
 } from '../support/impairments.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
-import type { ToldEvents } from '../support/told-events.ts';
+import type { ReceivedEvents } from '../support/received-events.ts';
 
 const human = ['amd_human_detected', 'amd_stopped'];
 const machine = ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_stopped'];
@@ -66,28 +66,30 @@ function answersWith(sound: Int16Array, ...impairments: readonly Impairment[]): 
 }
 
 /** NATS, the context and the receiver tell the same: each event once and in order. */
-function expectTold(told: ToldEvents, names: readonly string[]): void {
-  expect(told.onNats).toEqual(names);
-  expect(told.inContext).toEqual(names);
-  expect(told.notified).toEqual(names);
-  expect(told.end.machineDetection).toBe(names[0]);
-  expect(told.all.map(({ sequence }) => sequence)).toEqual(told.all.map((_, index) => index + 1));
-  const times = told.events.map(({ elapsedMs }) => elapsedMs);
+function expectReceived(received: ReceivedEvents, names: readonly string[]): void {
+  expect(received.onNats).toEqual(names);
+  expect(received.inContext).toEqual(names);
+  expect(received.notified).toEqual(names);
+  expect(received.end.machineDetection).toBe(names[0]);
+  expect(received.all.map(({ sequence }) => sequence)).toEqual(
+    received.all.map((_, index) => index + 1),
+  );
+  const times = received.events.map(({ elapsedMs }) => elapsedMs);
   expect(times).toEqual(times.toSorted((a, b) => a - b));
 }
 
-function elapsedMs(told: ToldEvents, event: string): number {
-  return Number(told.evidence(event)?.['elapsedMs']);
+function elapsedMs(received: ReceivedEvents, event: string): number {
+  return Number(received.evidence(event)?.['elapsedMs']);
 }
 
 /** As late as on a good line, give or take what the line, and a busy machine under the callee, do to it. */
-function expectAsOnGoodLine(told: ToldEvents, sound: Int16Array, startsAtMs = 0): void {
+function expectAsOnGoodLine(received: ReceivedEvents, sound: Int16Array, startsAtMs = 0): void {
   const [verdict] = listen(sound);
   if (verdict === undefined) throw new Error('the detector says nothing of this sound');
   const expectedMs = startsAtMs + verdict.elapsedMs;
-  expect(told.onNats[0]).toBe(verdict.event);
-  expect(elapsedMs(told, verdict.event)).toBeGreaterThan(expectedMs - 300);
-  expect(elapsedMs(told, verdict.event)).toBeLessThan(expectedMs + 1_500);
+  expect(received.onNats[0]).toBe(verdict.event);
+  expect(elapsedMs(received, verdict.event)).toBeGreaterThan(expectedMs - 300);
+  expect(elapsedMs(received, verdict.event)).toBeLessThan(expectedMs + 1_500);
 }
 
 describe('on a line with 5 % loss, reordering, jitter of 60 ms and stalls of 100 ms', () => {
@@ -99,17 +101,17 @@ describe('on a line with 5 % loss, reordering, jitter of 60 ms and stalls of 100
   const mailbox = call(answersWith(voicemail, ...badLine(4)));
 
   test('a person', async () => {
-    const told = await person.told();
+    const received = await person.received();
 
-    expectTold(told, human);
-    expectAsOnGoodLine(told, hello);
+    expectReceived(received, human);
+    expectAsOnGoodLine(received, hello);
   });
 
   test('a voicemail and its beep', async () => {
-    const told = await mailbox.told();
+    const received = await mailbox.received();
 
-    expectTold(told, machineThatBeeps);
-    expectAsOnGoodLine(told, voicemail);
+    expectReceived(received, machineThatBeeps);
+    expectAsOnGoodLine(received, voicemail);
   });
 });
 
@@ -133,18 +135,18 @@ describe('after early media', () => {
   );
 
   test('a person after an announcement: the clock and the speech are those since the answer', async () => {
-    const told = await afterAnnouncement.told();
+    const received = await afterAnnouncement.received();
 
-    expectTold(told, human);
-    expectAsOnGoodLine(told, hello);
-    expect(told.evidence('amd_human_detected')?.['speechMs']).toBeLessThan(1_000);
+    expectReceived(received, human);
+    expectAsOnGoodLine(received, hello);
+    expect(received.evidence('amd_human_detected')?.['speechMs']).toBeLessThan(1_000);
   });
 
   test('ringback from another address that outlasts the answer is neither speech nor a beep', async () => {
-    const told = await duringRingback.told();
+    const received = await duringRingback.received();
 
-    expectTold(told, nobody);
-    expect(elapsedMs(told, 'amd_no_speech_detected')).toBe(2_000);
+    expectReceived(received, nobody);
+    expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
   });
 });
 
@@ -190,36 +192,36 @@ describe('on hold', () => {
   });
 
   test('before anybody spoke: noSpeechTimeoutMs ends where it should', async () => {
-    const told = await heldAtOnce.told();
+    const received = await heldAtOnce.received();
 
-    expectTold(told, nobody);
-    expect(elapsedMs(told, 'amd_no_speech_detected')).toBe(2_000);
+    expectReceived(received, nobody);
+    expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
   });
 
   test('for longer than a line may be dead: a person is judged by what is said after the resume', async () => {
-    const told = await heldForLong.told();
+    const received = await heldForLong.received();
 
-    expectTold(told, human);
-    expectAsOnGoodLine(told, hello, 200 + heldMs);
+    expectReceived(received, human);
+    expectAsOnGoodLine(received, hello, 200 + heldMs);
   });
 
   test('after a greeting: its end is told while no packet comes, the beep after the resume', async () => {
-    const told = await heldAfterGreeting.told();
+    const received = await heldAfterGreeting.received();
 
-    expectTold(told, machineThatBeeps);
-    expectAsOnGoodLine(told, announcement);
-    expect(told.evidence('amd_machine_stopped_speaking')).toMatchObject({
+    expectReceived(received, machineThatBeeps);
+    expectAsOnGoodLine(received, announcement);
+    expect(received.evidence('amd_machine_stopped_speaking')).toMatchObject({
       reason: 'silence',
       pauseMs: 2_000,
     });
-    expect(elapsedMs(told, 'amd_tone_detected')).toBeGreaterThan(7_500);
+    expect(elapsedMs(received, 'amd_tone_detected')).toBeGreaterThan(7_500);
   });
 
   test('not at all, but moved: a greeting that goes on from another address is one greeting', async () => {
-    const told = await moved.told();
+    const received = await moved.received();
 
-    expectTold(told, machineThatBeeps);
-    expectAsOnGoodLine(told, voicemail);
+    expectReceived(received, machineThatBeeps);
+    expectAsOnGoodLine(received, voicemail);
   });
 });
 
@@ -235,30 +237,30 @@ describe('without RTP', () => {
   });
 
   test('no speech at its timer; the call ends when its line is held to be dead', async () => {
-    const told = await silent.told();
+    const received = await silent.received();
 
-    expectTold(told, nobody);
-    expect(elapsedMs(told, 'amd_no_speech_detected')).toBe(2_000);
-    expect(told.end).toMatchObject({
+    expectReceived(received, nobody);
+    expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
+    expect(received.end).toMatchObject({
       reason: 'No RTP from the far end',
       reasonCode: 'Gateway-disconnected',
     });
   });
 
   test('dead before the timer: an error that is told, and why', async () => {
-    const told = await dead.told();
+    const received = await dead.received();
 
-    expectTold(told, ['amd_error', 'amd_stopped']);
-    expect(told.evidence('amd_error')).toMatchObject({ reason: 'media-lost' });
-    expect(told.end).toMatchObject({ reasonCode: 'Gateway-disconnected' });
+    expectReceived(received, ['amd_error', 'amd_stopped']);
+    expect(received.evidence('amd_error')).toMatchObject({ reason: 'media-lost' });
+    expect(received.end).toMatchObject({ reasonCode: 'Gateway-disconnected' });
   });
 
   test('dead after a verdict: it stands', async () => {
-    const told = await diesLater.told();
+    const received = await diesLater.received();
 
-    expectTold(told, machine);
-    expect(told.evidence('amd_stopped')).toMatchObject({ reason: 'media-lost' });
-    expect(told.end).toMatchObject({ reasonCode: 'Gateway-disconnected' });
+    expectReceived(received, machine);
+    expect(received.evidence('amd_stopped')).toMatchObject({ reason: 'media-lost' });
+    expect(received.end).toMatchObject({ reasonCode: 'Gateway-disconnected' });
   });
 });
 
@@ -284,24 +286,24 @@ describe('from senders out of the ordinary', () => {
     ['fifty packets at once in the middle of a greeting', heldUpMailbox],
     ['silence suppressed, with comfort noise in its place', quietMailbox],
     ['nothing sent from the beep on: the mailbox records', recording],
-  ])('%s', async (_name, { told: toldOf }) => {
-    const told = await toldOf();
+  ])('%s', async (_name, { received: receivedOf }) => {
+    const received = await receivedOf();
 
-    expectTold(told, machineThatBeeps);
-    expectAsOnGoodLine(told, voicemail);
+    expectReceived(received, machineThatBeeps);
+    expectAsOnGoodLine(received, voicemail);
   });
 
   test('fifty packets at once before a person speaks', async () => {
-    const told = await heldUpPerson.told();
+    const received = await heldUpPerson.received();
 
-    expectTold(told, human);
-    expectAsOnGoodLine(told, late);
+    expectReceived(received, human);
+    expectAsOnGoodLine(received, late);
   });
 
   test('silence suppressed as well by a person', async () => {
-    const told = await quietPerson.told();
+    const received = await quietPerson.received();
 
-    expectTold(told, human);
-    expectAsOnGoodLine(told, hello);
+    expectReceived(received, human);
+    expectAsOnGoodLine(received, hello);
   });
 });

@@ -4,8 +4,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { taskProvesOnAny } from '../companion/proves.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
+import {
+  type ReceivedEvents,
+  receivedEvents,
+  untilDetectionStopped,
+} from '../support/received-events.ts';
 import { glance } from '../support/receiver.ts';
-import { type ToldEvents, toldEvents, untilDetectionStopped } from '../support/told-events.ts';
 
 const person = 'tel:+12025550101';
 const personStays = 'tel:+12025550102';
@@ -24,11 +28,11 @@ afterAll(async () => {
 });
 
 /** Dials, and ends the call once detection has stopped. */
-async function detect(target: string, more: Record<string, unknown> = {}): Promise<ToldEvents> {
+async function detect(target: string, more: Record<string, unknown> = {}): Promise<ReceivedEvents> {
   const { callId } = await laptop.dial(target, more);
   await untilDetectionStopped(laptop, callId);
   await laptop.gateway.dialer.end(callId);
-  return toldEvents(laptop, callId);
+  return receivedEvents(laptop, callId);
 }
 
 describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, () => {

@@ -26,7 +26,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
       notify_headers: null,
       dial_started_at: null,
     });
-    expect(await ledger.whereabouts(call.callId)).toEqual({ phase: 'queued', call });
+    expect(await ledger.ownership(call.callId)).toEqual({ phase: 'queued', call });
   });
 
   test('answers the same key and request with the first answer', async () => {
@@ -139,7 +139,7 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
 
     await ledger.accept({ ...call, request }, {});
 
-    const stored = await ledger.whereabouts(call.callId);
+    const stored = await ledger.ownership(call.callId);
     expect(stored?.phase === 'queued' && stored.call.request.metadata['odd']).toBe(
       'nul \ufffd, half a pair \ufffd, backslash \\u0000, quote ", emoji \u{1f600}',
     );

@@ -114,16 +114,16 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
     test('says where a call is', async () => {
       const call = acceptedCall();
-      expect(await ledger.whereabouts(call.callId)).toBeUndefined();
+      expect(await ledger.ownership(call.callId)).toBeUndefined();
       await ledger.accept(call, {});
-      expect(await ledger.whereabouts(call.callId)).toEqual({ phase: 'queued', call });
+      expect(await ledger.ownership(call.callId)).toEqual({ phase: 'queued', call });
       await take(call.callId, 'node-1');
-      expect(await ledger.whereabouts(call.callId)).toEqual({
+      expect(await ledger.ownership(call.callId)).toEqual({
         phase: 'claimed',
         ownerId: 'node-1',
       });
       await append('node-1', call, { ending: { event: endEventOf(call) } });
-      expect(await ledger.whereabouts(call.callId)).toEqual({ phase: 'ended' });
+      expect(await ledger.ownership(call.callId)).toEqual({ phase: 'ended' });
     });
 
     test('gives the notifier the headers, which are stored encrypted', async () => {

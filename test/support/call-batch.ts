@@ -3,26 +3,26 @@
 
 import { ImpairedCallee } from './impaired-callee.ts';
 import type { Laptop } from './laptop.ts';
-import { type ToldEvents, toldEvents, untilDetectionStopped } from './told-events.ts';
+import { type ReceivedEvents, receivedEvents, untilDetectionStopped } from './received-events.ts';
 
 export type Script = (callee: ImpairedCallee) => Promise<void>;
 type Request = Readonly<Record<string, unknown>>;
-export type BatchedCall = { readonly told: () => Promise<ToldEvents> };
+export type BatchedCall = { readonly received: () => Promise<ReceivedEvents> };
 
 export function createCallBatch() {
   const calls: ((laptop: Laptop) => void)[] = [];
 
   function add(script: Script, request: Request, isEnded: boolean): BatchedCall {
-    let told: Promise<ToldEvents> | undefined;
+    let received: Promise<ReceivedEvents> | undefined;
     calls.push((laptop) => {
-      told = converse(laptop, script, request, isEnded);
+      received = converse(laptop, script, request, isEnded);
       // Its test says so.
-      told.catch(() => undefined);
+      received.catch(() => undefined);
     });
     return {
-      told() {
-        if (told === undefined) throw new Error('the calls were not placed');
-        return told;
+      received() {
+        if (received === undefined) throw new Error('the calls were not placed');
+        return received;
       },
     };
   }
@@ -43,12 +43,12 @@ async function converse(
   script: Script,
   request: Request,
   isEnded: boolean,
-): Promise<ToldEvents> {
+): Promise<ReceivedEvents> {
   const called = await ImpairedCallee.called((target) => laptop.dial(target, request));
   const { callId } = called.placed;
   await using callee = called.callee;
   const stopped = untilDetectionStopped(laptop, callId).then(() => callee.line.stop());
   await Promise.all([script(callee), stopped]);
   await Promise.all([callee.isHungUp(), isEnded && laptop.gateway.dialer.end(callId)]);
-  return await toldEvents(laptop, callId);
+  return await receivedEvents(laptop, callId);
 }

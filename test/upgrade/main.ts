@@ -70,7 +70,11 @@ async function upgrade(databaseUrl: string, signal: 'SIGTERM' | 'SIGKILL'): Prom
   if (signal === 'SIGKILL') await older.kill();
   else await older.terminate();
   say(`${signal} with ${upThen} calls up, ${accepted.size} accepted`);
-  await eventually(() => untold(cluster, accepted).length === 0, 'every call is told of', 90_000);
+  await eventually(
+    () => unnotified(cluster, accepted).length === 0,
+    'every call is told of',
+    90_000,
+  );
   await eventually(
     () => isRemoved(cluster),
     'what the older gateway left on NATS is removed',
@@ -99,7 +103,11 @@ async function upgradeEmbedded(): Promise<number> {
     const newer = await startGateway(dataDir.path, variables);
     const world = { farEnd, receiver, nats: { url: newer.runtime.natsUrl } };
     try {
-      await eventually(() => untold(world, accepted).length === 0, 'every call is told of', 90_000);
+      await eventually(
+        () => unnotified(world, accepted).length === 0,
+        'every call is told of',
+        90_000,
+      );
       await eventually(() => isRemoved(world), 'what the older version left is removed', 60_000);
       say(`embedded, killed with calls up, ${accepted.size} accepted`);
       const isOver = () => farEnd.calls.every(({ endedAt }) => endedAt !== undefined);
@@ -153,7 +161,7 @@ async function dial(
   }
 }
 
-function untold(
+function unnotified(
   { receiver }: Pick<Cluster, 'receiver'>,
   accepted: ReadonlyMap<string, string>,
 ): readonly string[] {

@@ -3,22 +3,22 @@
 
 import type { TimelineEntry } from '../../interactions/call-queries.ts';
 
-/** An event that is missing for longer is late by a fault, or lost with its node: what follows it is told without it. */
+/** An event that is missing for longer is late by a fault, or lost with its node: what follows it is shown without it. */
 const longestGapMs = 5_000;
 
 export type CallTimeline = {
-  /** What can be told now. The timeline is in order of its sequence, and grows. */
+  /** What can be shown now. The timeline is in order of its sequence, and grows. */
   take(timeline: readonly TimelineEntry[], nowMs: number): readonly TimelineEntry[];
   /** For an event that comes before others which are known. Never for long. */
   readonly waiting: boolean;
 };
 
 export function createCallTimeline(): CallTimeline {
-  const told = new Set<string>();
+  const shown = new Set<string>();
   let nextSequence = 1;
   let gapSinceMs: number | undefined;
 
-  /** How many of these can be told. */
+  /** How many of these can be shown. */
   function countReady(fresh: readonly TimelineEntry[], nowMs: number): number {
     const count = countInOrder(fresh, nextSequence);
     gapSinceMs = count === fresh.length ? undefined : (gapSinceMs ?? nowMs);
@@ -32,10 +32,10 @@ export function createCallTimeline(): CallTimeline {
       return gapSinceMs !== undefined;
     },
     take(timeline, nowMs) {
-      const fresh = timeline.filter(({ eventId }) => !told.has(eventId));
+      const fresh = timeline.filter(({ eventId }) => !shown.has(eventId));
       const ready = fresh.slice(0, countReady(fresh, nowMs));
       for (const { eventId, eventSequence } of ready) {
-        told.add(eventId);
+        shown.add(eventId);
         nextSequence = Math.max(nextSequence, eventSequence + 1);
       }
       return ready;

@@ -78,11 +78,11 @@ export function readTimers(texts: readonly string[]): Readonly<Record<string, nu
 function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | null | undefined {
   const { streamUrl: url, streamConnect: connect, streamParameter = [], stream = true } = options;
   const parameters = streamParameter.length === 0 ? undefined : readParameters(streamParameter);
-  const told = Object.entries({ url, connect, parameters }).filter(
+  const given = Object.entries({ url, connect, parameters }).filter(
     ([, value]) => value !== undefined,
   );
-  if (stream) return told.length === 0 ? undefined : Object.fromEntries(told);
-  if (told.length > 0) throw new CliError('--no-stream goes with no other option of a stream.');
+  if (stream) return given.length === 0 ? undefined : Object.fromEntries(given);
+  if (given.length > 0) throw new CliError('--no-stream goes with no other option of a stream.');
   return null;
 }
 

@@ -75,12 +75,12 @@ export async function findPublished(
   const [row] = rows;
   if (row === undefined) return undefined;
   // Microseconds since 1970.
-  const toldAt = new Date(Number(row.version) / 1_000);
-  return { session: row.document, period: periodOf(row.document, toldAt) };
+  const publishedAt = new Date(Number(row.version) / 1_000);
+  return { session: row.document, period: periodOf(row.document, publishedAt) };
 }
 
 /** From its first timestamp to its last; one that has none was when it was told. */
-function periodOf(session: ConversationSession, toldAt: Date): Period {
+function periodOf(session: ConversationSession, publishedAt: Date): Period {
   const times = [
     ...session.participants.flatMap((one) => [
       one.queueStartTime,
@@ -90,7 +90,7 @@ function periodOf(session: ConversationSession, toldAt: Date): Period {
     ]),
     ...session.transferDetails.map((one) => one.transferredAt),
   ].flatMap((time) => (time === undefined ? [] : [Date.parse(time)]));
-  const known = times.length === 0 ? [toldAt.getTime()] : times;
+  const known = times.length === 0 ? [publishedAt.getTime()] : times;
   return {
     from: new Date(Math.min(...known)),
     ...(session.status === 'CLOSED' ? { to: new Date(Math.max(...known)) } : {}),

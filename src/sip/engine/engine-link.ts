@@ -59,8 +59,8 @@ export class EngineLink {
     const { host, port, secret } = options.server;
     this.engine = engineName(options.server);
     this.#srf = new Srf() as unknown as SrfClient;
-    const doorman = new Server();
-    this.#srf.listen({ server: doorman, secret });
+    const fakeServer = new Server();
+    this.#srf.listen({ server: fakeServer, secret });
     this.#srf.on('connect', (error) => this.#onAuthenticated(error));
     this.#srf.on('error', (error) => this.close(error.message));
     this.#srf.use((request, response) => this.#onRequest(request, response));
@@ -69,7 +69,7 @@ export class EngineLink {
     guardFrames(this.#socket, (bytes) =>
       options.logger.error({ engine: this.engine, bytes }, 'control frame over the limit dropped'),
     );
-    this.#socket.once('connect', () => doorman.emit('connection', this.#socket));
+    this.#socket.once('connect', () => fakeServer.emit('connection', this.#socket));
     this.#socket.on('error', (error) => this.#onDown(error.message));
     this.#socket.once('end', () => this.#onDown('connection closed by the engine'));
     this.#socket.once('close', () => this.#onDown('connection closed'));

@@ -62,7 +62,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   readonly #peer: DialogPeer;
   #release: () => void = () => undefined;
   #ended = Promise.resolve();
-  #told: 'nothing' | 'answered' | 'end' = 'nothing';
+  #reported: 'nothing' | 'answered' | 'end' = 'nothing';
   #wire: Wire = { kind: 'idle' };
   #link: EngineLink | undefined;
   #stored: StoredLeg | undefined;
@@ -84,7 +84,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#peer = {
       onReoffer: (sdp) => this.#offer(sdp),
       onDtmf: (digit, durationMs) => {
-        if (this.#told !== 'end') observer.observe({ kind: 'dtmf', digit, durationMs });
+        if (this.#reported !== 'end') observer.observe({ kind: 'dtmf', digit, durationMs });
       },
       currentSdp: () => this.#currentSdp,
       setCurrentSdp: (sdp) => {
@@ -97,14 +97,14 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   /** Sends the INVITE. Called once. */
   start(link: EngineLink, route: Route): void {
     const options = inviteOptions(route, this.#request.offerSdp, {
-      isWanted: () => this.#told === 'nothing' && this.#request.mayInvite?.() !== false,
+      isWanted: () => this.#reported === 'nothing' && this.#request.mayInvite?.() !== false,
       onTooLarge: () => {
         this.#challengeTooLarge = true;
       },
     });
     const bytes = requestFrameBytes(options);
     if (bytes > maxFrameBytes) {
-      this.#tellFailed({
+      this.#reportFailed({
         reason: `INVITE of ${bytes} bytes is over the ${maxFrameBytes} bytes that a control frame may have`,
         kind: 'transport',
       });
@@ -119,16 +119,16 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     link.request(options, (result) => {
       if (result.ok) this.#onSent(result.request, route.gateway);
       else if (this.#wire.kind === 'inviting') {
-        this.#tellFailed({ reason: result.reason, kind: 'transport', notSent: true });
+        this.#reportFailed({ reason: result.reason, kind: 'transport', notSent: true });
         this.#finish();
       }
     });
   }
 
   cancel(reason: string): void {
-    if (this.#told === 'answered') this.hangUp(reason);
-    if (this.#told !== 'nothing') return;
-    this.#tellFailed({ sipStatus: 487, reason, kind: 'cancelled' });
+    if (this.#reported === 'answered') this.hangUp(reason);
+    if (this.#reported !== 'nothing') return;
+    this.#reportFailed({ sipStatus: 487, reason, kind: 'cancelled' });
     if (this.#wire.kind === 'pending') this.#sendCancel(this.#wire.invite);
     // While the engine has not confirmed the INVITE there is no transaction to cancel: `#onSent` does it.
   }
@@ -142,9 +142,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   hangUp(reason: string): void {
-    if (this.#told === 'nothing') this.cancel(reason);
-    if (this.#told !== 'answered') return;
-    this.#tellEnded('local', reason);
+    if (this.#reported === 'nothing') this.cancel(reason);
+    if (this.#reported !== 'answered') return;
+    this.#reportEnded('local', reason);
     this.#bye();
   }
 
@@ -153,8 +153,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (this.#wire.kind !== 'closing' && this.#stored !== undefined) {
       this.#abandon(this.#stored);
     }
-    if (this.#told === 'nothing') this.#tellFailed({ reason: failure, kind: 'transport' });
-    else if (this.#told === 'answered') this.#tellEnded('lost', failure);
+    if (this.#reported === 'nothing') this.#reportFailed({ reason: failure, kind: 'transport' });
+    else if (this.#reported === 'answered') this.#reportEnded('lost', failure);
     // Its BYE went with the engine: `#finishDialog` hears of that as well, and hands the leg on first.
     if (this.#wire.kind !== 'closing') this.#finish();
   }
@@ -165,7 +165,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   }
 
   #offer(sdp: string): string | undefined {
-    if (this.#told === 'end') return undefined;
+    if (this.#reported === 'end') return undefined;
     let answer: string | undefined;
     const accept = (answerSdp: string) => {
       answer = answerSdp;
@@ -177,10 +177,10 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #onBye(request: ReceivedRequest, response: Responder): void {
     response.send(200);
     const reason = reasonText(request.get('Reason'));
-    if (this.#told === 'answered') {
-      if (request.source === 'network') this.#tellEnded('remote', reason ?? 'normal release');
+    if (this.#reported === 'answered') {
+      if (request.source === 'network') this.#reportEnded('remote', reason ?? 'normal release');
       // The server gave the dialog up by itself: ACK or session timer ran out.
-      else this.#tellEnded('lost', reason ?? 'ended by the SIP engine');
+      else this.#reportEnded('lost', reason ?? 'ended by the SIP engine');
     }
     if (this.#wire.kind === 'answered') this.#sendAck(this.#wire.ack);
     // A BYE in an early dialog (RFC 3261, 15) ends only that dialog; the INVITE still gets its final response.
@@ -198,7 +198,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       guarded(logger, (response, ack) => this.#onResponse(response, ack)),
     );
     const leg = this.#followInvite(invite, link);
-    if (this.#told === 'nothing') {
+    if (this.#reported === 'nothing') {
       this.#observer.observe({ kind: 'sent', gateway, leg, at: clock.now() });
     } else this.#sendCancel(invite);
   }
@@ -215,7 +215,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     invite.on('update', guarded(logger, answer));
     const onRepeated = (repeated: SentRequest) => {
       const resent = this.#followInvite(repeated, link);
-      if (this.#told === 'nothing') this.#observer.observe({ kind: 'resent', leg: resent });
+      if (this.#reported === 'nothing') this.#observer.observe({ kind: 'resent', leg: resent });
       // Given up meanwhile: srf held our CANCEL back, and sends it now with the new transaction.
     };
     invite.on('authenticate', guarded(logger, onRepeated));
@@ -238,7 +238,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     if (response.status <= 100) return;
     const leg = this.#stored && ringingLeg(this.#stored, response);
     this.#stored = leg;
-    if (this.#told !== 'nothing') return;
+    if (this.#reported !== 'nothing') return;
     const sdp = sdpOf(response);
     this.#observer.observe({
       kind: 'provisional',
@@ -259,13 +259,13 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     clearTimeout(this.#timer);
     const flaw = flawOf(response, sdp);
     // A 200 that crossed our CANCEL: nobody waits for it any more.
-    if (this.#told !== 'nothing' || flaw !== undefined || sdp === undefined || !stored) {
+    if (this.#reported !== 'nothing' || flaw !== undefined || sdp === undefined || !stored) {
       const reason = flaw ?? '200 OK without SDP';
-      this.#tellFailed({ sipStatus: response.status, reason, kind: 'unusable' });
+      this.#reportFailed({ sipStatus: response.status, reason, kind: 'unusable' });
       this.#bye();
       return;
     }
-    this.#told = 'answered';
+    this.#reported = 'answered';
     this.#arm(limits.acknowledgeTimeoutMs, () => this.hangUp('not acknowledged in time'));
     this.#observer.observe({ kind: 'answered', sdp, leg: stored, at: clock.now() });
   }
@@ -273,13 +273,13 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #onRefused(response: ReceivedResponse): void {
     const isMadeUp = response.source_address === '';
     if (this.#challengeTooLarge) {
-      this.#tellFailed({
+      this.#reportFailed({
         sipStatus: response.status,
         reason: 'digest challenge too large for a control frame',
         kind: 'transport',
       });
     } else {
-      this.#tellFailed({
+      this.#reportFailed({
         sipStatus: response.status,
         reason: response.reason,
         kind: isMadeUp ? 'stack' : 'response',
@@ -291,13 +291,13 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   /** The INVITE may have left all the same: should the engine confirm it later, it is cancelled then. */
   #onUnconfirmed(): void {
-    this.#tellFailed({ reason: 'the SIP engine did not confirm the INVITE', kind: 'transport' });
+    this.#reportFailed({ reason: 'the SIP engine did not confirm the INVITE', kind: 'transport' });
     this.#arm(this.#dependencies.limits.followTimeoutMs, () => this.#finish());
   }
 
   /** The caller's patience ends long before; and so does the engine's, unless its word was lost. */
   #onSilence(invite: SentRequest): void {
-    this.#tellFailed({ reason: 'the SIP engine told no final response', kind: 'transport' });
+    this.#reportFailed({ reason: 'the SIP engine told no final response', kind: 'transport' });
     this.#sendCancel(invite);
   }
 
@@ -350,16 +350,16 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#ended = this.#dependencies.onAbandoned(stored);
   }
 
-  #tellFailed(failure: Omit<AttemptFailure, 'at'>): void {
-    if (this.#told !== 'nothing') return;
-    this.#told = 'end';
+  #reportFailed(failure: Omit<AttemptFailure, 'at'>): void {
+    if (this.#reported !== 'nothing') return;
+    this.#reported = 'end';
     const at = this.#dependencies.clock.now();
     this.#observer.observe({ kind: 'failed', failure: { ...failure, at } });
   }
 
-  #tellEnded(by: LegEnd['by'], reason: string): void {
-    if (this.#told !== 'answered') return;
-    this.#told = 'end';
+  #reportEnded(by: LegEnd['by'], reason: string): void {
+    if (this.#reported !== 'answered') return;
+    this.#reported = 'end';
     const at = this.#dependencies.clock.now();
     this.#observer.observe({ kind: 'ended', end: { by, reason, at } });
   }

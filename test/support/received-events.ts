@@ -5,7 +5,7 @@ import { eventually } from './eventually.ts';
 import type { Laptop } from './laptop.ts';
 import { glance, type Notification } from './receiver.ts';
 
-export type ToldEvents = Awaited<ReturnType<typeof toldEvents>>;
+export type ReceivedEvents = Awaited<ReturnType<typeof receivedEvents>>;
 
 function onNats({ events }: Laptop, callId: string): AmdEvent[] {
   return events
@@ -19,7 +19,7 @@ export async function untilDetectionStopped(laptop: Laptop, callId: string): Pro
 }
 
 /** Once the call has ended. */
-export async function toldEvents(laptop: Laptop, callId: string) {
+export async function receivedEvents(laptop: Laptop, callId: string) {
   const all = await laptop.receiver.untilEnded(callId);
   const context = (await laptop.gateway.dialer.context(callId)).body as {
     session: { UserSession: { amd: string[]; amdInfo: Record<string, unknown> } };
