@@ -68,7 +68,7 @@ export class RtpSession {
   #answered = false;
   #quietFrames = 0;
   #detection: Detection | undefined;
-  #hasVerdict = false;
+  #hasStated = false;
   #streaming: Streaming | undefined;
   #jitter: JitterBuffer | undefined;
   #ssrc: number | undefined;
@@ -210,11 +210,11 @@ export class RtpSession {
   #tellAmd(events: readonly AmdEvent[]): void {
     this.#sink.onAmd(events);
     for (const event of events) {
-      // A verdict that was given stands: a detection that fails after it only stops, as the call states it too.
-      if (event.event !== 'amd_error' || !this.#hasVerdict) {
+      // What was stated stands: a detection that fails after it only stops, as the call states it too.
+      if (event.event !== 'amd_error' || !this.#hasStated) {
         this.#streaming?.stream.tellAmd(event);
       }
-      this.#hasVerdict = true;
+      this.#hasStated = true;
     }
   }
 

@@ -11,10 +11,13 @@ export type ToPeer =
   | { readonly kind: 'open'; readonly count: number }
   /** Where each far end sends to; then both sides talk for so long. */
   | { readonly kind: 'talk'; readonly ports: readonly number[]; readonly ms: number }
+  | { readonly kind: 'greetings' }
   | { readonly kind: 'clear' }
   | { readonly kind: 'close' };
 export type FromPeer =
   | { readonly kind: 'open'; readonly webSocketPort: number; readonly rtpPorts: readonly number[] }
+  /** When each far end heard the first of its bot, milliseconds since 1970. */
+  | { readonly kind: 'greeted'; readonly atMs: number[] }
   | { readonly kind: 'talked'; readonly toBotMs: number[]; readonly toPhoneMs: number[] }
   | { readonly kind: 'cleared'; readonly clearMs: number[] };
 
@@ -22,7 +25,9 @@ const frameMs = 20;
 const frameBytes = 160;
 const silence = 0xff;
 /** Frames are told apart for 2.5 s. */
-const marks = 126;
+const marks = 120;
+/** What a bot says first. */
+const greeting = 125;
 const phases = 4;
 /** Later than that a frame is left out: a burst would measure something else. */
 const latestMs = 60;
@@ -37,6 +42,7 @@ type Stream = {
   readonly saidAtMs: Float64Array;
   readonly playedAtMs: Float64Array;
   clearedAtMs: number | undefined;
+  greetedAtMs: number | undefined;
 };
 
 let streams: Stream[] = [];
@@ -61,6 +67,7 @@ server.on('connection', (socket, request) => {
 function hearAtBot(stream: Stream, text: string): void {
   if (!text.startsWith('{"event":"media"')) {
     stream.streamSid = /"streamSid":"(MZ\w+)"/.exec(text)?.[1] ?? stream.streamSid;
+    if (text.startsWith('{"event":"start"')) say(stream, Buffer.alloc(frameBytes, greeting));
     return;
   }
   const at = text.indexOf('"payload":"') + 11;
@@ -69,6 +76,7 @@ function hearAtBot(stream: Stream, text: string): void {
 
 function hearAtPhone(stream: Stream, packet: Buffer): void {
   const mark = packet[rtpHeaderBytes] ?? silence;
+  if (mark === greeting) stream.greetedAtMs ??= performance.timeOrigin + performance.now();
   note(toPhoneMs, stream.playedAtMs, mark);
   if (stream.clearedAtMs === undefined || mark !== silence) return;
   clearMs.push(performance.now() - stream.clearedAtMs);
@@ -90,7 +98,7 @@ async function openStreams(count: number): Promise<void> {
       await once(rtp, 'listening');
       const times = () => new Float64Array(marks);
       const stream: Stream = {
-        ...{ rtp, bot: undefined, streamSid: '', clearedAtMs: undefined },
+        ...{ rtp, bot: undefined, streamSid: '', clearedAtMs: undefined, greetedAtMs: undefined },
         ...{ saidAtMs: times(), playedAtMs: times() },
       };
       rtp.on('message', (packet) => hearAtPhone(stream, packet));
@@ -164,6 +172,12 @@ process.on('message', (message: ToPeer) => {
       break;
     case 'talk':
       talk(message.ports, message.ms);
+      break;
+    case 'greetings':
+      answer({
+        kind: 'greeted',
+        atMs: streams.map(({ greetedAtMs }) => greetedAtMs ?? Number.NaN),
+      });
       break;
     case 'clear':
       clear();

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { WebSocket } from 'ws';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { MediaObserver, MediaSession } from '../../src/calls/ports.ts';
+import type { StreamSettings } from '../../src/calls/stream.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../src/media/media-port.ts';
 import { streamIdsOf } from '../../src/streams/stream-ids.ts';
@@ -47,13 +48,17 @@ async function streamsAtOnce(count: number, ms: number): Promise<void> {
   });
   await port.ready();
   const sessions: MediaSession[] = [];
+  const answeredAtMs: number[] = [];
   for (const [index, rtpPort] of rtpPorts.entries()) {
-    sessions.push(await openStream(port, index, rtpPort, webSocketPort));
+    const opened = await openStream(port, index, rtpPort, webSocketPort);
+    sessions.push(opened.session);
+    answeredAtMs.push(opened.answeredAtMs);
   }
   const ports = sessions.map(({ offerSdp }) => Number(/^m=audio (\d+)/m.exec(offerSdp)?.[1]));
   await peer.ask('talked', { kind: 'talk', ports, ms: settleMs });
   // Compiled, and nothing of the warming up is left in the queues.
   const { clearMs } = await peer.ask('cleared', { kind: 'clear' });
+  const { atMs } = await peer.ask('greeted', { kind: 'greetings' });
   const before = process.cpuUsage();
   const { toBotMs, toPhoneMs } = await peer.ask('talked', { kind: 'talk', ports, ms });
   const { user, system } = process.cpuUsage(before);
@@ -61,6 +66,8 @@ async function streamsAtOnce(count: number, ms: number): Promise<void> {
 
   const stepUs = (user + system) / (count * (ms / frameMs));
   console.log(`${count} streams`);
+  const greetingMs = atMs.map((at, index) => at - (answeredAtMs[index] ?? 0));
+  print('200 OK to first audio of the bot, ms', p50and99(greetingMs));
   print('RTP in to socket, beside the jitter buffer, ms', p50and99(toBotMs, jitterMs));
   print('socket to RTP out, ms', p50and99(toPhoneMs));
   print('clear to silence, ms', p50and99(clearMs));
@@ -77,7 +84,7 @@ async function openStream(
   index: number,
   rtpPort: number,
   webSocketPort: number,
-): Promise<MediaSession> {
+): Promise<{ readonly session: MediaSession; readonly answeredAtMs: number }> {
   let opened = (): void => undefined;
   const isOpen = new Promise<void>((resolve) => {
     opened = resolve;
@@ -92,14 +99,19 @@ async function openStream(
   const callId = `call-${index}` as CallId;
   const session = await port.open(callId, observer, ['PCMU']);
   if (session === undefined) throw new Error('no media session');
-  session.applyAnswer(sdpOf(rtpPort), 'answer');
-  session.answerStream({
+  const settings: StreamSettings = {
     ...streamIdsOf({ appId: 'app-bench', callId }),
     ...{ url: `ws://127.0.0.1:${webSocketPort}/${index}`, secret: 'bench', customParameters: {} },
     connect: 'answered',
-  });
+  };
+  session.prepareStream(settings);
+  // The phone rings.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const answeredAtMs = performance.timeOrigin + performance.now();
+  session.applyAnswer(sdpOf(rtpPort), 'answer');
+  session.answerStream(settings);
   await isOpen;
-  return session;
+  return { session, answeredAtMs };
 }
 
 function sdpOf(rtpPort: number): string {

@@ -23,7 +23,11 @@ afterEach(async () => {
 
 const frame = Uint8Array.from({ length: 160 }, (_, index) => index);
 
-function createStream(bot: { readonly url: string }, settings: Partial<StreamSettings> = {}) {
+function createStream(
+  bot: { readonly url: string },
+  settings: Partial<StreamSettings> = {},
+  guard = createAddressGuard(['127.0.0.0/8']),
+) {
   const reports: StreamReport[] = [];
   const warnings: string[] = [];
   const statistics = createStreamStatistics();
@@ -41,7 +45,7 @@ function createStream(bot: { readonly url: string }, settings: Partial<StreamSet
       warn: (warning) => warnings.push(warning),
     },
     {
-      guard: createAddressGuard(['127.0.0.0/8']),
+      guard,
       nowMs: () => performance.now(),
       wallClockMs: () => Date.now(),
     },
@@ -224,11 +228,30 @@ describe('a bot that cannot be reached', () => {
     expect(reports).toEqual([{ kind: 'lost', reason: 'address-not-allowed' }]);
   });
 
-  test('by a name that resolves to the inside is not either', async () => {
-    const { stream, reports } = createStream({ url: 'ws://localhost.localdomain:1/audio' });
+  test('because its name resolves to the inside is not either', async () => {
+    const bot = await startBot();
+    const guard = createAddressGuard([], async () => [{ address: '127.0.0.1', family: 4 }]);
+    const { stream, reports } = createStream({ url: `ws://bot.example:${bot.port}/` }, {}, guard);
+    stream.prepare();
     stream.answer();
     await eventually(() => reports.length > 0, 'it is told');
 
-    expect(['broken', 'lost']).toContain(reports[0]?.kind);
+    expect(reports.at(-1)).toEqual({ kind: 'lost', reason: 'address-not-allowed' });
+    expect(bot.tcpConnections).toBe(0);
+  });
+
+  test('by a name is connected to at the address that was checked', async () => {
+    const bot = await startBot();
+    let asked = 0;
+    const guard = createAddressGuard(['127.0.0.0/8'], async () => {
+      asked += 1;
+      return [{ address: '127.0.0.1', family: 4 }];
+    });
+    const { stream } = createStream({ url: `ws://bot.example:${bot.port}/audio` }, {}, guard);
+    stream.answer();
+    const connection = await bot.connection();
+
+    expect(connection.request.headers.host).toBe(`bot.example:${bot.port}`);
+    expect(asked).toBe(1);
   });
 });
