@@ -177,6 +177,7 @@ export class MediaEngine {
       statistics: this.#streamStatistics,
       report: (report) => this.#post({ kind: 'stream', id, report }),
       warn: (warning) => this.#post({ kind: 'streamWarning', id, warning }),
+      defect: (error) => this.#fail(id, `stream failed: ${stackOf(error)}`),
     });
     session.startStream(stream, queue);
   }

@@ -27,6 +27,8 @@ export type StreamSink = {
   report(report: StreamReport): void;
   /** For the log: what a bot does wrong, once for each kind. */
   warn(warning: string): void;
+  /** A defect that a message of a bot brought to light: it ends this call, and not those of the whole thread. */
+  defect(error: unknown): void;
 };
 
 export type CreateStream = (

@@ -183,6 +183,7 @@ export class CallStream implements BotStream {
         onText: (text) => this.#receive(text),
         onBinary: () => this.#inbox.receiveBinary(),
         onEnd: (end) => this.#linkEnded(end),
+        onDefect: (error) => this.#sink.defect(error),
       },
     );
     this.#become({ kind: 'connecting', link, until: this.#plan.limitOf(this.#tick) });

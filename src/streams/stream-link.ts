@@ -2,7 +2,7 @@
 // somebody else's.
 
 import type { Socket } from 'node:net';
-import { type ClientOptions, type RawData, WebSocket } from 'ws';
+import { type ClientOptions, WebSocket } from 'ws';
 import { AddressNotAllowedError } from '../lib/address-guard.ts';
 
 /** Eleven minutes of audio in one message. */
@@ -27,6 +27,8 @@ export type LinkSink = {
   onBinary(): void;
   /** Once, and nothing after it. */
   onEnd(end: LinkEnd): void;
+  /** One of the above threw. */
+  onDefect(error: unknown): void;
 };
 
 export type LinkOptions = {
@@ -59,10 +61,14 @@ export class StreamLink {
       closeTimeout: closeTimeoutMs,
     };
     this.#socket = new WebSocket(url, options);
-    this.#socket.on('open', () => {
-      if (!this.#isOver) sink.onOpen();
-    });
-    this.#socket.on('message', (data, isBinary) => this.#onMessage(data, isBinary));
+    this.#socket.on('open', () => this.#safely(() => sink.onOpen()));
+    this.#socket.on('message', (data, isBinary) =>
+      this.#safely(() => {
+        if (isBinary) sink.onBinary();
+        // One buffer, as long as `binaryType` is left alone.
+        else sink.onText((data as Buffer).toString('utf8'));
+      }),
+    );
     this.#socket.on('unexpected-response', (request, response) => {
       this.#failure = refusalOf(response.statusCode ?? 0);
       request.destroy();
@@ -105,18 +111,25 @@ export class StreamLink {
     this.#end({ kind: 'lost', reason });
   }
 
-  #onMessage(data: RawData, isBinary: boolean): void {
-    if (this.#isOver) return;
-    if (isBinary) this.#sink.onBinary();
-    // One buffer, as long as `binaryType` is left alone.
-    else this.#sink.onText((data as Buffer).toString('utf8'));
-  }
-
   #end(end: LinkEnd): void {
     if (this.#isOver) return;
     this.#isOver = true;
     if (this.#socket.readyState !== WebSocket.CLOSED) this.#socket.terminate();
-    this.#sink.onEnd(end);
+    try {
+      this.#sink.onEnd(end);
+    } catch (error) {
+      this.#sink.onDefect(error);
+    }
+  }
+
+  /** What a listener of a socket throws would end the thread. */
+  #safely(run: () => void): void {
+    if (this.#isOver) return;
+    try {
+      run();
+    } catch (error) {
+      this.#sink.onDefect(error);
+    }
   }
 }
 

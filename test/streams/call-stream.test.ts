@@ -43,6 +43,9 @@ function createStream(
       statistics,
       report: (report) => reports.push(report),
       warn: (warning) => warnings.push(warning),
+      defect: (error) => {
+        throw error;
+      },
     },
     {
       guard,
