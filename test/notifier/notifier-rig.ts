@@ -185,7 +185,11 @@ function createHandler(
         known,
       ),
     );
-    for (const { call } of steps) await own(pool, call, ownerId);
+    await own(
+      pool,
+      steps.map(({ call }) => call),
+      ownerId,
+    );
     const results = await appendSteps(
       {
         ...{ pool, ownerId },
@@ -223,15 +227,21 @@ function stepOf(events: readonly CallEvent[], known: ReadonlyMap<string, Recipie
   };
 }
 
-/** The row of a call that this node has. */
-async function own(pool: TestDatabase['pool'], call: AcceptedCall, ownerId: string): Promise<void> {
-  const { callId, sid, conversationId, accountId, appId, botId, request, acceptedAt } = call;
+/** The rows of calls that this node has. */
+async function own(
+  pool: TestDatabase['pool'],
+  calls: readonly AcceptedCall[],
+  ownerId: string,
+): Promise<void> {
   await pool.query(
     `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, state, status, accepted_at,
        dial_before, dial_started_at, owner_id)
-     values ($1, $2, $3, $4, $5, $6, $7, 'dialing', 'dialing', $8, $8, $8, $9)
+     select "callId", sid, "conversationId", "accountId", "appId", "botId", request, 'dialing', 'dialing', "acceptedAt",
+       "acceptedAt", "acceptedAt", $2
+     from json_to_recordset($1::json) as row("callId" text, sid text, "conversationId" text, "accountId" text, "appId" text,
+       "botId" text, request jsonb, "acceptedAt" timestamptz)
      on conflict (call_id) do update set owner_id = excluded.owner_id`,
-    [callId, sid, conversationId, accountId, appId, botId, request, acceptedAt, ownerId],
+    [JSON.stringify(calls), ownerId],
   );
 }
 

@@ -60,7 +60,7 @@ async function untilLost({ database }: World): Promise<void> {
 
 async function callsOf({ database }: World, node: string): Promise<readonly string[]> {
   const { rows } = await database.pool.query<{ call_id: string }>(
-    `select call_id from calls where owner_id like $1`,
+    `select call_id from calls where coalesce(previous_owner_id, owner_id) like $1`,
     [`${node}/%`],
   );
   return rows.map((row) => row.call_id);
