@@ -125,7 +125,7 @@ left join lateral (
 order by n.failed_at desc, n.event_id desc`;
 }
 
-// A lane that somebody holds is moved by a millisecond, so that the holder looks at it again before it lets it go.
+// A queue that somebody holds is moved by a millisecond, so that the holder looks at it again before it lets it go.
 const replayStatement = (name: string, condition: string) =>
   ({
     name,

@@ -134,7 +134,7 @@ export type PendingNotification = {
   readonly waitsUntil?: number;
 };
 
-export type LaneStep =
+export type CallQueueStep =
   | { readonly kind: 'send'; readonly notification: PendingNotification }
   | { readonly kind: 'wait'; readonly until: number }
   | { readonly kind: 'finish' };
@@ -147,7 +147,7 @@ export function nextStep(
     readonly heldUntil?: number;
     readonly passRefusedAfterMs: number;
   },
-): LaneStep {
+): CallQueueStep {
   if (pending.length === 0) return { kind: 'finish' };
   const { now, heldUntil } = context;
   if (heldUntil !== undefined && heldUntil > now) return { kind: 'wait', until: heldUntil };

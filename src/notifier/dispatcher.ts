@@ -9,25 +9,25 @@ import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Rest } from '../lib/rest.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
+import {
+  type CallQueue,
+  endpointOf,
+  newCallQueue,
+  pendingOf,
+  recordInCallQueue,
+  refreshCallQueue,
+  settlementOf,
+} from './call-queue.ts';
+import { claimCallQueues, renewCallQueues, settleWithRetries } from './call-queue-claims.ts';
+import type { LeasedCallQueue } from './call-queue-loading.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
 import {
-  type LaneStep,
+  type CallQueueStep,
   nextStep,
   type PendingNotification,
   receiverFailed,
 } from './delivery-plan.ts';
 import type { Endpoint } from './endpoint-store.ts';
-import {
-  endpointOf,
-  type Lane,
-  newLane,
-  pendingOf,
-  recordInLane,
-  refreshLane,
-  settlementOf,
-} from './lane.ts';
-import { claimLanes, renewLanes, settleWithRetries } from './lane-claims.ts';
-import type { LeasedLane } from './lane-loading.ts';
 import type { AttemptRecord, NotificationStore } from './notification-store.ts';
 import { defaultGateLimits, type GateLimits, OriginGates, originOf } from './origin-gates.ts';
 import { Poller } from './poller.ts';
@@ -40,7 +40,7 @@ const renewEveryMs = 10_000;
 const minLeaseLeftMs = 12_000;
 const defaultPollMs = 1_000;
 /** Calls in memory: bounds it, and the sockets, whatever number of receivers hangs. */
-const maxLanes = 2_000;
+const maxCallQueues = 2_000;
 const claimLimit = 200;
 /** Some polls' worth; more are found by the poll that looks for what is due. */
 const maxWanted = 2_000;
@@ -70,14 +70,14 @@ export type DispatcherOptions = {
 //
 // owed      In the database only, without a lease. Left when the poll finds them due, or when they come with their lease.
 // wanted    Owed, and known here: something was added to the call. Left with the next poll, which does not wait for its time.
-// leased    A lane is in memory, the lease is renewed. What comes next is decided; where the database may know more, the lane
+// leased    A queue is in memory, the lease is renewed. What comes next is decided; where the database may know more, the queue
 //           is read again first. Left for `sending` when a notification is due, for `let go` when none is.
 // sending   It waits for its place at the receiver, then one attempt is made. Left when its result is recorded; without a
-//           place, or without the right to send, for `leased`, where the lane is held back for two seconds.
+//           place, or without the right to send, for `leased`, where the queue is held back for two seconds.
 // let go    The lease is given back, with the time at which the next one is due: `owed` again, or nothing is. Where something
 //           was added meanwhile the database keeps the lease, and it is `leased` again. A lease that is nearly over is let run out.
 //
-// `stop` sends nothing more: each lane ends its attempt and is let go.
+// `stop` sends nothing more: each queue ends its attempt and is let go.
 
 /** Notifications of one call that were just stored. */
 export type StoredNotifications = {
@@ -96,9 +96,9 @@ export class NotificationDispatcher {
   readonly #poller: Poller;
   readonly #gates: OriginGates;
   readonly #rest: Rest;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #queues = new Map<string, CallQueue>();
   readonly #running = new Set<Promise<void>>();
-  /** Calls to look for at once: accepted, but into a lane that was not made for it. */
+  /** Calls to look for at once: accepted, but into a queue that was not made for it. */
   readonly #wanted = new Set<string>();
   #renewTimer: NodeJS.Timeout | undefined;
   #isStopping = false;
@@ -138,20 +138,20 @@ export class NotificationDispatcher {
     this.#isStopping = true;
     this.#gates.close();
     clearInterval(this.#renewTimer);
-    // The poll first: it may still take lanes.
+    // The poll first: it may still take queues.
     const ended = this.#poller.stop().then(() => Promise.allSettled(this.#running));
     await atMost(ended, timeoutMs);
     await this.#deps.store.releaseOwn();
   }
 
   /** Calls in memory. */
-  lanes(): number {
-    return this.#lanes.size;
+  queues(): number {
+    return this.#queues.size;
   }
 
   canTake(origin: string): boolean {
     if (this.#isStopping || !this.#deps.mayDeliver()) return false;
-    return this.#lanes.size < maxLanes && this.#gates.hasRoom(origin);
+    return this.#queues.size < maxCallQueues && this.#gates.hasRoom(origin);
   }
 
   /** Of a queue that is made at this moment. */
@@ -193,13 +193,13 @@ export class NotificationDispatcher {
 
   /** A queue that SQL says is leased to this process, which may not know of it. */
   async #takeOwn(callId: string): Promise<void> {
-    const lane = this.#lanes.get(callId);
-    if (lane !== undefined) {
-      lane.isStale = true;
+    const queue = this.#queues.get(callId);
+    if (queue !== undefined) {
+      queue.isStale = true;
       return;
     }
     const leased = (await this.#deps.store.load([callId])).get(callId);
-    if (leased === undefined || this.#lanes.has(callId)) return;
+    if (leased === undefined || this.#queues.has(callId)) return;
     this.#take(leased, (await this.#deps.recipients([callId])).get(callId));
   }
 
@@ -207,11 +207,11 @@ export class NotificationDispatcher {
     return this.#deps.now().getTime();
   }
 
-  /** Looks for a call at once: something was added to a lane that was not made for it. */
+  /** Looks for a call at once: something was added to a queue that was not made for it. */
   #want(callId: string, origin: string): void {
-    const lane = this.#lanes.get(callId);
-    if (lane !== undefined) {
-      lane.isStale = true;
+    const queue = this.#queues.get(callId);
+    if (queue !== undefined) {
+      queue.isStale = true;
     } else if (this.#wanted.size < maxWanted && this.canTake(origin)) {
       // Where there is no room, it is found by the poll when there is.
       this.#wanted.add(callId);
@@ -219,51 +219,51 @@ export class NotificationDispatcher {
     }
   }
 
-  #take(leased: LeasedLane, recipient: Recipient | undefined): void {
-    const present = this.#lanes.get(leased.callId);
+  #take(leased: LeasedCallQueue, recipient: Recipient | undefined): void {
+    const present = this.#queues.get(leased.callId);
     if (present !== undefined) {
       present.successor = leased;
       return;
     }
-    const lane = newLane(leased, recipient, originOf(recipient?.notifyUrl));
-    this.#lanes.set(lane.callId, lane);
-    const run = this.#run(lane)
+    const queue = newCallQueue(leased, recipient, originOf(recipient?.notifyUrl));
+    this.#queues.set(queue.callId, queue);
+    const run = this.#run(queue)
       .catch((error: unknown) => {
-        // The lane goes with its lease, and comes back when that has run out.
-        this.#deps.logger.error({ err: error, callId: lane.callId }, 'notifications interrupted');
+        // The queue goes with its lease, and comes back when that has run out.
+        this.#deps.logger.error({ err: error, callId: queue.callId }, 'notifications interrupted');
       })
       .finally(() => {
         this.#running.delete(run);
-        this.#lanes.delete(lane.callId);
-        if (lane.successor !== undefined) this.#take(lane.successor, recipient);
-        else if (lane.isStale) this.#want(lane.callId, lane.origin);
+        this.#queues.delete(queue.callId);
+        if (queue.successor !== undefined) this.#take(queue.successor, recipient);
+        else if (queue.isStale) this.#want(queue.callId, queue.origin);
       });
     this.#running.add(run);
   }
 
-  async #run(lane: Lane): Promise<void> {
-    while (await this.#advance(lane)) {
-      // One step after the other, until nothing is due or the lane is no longer ours.
+  async #run(queue: CallQueue): Promise<void> {
+    while (await this.#advance(queue)) {
+      // One step after the other, until nothing is due or the queue is no longer ours.
     }
   }
 
-  /** Sends what is next, or lets the lane go. False: it is out of our hands. */
-  async #advance(lane: Lane): Promise<boolean> {
-    if (lane.isStale && !(await this.#refresh(lane))) return false;
-    const step = this.#step(lane);
-    if (step.kind !== 'send') return await this.#settle(lane, undefined, step);
-    const sent = await this.#send(lane, step.notification);
+  /** Sends what is next, or lets the queue go. False: it is out of our hands. */
+  async #advance(queue: CallQueue): Promise<boolean> {
+    if (queue.isStale && !(await this.#refresh(queue))) return false;
+    const step = this.#step(queue);
+    if (step.kind !== 'send') return await this.#settle(queue, undefined, step);
+    const sent = await this.#send(queue, step.notification);
     if (sent === 'lease-short') return false;
-    return sent === 'no-room' || (await this.#settle(lane, sent, this.#step(lane)));
+    return sent === 'no-room' || (await this.#settle(queue, sent, this.#step(queue)));
   }
 
-  #step(lane: Lane): LaneStep {
+  #step(queue: CallQueue): CallQueueStep {
     const now = this.#now();
-    const { heldUntil } = lane;
-    if (this.#isStopping && lane.pending.length > 0) {
+    const { heldUntil } = queue;
+    if (this.#isStopping && queue.pending.length > 0) {
       return { kind: 'wait', until: Math.max(heldUntil ?? now, now) };
     }
-    return nextStep(lane.pending, {
+    return nextStep(queue.pending, {
       now,
       passRefusedAfterMs: this.#deps.schedule.passRefusedAfterMs,
       ...(heldUntil === undefined ? {} : { heldUntil }),
@@ -272,70 +272,74 @@ export class NotificationDispatcher {
 
   /** `no-room`: nothing was sent; look again at what is to be done. */
   async #send(
-    lane: Lane,
+    queue: CallQueue,
     notification: PendingNotification,
   ): Promise<AttemptRecord | 'no-room' | 'lease-short'> {
-    if (!(await this.#gates.enter(lane.origin, this.#now()))) {
-      if (!this.#isStopping) lane.heldUntil = this.#now() + noRoomDelayMs;
+    if (!(await this.#gates.enter(queue.origin, this.#now()))) {
+      if (!this.#isStopping) queue.heldUntil = this.#now() + noRoomDelayMs;
       return 'no-room';
     }
     let failed: boolean | undefined;
     try {
       // Both may have come about while it waited for its place.
-      if (this.#isStopping || lane.isStale) return 'no-room';
-      if (lane.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
+      if (this.#isStopping || queue.isStale) return 'no-room';
+      if (queue.leasedUntil - this.#now() < minLeaseLeftMs) return 'lease-short';
       const delivery = await attemptDelivery(
         this.#deps,
         notification,
-        lane.callId,
-        lane.recipient,
+        queue.callId,
+        queue.recipient,
         this.#deps.mayDeliver,
       );
       if (delivery === undefined) {
-        lane.heldUntil = this.#now() + noRoomDelayMs;
+        queue.heldUntil = this.#now() + noRoomDelayMs;
         return 'no-room';
       }
-      this.#deps.onAttempt?.(delivery, endpointOf(lane));
+      this.#deps.onAttempt?.(delivery, endpointOf(queue));
       failed = receiverFailed(delivery.result);
-      recordInLane(lane, notification.eventId, delivery);
+      recordInCallQueue(queue, notification.eventId, delivery);
       if (delivery.verdict.kind === 'failed')
         this.#deps.logger.warn(delivery.record, 'notification given up');
       return delivery.record;
     } finally {
-      const hasRoom = this.#gates.leave(lane.origin, this.#now(), failed);
+      const hasRoom = this.#gates.leave(queue.origin, this.#now(), failed);
       if (hasRoom) this.#poller.soon(true);
     }
   }
 
-  /** Records an attempt and what the lane does next. False: it was let go. */
-  async #settle(lane: Lane, attempt: AttemptRecord | undefined, next: LaneStep): Promise<boolean> {
+  /** Records an attempt and what the queue does next. False: it was let go. */
+  async #settle(
+    queue: CallQueue,
+    attempt: AttemptRecord | undefined,
+    next: CallQueueStep,
+  ): Promise<boolean> {
     const letGo = await settleWithRetries(this.#deps.store, {
-      callId: lane.callId,
-      leasedUntil: lane.leasedUntil,
+      callId: queue.callId,
+      leasedUntil: queue.leasedUntil,
       ...(attempt === undefined ? {} : { attempt }),
-      ...(lane.goneAt === undefined ? {} : { goneAt: lane.goneAt }),
-      lane: settlementOf(next),
+      ...(queue.goneAt === undefined ? {} : { goneAt: queue.goneAt }),
+      queue: settlementOf(next),
     });
     // Not let go although it was to be: something was added to it.
-    if (next.kind !== 'send' && !letGo) lane.isStale = true;
+    if (next.kind !== 'send' && !letGo) queue.isStale = true;
     return !letGo;
   }
 
-  /** False: the lane is no longer ours. */
-  async #refresh(lane: Lane): Promise<boolean> {
-    const leased = (await this.#deps.store.load([lane.callId])).get(lane.callId);
+  /** False: the queue is no longer ours. */
+  async #refresh(queue: CallQueue): Promise<boolean> {
+    const leased = (await this.#deps.store.load([queue.callId])).get(queue.callId);
     if (leased === undefined) {
-      lane.isStale = false;
+      queue.isStale = false;
       return false;
     }
-    refreshLane(lane, leased);
+    refreshCallQueue(queue, leased);
     return true;
   }
 
   async #renew(): Promise<void> {
-    const lanes = [...this.#lanes.values()];
+    const queues = [...this.#queues.values()];
     try {
-      await renewLanes(this.#deps.store, lanes, this.leaseUntil());
+      await renewCallQueues(this.#deps.store, queues, this.leaseUntil());
     } catch (error) {
       this.#deps.logger.warn({ err: error }, 'leases of notifications not renewed');
     }
@@ -345,7 +349,9 @@ export class NotificationDispatcher {
     let found: 'more' | 'wanted' | 'nothing' = 'nothing';
     await this.#rest.round(async () => {
       found = await this.#claim(true);
-      return found !== 'nothing' || this.#lanes.size > 0 || (await this.#deps.store.owesAnything());
+      return (
+        found !== 'nothing' || this.#queues.size > 0 || (await this.#deps.store.owesAnything())
+      );
     });
     return found;
   }
@@ -354,19 +360,19 @@ export class NotificationDispatcher {
     this.#gates.forgetIdle(this.#now());
     // What is claimed now could not be sent.
     if (!this.#deps.mayDeliver()) return 'nothing';
-    const places = Math.max(0, maxLanes - this.#lanes.size);
+    const places = Math.max(0, maxCallQueues - this.#queues.size);
     const wanted = [...this.#wanted].slice(0, Math.min(claimLimit, places));
     // Those that find no place are due all the same.
     if (places === 0) this.#wanted.clear();
     for (const callId of wanted) this.#wanted.delete(callId);
     const limit = due ? Math.min(claimLimit, places - wanted.length) : 0;
-    const claimed = await claimLanes(this.#deps, {
+    const claimed = await claimCallQueues(this.#deps, {
       wanted,
       limit,
       until: this.leaseUntil(),
       rooms: this.#gates.rooms(),
     });
-    for (const { leased, recipient } of claimed.lanes) this.#take(leased, recipient);
+    for (const { leased, recipient } of claimed.queues) this.#take(leased, recipient);
     if (claimed.more) return 'more';
     return this.#wanted.size > 0 ? 'wanted' : 'nothing';
   }

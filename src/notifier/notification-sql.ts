@@ -5,10 +5,10 @@
 // their plans are made while the tables are small: a join that reads a whole table would let everybody pay for what one
 // dead receiver is owed.
 //
-// The value of `leased_until` doubles as the lane's version: who adds a notification to a leased lane moves it by a
-// millisecond, so that the holder, who lets a lane go only with the value that it knows, cannot let one go unseen.
+// The value of `leased_until` doubles as the queue's version: who adds a notification to a leased queue moves it by a
+// millisecond, so that the holder, who lets a queue go only with the value that it knows, cannot let one go unseen.
 
-// Of events that a gateway without an outbox published, for one version. In the order of the event id, so that two nodes that store the same events do not lock each other up. A lane that waits
+// Of events that a gateway without an outbox published, for one version. In the order of the event id, so that two nodes that store the same events do not lock each other up. A queue that waits
 // for its receiver is left waiting; one that only waits for a refused event that others may pass, or for one that is
 // missing, is due at once.
 //

@@ -1,10 +1,10 @@
-// The notifier's SQL: what is owed, who works on it, what became of it. A lane is one call's queue; whoever holds its
+// The notifier's SQL: what is owed, who works on it, what became of it. A queue is that of one call; whoever holds its
 // lease sends its notifications, one after the other.
 
 import { Batcher } from '../lib/batcher.ts';
 import { retryConflicts } from '../store/sql-errors.ts';
+import { loadCallQueues } from './call-queue-loading.ts';
 import type { Failure, RetrySchedule } from './delivery-plan.ts';
-import { loadLanes } from './lane-loading.ts';
 import {
   acceptStatement,
   claimStatement,
@@ -54,8 +54,8 @@ export type Settlement = {
   readonly attempt?: AttemptRecord;
   /** The receiver said 410 then: everything that is pending becomes a dead letter. */
   readonly goneAt?: number;
-  /** Keep the lane, let it go until a time, or remove it because nothing is pending. */
-  readonly lane: 'keep' | 'finish' | { readonly until: number };
+  /** Keep the queue, let it go until a time, or remove it because nothing is pending. */
+  readonly queue: 'keep' | 'finish' | { readonly until: number };
 };
 
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
@@ -69,7 +69,7 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     settleBatch,
   );
   return {
-    /** New rows and their lanes, in one statement; a notification that is known is passed over. */
+    /** New rows and their queues, in one statement; a notification that is known is passed over. */
     accept: async (rows: readonly NewNotification[], now: Date): Promise<void> => {
       const passedBefore = new Date(now.getTime() - schedule.passRefusedAfterMs);
       const values = [acceptParameter(rows), now, passedBefore];
@@ -88,17 +88,17 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       ]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
       claim(sql, claimTheseStatement, [ownerId, leasedUntil, now, callIds]),
-    /** What is pending of lanes that are leased to us; a lane that is not is absent. */
-    load: (callIds: readonly string[]) => loadLanes(sql, ownerId, schedule, callIds),
-    /** False: the lane was not let go, because it has changed or is no longer ours. */
+    /** What is pending of queues that are leased to us; a queue that is not is absent. */
+    load: (callIds: readonly string[]) => loadCallQueues(sql, ownerId, schedule, callIds),
+    /** False: the queue was not let go, because it has changed or is no longer ours. */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
     /** Calls whose lease was prolonged. */
     renew: async (
-      lanes: readonly { readonly callId: string; readonly leasedUntil: number }[],
+      queues: readonly { readonly callId: string; readonly leasedUntil: number }[],
       leasedUntil: Date,
     ): Promise<ReadonlySet<string>> => {
       const known = JSON.stringify(
-        lanes.map((lane) => ({ call_id: lane.callId, until: iso(lane.leasedUntil) })),
+        queues.map((queue) => ({ call_id: queue.callId, until: iso(queue.leasedUntil) })),
       );
       const result = await sql.query<{ call_id: string }>({
         ...renewStatement,
@@ -159,17 +159,17 @@ async function settleAll(
   items: readonly Settlement[],
 ): Promise<readonly boolean[]> {
   const attempts = items.flatMap((item) => item.attempt ?? []);
-  const lanes = items.flatMap((item) =>
-    item.lane === 'keep'
+  const queues = items.flatMap((item) =>
+    item.queue === 'keep'
       ? []
       : {
           call_id: item.callId,
           known: iso(item.leasedUntil),
           gone_at: item.goneAt === undefined ? undefined : iso(item.goneAt),
-          next: item.lane === 'finish' ? undefined : iso(item.lane.until),
+          next: item.queue === 'finish' ? undefined : iso(item.queue.until),
         },
   );
-  const values = [JSON.stringify(attempts.map(attemptColumns)), JSON.stringify(lanes), ownerId];
+  const values = [JSON.stringify(attempts.map(attemptColumns)), JSON.stringify(queues), ownerId];
   const result = await retryConflicts(() =>
     sql.query<{ call_id: string }>({ ...settleStatement, values }),
   );

@@ -221,7 +221,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await receiver.untilEnded(call.identity.callId);
 
     expect(receiver.accepted()).toHaveLength(4);
-    expect(notifier.lanes()).toBeLessThanOrEqual(600);
+    expect(notifier.queues()).toBeLessThanOrEqual(600);
     hanging.close();
     hanging.closeAllConnections();
   });
@@ -299,7 +299,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
 
     isHeld = false;
     answers[0]?.();
-    await eventually(() => sleeper.lanes() === 0, 'both are out of its hands');
+    await eventually(() => sleeper.queues() === 0, 'both are out of its hands');
     expect(arrived).toEqual([first.identity.callId]);
 
     receiver.answerWith(() => 200);

@@ -69,7 +69,7 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
       await notifier.handle(calls.map((call) => call.failed()));
     }
 
-    const lanesThen = notifier.lanes();
+    const queuesThen = notifier.queues();
     const calls = Array.from({ length: 20 }, () => rig.call(receiver.url));
     await notifier.handle(calls.flatMap((call) => personCall(call)));
     for (const { identity } of calls) {
@@ -78,9 +78,9 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     }
 
     // Sends at once, and those that wait for their turn.
-    expect(lanesThen).toBeLessThanOrEqual(32 + 200 + 300);
+    expect(queuesThen).toBeLessThanOrEqual(32 + 200 + 300);
     expect(dead.sockets()).toBeLessThanOrEqual(32);
-    await eventually(() => notifier.lanes() <= 32 + 200, 'only those for the dead one are left');
+    await eventually(() => notifier.queues() <= 32 + 200, 'only those for the dead one are left');
     expect(await rig.lanesLeft()).toBe(1_500);
   });
 
@@ -102,7 +102,7 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     for (const { identity } of calls) await receiver.untilEnded(identity.callId);
 
     await eventually(
-      () => notifier.lanes() <= 40 + 25,
+      () => notifier.queues() <= 40 + 25,
       'the dead ones hold no more than their share',
     );
   });

@@ -36,7 +36,7 @@ export type TestNode = {
   /** They come from a stream, published by a node without an outbox. */
   readonly handleOlder: (events: readonly CallEvent[]) => Promise<void>;
   /** Calls in memory. */
-  lanes(): number;
+  queues(): number;
   /** Something is owed that no event of this node brought. */
   wake(): void;
   stop(): Promise<void>;
@@ -107,7 +107,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
         onAccepted: () => dispatcher.lookForDue(),
         now,
       }),
-      lanes: () => dispatcher.lanes(),
+      queues: () => dispatcher.queues(),
       wake: () => dispatcher.wake(),
       stop: async () => {
         await dispatcher.stop(2_000);

@@ -243,13 +243,13 @@ describe('sipp under load', () => {
         keepMessages: false,
       });
 
-      const lanes = Array.from({ length: 20 }, async () => {
+      const callers = Array.from({ length: 20 }, async () => {
         for (let call = 0; call < 10; call += 1) {
           const dialog = await answered(caller.place(far.uri()).result);
           await hangUp(dialog);
         }
       });
-      await Promise.all(lanes);
+      await Promise.all(callers);
 
       expect(await far.exited).toEqual({ code: 0, errors: '' });
     },

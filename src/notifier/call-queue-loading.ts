@@ -4,7 +4,7 @@ import { type PendingNotification, type RetrySchedule, refusedDueAt } from './de
 import { loadStatement } from './notification-sql.ts';
 import type { SqlClient } from './sql-client.ts';
 
-export type LeasedLane = {
+export type LeasedCallQueue = {
   readonly callId: string;
   readonly leasedUntil: number;
   readonly pending: readonly PendingNotification[];
@@ -27,26 +27,26 @@ type LoadedRow = { readonly call_id: string; readonly leased_until: Date } & (
     }
 );
 
-/** What is pending of lanes that are leased to this owner. */
-export async function loadLanes(
+/** What is pending of queues that are leased to this owner. */
+export async function loadCallQueues(
   sql: SqlClient,
   ownerId: string,
   schedule: RetrySchedule,
   callIds: readonly string[],
-): Promise<ReadonlyMap<string, LeasedLane>> {
+): Promise<ReadonlyMap<string, LeasedCallQueue>> {
   const result = await sql.query<LoadedRow>({ ...loadStatement, values: [callIds, ownerId] });
-  const lanes = new Map<string, LeasedLane & { readonly pending: PendingNotification[] }>();
+  const queues = new Map<string, LeasedCallQueue & { readonly pending: PendingNotification[] }>();
   for (const row of result.rows) {
-    const lane = lanes.get(row.call_id) ?? {
+    const queue = queues.get(row.call_id) ?? {
       callId: row.call_id,
       leasedUntil: row.leased_until.getTime(),
       pending: [],
     };
-    lanes.set(row.call_id, lane);
+    queues.set(row.call_id, queue);
     if (row.event_id === null) continue;
-    lane.pending.push(pendingOf(row, schedule));
+    queue.pending.push(pendingOf(row, schedule));
   }
-  return lanes;
+  return queues;
 }
 
 function pendingOf(

@@ -1,8 +1,8 @@
-// Taking lanes from the database, and giving back what became of them.
+// Taking queues from the database, and giving back what became of them.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Lane } from './lane.ts';
-import type { LeasedLane } from './lane-loading.ts';
+import type { CallQueue } from './call-queue.ts';
+import type { LeasedCallQueue } from './call-queue-loading.ts';
 import type { NotificationStore, Settlement } from './notification-store.ts';
 import type { Rooms } from './origin-gates.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
@@ -23,15 +23,15 @@ export type ClaimRequest = {
 };
 
 export type Claimed = {
-  readonly lanes: readonly {
-    readonly leased: LeasedLane;
+  readonly queues: readonly {
+    readonly leased: LeasedCallQueue;
     readonly recipient: Recipient | undefined;
   }[];
   /** There may be more that is due. */
   readonly more: boolean;
 };
 
-export async function claimLanes(
+export async function claimCallQueues(
   { store, now, recipients }: Deps,
   { wanted, limit, until, rooms }: ClaimRequest,
 ): Promise<Claimed> {
@@ -39,10 +39,10 @@ export async function claimLanes(
     ...(wanted.length === 0 ? [] : await store.claimThese(now(), until, wanted)),
     ...(limit <= 0 ? [] : await store.claimDue(now(), until, limit, rooms)),
   ];
-  if (callIds.length === 0) return { lanes: [], more: false };
-  const [lanes, targets] = await Promise.all([store.load(callIds), recipients(callIds)]);
+  if (callIds.length === 0) return { queues: [], more: false };
+  const [queues, targets] = await Promise.all([store.load(callIds), recipients(callIds)]);
   return {
-    lanes: [...lanes.values()].map((leased) => ({
+    queues: [...queues.values()].map((leased) => ({
       leased,
       recipient: targets.get(leased.callId),
     })),
@@ -50,11 +50,11 @@ export async function claimLanes(
   };
 }
 
-/** The database did not take the outcome of an attempt: the lane is left to its lease. */
+/** The database did not take the outcome of an attempt: the queue is left to its lease. */
 const settleRetries = 3;
 const settleRetryMs = 500;
 
-/** True: the lane was let go. */
+/** True: the queue was let go. */
 export async function settleWithRetries(
   store: Pick<NotificationStore, 'settle'>,
   settlement: Settlement,
@@ -69,16 +69,16 @@ export async function settleWithRetries(
   }
 }
 
-/** A lane whose lease is not ours any more, or that was added to, is to be read again. */
-export async function renewLanes(
+/** A queue whose lease is not ours any more, or that was added to, is to be read again. */
+export async function renewCallQueues(
   store: Pick<NotificationStore, 'renew'>,
-  lanes: readonly Lane[],
+  queues: readonly CallQueue[],
   until: Date,
 ): Promise<void> {
-  if (lanes.length === 0) return;
-  const renewed = await store.renew(lanes, until);
-  for (const lane of lanes) {
-    if (renewed.has(lane.callId)) lane.leasedUntil = until.getTime();
-    else lane.isStale = true;
+  if (queues.length === 0) return;
+  const renewed = await store.renew(queues, until);
+  for (const queue of queues) {
+    if (renewed.has(queue.callId)) queue.leasedUntil = until.getTime();
+    else queue.isStale = true;
   }
 }

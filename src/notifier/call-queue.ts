@@ -1,14 +1,14 @@
 // One call's queue in memory, while this process holds its lease.
 
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
+import type { LeasedCallQueue } from './call-queue-loading.ts';
 import type { Delivery } from './delivery.ts';
-import type { LaneStep, PendingNotification } from './delivery-plan.ts';
+import type { CallQueueStep, PendingNotification } from './delivery-plan.ts';
 import type { Endpoint } from './endpoint-store.ts';
-import type { LeasedLane } from './lane-loading.ts';
 import type { Settlement } from './notification-store.ts';
 import type { Recipient } from './recipients.ts';
 
-export type Lane = {
+export type CallQueue = {
   readonly callId: string;
   readonly recipient: Recipient | undefined;
   readonly origin: string;
@@ -18,17 +18,17 @@ export type Lane = {
   heldUntil?: number;
   /** The receiver said 410: nothing of this call is sent any more. */
   goneAt?: number;
-  /** The lane may have changed in the database: read it again before the next step. */
+  /** The queue may have changed in the database: read it again before the next step. */
   isStale: boolean;
   /** Made anew in the database while this one was being let go. */
-  successor?: LeasedLane;
+  successor?: LeasedCallQueue;
 };
 
-export function newLane(
-  leased: LeasedLane,
+export function newCallQueue(
+  leased: LeasedCallQueue,
   recipient: Recipient | undefined,
   origin: string,
-): Lane {
+): CallQueue {
   return {
     callId: leased.callId,
     recipient,
@@ -39,41 +39,45 @@ export function newLane(
   };
 }
 
-export function endpointOf({ recipient, origin }: Lane): Endpoint | undefined {
+export function endpointOf({ recipient, origin }: CallQueue): Endpoint | undefined {
   if (recipient === undefined) return undefined;
   const { appId, accountId } = recipient;
   return { appId, accountId, origin };
 }
 
 /** What was read again from the database stands; what waited as a successor is in it. */
-export function refreshLane(lane: Lane, leased: LeasedLane): void {
-  lane.leasedUntil = leased.leasedUntil;
+export function refreshCallQueue(queue: CallQueue, leased: LeasedCallQueue): void {
+  queue.leasedUntil = leased.leasedUntil;
   // Held back by a refusal: the exact time, with its jitter, is only known here.
-  const known = new Map(lane.pending.map((pending) => [pending.eventId, pending.dueAt]));
-  lane.pending = leased.pending.map((pending) => {
+  const known = new Map(queue.pending.map((pending) => [pending.eventId, pending.dueAt]));
+  queue.pending = leased.pending.map((pending) => {
     const dueAt = known.get(pending.eventId) ?? pending.dueAt;
     return dueAt === undefined ? pending : { ...pending, dueAt };
   });
   // What came meanwhile is stopped with the rest.
-  if (lane.goneAt !== undefined) lane.pending = [];
-  lane.isStale = false;
-  delete lane.successor;
+  if (queue.goneAt !== undefined) queue.pending = [];
+  queue.isStale = false;
+  delete queue.successor;
 }
 
 /** Takes the outcome of an attempt into the queue. */
-export function recordInLane(lane: Lane, eventId: string, { verdict, record }: Delivery): void {
+export function recordInCallQueue(
+  queue: CallQueue,
+  eventId: string,
+  { verdict, record }: Delivery,
+): void {
   if (verdict.kind === 'failed' && verdict.failure === 'gone') {
-    lane.goneAt = record.at.getTime();
-    lane.pending = [];
+    queue.goneAt = record.at.getTime();
+    queue.pending = [];
     return;
   }
   if (verdict.kind !== 'retry') {
-    updatePending(lane, eventId, undefined);
+    updatePending(queue, eventId, undefined);
     return;
   }
   const isReceiverFault = verdict.fault === 'receiver';
-  if (isReceiverFault) lane.heldUntil = verdict.at;
-  updatePending(lane, eventId, (pending) => ({
+  if (isReceiverFault) queue.heldUntil = verdict.at;
+  updatePending(queue, eventId, (pending) => ({
     ...pending,
     attempts: record.attempt,
     ...(isReceiverFault
@@ -82,7 +86,7 @@ export function recordInLane(lane: Lane, eventId: string, { verdict, record }: D
   }));
 }
 
-export function settlementOf(next: LaneStep): Settlement['lane'] {
+export function settlementOf(next: CallQueueStep): Settlement['queue'] {
   switch (next.kind) {
     case 'send':
       return 'keep';
@@ -95,11 +99,11 @@ export function settlementOf(next: LaneStep): Settlement['lane'] {
 
 /** `change` left out: it is no longer owed. */
 function updatePending(
-  lane: Lane,
+  queue: CallQueue,
   eventId: string,
   change: ((pending: PendingNotification) => PendingNotification) | undefined,
 ): void {
-  lane.pending = lane.pending.flatMap((pending) => {
+  queue.pending = queue.pending.flatMap((pending) => {
     if (pending.eventId !== eventId) return pending;
     return change === undefined ? [] : change(pending);
   });
