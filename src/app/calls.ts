@@ -59,7 +59,7 @@ type Parts = {
 /** Requests that wait to be dialled: a minute of what one node can dial. */
 const maxQueued = 10_000;
 /** A node that lost its lease hangs up what others may not know of, then ends. */
-const abandonTimeoutMs = 3_000;
+const lostLeaseTimeoutMs = 3_000;
 const settlePollMs = 25;
 /** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
 const endAllTimeoutMs = 5_000;
@@ -105,9 +105,9 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { drain, isDraining } = createDrain(registry, work.stop);
   parts.node.onLost(() => {
     logger.fatal('another node took this one for dead and ended its calls');
-    registry.abandonAll();
+    registry.discardAll();
     const error = new Error('the lease of this node is lost');
-    void sip.idle(abandonTimeoutMs).then(() => environment.onFatal(error));
+    void sip.idle(lostLeaseTimeoutMs).then(() => environment.onFatal(error));
   });
   // Nobody has drained them where a later part did not start.
   closers.add('calls', () => drain(0, AbortSignal.abort()));

@@ -99,7 +99,7 @@ export function openOutbox(
         outbox
           .append(call, { events: [event] }, { isRepeated: true })
           .catch((error: unknown) =>
-            logger.error({ err: error, callId: call.callId }, 'an event of a call is lost'),
+            logger.error({ err: error, callId: call.callId }, 'an event of a call was not stored'),
           );
       } else if (queued === 'stored' && !relay.knows(call.callId)) relay.send([event]);
     },

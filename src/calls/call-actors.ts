@@ -33,7 +33,7 @@ export function createJournal(
       outbox
         .append(call, step)
         .catch((error: unknown) =>
-          logger.error({ err: error, callId: call.callId }, 'an event of a call is lost'),
+          logger.error({ err: error, callId: call.callId }, 'an event of a call was not stored'),
         );
     },
     store: (step) => outbox.append(call, step),

@@ -82,7 +82,7 @@ export class CallRegistry {
   }
 
   /** Their ends are somebody else's to tell: lines are closed, and nothing is stated. */
-  abandonAll(): void {
+  discardAll(): void {
     for (const [callId, actor] of this.#calls) {
       actor.stop();
       this.#remove(callId, undefined);

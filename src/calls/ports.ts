@@ -6,7 +6,7 @@ import type { AcceptedCall, AmdSettings, DialTarget } from './call-types.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
-import type { OrphanResult, StoredLeg } from './contract/stored-leg.ts';
+import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
 
 export type Clock = { now(): Date };
@@ -29,7 +29,7 @@ export type SipPort = {
    * left, and the final response has not come yet. It may still be a 200: ask again, for 32 s (64*T1, after which a callee
    * repeats it no more).
    */
-  endOrphan(orphan: StoredLeg): Promise<OrphanResult>;
+  endOrphan(orphan: StoredLeg): Promise<LegEndResult>;
 };
 
 export type PlaceRequest = {
@@ -67,7 +67,7 @@ export type LegEvent =
       readonly reason: string;
       readonly sdp?: string;
       readonly at: Date;
-      /** Of an 18x: stored, so that the early dialog can be ended where the engine that knew the INVITE is lost. */
+      /** Of an 18x: stored, so that the early dialog can be ended where the engine that knew the INVITE is unreachable. */
       readonly leg?: StoredLeg;
     }
   /**

@@ -3,8 +3,8 @@
 
 import type { Msg } from '@nats-io/transport-node';
 import {
+  type LegEndResult,
   legEndReply,
-  type OrphanResult,
   type StoredLeg,
   storedLeg,
 } from '../calls/contract/stored-leg.ts';
@@ -18,7 +18,7 @@ const replyTimeoutMs = 6_000;
 /** `end` bounds its own time: the requester waits some seconds. */
 export function serveLegRequests(
   connection: EventConnection,
-  end: (leg: StoredLeg) => Promise<OrphanResult>,
+  end: (leg: StoredLeg) => Promise<LegEndResult>,
   logger: Logger,
 ): { stop(): void } {
   const answer = async (message: Msg): Promise<void> => {
@@ -44,7 +44,7 @@ export function serveLegRequests(
 export async function askForLegEnd(
   connection: EventConnection,
   leg: StoredLeg,
-): Promise<OrphanResult> {
+): Promise<LegEndResult> {
   // A request would wait for NATS until its time is over.
   if (!connection.connected()) return 'unreachable';
   try {

@@ -6,7 +6,7 @@ import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/call-outcome
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
+import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type {
   CallOutbox,
   Clock,
@@ -220,7 +220,7 @@ export class Recovery {
 
   async #keepHangingUp(callId: CallId, leg: StoredLeg): Promise<boolean> {
     const { logger } = this.#ports;
-    let logged: OrphanResult | undefined;
+    let logged: LegEndResult | undefined;
     let lateAnswers = 0;
     for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
       const farEnd = await this.#hangUpInTurn(callId, leg);
@@ -235,7 +235,7 @@ export class Recovery {
   }
 
   /** What waits to be tried again takes nobody's turn. */
-  async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<OrphanResult> {
+  async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {
     return await this.#turns(async () =>
       this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg),
     );
@@ -251,7 +251,7 @@ export class Recovery {
     return untilAborted(elapsed, signal).finally(() => clearTimeout(timer));
   }
 
-  async #hangUp(callId: CallId, leg: StoredLeg): Promise<OrphanResult> {
+  async #hangUp(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {
     const { sip, logger } = this.#ports;
     try {
       return await sip.endOrphan(leg);
@@ -302,7 +302,7 @@ function isEnd(event: CallEvent): event is TerminalEvent {
   return event.type === 'completed' || event.type === 'failed';
 }
 
-function isOver(farEnd: OrphanResult, lateAnswers: number): boolean {
+function isOver(farEnd: LegEndResult, lateAnswers: number): boolean {
   return farEnd === 'ended' || farEnd === 'gone' || lateAnswers === lateAnswerTries;
 }
 

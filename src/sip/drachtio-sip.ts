@@ -1,7 +1,7 @@
 // The SIP port over any number of drachtio servers. Calls are spread over those that are connected; a server that goes
 // away ends its legs within seconds, and what it left up at the far end is ended when it is back.
 
-import type { OrphanResult, StoredLeg } from '../calls/contract/stored-leg.ts';
+import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type {
   CallLeg,
   Clock,
@@ -21,8 +21,8 @@ import { defaultSipLimits, type SipLimits } from './engine/sip-limits.ts';
 import { AbandonedLegs } from './legs/abandoned-legs.ts';
 import { isSilence } from './legs/failover.ts';
 import { FailoverLeg } from './legs/failover-leg.ts';
-import { endOrphanOn } from './legs/orphans.ts';
 import { safeObserver } from './legs/safe-observer.ts';
+import { endStoredLegOn } from './legs/stored-leg-end.ts';
 import { GatewayHealth, type GatewayState } from './trunks/gateway-health.ts';
 import type { Dice } from './trunks/gateway-order.ts';
 import { probeGateway } from './trunks/gateway-probe.ts';
@@ -39,7 +39,7 @@ export type DrachtioSipOptions = {
   readonly clock: Clock;
   readonly limits?: Partial<SipLimits>;
   /** Another process may reach an engine that this one cannot: has it end the leg. Never rejects. Left out: nobody is there. */
-  readonly askOthers?: (leg: StoredLeg) => Promise<OrphanResult>;
+  readonly askOthers?: (leg: StoredLeg) => Promise<LegEndResult>;
   /** Decides between gateways of the same priority. */
   readonly dice?: Dice;
 };
@@ -164,12 +164,12 @@ class DrachtioPool implements DrachtioSip {
     return leg;
   }
 
-  async endOrphan(orphan: StoredLeg): Promise<OrphanResult> {
+  async endOrphan(orphan: StoredLeg): Promise<LegEndResult> {
     const deadline = performance.now() + this.#limits.orphanTimeoutMs;
     const link = await this.#linkFor(orphan.engine, this.#limits.orphanTimeoutMs / 2);
     if (link === undefined) return 'unreachable';
     const orphanTimeoutMs = Math.max(1, deadline - performance.now());
-    return endOrphanOn(link, orphan, { ...this.#limits, orphanTimeoutMs });
+    return endStoredLegOn(link, orphan, { ...this.#limits, orphanTimeoutMs });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

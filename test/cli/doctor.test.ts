@@ -37,7 +37,7 @@ function checksIn({ out }: Finished): Readonly<Record<string, string>> {
 }
 
 describe('offhook doctor', () => {
-  test('on a laptop: all is well, and nothing is left behind', async () => {
+  test('on a laptop: all is well, and its data folder stays empty', async () => {
     const finished = await doctor(['--json']);
 
     expect(checksIn(finished)).toEqual({

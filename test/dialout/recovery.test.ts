@@ -19,7 +19,7 @@ import { endOfRemoteBye } from '../../src/calls/call-outcome.ts';
 import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
-import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -486,7 +486,7 @@ describe('the recovery', () => {
     beforeEach(() => void vi.useFakeTimers());
     afterEach(() => void vi.useRealTimers());
 
-    function ringing(count: number, endOrphan: (leg: StoredLeg) => Promise<OrphanResult>) {
+    function ringing(count: number, endOrphan: (leg: StoredLeg) => Promise<LegEndResult>) {
       const world = new DialoutWorld();
       for (let index = 0; index < count; index += 1) {
         const one = left(story(), { leg: { ...storedLeg, transactionId: `leg-${index}` } });
@@ -503,7 +503,7 @@ describe('the recovery', () => {
     }
 
     test('asks again until it is known to be over', async () => {
-      const results: OrphanResult[] = ['cancelled', 'cancelled', 'ended'];
+      const results: LegEndResult[] = ['cancelled', 'cancelled', 'ended'];
       let tries = 0;
       const { isDone, start } = ringing(1, async () => {
         tries += 1;

@@ -1,7 +1,7 @@
 // A node asks the others to end a leg, over a real nats-server.
 
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { askForLegEnd, serveLegRequests } from '../../src/events/leg-requests.ts';
 import { legSubject } from '../../src/events/subjects.ts';
@@ -17,7 +17,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-async function serve(connection: EventConnection, result: OrphanResult): Promise<StoredLeg[]> {
+async function serve(connection: EventConnection, result: LegEndResult): Promise<StoredLeg[]> {
   const ended: StoredLeg[] = [];
   const server = serveLegRequests(
     connection,

@@ -42,7 +42,7 @@ const announcement = sounds.announcement.samples;
 const voicemail = sounds.voicemail.samples;
 let laptop: Laptop;
 
-const { call, abandonedCall, place } = createCallBatch();
+const { call, callEndedByGateway, place } = createCallBatch();
 
 beforeAll(async () => {
   laptop = await startLaptop({ RTP_INACTIVITY_TIMEOUT_MS: String(inactivityMs) });
@@ -229,9 +229,9 @@ describe('without RTP', () => {
   const staysSilent: Script = async (callee) => {
     await callee.answer();
   };
-  const silent = abandonedCall(staysSilent, { timers: { noSpeechTimeoutMs: 2_000 } });
-  const dead = abandonedCall(staysSilent, { timers: { noSpeechTimeoutMs: 10_000 } });
-  const diesLater = abandonedCall(async (callee) => {
+  const silent = callEndedByGateway(staysSilent, { timers: { noSpeechTimeoutMs: 2_000 } });
+  const dead = callEndedByGateway(staysSilent, { timers: { noSpeechTimeoutMs: 10_000 } });
+  const diesLater = callEndedByGateway(async (callee) => {
     await callee.answer();
     await callee.line.play(planOf(announcement), 5_000);
   });

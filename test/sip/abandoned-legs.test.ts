@@ -1,7 +1,7 @@
 // Legs of an engine that stays away: other processes are asked, until the leg is ended or its time is over.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { OrphanResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import type { EngineLink } from '../../src/sip/engine/engine-link.ts';
 import { defaultSipLimits } from '../../src/sip/engine/sip-limits.ts';
@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers());
 
 const answeredLeg = { ...storedLeg, dialogId: 'dialog-1' };
 
-type Answer = OrphanResult | Promise<OrphanResult>;
+type Answer = LegEndResult | Promise<LegEndResult>;
 
 /** Others answer one after the other; the last answer is repeated. */
 function rig(...answers: readonly [Answer, ...Answer[]]) {
@@ -93,7 +93,7 @@ test('no leg is forgotten, however close to the limit the clock stands while it 
 
 test('while others are asked its own engine may come back, and end it', async () => {
   const requests: string[] = [];
-  let answer = (_result: OrphanResult): void => undefined;
+  let answer = (_result: LegEndResult): void => undefined;
   const { legs, add } = rig(
     new Promise((resolve) => {
       answer = resolve;

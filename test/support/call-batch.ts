@@ -31,7 +31,7 @@ export function createCallBatch() {
     /** To a callee that does this, ended by the dialer when detection has stopped. */
     call: (script: Script, request: Request = {}) => add(script, request, true),
     /** The same, and nobody but the gateway ends it. */
-    abandonedCall: (script: Script, request: Request = {}) => add(script, request, false),
+    callEndedByGateway: (script: Script, request: Request = {}) => add(script, request, false),
     place: (laptop: Laptop): void => {
       for (const call of calls) call(laptop);
     },

@@ -24,8 +24,8 @@ export const storedLeg = z.object({
 });
 export type StoredLeg = Immutable<z.infer<typeof storedLeg>>;
 
-export const orphanResults = ['ended', 'gone', 'cancelled', 'unreachable'] as const;
-export type OrphanResult = (typeof orphanResults)[number];
+export const legEndResults = ['ended', 'gone', 'cancelled', 'unreachable'] as const;
+export type LegEndResult = (typeof legEndResults)[number];
 
 /** What the node that was asked says. */
-export const legEndReply = z.object({ result: z.enum(orphanResults) });
+export const legEndReply = z.object({ result: z.enum(legEndResults) });

@@ -9,8 +9,8 @@ import { CallReports } from './dialog/call-reports.ts';
 import { type Dialog, DialogTable } from './dialog/dialog.ts';
 import { DialogRequests } from './dialog/dialog-requests.ts';
 import { IncomingTable } from './dialog/incoming.ts';
+import { LateAnswers } from './dialog/late-answers.ts';
 import { ReliableProvisionals } from './dialog/reliable-provisionals.ts';
-import { StrayAnswers } from './dialog/stray-answers.ts';
 import { Uac } from './dialog/uac.ts';
 import { UacCancel } from './dialog/uac-cancel.ts';
 import { UacDialog } from './dialog/uac-dialog.ts';
@@ -129,13 +129,13 @@ async function openControl(
   };
   const uas = new Uas(context, parts);
   const answers = new UasResponses(context, parts);
-  const strays = new StrayAnswers(context, requests);
+  const lateAnswers = new LateAnswers(context, requests);
   stack.attach(
     {
       onRequest: (received) => uas.receive(received),
       onCancel: (cancel, invite) => uas.receiveCancel(cancel, invite),
       onAck: (ack, peer, bytes) => uas.receiveAck(ack, peer, bytes),
-      onStrayResponse: (response, peer) => strays.receive(response, peer),
+      onUnmatchedResponse: (response, peer) => lateAnswers.receive(response, peer),
     },
     transports.udp,
     transports.tcp,
@@ -154,7 +154,7 @@ async function openControl(
         cancels.cancelCallsOf(client);
         for (const dialog of context.dialogs.releaseOwner(client)) {
           if (!responses.hangUpUnacknowledged(dialog, applicationGone))
-            watchOrphan(context, requests, dialog);
+            watchOwnerless(context, requests, dialog);
         }
       },
     },
@@ -178,7 +178,7 @@ function toEngine(
     await control.close();
     for (const dialog of context.dialogs.all()) {
       context.clock.clearTimer(dialog.session?.timer);
-      context.clock.clearTimer(dialog.orphanTimer);
+      context.clock.clearTimer(dialog.ownerlessTimer);
     }
     context.stack.stop();
     await closeTransports(transports);
@@ -254,10 +254,10 @@ function dispatch(
 }
 
 /** Somebody may still hang it up by its id; nobody will for ever, and the peer must not be left in a call. */
-function watchOrphan(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
-  dialog.orphanTimer = context.clock.setTimer(() => {
+function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
+  dialog.ownerlessTimer = context.clock.setTimer(() => {
     requests.hangUp(dialog, applicationGone);
-  }, context.timers.orphanMs);
+  }, context.timers.ownerlessMs);
 }
 
 /** TCP first: its listener refuses a port that another engine has, which UDP with SO_REUSEADDR would not. */

@@ -78,7 +78,7 @@ export type StackUser = {
   /** An ACK that belongs to no failed INVITE: for a dialog. */
   readonly onAck: (ack: SipRequest, peer: SipPeer, bytes: number) => void;
   /** A response to nothing that we know. False: dropped. */
-  readonly onStrayResponse: (response: SipResponse, peer: SipPeer) => boolean;
+  readonly onUnmatchedResponse: (response: SipResponse, peer: SipPeer) => boolean;
 };
 
 export type SipStackDeps = {
@@ -220,7 +220,7 @@ export class SipStack {
     }
     const entry = this.#clients.get(`${branch} ${cseq.method}`);
     if (entry === undefined) {
-      if (this.#user?.onStrayResponse(response, peer) !== true) this.#dropped += 1;
+      if (this.#user?.onUnmatchedResponse(response, peer) !== true) this.#dropped += 1;
       return;
     }
     entry.lastBytes = bytes;

@@ -33,7 +33,7 @@ export type SipLimits = {
   readonly registerMinRefreshMs: number;
   /** How long disposal waits for BYEs and CANCELs to be answered. */
   readonly disposeTimeoutMs: number;
-  /** Legs of a lost engine that are ended when it comes back; older ones the far end has given up by itself. */
+  /** Abandoned legs, which are ended when their engine is back; older ones the far end has given up by itself. */
   readonly abandonedLegs: number;
   readonly abandonedForMs: number;
   readonly abandonedSweepMs: number;

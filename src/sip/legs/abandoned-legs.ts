@@ -1,13 +1,13 @@
-// Legs whose engine went away under them. Their calls have ended, but the far end may still be in one: each is ended by its
+// Legs whose engine connection broke. Their calls have ended, but the far end may still be in one: each is ended by its
 // ids when its engine is back. While it stays away, another process that may still reach it is asked to do that; and once it
 // has rung, another engine of this process can send a rebuilt BYE. What was only CANCELled stays here, for a late 200 would put
 // the far end into a call that nobody is in.
 
-import type { OrphanResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
+import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { SipLimits } from '../engine/sip-limits.ts';
-import { endOrphanOn } from './orphans.ts';
+import { endStoredLegOn } from './stored-leg-end.ts';
 
 type Abandoned = {
   readonly leg: StoredLeg;
@@ -30,10 +30,10 @@ export type AbandonedLegsDependencies = {
   /** A link to another engine than this one, if there is one. */
   readonly otherLink: (engine: string) => EngineLink | undefined;
   /** Never rejects. */
-  readonly askOthers: (leg: StoredLeg) => Promise<OrphanResult>;
+  readonly askOthers: (leg: StoredLeg) => Promise<LegEndResult>;
 };
 
-/** Requests to other processes under way at once: a lost engine may have had thousands of legs. */
+/** Requests to other processes under way at once: an engine whose connection broke may have had thousands of legs. */
 const askedAtOnce = 100;
 
 export class AbandonedLegs {
@@ -52,7 +52,7 @@ export class AbandonedLegs {
     if (this.#isClosed) return new Promise(() => undefined);
     const { limits, logger } = this.#dependencies;
     if (this.#legs.size >= limits.abandonedLegs) {
-      logger.warn({ engine: leg.engine }, 'too many legs of lost engines, one is left to itself');
+      logger.warn({ engine: leg.engine }, 'too many abandoned legs, one is given up');
       return Promise.resolve();
     }
     this.#timer ??= setInterval(() => this.#sweep(), limits.abandonedSweepMs);
@@ -95,7 +95,7 @@ export class AbandonedLegs {
   #end(link: EngineLink, entry: Abandoned): void {
     if (entry.isBeingEnded) return;
     entry.isBeingEnded = true;
-    void endOrphanOn(link, entry.leg, this.#dependencies.limits).then((result) => {
+    void endStoredLegOn(link, entry.leg, this.#dependencies.limits).then((result) => {
       entry.isBeingEnded = false;
       // The engine went away again: it is ended when it is back the next time.
       const isLost = result === 'unreachable' && !link.isUp;
@@ -116,18 +116,18 @@ export class AbandonedLegs {
     if (result !== 'gone' || isKnown) this.#drop(entry, result);
   }
 
-  #mayBeAnswered(entry: Abandoned, result: OrphanResult): boolean {
+  #mayBeAnswered(entry: Abandoned, result: LegEndResult): boolean {
     if (result !== 'cancelled') return false;
     const now = performance.now();
     entry.cancelledAt ??= now;
     return now - entry.cancelledAt < this.#dependencies.limits.lateAnswerMs;
   }
 
-  #drop(entry: Abandoned, result?: OrphanResult): void {
+  #drop(entry: Abandoned, result?: LegEndResult): void {
     if (!this.#legs.delete(entry)) return;
     if (result !== undefined) {
       const { engine } = entry.leg;
-      this.#dependencies.logger.info({ engine, result }, 'leg of a lost engine ended');
+      this.#dependencies.logger.info({ engine, result }, 'abandoned leg ended');
     }
     entry.settle();
     if (this.#legs.size > 0) return;

@@ -5,7 +5,7 @@ import type { EngineLink } from '../engine/engine-link.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
 import type { Credentials } from '../trunks/routing.ts';
 import { withCredentials } from './invite.ts';
-import { rebuiltBye } from './orphans.ts';
+import { rebuiltBye } from './stored-leg-end.ts';
 import { type TransactionResult, transact } from './transaction.ts';
 
 export type OwnDialog = {

@@ -22,7 +22,7 @@ export function mayFailOver(failure: AttemptFailure, hasRung: boolean): boolean 
     // Silence for 64 * T1, a closed port, a name that does not resolve.
     case 'stack':
       return status === 408 || isServerFailure;
-    // A lost engine is not among them: the INVITE may have left with it, and a phone may ring.
+    // A broken connection to the engine is not among them: the INVITE may have left with it, and a phone may ring.
     case 'transport':
       return failure.notSent === true;
     case 'unusable':

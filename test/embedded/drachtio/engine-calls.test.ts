@@ -6,7 +6,14 @@ import { type CallHeaders, header, RawApplication, RawPeer, startEngine } from '
 import { waitFor } from './srf-support.ts';
 
 /** 64 * T1 is 640 ms: long enough for a round trip on a busy machine, short enough to wait for. */
-const timers = { t1Ms: 10, t2Ms: 80, t4Ms: 100, timerCMs: 300, orphanMs: 300, sessionSecondMs: 3 };
+const timers = {
+  t1Ms: 10,
+  t2Ms: 80,
+  t4Ms: 100,
+  timerCMs: 300,
+  ownerlessMs: 300,
+  sessionSecondMs: 3,
+};
 
 const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 
@@ -66,7 +73,7 @@ describe('calls in trouble', () => {
     expect(engine.statistics().dropped).toBe(0);
   });
 
-  test('a stray 200 whose Via is not ours is dropped', async () => {
+  test('a late 200 whose Via is not ours is dropped', async () => {
     const call = await invite();
     application.close();
     await engine.close();

@@ -22,7 +22,7 @@ const TIMERS = {
   tcpPartialMs: 500,
   authenticateMs: 500,
   udpIdleMs: 500,
-  orphanMs: 500,
+  ownerlessMs: 500,
 };
 
 export type FuzzStatistics = Omit<SipEngineStatistics, 'dropped'>;

@@ -153,7 +153,7 @@ export class DialogRequests {
   forget(dialog: Dialog): void {
     const { clock, dialogs } = this.#context;
     clock.clearTimer(dialog.session?.timer);
-    clock.clearTimer(dialog.orphanTimer);
+    clock.clearTimer(dialog.ownerlessTimer);
     dialog.session = undefined;
     // A 2xx whose call is over is not repeated any more.
     dialog.awaitingAck?.acknowledge();

@@ -53,7 +53,7 @@ export type Dialog = {
   /** What we last told the peer about our media: a session refresh repeats it. */
   localSdp: string | undefined;
   session: SessionTimerState | undefined;
-  orphanTimer: TimerHandle | undefined;
+  ownerlessTimer: TimerHandle | undefined;
 };
 
 /** What is known when a dialog begins; the rest starts empty. */
@@ -86,7 +86,7 @@ export function newDialog(seed: DialogSeed): Dialog {
     awaitingAck: undefined,
     localSdp: undefined,
     session: undefined,
-    orphanTimer: undefined,
+    ownerlessTimer: undefined,
   };
 }
 

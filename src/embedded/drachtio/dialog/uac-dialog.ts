@@ -153,8 +153,8 @@ export class UacDialog {
   }
 
   #adopt(dialog: Dialog, client: ControlClient): void {
-    this.#context.clock.clearTimer(dialog.orphanTimer);
-    dialog.orphanTimer = undefined;
+    this.#context.clock.clearTimer(dialog.ownerlessTimer);
+    dialog.ownerlessTimer = undefined;
     this.#context.dialogs.setOwner(dialog, client);
   }
 }

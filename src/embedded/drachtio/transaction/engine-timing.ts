@@ -22,7 +22,7 @@ export type SipTimers = {
   /** A connected UDP socket without traffic for so long is closed. */
   readonly udpIdleMs: number;
   /** Confirmed dialogs whose application is gone are hung up after this. */
-  readonly orphanMs: number;
+  readonly ownerlessMs: number;
 };
 
 export const defaultSipTimers: SipTimers = {
@@ -37,7 +37,7 @@ export const defaultSipTimers: SipTimers = {
   tcpPartialMs: 30_000,
   authenticateMs: 10_000,
   udpIdleMs: 120_000,
-  orphanMs: 7_200_000,
+  ownerlessMs: 7_200_000,
 };
 
 /** RFC 3261: timers B, F, H, J, L and M are all 64 * T1. */

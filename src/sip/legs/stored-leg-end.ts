@@ -1,9 +1,9 @@
 // Ends a leg that this process knows only from what was stored: by the engine's own ids where the engine knows them (one at
 // another address may be the same engine by another name, and no other engine has ids like them), else by a BYE that is built anew from the dialog's state; what rings is ended so too, in its
-// early dialog (RFC 3261, 15), where the engine that could CANCEL it is lost.
+// early dialog (RFC 3261, 15), where the engine that could CANCEL it is unreachable.
 
 import { setTimeout } from 'node:timers/promises';
-import type { OrphanResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
+import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { SipLimits } from '../engine/sip-limits.ts';
 import type { RequestOptions } from '../engine/srf-types.ts';
@@ -13,21 +13,21 @@ import { type TransactionResult, transact } from './transaction.ts';
 // (RFC 3261, 12.2.1.1: strictly increasing), being behind is not.
 const cseqGap = 1_000;
 
-export async function endOrphanOn(
+export async function endStoredLegOn(
   link: EngineLink,
-  orphan: StoredLeg,
+  leg: StoredLeg,
   limits: Pick<SipLimits, 'orphanTimeoutMs' | 'crossingMs'>,
-): Promise<OrphanResult> {
+): Promise<LegEndResult> {
   const deadline = performance.now() + limits.orphanTimeoutMs;
   const remainingMs = () => Math.max(1, deadline - performance.now());
   const result =
-    orphan.dialogId === undefined
-      ? await endUnanswered(link, orphan, limits.crossingMs, remainingMs)
-      : await hangUp(link, orphan, orphan.dialogId, remainingMs);
+    leg.dialogId === undefined
+      ? await endUnanswered(link, leg, limits.crossingMs, remainingMs)
+      : await hangUp(link, leg, leg.dialogId, remainingMs);
   if (result !== undefined) return result;
   // What is refused because the connection went is no word of the engine.
   if (!link.isUp) return 'unreachable';
-  const bye = rebuiltBye(orphan);
+  const bye = rebuiltBye(leg);
   if (bye === undefined) return 'gone';
   return (
     ofBye(await transact(link, bye, { until: 'answered', timeoutMs: remainingMs() })) ?? 'gone'
@@ -40,15 +40,15 @@ export async function endOrphanOn(
  */
 async function endUnanswered(
   link: EngineLink,
-  orphan: StoredLeg,
+  leg: StoredLeg,
   crossingMs: number,
   remainingMs: () => number,
-): Promise<OrphanResult | undefined> {
+): Promise<LegEndResult | undefined> {
   const hangUpIfAnswered = async () => {
-    const dialogId = dialogIdOf(orphan);
-    return dialogId === undefined ? undefined : hangUp(link, orphan, dialogId, remainingMs);
+    const dialogId = dialogIdOf(leg);
+    return dialogId === undefined ? undefined : hangUp(link, leg, dialogId, remainingMs);
   };
-  const cancelled = await cancel(link, orphan, remainingMs());
+  const cancelled = await cancel(link, leg, remainingMs());
   if (cancelled === 'unreachable') return cancelled;
   const answered = await hangUpIfAnswered();
   if (answered !== undefined) return answered;
@@ -57,19 +57,19 @@ async function endUnanswered(
   const crossed = await hangUpIfAnswered();
   if (crossed !== undefined) return crossed;
   // A second CANCEL puts nothing on the wire; the engine refuses it once the INVITE has its final response.
-  const isOver = (await cancel(link, orphan, remainingMs())) === 'unknown';
+  const isOver = (await cancel(link, leg, remainingMs())) === 'unknown';
   return isOver ? 'ended' : 'cancelled';
 }
 
 /** `unknown`: no such INVITE is under way on this engine. */
 async function cancel(
   link: EngineLink,
-  orphan: StoredLeg,
+  leg: StoredLeg,
   timeoutMs: number,
 ): Promise<'cancelled' | 'unknown' | 'unreachable'> {
   const result = await transact(
     link,
-    { method: 'CANCEL', uri: orphan.requestUri, stackTxnId: orphan.transactionId },
+    { method: 'CANCEL', uri: leg.requestUri, stackTxnId: leg.transactionId },
     { until: 'sent', timeoutMs },
   );
   if (result.kind === 'timeout' || result.kind === 'lost' || !link.isUp) return 'unreachable';
@@ -83,13 +83,13 @@ const cancelledBefore = 'internal server error canceling transaction id';
 /** ACK and BYE. Undefined: the engine does not know the dialog. */
 async function hangUp(
   link: EngineLink,
-  orphan: StoredLeg,
+  leg: StoredLeg,
   dialogId: string,
   remainingMs: () => number,
-): Promise<OrphanResult | undefined> {
+): Promise<LegEndResult | undefined> {
   // The leg is stored before the ACK: whether that left is not known, and a second one does no harm (RFC 3261, 13.2.2.4).
   // Not waited for: it reaches the engine before the BYE in any case.
-  link.request({ method: 'ACK', uri: orphan.requestUri, stackDialogId: dialogId }, () => undefined);
+  link.request({ method: 'ACK', uri: leg.requestUri, stackDialogId: dialogId }, () => undefined);
   return ofBye(
     await transact(
       link,
@@ -104,7 +104,7 @@ function dialogIdOf(leg: StoredLeg): string | undefined {
 }
 
 /** Undefined: the engine refused to send it, for it does not know the dialog. */
-function ofBye(result: TransactionResult): OrphanResult | undefined {
+function ofBye(result: TransactionResult): LegEndResult | undefined {
   switch (result.kind) {
     case 'response':
       // 481: the far end has forgotten it. 408 and 503 are the stack's: nobody answered.

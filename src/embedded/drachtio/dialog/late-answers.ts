@@ -14,7 +14,7 @@ import { type DialogRequests, emptySketch, silentUser } from './dialog-requests.
 /** Calls that a dead engine may have left ringing; each is remembered for as long as its 200 is repeated. */
 const maxRemembered = 5_000;
 
-type StrayCall = {
+type LateCall = {
   readonly id: string;
   readonly callId: string;
   readonly localTag: string;
@@ -26,7 +26,7 @@ type StrayCall = {
   readonly cseq: number;
 };
 
-export class StrayAnswers {
+export class LateAnswers {
   readonly #context: EngineContext;
   readonly #requests: DialogRequests;
   /** The ACK for each, by Call-ID and tags: the 200 comes again until one arrives. */
@@ -48,7 +48,7 @@ export class StrayAnswers {
     return true;
   }
 
-  #callOf(response: SipResponse, peer: SipPeer): StrayCall | undefined {
+  #callOf(response: SipResponse, peer: SipPeer): LateCall | undefined {
     const cseq = parseCseq(headerValue(response, 'CSeq') ?? '');
     if (cseq?.method !== 'INVITE' || response.status < 200 || response.status > 299)
       return undefined;
@@ -74,7 +74,7 @@ export class StrayAnswers {
   }
 
   /** Sent to where the 200 came from, never to an address that it names. */
-  #hangUp(key: string, call: StrayCall, peer: SipPeer): void {
+  #hangUp(key: string, call: LateCall, peer: SipPeer): void {
     const { clock, timers, local } = this.#context;
     const dialog = newDialog({
       id: call.id,
