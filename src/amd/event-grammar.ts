@@ -14,7 +14,7 @@ import { decide, isHello } from './verdict.ts';
 /** A beep this soon after a human verdict takes it back; or this soon after a recording that went on after all. */
 const humanListenMs = 5_000;
 /** Nobody says more than that to somebody who is silent: "Hello? Who is this?" */
-const recordingMs = 1_500;
+const recordingMs = 1_000;
 /** After what was said since the verdict: a mailbox takes no longer to beep. */
 const beepWithinMs = 3_000;
 /** The wait for a greeting's end, from the answer: the longest announcements, and then some. */

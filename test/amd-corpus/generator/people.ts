@@ -69,7 +69,7 @@ function plain(name: string, role: Role) {
 }
 
 function late(random: Random, cast: Cast): Scene {
-  const person = answers(random, cast, pick(random, greetings), between(random, 1_500, 5_200));
+  const person = answers(random, cast, pick(random, greetings), between(random, 1_500, 4_400));
   person.timeline.wait(4_000);
   return scene('late', person);
 }
