@@ -30,7 +30,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       operationId: 'dialOut',
       summary: 'Place an outbound call',
       description:
-        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and nobody is called twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.',
+        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.',
       tags: ['calls'],
       params: botParams,
       body: dialoutSchema,
@@ -112,7 +112,7 @@ function answerOf(result: SubmitResult): DialoutAnswer {
     case 'unavailable':
       throw new ProblemError('unavailable', 'Nothing was accepted. Try again shortly.', {
         retryAfterS: result.retryAfterS,
-        cause: new Error(`${result.what} is away`),
+        cause: new Error(result.reason),
       });
     default:
       return assertNever(result);

@@ -246,7 +246,7 @@ function createWork(
       ...{ storage, node, notifier, recovery, taking, rest },
     });
     closers.add('rounds', () => {
-      // A round may wait for what the recovery is at: an engine that is away, for example.
+      // A round may wait for what the recovery is at: an engine that is unreachable, for example.
       recovery.stop();
       return Promise.all(rounds.map((round) => round.stop()));
     });
@@ -261,7 +261,7 @@ function createWork(
 
 const shuttingDown = {
   kind: 'unavailable',
-  what: 'this gateway, which is shutting down,',
+  reason: 'this gateway is shutting down',
   retryAfterS: 5,
 } as const;
 

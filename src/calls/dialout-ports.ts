@@ -42,8 +42,8 @@ export type SubmitResult =
       readonly limit: 'callsAtOnce' | 'callsPerDay';
       readonly retryAfterS: number;
     }
-  /** A dependency is down; nothing was accepted. */
-  | { readonly kind: 'unavailable'; readonly what: string; readonly retryAfterS: number };
+  /** The database is unreachable, or the process stops; nothing was accepted. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterS: number };
 
 export type Intake = { submit(submission: Submission): Promise<SubmitResult> };
 

@@ -191,7 +191,7 @@ export type StepResult = 'stored' | 'not ours';
 /** Stores what happens to calls; what is stored is notified and published from there. */
 export type CallOutbox = {
   /**
-   * All or nothing, in the order of the calls to `append`, again and again while SQL is away. Rejects when SQL refuses the
+   * All or nothing, in the order of the calls to `append`, again and again while SQL is unreachable. Rejects when SQL refuses the
    * content, when too much waits, and at the end of this process.
    */
   append(

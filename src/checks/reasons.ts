@@ -11,7 +11,7 @@ const words: Readonly<Record<string, string>> = {
   EEXIST: 'it is a file',
   EADDRINUSE: 'another program has it',
   EADDRNOTAVAIL: 'this machine has no such address',
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'no server listens there',
   ECONNRESET: 'the connection was ended',
   ENOTFOUND: 'there is no host of that name',
   EAI_AGAIN: 'the name could not be resolved',

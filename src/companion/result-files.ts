@@ -44,7 +44,7 @@ export async function ensureResultBucket(
 export function createResultFiles(connection: EventConnection): ResultFiles {
   const opened = async (): Promise<ObjectStore> => {
     // A request would wait for its time-out.
-    if (!connection.connected()) throw new Error('NATS is away');
+    if (!connection.connected()) throw new Error('NATS is unreachable');
     return await new Objm(connection.jetstream).open(resultBucket(connection.prefix), false);
   };
   return {

@@ -48,7 +48,7 @@ type Held = {
   isPlaced: boolean;
 };
 
-/** What cannot be ended, because a part is away, is not tried every second. */
+/** What cannot be ended, because a part is unreachable, is not tried every second. */
 const endUnknownPauseMs = 10_000;
 
 export class CallTaking {

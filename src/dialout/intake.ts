@@ -69,7 +69,7 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
         return await accept(ports, call, submission);
       } catch (error) {
         ports.logger.error({ err: error }, 'dial-out request could not be stored');
-        return { kind: 'unavailable', what: 'the database', retryAfterS };
+        return { kind: 'unavailable', reason: 'the request could not be stored', retryAfterS };
       }
     },
   };

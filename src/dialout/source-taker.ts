@@ -40,7 +40,7 @@ const horizonMs = 200;
 const preparationMs = 100;
 const mostAtOnce = 50;
 const failurePauseMs = 1_000;
-/** SQL that has not answered by then is away: whoever takes over ends the calls of a take that stands. */
+/** SQL that has not answered by then is unreachable: whoever takes over ends the calls of a take that stands. */
 const lastAnswerTimeoutMs = 10_000;
 
 export class SourceTaker {

@@ -16,7 +16,7 @@ const acknowledgeWaitMs = 10_000;
 const batchesAhead = 4;
 /** A failed item comes again after these, the last one for ever: the store being away must lose nothing. */
 const redeliveryDelaysMs = [200, 1_000, 2_000, 5_000] as const;
-/** So many failures in a row mean that the store is away, and not that one item is bad. */
+/** So many failures in a row mean that the store is unreachable, and not that one item is bad. */
 const maxFailuresInRow = 3;
 
 export type Read<Item> =

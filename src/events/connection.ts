@@ -165,7 +165,7 @@ async function watchStatus(
   setConnected(false);
 }
 
-/** Draining waits for the server; one that is away must not hold the process up. */
+/** Draining waits for the server; one that is unreachable must not hold the process up. */
 const closeTimeoutMs = 2_000;
 
 async function closeWithin(nats: NatsConnection): Promise<void> {

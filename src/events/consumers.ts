@@ -39,7 +39,7 @@ export async function endConsumption(
   await flushed(connection);
 }
 
-/** The server has read what was sent, or is away. */
+/** The server has read what was sent, or is unreachable. */
 export async function flushed(connection: EventConnection): Promise<void> {
   await atMost(
     connection.nats.flush().catch(() => undefined),

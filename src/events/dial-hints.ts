@@ -9,7 +9,7 @@ import { hintSubject } from './subjects.ts';
 
 const hint = z.object({ trunk: z.string().exactOptional() });
 
-/** Never throws: while NATS is away there is the sweep. */
+/** Never throws: while NATS is unreachable there is the sweep. */
 export function sendDialHint(connection: EventConnection, source: CallSource): void {
   if (!connection.connected()) return;
   const body = source === undefined ? {} : { trunk: source };

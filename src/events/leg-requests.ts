@@ -40,7 +40,7 @@ export function serveLegRequests(
   return { stop: () => subscription.unsubscribe() };
 }
 
-/** `unreachable` too where nobody answered in time, or NATS is away. */
+/** `unreachable` too where nobody answered in time, or NATS is unreachable. */
 export async function askForLegEnd(
   connection: EventConnection,
   leg: StoredLeg,

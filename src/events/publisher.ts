@@ -1,4 +1,4 @@
-// Puts events on the calls stream: in order per call, many calls in parallel, again and again while NATS is away. The message id
+// Puts events on the calls stream: in order per call, many calls in parallel, again and again while NATS is unreachable. The message id
 // is the event id, so that a publish whose acknowledgement was lost is stored once, for as long as the stream remembers ids.
 
 import { setMaxListeners } from 'node:events';
@@ -87,7 +87,7 @@ class Publisher implements RunningPublisher {
     if (this.#stopping) return Promise.reject(new Error('the event publisher is stopped'));
     const most = this.#options.maxWaiting ?? defaultMaxWaiting;
     if (this.#waiting + events.length > most) {
-      return Promise.reject(new Error(`NATS is away: ${most} events wait for it`));
+      return Promise.reject(new Error(`NATS is unreachable: ${most} events wait for it`));
     }
     this.#waiting += events.length;
     const publishAll = async (): Promise<void> => {

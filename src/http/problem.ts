@@ -1,11 +1,11 @@
 // Every error that leaves the API is a problem document (RFC 9457), and this file is the only translator. What we mean to
-// say is thrown as a `ProblemError`; whatever else arrives here is a 500 (or a 503 when a dependency is away) that tells
-// the caller nothing but a request id to ask about.
+// say is thrown as a `ProblemError`; whatever else arrives here is a 500, or a 503 while the database is unreachable, that
+// gives the caller a request id to ask about and nothing of the cause.
 
 import type { FastifyError } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { isAway, isConflict } from '../store/sql-errors.ts';
+import { isConflict, isUnreachable } from '../store/sql-errors.ts';
 
 /** By kind; the table of src/api/README.md. */
 export const problemKinds = {
@@ -127,7 +127,7 @@ export const problemSchema = z
 /** A request with everything at its limit is under 40 KiB; this leaves room for members that we ignore. */
 export const defaultBodyLimit = 256 * 1_024;
 
-/** Seconds that a caller should wait when a dependency is away: most restarts and fail-overs are over by then. */
+/** Seconds that a caller should wait when a dependency is unreachable: most restarts and fail-overs are over by then. */
 const dependencyRetryAfterS = 5;
 
 /** @param bodyLimit of the route, bytes: what a body that is too large is told. */
@@ -143,8 +143,9 @@ export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): Problem
   }
   const fastifyProblem = isFastifyError(error) ? fromFastify(error, bodyLimit) : undefined;
   if (fastifyProblem !== undefined) return fastifyProblem;
-  if (isAway(error) || isConflict(error)) {
-    return new ProblemError('unavailable', 'A part that this needs is away. Try again shortly.', {
+  if (isUnreachable(error) || isConflict(error)) {
+    const state = isConflict(error) ? 'busy' : 'unreachable';
+    return new ProblemError('unavailable', `The database is ${state}. Try again shortly.`, {
       retryAfterS: dependencyRetryAfterS,
       cause: error,
     });

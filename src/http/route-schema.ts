@@ -7,14 +7,14 @@ const descriptions = {
   400: 'The request is not valid; `errors` lists every problem with its path',
   401: 'No credentials of the kind that this needs, or ones that are not valid. Of a token the same words until its signature is verified; then the claim that is wrong',
   403: 'The app lacks the scope or the access, or may not dial the number; or the link is not valid any more',
-  404: 'There is no such thing, or it belongs to somebody else',
+  404: 'There is no such thing, or the app may not see it',
   406: 'The answer is JSON, and `Accept` excludes it',
   409: 'The idempotency key was used with another request',
   413: 'The body is larger than the operation takes: 256 KiB, unless it says otherwise',
   415: 'The body is not `application/json`',
   429: 'Too many calls wait, or the app has as many as it may, or too many requests with bad credentials came from the same address; see `Retry-After`',
   500: 'Something went wrong on our side',
-  503: 'A dependency is away; see `Retry-After`',
+  503: 'The database, or what else the request needs, is unreachable; see `Retry-After`',
 } as const;
 
 /** Wherever credentials are asked for. */

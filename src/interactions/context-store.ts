@@ -15,7 +15,7 @@ const storedContextSchema = callContextSchema.extend({
 export type StoredContext = Immutable<z.infer<typeof storedContextSchema>>;
 
 export type ContextStore = {
-  /** Undefined: not there, or not a context. Throws when the store is away. */
+  /** Undefined: not there, or not a context. Throws when the store is unreachable. */
   get(key: string): Promise<CallContext | undefined>;
   /** Writes it in place of this revision; 0: where there is none. Its own revision; undefined: another one is there. */
   replace(key: string, context: StoredContext, revision: number): Promise<number | undefined>;
@@ -37,7 +37,7 @@ export async function openContextStore(connection: EventConnection): Promise<Con
   );
   return {
     get: async (key) => {
-      if (!connection.connected()) throw new Error('NATS is away');
+      if (!connection.connected()) throw new Error('NATS is unreachable');
       const entry = await bucket.get(key);
       return entry?.operation === 'PUT' ? parseContext(entry.string()) : undefined;
     },

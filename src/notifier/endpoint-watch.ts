@@ -111,7 +111,7 @@ export class EndpointWatch {
     if (this.#unreported.size === 0) return;
     const reports = this.#unreported;
     this.#unreported = new Map();
-    // Lost if the database is away: so is the log of these attempts.
+    // Lost if the database is unreachable: so is the log of these attempts.
     await this.#deps.store.report([...reports.values()]);
   }
 

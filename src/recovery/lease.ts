@@ -6,7 +6,7 @@ import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 
 export type LeasePorts = {
-  /** False: this process was marked lost. Throws while the database is away. */
+  /** False: this process was marked lost. Throws while the database is unreachable. */
   readonly renew: () => Promise<boolean>;
   /** Monotonic, and it goes on while the process is stopped (CLOCK_MONOTONIC). */
   readonly nowMs: () => number;

@@ -55,7 +55,7 @@ const batchSize = 50;
 const unfinishedLimit = 10_000;
 /** Far ends that are hung up side by side: one that does not answer takes seconds, and there may be hundreds. */
 const farEndsAtOnce = 100;
-/** An engine that is away is waited for; beyond this the far end has given up by itself (RFC 3261 knows nothing longer than 3 min). */
+/** An engine that is unreachable is waited for; beyond this the far end has given up by itself (RFC 3261 knows nothing longer than 3 min). */
 const farEndTries = 150;
 const farEndPauseMs = 2_000;
 /** After a CANCEL a 200 may still come: it is repeated for 32 s (RFC 3261, 13.3.1.4). Each try takes half a second itself. */
@@ -148,7 +148,7 @@ export class Recovery {
   /**
    * Calls of this process that have ended and are not done with: their events are published, and the far ends of those that were
    * taken over are hung up, which goes on in the background. Resolves when what was found is published, or at the signal: while
-   * NATS is away that waits for it.
+   * NATS is unreachable that waits for it.
    */
   async settleEnds(until?: AbortSignal): Promise<void> {
     // Left to the next round: what cannot be published now would be found again at once, and for ever.
@@ -224,7 +224,7 @@ export class Recovery {
     let lateAnswers = 0;
     for (let tries = 1; tries <= farEndTries && !this.#stopped.signal.aborted; tries += 1) {
       const farEnd = await this.#hangUpInTurn(callId, leg);
-      // Not at each try: one that is away stays away for a while.
+      // Not at each try: one that is unreachable stays unreachable for a while.
       if (farEnd !== logged) logger.info({ callId, farEnd }, 'far end of a lost process');
       logged = farEnd;
       if (farEnd === 'cancelled') lateAnswers += 1;

@@ -6,7 +6,7 @@ import { Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { migrate } from './migrations/migrate.ts';
 import { startPglite } from './pglite-server.ts';
-import { isAway } from './sql-errors.ts';
+import { isUnreachable } from './sql-errors.ts';
 
 export type Database = {
   readonly kind: 'postgres' | 'pglite';
@@ -118,7 +118,7 @@ async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
       return;
     } catch (error) {
       // Anything but "not yet" is a mistake to be told at once.
-      if (!isAway(error) || Date.now() > deadline) {
+      if (!isUnreachable(error) || Date.now() > deadline) {
         throw new Error('the database at DATABASE_URL cannot be reached', { cause: error });
       }
       const { code } = error as { code?: unknown };

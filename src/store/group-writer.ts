@@ -68,7 +68,7 @@ export async function writeIsolated<Item, Result>(
     const results = await retryConflicts(() => write(items));
     return results.map((value) => ({ ok: true, value }));
   } catch (error) {
-    // A database that is away or in trouble is not asked again row by row: that would only make it worse.
+    // A database that is unreachable or in trouble is not asked again row by row: that would only make it worse.
     if (items.length === 1 || !isRefusedData(error)) return items.map(() => ({ ok: false, error }));
     // Halving finds one bad row among 200 with about 15 statements.
     const middle = Math.ceil(items.length / 2);

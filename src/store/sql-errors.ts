@@ -1,5 +1,5 @@
 // What an error of the database means for whoever asked: this data is never taken, the same again may succeed at once, or
-// the database is away. PostgreSQL says it in a SQLSTATE (its Appendix A), the network in a code of the system.
+// the database is unreachable. PostgreSQL says it in a SQLSTATE (its Appendix A), the network in a code of the system.
 
 /** Classes that one row's content can cause: cardinality, data, integrity, program limits. */
 const refusedData = /^(21|22|23|54)[0-9A-Z]{3}$/;
@@ -35,7 +35,7 @@ export function isConflict(error: unknown): boolean {
 }
 
 /** The database cannot be reached, or is too busy to answer: nothing is wrong with what was asked. */
-export function isAway(error: unknown): boolean {
+export function isUnreachable(error: unknown): boolean {
   return chainOf(error).some((each) => away.test(codeOf(each)) || poolFailure.test(each.message));
 }
 

@@ -15,7 +15,7 @@ export type BannerFacts = {
 
 export function bannerLines(facts: BannerFacts): readonly string[] {
   const { version, httpUrl, hasSandbox } = facts;
-  const carrier = hasSandbox ? ', with a sandbox in place of a carrier: it rings nobody' : '';
+  const carrier = hasSandbox ? ', with a sandbox in place of a carrier: no real phone rings' : '';
   return [
     '',
     `  Offhook ${version} is up${carrier}`,

@@ -43,7 +43,7 @@ function shown(text: string): string {
 
 function describeDelivery(delivery: Delivery, origin: string | undefined): string {
   const { notification, record } = delivery;
-  const to = origin === undefined ? 'nobody' : new URL(origin).host;
+  const to = origin === undefined ? 'no receiver' : new URL(origin).host;
   return `→ ${to} #${notification.sequence} ${statusOf(notification.body)}: ${record.error ?? record.responseStatus ?? ''}${whatNext(delivery)}`;
 }
 

@@ -188,7 +188,7 @@ describe('ending a call', () => {
     expect(response.statusCode).toBe(200);
   });
 
-  test('a call whose process is away is a 503, because it will end', async () => {
+  test('a call whose process is unreachable is a 503, because it will end', async () => {
     harness.call = details;
     harness.endResult = 'unknown';
 

@@ -548,8 +548,8 @@ describe('an intake that cannot take more', () => {
     expect(response.headers['retry-after']).toBe('7');
   });
 
-  test('a dependency that is away is a 503 that does not name it', async () => {
-    harness.result = { kind: 'unavailable', what: 'postgres at 10.0.0.5', retryAfterS: 3 };
+  test('a database that is unreachable is a 503 that does not give its address', async () => {
+    harness.result = { kind: 'unavailable', reason: 'postgres at 10.0.0.5', retryAfterS: 3 };
 
     const response = await dial(harness, minimal);
 

@@ -304,7 +304,7 @@ describe('a call that is answered', () => {
   });
 
   test.each([
-    ['fails', () => Promise.reject(new Error('SQL is away'))],
+    ['fails', () => Promise.reject(new Error('SQL is unreachable'))],
     ['is refused: the call is not ours any more', () => Promise.resolve('not ours')],
   ] satisfies readonly (readonly [string, ScriptOptions['storeAnswer']])[])(
     'a store that %s hangs up, and the call has failed',
@@ -393,7 +393,7 @@ describe('a call that is answered', () => {
   test('an answer that is given up without detection owes no amd_stopped', async () => {
     const call = await answered({
       request: { machineDetection: 'disabled' },
-      storeAnswer: () => Promise.reject(new Error('SQL is away')),
+      storeAnswer: () => Promise.reject(new Error('SQL is unreachable')),
     });
     await call.settle();
 

@@ -70,7 +70,7 @@ describe('what a failure without a response means', () => {
       '200 OK without usable SDP',
     ],
     [
-      'the SIP engine is away',
+      'the SIP engine is unreachable',
       { reason: 'drachtio connection lost', kind: 'transport' },
       'gateway-failure',
       'drachtio connection lost',

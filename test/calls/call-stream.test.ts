@@ -129,7 +129,7 @@ describe('a bot', () => {
 
   test('whose address cannot be read is not reachable either', async () => {
     const call = await answeredCall({
-      streamSettings: () => Promise.reject(new Error('SQL is away')),
+      streamSettings: () => Promise.reject(new Error('SQL is unreachable')),
     });
 
     expect(endOf(call)).toMatchObject({ outcome: 'bot-failure' });

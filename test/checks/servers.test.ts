@@ -117,7 +117,7 @@ describe('NATS', () => {
 
     expect(await finding(natsCheck(loadConfig({ NATS_URL: url })))).toMatchObject({
       state: 'failed',
-      detail: expect.stringContaining('cannot be used: nobody listens there') as string,
+      detail: expect.stringContaining('cannot be used: no server listens there') as string,
     });
   });
 });
@@ -154,7 +154,7 @@ describe('the database', () => {
     const nobody = await freeUdpPort();
 
     expect((await examined(`postgres://127.0.0.1:${nobody}/x`))?.detail).toBe(
-      'DATABASE_URL: the database cannot be used: nobody listens there (ECONNREFUSED)',
+      'DATABASE_URL: the database cannot be used: no server listens there (ECONNREFUSED)',
     );
     expect((await examined(`postgres://127.0.0.1:${await silentPort()}/x`))?.detail).toContain(
       'timeout',
@@ -190,7 +190,7 @@ describe('a receiver', () => {
   test('that is not there, or that notifications may not be sent to', async () => {
     const nobody = `http://127.0.0.1:${await freeUdpPort()}/`;
 
-    expect((await finding(receiverCheck(nobody, loopback)))?.detail).toContain('nobody listens');
+    expect((await finding(receiverCheck(nobody, loopback)))?.detail).toContain('no server listens');
     expect((await finding(receiverCheck(nobody, [])))?.detail).toContain('NOTIFY_ALLOWED_NETWORKS');
     expect((await finding(receiverCheck('ftp://here', [])))?.detail).toContain('http or https');
     expect(await finding(receiverCheck(undefined, []))).toMatchObject({ state: 'skipped' });

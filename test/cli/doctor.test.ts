@@ -67,8 +67,8 @@ describe('offhook doctor', () => {
     expect(out).toMatch(
       /^FAILED +data folder +DATA_DIR: \/dev\/null cannot be made: it is a file/m,
     );
-    expect(out).toMatch(/^FAILED +NATS +NATS_URL: .* nobody listens there/m);
-    expect(out).toMatch(/^FAILED +receiver +127\.0\.0\.1:\d+: nobody listens there/m);
+    expect(out).toMatch(/^FAILED +NATS +NATS_URL: .* no server listens there/m);
+    expect(out).toMatch(/^FAILED +receiver +127\.0\.0\.1:\d+: no server listens there/m);
     expect(out).toMatch(/^ok +ports /m);
     expect(err).toBe('offhook: 3 of 10 checks failed\n');
   });

@@ -355,7 +355,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(gone.statusCode).toBe(404);
   });
 
-  test('while NATS is away the status is told all the same, and the file is a 503', async () => {
+  test('while NATS is unreachable the status is told all the same, and the file is a 503', async () => {
     await using alone = await startRig(kind);
     await alone.addBot({ botId: 'b-1', accountId: 'acme' });
     const store = applyTestRuns(alone.database, { put: () => Promise.reject() }, clock);

@@ -181,7 +181,7 @@ async function followLog(checkout: Checkout, service: string): Promise<Log> {
   return { lines: () => text.split('\n'), stop: () => void child.kill() };
 }
 
-/** Callers are told nothing of what is away inside; the log says it of the request. */
+/** Callers learn that the database is unreachable and no more; the log says why. */
 function reasonIn(logs: readonly Log[], answer: string): string {
   const [, requestId] = /"requestId":"([^"]+)"/.exec(answer) ?? [];
   if (requestId === undefined) return 'said by the proxy';

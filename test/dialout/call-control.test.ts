@@ -98,8 +98,8 @@ describe('ending a call from outside', () => {
     expect(asked).toEqual([]);
   });
 
-  test('while SQL is away: the caller is told', async () => {
-    const { control } = rig(() => Promise.reject(new Error('SQL is away')));
-    await expect(control.end(call.callId)).rejects.toThrow('SQL is away');
+  test('while SQL is unreachable: the caller is told', async () => {
+    const { control } = rig(() => Promise.reject(new Error('SQL is unreachable')));
+    await expect(control.end(call.callId)).rejects.toThrow('SQL is unreachable');
   });
 });

@@ -34,7 +34,7 @@ class Sql {
     let last: { takeId: number; calls: readonly AcceptedCall[] } = { takeId: 0, calls: [] };
     return {
       take: async (request) => {
-        if (this.faults.take-- > 0) throw new Error('SQL is away');
+        if (this.faults.take-- > 0) throw new Error('SQL is unreachable');
         const isNew = request.takeId > last.takeId;
         const calls = isNew ? this.#takeNew(request) : last.calls;
         if (request.isRepeated || calls.length > 0) last = { takeId: request.takeId, calls };
@@ -48,7 +48,7 @@ class Sql {
       },
       nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
       release: async (callIds) => {
-        if (this.faults.release-- > 0) throw new Error('SQL is away');
+        if (this.faults.release-- > 0) throw new Error('SQL is unreachable');
         for (const callId of callIds) this.slots.delete(callId);
       },
       sweep: async () => ({

@@ -99,12 +99,12 @@ describe('the intake', () => {
 
   test('says so where SQL does not store it, and wakes nobody', async () => {
     const { intake, stored, woken } = rig({
-      accept: () => Promise.reject(new Error('SQL is away')),
+      accept: () => Promise.reject(new Error('SQL is unreachable')),
     });
 
     expect(await intake.submit(submission)).toMatchObject({
       kind: 'unavailable',
-      what: 'the database',
+      reason: 'the request could not be stored',
     });
     expect([stored, woken]).toEqual([[], []]);
   });

@@ -52,9 +52,9 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
-  test('is not held while the database is away for longer than it runs, and is held again afterwards', async () => {
+  test('is not held while the database is unreachable for longer than it runs, and is held again afterwards', async () => {
     const { lease, world } = rig();
-    world.answer = new Error('the database is away');
+    world.answer = new Error('the database is unreachable');
     await vi.advanceTimersByTimeAsync(leaseMs + 1);
     expect(lease.isHeld).toBe(false);
     let stated = false;
@@ -101,7 +101,7 @@ describe('the lease of a process', () => {
 
   test('that was lost is lost for good: who waits for it is told, and so is the process, once', async () => {
     const { lease, world } = rig();
-    world.answer = new Error('the database is away');
+    world.answer = new Error('the database is unreachable');
     await vi.advanceTimersByTimeAsync(leaseMs + 1);
     const waiting = lease.untilHeld();
     const told = expect(waiting).rejects.toThrow('another node ended the calls');

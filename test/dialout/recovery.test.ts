@@ -394,7 +394,7 @@ describe('the recovery', () => {
     expect(world.rows().every(({ isSettled }) => isSettled)).toBe(true);
   });
 
-  test('hangs up though NATS is away, and is done with a call when both have worked', async () => {
+  test('hangs up though NATS is unreachable, and is done with a call when both have worked', async () => {
     const world = new DialoutWorld();
     const one = leftAnswered(story());
     world.leave(one);
@@ -417,14 +417,14 @@ describe('the recovery', () => {
     const one = leftAnswered(story());
     world.leave(one);
     const next = nextProcess(world);
-    const eventsOnStream = () => Promise.reject(new Error('NATS is away'));
+    const eventsOnStream = () => Promise.reject(new Error('NATS is unreachable'));
     const { failed } = await recoverCalls({ ...next.ports, eventsOnStream });
 
     expect(failed).toBe(1);
     expect(next.hungUp).toEqual([one.leg]);
   });
 
-  test('goes on trying while the SIP engine is away, and leaves it to the next process when it stops', async () => {
+  test('goes on trying while the SIP engine is unreachable, and leaves it to the next process when it stops', async () => {
     vi.useFakeTimers();
     const world = new DialoutWorld();
     const one = leftAnswered(story());
@@ -799,7 +799,7 @@ describe('ends that SQL holds and the stream may not', () => {
     expect(ended).toBeLessThan(60);
   });
 
-  test('are not waited for once the process stops, though NATS is away', async () => {
+  test('are not waited for once the process stops, though NATS is unreachable', async () => {
     const world = new DialoutWorld();
     const s = story();
     world.leave(left(s));

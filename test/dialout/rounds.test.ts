@@ -23,7 +23,7 @@ test('the calls of a lost node are tried again in the next round when the first 
       endTakenOver: async () => {
         if (told.length === 0) return { ended: 0, failed: 0 };
         told.push('end');
-        if (told.length === 2) throw new Error('the database is away');
+        if (told.length === 2) throw new Error('the database is unreachable');
         return { ended: 1, failed: 0 };
       },
       settleEnds: async () => undefined,

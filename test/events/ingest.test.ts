@@ -127,10 +127,10 @@ describe('ingest', () => {
   test('a later version has a higher number, and a redelivered one the same', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
-    let isAway = true;
+    let isUnreachable = true;
     await ingest(connection, (batch) => {
       seen.push(...batch);
-      if (isAway) throw new Error('the store is away');
+      if (isUnreachable) throw new Error('the store is unreachable');
     });
 
     publish(connection, 'st-bot', { _id: 'ms-1', status: 'queued' });
@@ -138,7 +138,7 @@ describe('ingest', () => {
     const versions = (status: string) =>
       seen.filter((item) => item.body.status === status).map((item) => item.version);
     await eventually(() => versions('delivered').length > 1, 'it comes again');
-    isAway = false;
+    isUnreachable = false;
     await eventually(() => versions('queued').length > 1, 'the other comes again');
 
     const [queued = 0, delivered = 0] = [versions('queued')[0], versions('delivered')[0]];
@@ -247,7 +247,7 @@ describe('ingest', () => {
     expect(seen.map((item) => item.body._id)).toEqual(['ms-of-st-bot']);
   });
 
-  test('nothing is lost while the store is away, whether it cannot tell the owner or not take the body', async () => {
+  test('nothing is lost while the store is unreachable, whether it cannot tell the owner or not take the body', async () => {
     const connection = await newStreams();
     const applied = new Set<string>();
     let state: 'no owner' | 'no write' | 'up' = 'no owner';

@@ -24,7 +24,7 @@ function scriptedContexts(): Pick<ContextStore, 'get'> & {
     fails: false,
     entries,
     async get(key) {
-      if (this.fails) throw new Error('NATS is away');
+      if (this.fails) throw new Error('NATS is unreachable');
       return entries.get(key);
     },
   };

@@ -114,10 +114,10 @@ describe('the context writer', () => {
 
   test('a bucket that cannot be written is told, so that it is tried again', async () => {
     const write = createContextWriter({
-      replace: () => Promise.reject(new Error('NATS is away')),
+      replace: () => Promise.reject(new Error('NATS is unreachable')),
       revisionOf: () => Promise.resolve({ eventSequence: 0, revision: 0 }),
     });
 
-    await expect(write(eventTeller().answered())).rejects.toThrow('NATS is away');
+    await expect(write(eventTeller().answered())).rejects.toThrow('NATS is unreachable');
   });
 });

@@ -35,7 +35,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
       {
         store: createEndpointStore(database.pool),
         publish: async (alert) => {
-          if (isNatsAway) throw new Error('NATS is away');
+          if (isNatsAway) throw new Error('NATS is unreachable');
           published.push(alert);
         },
         now: () => new Date(nowMs),

@@ -85,7 +85,10 @@ describe('/ready of a gateway', () => {
   };
 
   async function untilUnready(check: keyof typeof well, reason: string): Promise<void> {
-    await eventually(async () => (await ready()).checks[check] === 'failed', `${check} is away`);
+    await eventually(
+      async () => (await ready()).checks[check] === 'failed',
+      `${check} is unreachable`,
+    );
     const answer = await ready();
     expect(answer).toMatchObject({ code: 503, status: 'unready', checks: { [check]: 'failed' } });
     expect(answer.reasons).toContain(reason);
@@ -96,7 +99,7 @@ describe('/ready of a gateway', () => {
     expect(await ready()).toEqual({ code: 200, status: 'ready', checks: well });
   }
 
-  test('names the SIP engine while it is away', async () => {
+  test('names the SIP engine while it is unreachable', async () => {
     await untilReady();
     await cluster.engine.kill();
     await untilUnready('sip', 'no SIP engine is connected');
@@ -106,14 +109,17 @@ describe('/ready of a gateway', () => {
 
   test('goes on without NATS, and says so', async () => {
     await nats.stop();
-    await eventually(async () => (await ready()).checks['nats'] === 'failed', 'NATS is away');
+    await eventually(
+      async () => (await ready()).checks['nats'] === 'failed',
+      'NATS is unreachable',
+    );
     expect(await ready()).toMatchObject({ code: 200, status: 'ready', degraded: ['NATS'] });
     await nats.start();
     await eventually(async () => (await ready()).checks['nats'] === 'ok', 'NATS is back', 20_000);
     await untilReady();
   });
 
-  test('names the database while it is away', async () => {
+  test('names the database while it is unreachable', async () => {
     const allow = (isAllowed: boolean) =>
       asSuperuser(databaseUrl, (name) => [
         `alter database ${name} allow_connections ${String(isAllowed)}`,

@@ -1,4 +1,4 @@
-// Legs of an engine that stays away: other processes are asked, until the leg is ended or its time is over.
+// Legs of an engine that stays unreachable: other processes are asked, until the leg is ended or its time is over.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
@@ -181,7 +181,7 @@ describe('a leg that is cancelled, and may be answered all the same', () => {
   });
 });
 
-test('what has rung is ended by another engine where its own one stays away', async () => {
+test('what has rung is ended by another engine where its own one stays unreachable', async () => {
   const { asked, add, links } = rig('unreachable');
   const requests: string[] = [];
   links.other = linkOf('127.0.0.1:9023', (method) => {

@@ -538,7 +538,7 @@ describe('sip port over a control connection', () => {
       await leg.released;
     });
 
-    test('what an engine left up that stays away is hung up through another one', async () => {
+    test('what an engine left up that stays unreachable is hung up through another one', async () => {
       const other = await ScriptedDrachtio.start();
       await sip[Symbol.asyncDispose]();
       sip = sipOver([drachtio, other], { takeOverAfterMs: 50, abandonedSweepMs: 20 });

@@ -55,7 +55,7 @@ const isStored = ({ step }: WaitingStep): AppendedStep => ({
   storedAt: at,
   isQueuedPublished: true,
 });
-const away = () => Object.assign(new Error('SQL is away'), { code: 'ECONNREFUSED' });
+const away = () => Object.assign(new Error('SQL is unreachable'), { code: 'ECONNREFUSED' });
 const refusal = (code: string) => Object.assign(new Error('refused'), { code });
 
 class Statement {
@@ -283,7 +283,7 @@ describe('an answer', () => {
   });
 });
 
-describe('while SQL is away', () => {
+describe('while SQL is unreachable', () => {
   test('what failed is tried again, before what came meanwhile, and marked as repeated', async () => {
     const { outbox, statements, statement, told } = rig();
     const [one, other] = [stepsOf(), stepsOf()];

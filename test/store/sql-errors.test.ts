@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import {
   dataRefusal,
-  isAway,
   isConflict,
   isRefusedData,
+  isUnreachable,
   retryConflicts,
 } from '../../src/store/sql-errors.ts';
 
@@ -11,7 +11,7 @@ const coded = (code: string) => Object.assign(new Error('failed'), { code });
 const meaningsOf = (error: unknown) => ({
   refusedData: isRefusedData(error),
   conflict: isConflict(error),
-  away: isAway(error),
+  away: isUnreachable(error),
 });
 const none = { refusedData: false, conflict: false, away: false };
 
@@ -50,7 +50,7 @@ describe('an error of the database means', () => {
     '53300',
     '57014',
     '55P03',
-  ])('%s: it is away', (code) => {
+  ])('%s: it is unreachable', (code) => {
     expect(meaningsOf(coded(code))).toEqual({ ...none, away: true });
   });
 
@@ -59,7 +59,7 @@ describe('an error of the database means', () => {
     'Connection terminated due to connection timeout',
     'timeout exceeded when trying to connect',
     'Query read timeout',
-  ])('"%s", which has no code: it is away', (message) => {
+  ])('"%s", which has no code: it is unreachable', (message) => {
     expect(meaningsOf(new Error(message))).toEqual({ ...none, away: true });
   });
 
@@ -79,7 +79,7 @@ describe('an error of the database means', () => {
 
     expect(dataRefusal(wrapped(wrapped(coded('22003'))))).toBe('the database refuses it (22003)');
     expect(isConflict(wrapped(coded('40P01')))).toBe(true);
-    expect(isAway(wrapped(coded('ECONNREFUSED')))).toBe(true);
+    expect(isUnreachable(wrapped(coded('ECONNREFUSED')))).toBe(true);
   });
 
   test('something even where causes go in a circle', () => {

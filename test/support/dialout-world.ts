@@ -45,7 +45,7 @@ export class DialoutWorld {
   readonly stream: CallEvent[] = [];
   /** Every publish, repetitions included. */
   readonly published: CallEvent[] = [];
-  /** NATS is away while it is false: publishes wait. */
+  /** NATS is unreachable while it is false: publishes wait. */
   isPublishing = true;
   readonly #waiting: (() => void)[] = [];
 

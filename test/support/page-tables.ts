@@ -127,7 +127,7 @@ export const outcomes = table(
       failed,
     ),
     ...rowsOfStatuses(),
-    rowOf('nobody answered within `timeoutInMs`', endOfRingTimeout(at)),
+    rowOf('no answer within `timeoutInMs`', endOfRingTimeout(at)),
     rowOf('the dialer cancelled the call', endBeforeAnswer(application, at)),
     rowOf(
       'no response within 32 s, a refused connection, a 200 OK without usable SDP',

@@ -45,7 +45,7 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
       if (storeAnswer === 'at once') return Promise.resolve('stored');
       if (storeAnswer === 'not ours') return Promise.resolve('not ours');
       if (storeAnswer !== 'later' && isCommitted) commit();
-      if (storeAnswer === 'fails') return Promise.reject(new Error('SQL is away'));
+      if (storeAnswer === 'fails') return Promise.reject(new Error('SQL is unreachable'));
       return new Promise((resolve) => {
         if (storeAnswer === 'later') stored = () => resolve('stored');
       });

@@ -15,7 +15,7 @@ describe('what is shown at the start', () => {
   test('on a laptop: address, docs, credentials, and a command to try', () => {
     expect(bannerLines(laptop)).toEqual([
       '',
-      '  Offhook 1.2.3 is up, with a sandbox in place of a carrier: it rings nobody',
+      '  Offhook 1.2.3 is up, with a sandbox in place of a carrier: no real phone rings',
       '',
       '  API          http://127.0.0.1:3000',
       '  Docs         http://127.0.0.1:3000/docs, where every operation can be tried',

@@ -83,7 +83,10 @@ const completed = z.object({
   result: z.object({
     ...completedMembers,
     fileId,
-    fileUrl: z.url().exactOptional().describe('the result as a CSV, for anybody, for 15 minutes'),
+    fileUrl: z
+      .url()
+      .exactOptional()
+      .describe('the result as a CSV, without credentials, for 15 minutes'),
   }),
 });
 

@@ -1,5 +1,5 @@
 // Legs whose engine connection broke. Their calls have ended, but the far end may still be in one: each is ended by its
-// ids when its engine is back. While it stays away, another process that may still reach it is asked to do that; and once it
+// ids when its engine is back. While it stays unreachable, another process that may still reach it is asked to do that; and once it
 // has rung, another engine of this process can send a rebuilt BYE. What was only CANCELled stays here, for a late 200 would put
 // the far end into a call that nobody is in.
 

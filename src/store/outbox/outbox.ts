@@ -4,7 +4,7 @@
 // waiting    In memory. Left with the next statement: at once where an answer is among what waits, else after some
 //            milliseconds, so that what comes close together shares a commit.
 // under way  In a statement. Stored: told to whoever appended it, and to `onStored`. No row: the call has ended or is another
-//            process's, and nothing more of it is taken here. SQL is away: it waits again, before what came meanwhile, and may
+//            process's, and nothing more of it is taken here. SQL is unreachable: it waits again, before what came meanwhile, and may
 //            be stored already. SQL refuses its content: it is left out, but for the call's end.
 //
 // `stop` leaves what waits: the next process finds the calls without their ends.
@@ -17,7 +17,7 @@ import type { CallOutbox, StepResult } from '../../calls/ports.ts';
 import { atMost } from '../../lib/at-most.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { type Settled, writeIsolated } from '../group-writer.ts';
-import { isAway, isRefusedData } from '../sql-errors.ts';
+import { isRefusedData, isUnreachable } from '../sql-errors.ts';
 import type { AppendedStep, WaitingStep } from './call-appends.ts';
 
 export type OutboxPorts = {
@@ -62,7 +62,7 @@ export class Outbox implements CallOutbox {
   #waitingEvents = 0;
   #retryMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** While SQL is away: an answer does not wait for its end. */
+  /** While SQL is unreachable: an answer does not wait for its end. */
   #pausing: AbortController | undefined;
   #isStopping = false;
   #running: Promise<void> | undefined;
@@ -78,7 +78,7 @@ export class Outbox implements CallOutbox {
     }
     if (this.#waitingEvents + count > maxWaitingEvents) {
       return Promise.reject(
-        new Error(`the database is away: ${maxWaitingEvents} events wait for it`),
+        new Error(`the database is unreachable: ${maxWaitingEvents} events wait for it`),
       );
     }
     return new Promise((resolve, reject) => {
@@ -180,7 +180,8 @@ export class Outbox implements CallOutbox {
     const { append } = this.#ports;
     const results = await writeIsolated(batch, append);
     const [first] = results;
-    const isStrange = first?.ok === false && !isAway(first.error) && !isRefusedData(first.error);
+    const isStrange =
+      first?.ok === false && !isUnreachable(first.error) && !isRefusedData(first.error);
     if (!isStrange || batch.length === 1) return results;
     const single: Settled<AppendedStep>[] = [];
     for (const entry of batch) single.push(...(await writeIsolated([entry], append)));
