@@ -196,6 +196,16 @@ describe('with a manifest', () => {
     expect(text).toContain('Wrong now (0):');
   });
 
+  test('without classes the kinds of recordings have figures of their own', async () => {
+    const text = 'file,label,kind\nperson.wav,human,real\ndeep/machine.wav,machine,mixed\n';
+    const { out } = await amd([], { manifest: await manifest('kinds.csv', text), quiet: true });
+
+    expect(out).toContainEqual(
+      expect.stringMatching(/^human: real +100\.0 % +\(1\/1\) +21–100 %$/),
+    );
+    expect(out).toContainEqual(expect.stringMatching(/^machine: mixed +100\.0 % +\(1\/1\)/));
+  });
+
   test('figures that are none are refused', async () => {
     const path = await manifest('some.csv', 'file,label\nperson.wav,human\n');
     const figures = await manifest('figures.json', '{"overall": 1}');

@@ -80,7 +80,7 @@ function truthFrom(row: ReadonlyMap<string, string>): Truth | undefined {
   const words = number('words');
   const beep = beepFrom(number('beep_start_ms'), number('beep_end_ms'), row.get('beep_hz'));
   const transcript = row.get('transcript');
-  const className = row.get('class');
+  const className = row.get('class') || row.get('kind');
   return {
     label,
     expect: new Set((row.get('expect') ?? '').split(';').map(withoutRemark)),

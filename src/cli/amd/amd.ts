@@ -9,7 +9,7 @@ Recordings start with the answer of a call: the callee's side, without ringback.
 µ-law or A-law. After the end of a file there is silence until detection has stopped.
 
 A manifest is a CSV file with the columns file (relative to it) and label: human, machine, silence or other. Used where
-they are there: class (figures of its own), greeting_start_ms, greeting_end_ms, beep_start_ms, beep_end_ms, words, segments_ms, transcript, and expect
+they are there: class or kind (figures of their own), greeting_start_ms, greeting_end_ms, beep_start_ms, beep_end_ms, words, segments_ms, transcript, and expect
 (human, machine, stopped, tone, no tone, no_speech, ambiguous; several separated by semicolons).
 
 Examples:
