@@ -3,48 +3,43 @@
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { contextOf } from '../calls/contract/event-table.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
-/** Calls whose last revision is remembered: an event of a call that is not costs one read more. */
+/** Live calls of one process, and far more: an event of a call that is not remembered costs one read more. */
 const mostRemembered = 20_000;
 /** Two processes write the same call's only while one takes it over from the other. */
 const mostTries = 5;
 
-type Written = { readonly eventSequence: number; readonly revision: number };
+type Written = {
+  readonly eventSequence: number;
+  readonly revision: number;
+  /** As JSON, where this process wrote it. */
+  readonly content?: string;
+};
 
 /** Resolves when the bucket has it, or something newer; at once where the event changes no context. */
 export function createContextWriter(
   contexts: Pick<ContextStore, 'replace' | 'revisionOf'>,
 ): (event: CallEvent) => Promise<void> {
-  const remembered = new RememberedRevisions();
+  const remembered = new BoundedMap<string, Written>(mostRemembered);
 
   return async (event) => {
     const context = contextOf(event);
     if (context === undefined) return;
     const { eventSequence } = event;
     const key = contextKey(event);
+    const content = JSON.stringify(context);
     for (let tries = 1; tries <= mostTries; tries += 1) {
-      const known = remembered.of(key);
-      if (known.eventSequence >= eventSequence) return;
+      const known = remembered.get(key) ?? { eventSequence: 0, revision: 0 };
+      if (known.eventSequence >= eventSequence || known.content === content) return;
       const revision = await contexts.replace(key, { ...context, eventSequence }, known.revision);
-      if (revision !== undefined) return remembered.set(key, { eventSequence, revision });
+      if (revision !== undefined) {
+        remembered.set(key, { eventSequence, revision, content });
+        return;
+      }
       remembered.set(key, await contexts.revisionOf(key));
     }
     throw new Error(`the context of a call changed ${mostTries} times while it was written`);
   };
-}
-
-class RememberedRevisions {
-  readonly #byKey = new Map<string, Written>();
-
-  of(key: string): Written {
-    return this.#byKey.get(key) ?? { eventSequence: 0, revision: 0 };
-  }
-
-  set(key: string, written: Written): void {
-    this.#byKey.delete(key);
-    this.#byKey.set(key, written);
-    const [oldest] = this.#byKey.keys();
-    if (this.#byKey.size > mostRemembered && oldest !== undefined) this.#byKey.delete(oldest);
-  }
 }

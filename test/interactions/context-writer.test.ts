@@ -94,6 +94,24 @@ describe('the context writer', () => {
     expect(await current()).toEqual(['amd_human_detected', 'amd_stopped']);
   });
 
+  test('is not written again where an event leaves it as it was', async () => {
+    const store = await openContextStore(connection);
+    let writes = 0;
+    const write = createContextWriter({
+      ...store,
+      replace: (...context) => {
+        writes += 1;
+        return store.replace(...context);
+      },
+    });
+    const teller = eventTeller();
+    const stopped = withContext(teller.amd('amd_stopped'), 'amd_stopped');
+
+    await write(stopped);
+    await write(withContext(teller.completed(), 'amd_stopped'));
+    expect(writes).toBe(1);
+  });
+
   test('takes the place of one that an older version wrote, without a sequence', async () => {
     const store = await openContextStore(connection);
     const bucket = await new Kvm(connection.jetstream).open(
