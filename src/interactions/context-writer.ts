@@ -7,7 +7,7 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import { type ContextStore, contextKey } from './context-store.ts';
 
 /** Live calls of one process, and far more: an event of a call that is not remembered costs one read more. */
-const mostRemembered = 20_000;
+const mostRemembered = 5_000;
 /** Two processes write the same call's only while one takes it over from the other. */
 const mostTries = 5;
 
