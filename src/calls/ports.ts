@@ -104,7 +104,7 @@ export type LegFailure = {
   readonly reason: string;
   /**
    * response: a real one of the far end. stack: made up by the SIP stack (408 after 32 s of silence, 503 for ICMP,
-   * refusal, DNS). transport: no engine, engine lost, request refused by the engine. unusable: a 200 without usable SDP or Contact.
+   * refusal, DNS). transport: no engine, its connection broke, request refused by the engine. unusable: a 200 without usable SDP or Contact.
    * cancelled: our CANCEL was done, whatever final response came.
    */
   readonly kind: 'response' | 'stack' | 'transport' | 'unusable' | 'cancelled';

@@ -525,7 +525,7 @@ describe('a call that is answered', () => {
     expect(call.end().data.reasonCode).toBe('Bot-disconnected');
   });
 
-  test('a lost engine is the gateway’s fault', async () => {
+  test('a broken engine connection is the gateway’s fault', async () => {
     const call = await answered({ request: { machineDetection: 'disabled' } });
     const end = { at: call.now(), by: 'lost', reason: 'SIP engine lost' } as const;
     call.leg().observe({ kind: 'ended', end });

@@ -810,7 +810,7 @@ describe('sip port over a control connection', () => {
       expect(['cancelled', 'unreachable']).toContain(await result);
     });
 
-    test('one that rang on an engine that is lost gets a BYE in its early dialog, from one that does not know it', async () => {
+    test('one that rang on an engine that is unreachable gets a BYE in its early dialog, from one that does not know it', async () => {
       const result = sip.endOrphan(stored(earlyState));
 
       drachtio.refuse(await drachtio.take('CANCEL'), unknownTransaction);

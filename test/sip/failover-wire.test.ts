@@ -262,7 +262,7 @@ describe('fail-over over SIP', () => {
     expect(first.inbox).toEqual([]);
   });
 
-  test('an engine that is lost with an INVITE under way is no reason to send another', async () => {
+  test('an engine whose connection breaks with an INVITE under way is no reason to send another', async () => {
     const { place, first, second, engines } = await open({ engines: 2 });
     const { observer } = place();
     await first.take('INVITE');

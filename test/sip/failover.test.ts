@@ -45,7 +45,7 @@ describe('going on to the next gateway', () => {
     ['607 Unwanted', failure('response', 607)],
     ['608 Rejected', failure('response', 608)],
     ['a 487 of the stack', failure('stack', 487)],
-    ['a lost engine, whose INVITE may have left', failure('transport')],
+    ['a broken engine connection, whose INVITE may have left', failure('transport')],
     ['a 200 without usable SDP', failure('unusable', 200)],
     ['our own CANCEL', failure('cancelled', 487)],
   ])('never after %s', (_name, what) => {

@@ -5,7 +5,7 @@ export type SipLimits = {
   /** TCP connect and authentication of one control connection. */
   readonly connectTimeoutMs: number;
   readonly pingIntervalMs: number;
-  /** A pong that is missing this long: the engine is lost. Several intervals, so that one busy second does not kill calls. */
+  /** A pong that is missing this long: the connection is broken. Several intervals, so that one busy second does not kill calls. */
   readonly pongTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;

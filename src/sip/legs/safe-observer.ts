@@ -1,4 +1,4 @@
-// An observer's exception must not cost other calls: it would stop the loop that tells them of a lost engine, or close the
+// An observer's exception must not cost other calls: it would stop the loop that tells them of a broken engine connection, or close the
 // control connection that they share.
 
 import type { LegObserver } from '../../calls/ports.ts';
