@@ -3,9 +3,9 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import { type Ears, openEars } from './ears.ts';
 import { createEventGrammar } from './event-grammar.ts';
-import type { Understood } from './stt/understood.ts';
+import { type FrameAnalyzer, openFrameAnalyzer } from './frame-analyzer.ts';
+import type { Transcription } from './stt/transcription.ts';
 
 export type Detector = {
   /**
@@ -14,7 +14,7 @@ export type Detector = {
    */
   push(frame: Int16Array, lost: boolean): readonly AmdEvent[];
   /** A recogniser's words so far: counted instead of ours from the next frame on, while they keep up with the audio. */
-  understand(understood: Understood): void;
+  understand(transcription: Transcription): void;
   /** The call ended: `amd_stopped` with this reason, unless it was stated before. Also frees memory: call it always. */
   stop(reason: string): readonly AmdEvent[];
   /** `amd_stopped` was returned. */
@@ -26,13 +26,13 @@ export type CreateDetector = (settings: AmdSettings) => Detector;
 const nothing: readonly AmdEvent[] = [];
 
 export const createDetector: CreateDetector = (settings) => {
-  const grammar = createEventGrammar(settings, () => ears?.restart());
-  let ears: Ears | undefined;
+  const grammar = createEventGrammar(settings, () => analyzer?.restart());
+  let analyzer: FrameAnalyzer | undefined;
 
   function finish(events: readonly AmdEvent[]): readonly AmdEvent[] {
     if (grammar.done) {
-      ears?.release();
-      ears = undefined;
+      analyzer?.release();
+      analyzer = undefined;
     }
     return events;
   }
@@ -44,15 +44,15 @@ export const createDetector: CreateDetector = (settings) => {
     push(frame, lost) {
       if (grammar.done) return nothing;
       try {
-        ears ??= openEars();
-        return finish(grammar.advance(ears.listen(frame, lost)));
+        analyzer ??= openFrameAnalyzer();
+        return finish(grammar.advance(analyzer.analyze(frame, lost)));
       } catch {
         // WebAssembly out of memory is all that can fail here; the call itself must not.
         return finish(grammar.fail());
       }
     },
-    understand(understood) {
-      grammar.understand(understood);
+    understand(transcription) {
+      grammar.understand(transcription);
     },
     stop(reason) {
       return finish(grammar.stop(reason));

@@ -6,7 +6,7 @@ import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/contract/amd-event.ts';
 import { type Company, createBeepBelief } from './beep-belief.ts';
 import { frameMs } from './frame.ts';
-import { type SettlingPhrase, type Understood, withSecondOpinion } from './stt/understood.ts';
+import { type SettlingPhrase, type Transcription, withSecondOpinion } from './stt/transcription.ts';
 import type { ToneFound } from './tone-detector.ts';
 import type { Utterance } from './utterance.ts';
 import { decide, isHello } from './verdict.ts';
@@ -71,7 +71,7 @@ export type EventGrammar = {
   /** One frame later. */
   advance(heard: Heard): readonly AmdEvent[];
   /** A recogniser's words, from the next frame on. */
-  understand(understood: Understood): void;
+  understand(transcription: Transcription): void;
   fail(): readonly AmdEvent[];
   stop(reason: string): readonly AmdEvent[];
   readonly done: boolean;
@@ -83,7 +83,7 @@ export function createEventGrammar(
 ): EventGrammar {
   const step: Step = { settings, rearm, elapsedMs: 0, events: nothingStated };
   let phase: Phase = { name: 'deciding' };
-  let understood: Understood | undefined;
+  let transcription: Transcription | undefined;
   const belief = createBeepBelief();
   const believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
 
@@ -103,14 +103,18 @@ export function createEventGrammar(
       step.elapsedMs += frameMs;
       const speaks = heard.utterance?.pauseMs === 0;
       const found = belief.take(heard.found, heard.toneHz, speaks, companyOf(phase, heard));
-      const { utterance, phrase } = withSecondOpinion(heard.utterance, understood, step.elapsedMs);
+      const { utterance, phrase } = withSecondOpinion(
+        heard.utterance,
+        transcription,
+        step.elapsedMs,
+      );
       believed.utterance = utterance;
       believed.found = found;
       believed.tonePending = heard.tonePending || belief.waiting;
       return stated(react(phase, believed, phrase, step));
     },
     understand(latest) {
-      understood = latest;
+      transcription = latest;
     },
     fail() {
       if (phase.name === 'done') return nothingStated;

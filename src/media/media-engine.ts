@@ -266,7 +266,7 @@ export class MediaEngine {
   #statistics(): MediaStatistics {
     return {
       sessions: this.#live.size,
-      restingPorts: this.#pool.resting,
+      idlePorts: this.#pool.resting,
       packetsReceived: this.#counts.received,
       packetsDiscarded: this.#counts.discarded,
       packetsSent: this.#counts.sent,

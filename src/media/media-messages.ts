@@ -91,7 +91,7 @@ export type FromMediaWorker =
 /** Of one worker, or the sum over all. Counters start with the worker. */
 export type MediaStatistics = {
   readonly sessions: number;
-  readonly restingPorts: number;
+  readonly idlePorts: number;
   readonly packetsReceived: number;
   /** Not RTP, not the agreed payload, or from somebody else. */
   readonly packetsDiscarded: number;

@@ -144,7 +144,7 @@ function addUp<Counts extends Readonly<Record<string, number>>>(
 
 const zeroStatistics: MediaStatistics = {
   sessions: 0,
-  restingPorts: 0,
+  idlePorts: 0,
   packetsReceived: 0,
   packetsDiscarded: 0,
   packetsSent: 0,

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
 import { frameMs, frameSamples } from '../../src/amd/frame.ts';
-import type { SettlingPhrase, Understood } from '../../src/amd/stt/understood.ts';
+import type { SettlingPhrase, Transcription } from '../../src/amd/stt/transcription.ts';
 import { defaultAmdTimers } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
 import { grammarFault } from '../amd/grammar-check.ts';
@@ -19,7 +19,7 @@ const phrases: readonly (SettlingPhrase | undefined)[] = [
   'call-screening',
 ];
 
-function claim(random: Random, nowMs: number): Understood {
+function claim(random: Random, nowMs: number): Transcription {
   const phrase = phrases[Math.floor(random() * phrases.length)];
   return {
     words: Math.floor(random() * 30),

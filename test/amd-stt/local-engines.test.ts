@@ -236,7 +236,7 @@ test('an offer to help is a person who waits, though it took longer than people 
     if (call.event('amd_human_detected') !== undefined) break;
     const session = await engine.session();
     await session.untilHeard(ms - (ms % chunkMs));
-    const before = call.understood.length;
+    const before = call.transcriptions.length;
     session.say('Thank you for calling Acme how may I help you');
     await call.untilUnderstood(before + 1);
   }

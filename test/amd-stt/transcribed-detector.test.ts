@@ -43,7 +43,7 @@ async function converse(
   for (let ms = 500; ms <= untilMs && !call.done; ms += 500) {
     call.pushUntil(ms);
     if (call.done || call.event('amd_human_detected') !== undefined) break;
-    const before = call.understood.length;
+    const before = call.transcriptions.length;
     await session.untilHeard(ms);
     session.say(transcriptAt(ms), { untilMs: ms });
     await call.untilUnderstood(before + 1);
@@ -243,7 +243,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     await call.untilUnderstood(4);
     call.stop();
 
-    expect(call.understood.map(({ words }) => words)).toEqual([1, 2, 3, 4]);
+    expect(call.transcriptions.map(({ words }) => words)).toEqual([1, 2, 3, 4]);
   });
 
   test('without interim results only final ones count', async () => {
@@ -263,7 +263,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     await call.untilUnderstood(1);
     call.stop();
 
-    expect(call.understood.map(({ words }) => words)).toEqual([2]);
+    expect(call.transcriptions.map(({ words }) => words)).toEqual([2]);
   });
 });
 

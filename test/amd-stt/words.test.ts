@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createPhraseFinder } from '../../src/amd/stt/phrase-finder.ts';
 import { phrasesByLanguage } from '../../src/amd/stt/phrases.ts';
 import { createTranscript } from '../../src/amd/stt/transcript.ts';
-import { keepsUp } from '../../src/amd/stt/understood.ts';
+import { keepsUp } from '../../src/amd/stt/transcription.ts';
 import { createWordCounter, plainWords } from '../../src/amd/stt/words.ts';
 
 describe('words', () => {

@@ -2,7 +2,7 @@
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
-import type { SettlingPhrase } from './understood.ts';
+import type { SettlingPhrase } from './transcription.ts';
 import { plainWords } from './words.ts';
 
 export type PhraseFinder = {

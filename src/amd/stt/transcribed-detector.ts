@@ -10,7 +10,7 @@ import { protocolFor } from './protocols.ts';
 import type { SpeechToTextProviders } from './providers.ts';
 import { type FailureReason, Recogniser } from './recogniser.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
-import { keepsUp, type Understood } from './understood.ts';
+import { keepsUp, type Transcription } from './transcription.ts';
 import { createWordCounter } from './words.ts';
 
 export type SpeechToText = {
@@ -42,7 +42,7 @@ export type TranscribedDetectorOptions = {
 /** While a provider is away every call fails with it. */
 const reportEveryMs = 10_000;
 
-const nothingUnderstood: Understood = { words: 0, heardUntilMs: 0 };
+const emptyTranscription: Transcription = { words: 0, heardUntilMs: 0 };
 
 export function createTranscribedDetector(options: TranscribedDetectorOptions): CreateDetector {
   const { createDetector, speechToText } = options;
@@ -52,11 +52,11 @@ export function createTranscribedDetector(options: TranscribedDetectorOptions): 
   return (settings) => {
     const detector = createDetector(settings);
     if (settings.speechToText === undefined) return detector;
-    const transcription = openTranscription(settings.speechToText, speechToText, {
-      onUnderstood: (understood) => detector.understand(understood),
+    const transcriber = openTranscriber(settings.speechToText, speechToText, {
+      onTranscription: (transcription) => detector.understand(transcription),
       onFailed,
     });
-    return transcribed(detector, transcription);
+    return transcribed(detector, transcriber);
   };
 }
 
@@ -77,15 +77,15 @@ function reportSometimes(report: (report: FailureReport) => void) {
   };
 }
 
-function transcribed(detector: Detector, transcription: Transcription): Detector {
+function transcribed(detector: Detector, transcriber: Transcriber): Detector {
   function said(events: readonly AmdEvent[]): readonly AmdEvent[] {
     if (events.length === 0) return events;
-    const labelled = events.map((event) => label(event, transcription));
+    const labelled = events.map((event) => label(event, transcriber));
     // After a person's verdict nothing is left to understand, and what she says is nobody's business.
     const isPerson = events.some(({ event }) => event === 'amd_human_detected');
-    if (isPerson || detector.done) transcription.close();
+    if (isPerson || detector.done) transcriber.close();
     // Whoever speaks after a greeting (a person, after call screening) begins a text of their own.
-    if (events.some(({ event }) => event === 'amd_machine_stopped_speaking')) transcription.begin();
+    if (events.some(({ event }) => event === 'amd_machine_stopped_speaking')) transcriber.begin();
     return labelled;
   }
 
@@ -94,30 +94,30 @@ function transcribed(detector: Detector, transcription: Transcription): Detector
       return detector.done;
     },
     push(frame, lost) {
-      transcription.push(frame, lost);
+      transcriber.push(frame, lost);
       try {
         return said(detector.push(frame, lost));
       } catch (error) {
-        transcription.close();
+        transcriber.close();
         throw error;
       }
     },
-    understand(understood) {
-      detector.understand(understood);
+    understand(transcription) {
+      detector.understand(transcription);
     },
     stop(reason) {
       const events = said(detector.stop(reason));
-      transcription.close();
+      transcriber.close();
       return events;
     },
   };
 }
 
-type Transcription = {
+type Transcriber = {
   push(frame: Int16Array, lost: boolean): void;
   /** `failed` and `unconfigured` are for good. */
   readonly broken: 'failed' | 'unconfigured' | undefined;
-  readonly understood: Understood;
+  readonly transcription: Transcription;
   readonly text: string;
   /** Forgets what was said so far. */
   begin(): void;
@@ -125,38 +125,38 @@ type Transcription = {
 };
 
 type TranscriptionSink = {
-  onUnderstood(understood: Understood): void;
+  onTranscription(transcription: Transcription): void;
   onFailed(failure: TranscriptionFailure): void;
 };
 
-function openTranscription(
+function openTranscriber(
   settings: SpeechToTextSettings,
   { providers, defaultProvider = '' }: SpeechToText,
   sink: TranscriptionSink,
-): Transcription {
+): Transcriber {
   const { sttProvider: asked, sttLanguage: language, interim } = settings;
   const name = providers.has(asked) ? asked : defaultProvider;
   const provider = providers.get(name);
   if (provider === undefined) {
     sink.onFailed({ provider: asked, reason: 'unconfigured' });
-    return brokenTranscription('unconfigured');
+    return brokenTranscriber('unconfigured');
   }
   const countWords = createWordCounter(language);
   const findPhrase = createPhraseFinder(language);
   let transcript: Transcript = createTranscript();
-  let understood = nothingUnderstood;
+  let transcription = emptyTranscription;
   let broken: 'failed' | undefined;
   function begin(): void {
     transcript = createTranscript();
-    understood = nothingUnderstood;
-    sink.onUnderstood(understood);
+    transcription = emptyTranscription;
+    sink.onTranscription(transcription);
   }
   const recogniser = new Recogniser(protocolFor(provider, settings), countWords, {
     onSaid(said, sentMs) {
       if (interim === false && !said.isFinal) return;
       transcript.hear(said, sentMs);
-      understood = understand(transcript, countWords, findPhrase);
-      sink.onUnderstood(understood);
+      transcription = understand(transcript, countWords, findPhrase);
+      sink.onTranscription(transcription);
     },
     onFailed(reason) {
       broken = 'failed';
@@ -170,8 +170,8 @@ function openTranscription(
     get broken() {
       return broken;
     },
-    get understood() {
-      return understood;
+    get transcription() {
+      return transcription;
     },
     get text() {
       return transcript.text;
@@ -181,11 +181,11 @@ function openTranscription(
   };
 }
 
-function brokenTranscription(broken: 'unconfigured'): Transcription {
+function brokenTranscriber(broken: 'unconfigured'): Transcriber {
   return {
     push: () => undefined,
     broken,
-    understood: nothingUnderstood,
+    transcription: emptyTranscription,
     text: '',
     begin: () => undefined,
     close: () => undefined,
@@ -196,7 +196,7 @@ function understand(
   transcript: Transcript,
   countWords: (text: string) => number,
   findPhrase: ReturnType<typeof createPhraseFinder>,
-): Understood {
+): Transcription {
   const { text, heardUntilMs } = transcript;
   const phrase = findPhrase.settling(text);
   return {
@@ -214,8 +214,8 @@ const restsOnWords: ReadonlySet<AmdEvent['event']> = new Set([
 ]);
 
 /** What was understood, and what became of the recogniser; a fall-back is said in the reason as well. */
-function label(event: AmdEvent, transcription: Transcription): AmdEvent {
-  const { broken, text } = transcription;
+function label(event: AmdEvent, transcriber: Transcriber): AmdEvent {
+  const { broken, text } = transcriber;
   const understands = restsOnWords.has(event.event);
   const quoted =
     text !== '' && (understands || event.event === 'amd_machine_stopped_speaking')
@@ -225,13 +225,13 @@ function label(event: AmdEvent, transcription: Transcription): AmdEvent {
   if (!understands || event.tone !== undefined) {
     return { ...event, ...quoted, ...(broken === undefined ? {} : { transcription: broken }) };
   }
-  const state = stateAt(event, transcription);
+  const state = stateAt(event, transcriber);
   const reason = state === 'used' ? event.reason : `${event.reason}-transcription-${state}`;
   return { ...event, ...quoted, reason, transcription: state };
 }
 
-function stateAt(event: AmdEvent, { broken, understood }: Transcription): TranscriptionState {
+function stateAt(event: AmdEvent, { broken, transcription }: Transcriber): TranscriptionState {
   if (broken !== undefined) return broken;
-  if (event.reason === understood.phrase) return 'used';
-  return keepsUp(understood, event.elapsedMs, event.pauseMs ?? 0) ? 'used' : 'late';
+  if (event.reason === transcription.phrase) return 'used';
+  return keepsUp(transcription, event.elapsedMs, event.pauseMs ?? 0) ? 'used' : 'late';
 }

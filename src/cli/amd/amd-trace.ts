@@ -1,7 +1,7 @@
 // What the detector goes by, frame by frame, for the picture: speech, words and tones. Only drawn, never judged.
 
-import { openEars } from '../../amd/ears.ts';
 import { frameMs, frameSamples } from '../../amd/frame.ts';
+import { openFrameAnalyzer } from '../../amd/frame-analyzer.ts';
 
 export type Span = { readonly startMs: number; readonly endMs: number };
 export type Trace = {
@@ -16,13 +16,13 @@ const toldAfterFrames = 5;
 
 /** Until detection stopped: what came later was not listened to. */
 export function traceOf(samples: Int16Array, stoppedMs: number): Trace {
-  const ears = openEars();
+  const analyzer = openFrameAnalyzer();
   const speech: boolean[] = [];
   const tones: boolean[] = [];
   const wordsMs: number[] = [];
   const end = Math.min(samples.length, (stoppedMs / frameMs) * frameSamples);
   for (let at = 0; at + frameSamples <= end; at += frameSamples) {
-    const heard = ears.listen(samples.subarray(at, at + frameSamples), false);
+    const heard = analyzer.analyze(samples.subarray(at, at + frameSamples), false);
     if (heard.found !== undefined) {
       // Only its end tells what it was: then all of it was the tone.
       const end = Math.max(tones.lastIndexOf(true) + 1, tones.length - toldAfterFrames);
@@ -35,7 +35,7 @@ export function traceOf(samples: Int16Array, stoppedMs: number): Trace {
     const words = heard.utterance?.words ?? 0;
     while (wordsMs.length < words) wordsMs.push(speech.length * frameMs);
   }
-  ears.release();
+  analyzer.release();
   return { speech: spansOf(speech), tones: spansOf(tones), wordsMs };
 }
 

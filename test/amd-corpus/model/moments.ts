@@ -2,8 +2,8 @@
 // decisions that a model could improve. Explainable numbers only: what was said when, pitch, level, noise.
 
 import { readFile } from 'node:fs/promises';
-import { openEars } from '../../../src/amd/ears.ts';
 import { frameMs, frameSamples } from '../../../src/amd/frame.ts';
+import { openFrameAnalyzer } from '../../../src/amd/frame-analyzer.ts';
 import type { Utterance } from '../../../src/amd/utterance.ts';
 import { decide, isHello } from '../../../src/amd/verdict.ts';
 import { type Label, readManifest } from '../../../src/cli/amd/amd-manifest.ts';
@@ -53,14 +53,14 @@ export async function momentsOf(manifestPath: string): Promise<Moment[]> {
 
 /** Undefined: no such verdict. */
 function featuresAtVerdict(samples: Int16Array): readonly number[] | undefined {
-  const ears = openEars();
+  const analyzer = openFrameAnalyzer();
   const frame = new Int16Array(frameSamples);
   const frames: Frame[] = [];
   try {
     for (let at = 0; at < samples.length; at += frameSamples) {
       frame.fill(0);
       frame.set(samples.subarray(at, at + frameSamples));
-      const { utterance, tonePending, speech } = ears.listen(frame, false);
+      const { utterance, tonePending, speech } = analyzer.analyze(frame, false);
       frames.push({ isSpeech: speech, hz: speech ? pitchAt(samples, at) : 0, dbfs: dbfsOf(frame) });
       if (utterance === undefined || tonePending) continue;
       const verdict = decide(utterance, undefined);
@@ -71,7 +71,7 @@ function featuresAtVerdict(samples: Int16Array): readonly number[] | undefined {
     }
     return undefined;
   } finally {
-    ears.release();
+    analyzer.release();
   }
 }
 

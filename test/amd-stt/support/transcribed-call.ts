@@ -6,7 +6,7 @@ import {
   createTranscribedDetector,
   type FailureReport,
 } from '../../../src/amd/stt/transcribed-detector.ts';
-import type { Understood } from '../../../src/amd/stt/understood.ts';
+import type { Transcription } from '../../../src/amd/stt/transcription.ts';
 import {
   type AmdSettings,
   defaultAmdTimers,
@@ -31,7 +31,7 @@ export type CallOptions = {
 export class TranscribedCall {
   readonly events: AmdEvent[] = [];
   readonly failures: FailureReport[] = [];
-  readonly understood: Understood[] = [];
+  readonly transcriptions: Transcription[] = [];
   readonly #detector: ReturnType<ReturnType<typeof createTranscribedDetector>>;
   #audio: Int16Array = new Int16Array(0);
   elapsedMs = 0;
@@ -90,7 +90,7 @@ export class TranscribedCall {
 
   /** The detector has this many results. */
   async untilUnderstood(count: number): Promise<void> {
-    await eventually(() => this.understood.length >= count, `${count} results are understood`);
+    await eventually(() => this.transcriptions.length >= count, `${count} results are understood`);
   }
 
   async untilFailed(): Promise<void> {
@@ -108,9 +108,9 @@ export class TranscribedCall {
       },
       push: (frame: Int16Array, lost: boolean) => detector.push(frame, lost),
       stop: (reason: string) => detector.stop(reason),
-      understand: (understood: Understood) => {
-        this.understood.push(understood);
-        detector.understand(understood);
+      understand: (transcription: Transcription) => {
+        this.transcriptions.push(transcription);
+        detector.understand(transcription);
       },
     };
   }

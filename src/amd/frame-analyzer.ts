@@ -13,9 +13,9 @@ export type HeardInDetail = Heard & {
   readonly tonal: boolean;
 };
 
-export type Ears = {
+export type FrameAnalyzer = {
   /** The next 20 ms. `lost`: they never came. */
-  listen(frame: Int16Array, lost: boolean): HeardInDetail;
+  analyze(frame: Int16Array, lost: boolean): HeardInDetail;
   /** Forgets what was said: the next to speak is somebody else. */
   restart(): void;
   /** Gives memory back; afterwards nothing is heard. */
@@ -39,7 +39,7 @@ type Listening = {
 };
 
 /** @throws Error when the memory of WebAssembly is exhausted. */
-export function openEars(): Ears {
+export function openFrameAnalyzer(): FrameAnalyzer {
   const recent = newRecentAudio();
   const listening: Listening = {
     recent,
@@ -58,13 +58,13 @@ export function openEars(): Ears {
     lastPower: 0,
   };
   return {
-    listen: (frame, lost) => listen(listening, frame, lost),
+    analyze: (frame, lost) => analyze(listening, frame, lost),
     restart: () => listening.utterances.restart(),
     release: () => listening.voiceActivity.release(),
   };
 }
 
-function listen(listening: Listening, frame: Int16Array, lost: boolean): HeardInDetail {
+function analyze(listening: Listening, frame: Int16Array, lost: boolean): HeardInDetail {
   const { utterances, heard, recent } = listening;
   const missing = lost || frame.length !== frameSamples;
   if (missing) addLostFrame(recent);

@@ -2,7 +2,7 @@
 
 export type SettlingPhrase = 'voicemail-phrase' | 'call-screening';
 
-export type Understood = {
+export type Transcription = {
   readonly words: number;
   /** How far into the call, by the sample clock, the recogniser has listened. */
   readonly heardUntilMs: number;
@@ -17,13 +17,13 @@ const longestLagMs = 1_000;
 
 /** Does this opinion cover what was said by now? Then its words are counted instead of ours. */
 export function keepsUp(
-  understood: Understood | undefined,
+  transcription: Transcription | undefined,
   elapsedMs: number,
   pauseMs: number,
-): understood is Understood {
+): transcription is Transcription {
   // No words where speech was heard is no better a count than ours.
-  if (understood === undefined || understood.words === 0) return false;
-  return understood.heardUntilMs >= Math.min(elapsedMs - longestLagMs, elapsedMs - pauseMs);
+  if (transcription === undefined || transcription.words === 0) return false;
+  return transcription.heardUntilMs >= Math.min(elapsedMs - longestLagMs, elapsedMs - pauseMs);
 }
 
 type Counted = { readonly words: number; readonly pauseMs: number };
@@ -31,14 +31,14 @@ type Counted = { readonly words: number; readonly pauseMs: number };
 /** The utterance with the words that count, and the phrase that settles it. Nothing is believed of a silent line. */
 export function withSecondOpinion<Spoken extends Counted>(
   utterance: Spoken | undefined,
-  understood: Understood | undefined,
+  transcription: Transcription | undefined,
   elapsedMs: number,
 ): { readonly utterance: Spoken | undefined; readonly phrase?: SettlingPhrase } {
-  if (utterance === undefined || understood === undefined) return { utterance };
-  const { words, phrase } = understood;
+  if (utterance === undefined || transcription === undefined) return { utterance };
+  const { words, phrase } = transcription;
   return {
-    utterance: keepsUp(understood, elapsedMs, utterance.pauseMs)
-      ? { ...utterance, words, asksForHelp: understood.asksForHelp ?? false }
+    utterance: keepsUp(transcription, elapsedMs, utterance.pauseMs)
+      ? { ...utterance, words, asksForHelp: transcription.asksForHelp ?? false }
       : utterance,
     ...(phrase === undefined ? {} : { phrase }),
   };
