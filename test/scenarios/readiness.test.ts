@@ -8,12 +8,14 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startNatsServer } from '../../src/embedded/nats/nats-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { eventsOnStream } from '../faults/stream-dump.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { makeSeededDataDir, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { numberFor } from '../support/far-end.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
+import { glance } from '../support/receiver.ts';
 
 const well = {
   database: 'ok',
@@ -114,8 +116,20 @@ describe('/ready of a gateway', () => {
       'NATS is unreachable',
     );
     expect(await ready()).toMatchObject({ code: 200, status: 'ready', degraded: ['NATS'] });
+    const number = numberFor('talk', 5, 77);
+    const { callId } = await gateway.dialer.dial({
+      target: `tel:+${number}`,
+      notifyurl: cluster.receiver.url,
+    });
+    expect(glance(await cluster.receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
     await nats.start();
     await eventually(async () => (await ready()).checks['nats'] === 'ok', 'NATS is back', 20_000);
+    const published = async () =>
+      (await eventsOnStream(nats.url))
+        .filter(({ event }) => event.callId === callId)
+        .map(({ event }) => event.type);
+    await eventually(async () => (await published()).includes('completed'), 'it is published');
+    expect(await published()).toEqual(['queued', 'dialing', 'ringing', 'answered', 'completed']);
     await untilReady();
   });
 
