@@ -156,6 +156,15 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.take(call.callId, 'a')).toBe(false);
     });
 
+    test('a call that was answered does not end as one that failed', async () => {
+      const call = await taken();
+      await rig.append('a', call, answer(call));
+
+      const failed = { ending: { event: endEventOf(call, { type: 'failed' }) } };
+      expect(await rig.append('a', call, failed)).toEqual({ kind: 'not ours' });
+      expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered']);
+    });
+
     test('a queued call is not ended by whoever believes that nobody dials it', async () => {
       const call = await taken('b');
       const step = { ending: { event: endOf(call) } };

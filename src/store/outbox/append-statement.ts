@@ -5,6 +5,9 @@
 // over sets their `owner_id` first; what that process still sends finds no row. Its leg gets into SQL all the same, because
 // somebody has to hang it up; never in place of a dialog.
 //
+// Nor does a call that was answered end as one that failed, whoever believes so: it is found without its end, and ended by what the
+// row says.
+//
 // The same again, after an answer that was lost, is the same success: the end is known by its event, events and notifications
 // by their keys.
 
@@ -45,6 +48,7 @@ with given as materialized (
     and case when i.is_untaken then c.dial_started_at is null else c.owner_id = $2 end
     and (c.ended_at is null
       or c.end_published_at is null and c.end_event in (i.ending -> 'event', i.ending_if_answered -> 'event'))
+    and (c.answered_at is null or i.ending_if_answered is not null or i.ending ->> 'status' is distinct from 'failed')
   returning c.call_id, c.answered_at is not null as is_answered, c.published_event_sequence as published
 ), legs as (
   insert into call_legs as known (call_id, leg_id, leg)
