@@ -256,7 +256,7 @@ export const hangUpOnMaxDuration = callSetup.enqueueActions(({ context, enqueue 
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'maximum duration' } });
 });
 
-function earlier(one: Date, other: Date): Date {
+export function earlier(one: Date, other: Date): Date {
   return one < other ? one : other;
 }
 

@@ -13,6 +13,7 @@ import {
   type TerminalEvent,
 } from './contract/call-event.ts';
 import type { CallIdentity } from './contract/identity.ts';
+import { nothingPlayed, type PlaybackProgress, playedMembers } from './playback.ts';
 import type { StreamReport } from './stream.ts';
 
 /** What is known of a call so far; grows while it lives. */
@@ -29,11 +30,16 @@ export type CallProgress = {
   readonly amdEvents: readonly AmdEvent[];
   /** Over gateways that were given up for the next one. */
   readonly failedAttempts: readonly FailedAttempt[];
+  readonly playback: PlaybackProgress;
 };
 
 /** An accepted call has stated one event, `queued`, which is not notified. */
 export function progressOfAccepted(call: AcceptedCall): CallProgress {
-  return { call, eventSequence: 1, notificationSequence: 0, amdEvents: [], failedAttempts: [] };
+  return {
+    call,
+    ...{ eventSequence: 1, notificationSequence: 0 },
+    ...{ amdEvents: [], failedAttempts: [], playback: nothingPlayed },
+  };
 }
 
 /** Of the last event stated, and of the last notification. */
@@ -185,6 +191,7 @@ export function endEvent(progress: CallProgress, end: CallEnd): Stated<TerminalE
             ...(verdict === undefined ? {} : { machineDetection: verdict }),
           }),
       ...(end.outcome === 'machine' ? { machineDetected: true } : {}),
+      ...playedMembers(progress.playback),
       ...failedAttemptsOf(progress),
       ...nextNotification(progress, notified),
       context: callContext(progress),
@@ -256,7 +263,7 @@ function isSubscribed(call: AcceptedCall, event: AmdEventName): boolean {
   return notifyUrl !== undefined && (amdEventsSubscription?.includes(event) ?? true);
 }
 
-function header(
+export function header(
   progress: { readonly call: AcceptedCall; readonly eventSequence: number },
   type: CallEvent['type'],
   at: Date,
@@ -276,8 +283,8 @@ function header(
   };
 }
 
-function stated<Event extends CallEvent>(
-  progress: CallProgress,
+export function stated<Event extends CallEvent>(
+  progress: Sequences,
   event: Event,
   notified: boolean,
 ): Stated<Event> {

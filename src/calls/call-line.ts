@@ -55,6 +55,8 @@ class Line {
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
   /** Detection's events since the answer, while the answer is being stored. */
   #held: LineEvent[] | undefined;
+  /** A sound was asked for. */
+  #mayPlay = false;
   #detectionStartedAt: Date | undefined;
   /** Asked for when the call begins, and there long before anybody answers. */
   #streamSettings: Promise<StreamSettings> | undefined;
@@ -115,6 +117,13 @@ class Line {
         break;
       case 'stopStream':
         if (this.#streamSettings !== undefined) this.#session?.stopStream(command.reason);
+        break;
+      case 'play':
+        this.#mayPlay = true;
+        this.#session?.play(command.playback);
+        break;
+      case 'stopPlayback':
+        if (this.#mayPlay) this.#session?.stopPlayback();
         break;
       case 'close':
         this.close();
@@ -268,6 +277,8 @@ class Line {
       },
       onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'rtp'),
       onStream: (report) => this.#sendStream(report),
+      onPlayback: (report) =>
+        this.#sendOrHold({ type: 'line.playback', at: this.#ports.clock.now(), report }),
       onInactive: () => this.#loseMedia('No RTP from the far end'),
       onFailed: (reason) => this.#loseMedia(reason),
     };

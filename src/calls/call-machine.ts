@@ -11,8 +11,8 @@
 // answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
 //             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
 //             media, by the longest duration.
-// closing     The call is over; detection still owes its `amd_stopped`, and the bot's stream its end. Left when they come, or
-//             after a bound.
+// closing     The call is over; detection still owes its `amd_stopped`, the bot's stream and the sound that plays their ends.
+//             Left when they come, or after a bound.
 // recording   The end is stored, with what was stated before and is not stored yet. Left when it is; where that takes longer
 //             than its bound it goes on without the machine.
 // ended       Final.
@@ -47,6 +47,7 @@ import {
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
 import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
+import { statePlayback, statePlaybackFailed } from './playback-effects.ts';
 
 export const callMachine = callSetup.createMachine({
   id: 'call',
@@ -145,6 +146,16 @@ export const callMachine = callSetup.createMachine({
           },
           { actions: stateStream },
         ],
+        'line.playback': { actions: statePlayback },
+        'command.play': {
+          actions: {
+            type: 'commandLine',
+            params: ({ event }) => ({ type: 'play', playback: event.playback }),
+          },
+        },
+        'command.stopPlayback': {
+          actions: { type: 'commandLine', params: { type: 'stopPlayback' } },
+        },
         'line.ended': { target: 'closing', actions: endByLeg },
         'line.mediaLost': { target: 'closing', actions: hangUpOnFailure },
         'command.end': { target: 'closing', actions: hangUpByCommand },
@@ -154,12 +165,20 @@ export const callMachine = callSetup.createMachine({
       entry: [
         { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
         { type: 'commandLine', params: { type: 'stopStream', reason: 'call-ended' } },
+        { type: 'commandLine', params: { type: 'stopPlayback' } },
       ],
       always: { guard: 'mediaIsOver', target: 'recording' },
       after: {
-        closingTimeout: { target: 'recording', actions: [stateAmdStopped, stateStreamStopped] },
+        closingTimeout: {
+          target: 'recording',
+          actions: [stateAmdStopped, stateStreamStopped, statePlaybackFailed],
+        },
       },
-      on: { 'line.amd': { actions: stateAmd }, 'line.stream': { actions: stateStream } },
+      on: {
+        'line.amd': { actions: stateAmd },
+        'line.stream': { actions: stateStream },
+        'line.playback': { actions: statePlayback },
+      },
     },
     recording: {
       entry: buildEnd,

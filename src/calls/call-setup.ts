@@ -9,6 +9,7 @@ import type { AcceptedCall } from './call-types.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
+import type { Playback, PlaybackReport } from './playback.ts';
 import type { Clock, LegEnd, LegFailure, StepResult } from './ports.ts';
 import type { StreamReport } from './stream.ts';
 
@@ -44,6 +45,7 @@ export type LineEvent =
       readonly source: 'rtp' | 'info';
     }
   | { readonly type: 'line.stream'; readonly at: Date; readonly report: StreamReport }
+  | { readonly type: 'line.playback'; readonly at: Date; readonly report: PlaybackReport }
   | { readonly type: 'line.mediaLost'; readonly reason: string };
 
 /** What the machine asks of the line. */
@@ -53,12 +55,18 @@ export type LineCommand =
   | { readonly type: 'hangUp'; readonly reason: string }
   | { readonly type: 'stopDetection'; readonly reason: string }
   | { readonly type: 'stopStream'; readonly reason: string }
+  | { readonly type: 'play'; readonly playback: Playback }
+  /** What is queued is not played any more: of sounds, and of the bot. */
+  | { readonly type: 'stopPlayback' }
   /** Leaves nothing open, whatever state it is in. */
   | { readonly type: 'close' };
 
 export type CallMachineEvent =
   | LineEvent
-  | { readonly type: 'command.end'; readonly command: EndCommand };
+  | { readonly type: 'command.end'; readonly command: EndCommand }
+  /** In a call that is not answered they do nothing. */
+  | { readonly type: 'command.play'; readonly playback: Playback }
+  | { readonly type: 'command.stopPlayback' };
 
 export type CallLimits = {
   readonly maxDurationMs: number;
@@ -158,6 +166,9 @@ export const callSetup = setup({
   },
   guards: {
     hasEnded: ({ context }) => context.end !== undefined,
-    mediaIsOver: ({ context }) => context.detection !== 'running' && context.stream === 'off',
+    mediaIsOver: ({ context }) =>
+      context.detection !== 'running' &&
+      context.stream === 'off' &&
+      context.playback.playing.length === 0,
   },
 });

@@ -7,6 +7,7 @@ import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
+import type { Playback, PlaybackReport } from './playback.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
 
 export type Clock = { now(): Date };
@@ -152,6 +153,8 @@ export type MediaObserver = {
   onInactive(): void;
   /** What becomes of the stream to the bot, where one was asked for. */
   onStream?(report: StreamReport): void;
+  /** What becomes of the sounds that were asked for. */
+  onPlayback?(report: PlaybackReport): void;
   /** The media worker died. */
   onFailed(reason: string): void;
 };
@@ -170,6 +173,10 @@ export type MediaSession = {
   answerStream(settings: StreamSettings): void;
   /** The bot is told that it is over. `stopped` is reported where it was not over before. */
   stopStream(reason: string): void;
+  /** Queues a sound behind what is queued; a loop gives way to it. */
+  play(playback: Playback): void;
+  /** Nothing of what is queued is played, of sounds and of the bot; told of each sound. */
+  stopPlayback(): void;
   /** A key that did not come as RTP. */
   tellDigit(digit: string): void;
   /** Answer to a re-offer of the far end (hold, resume, new address); undefined when nothing in it is usable. */

@@ -86,6 +86,12 @@ export class MediaEngine {
       case 'stopStream':
         this.#live.get(message.id)?.session.stopStream(message.reason);
         return;
+      case 'play':
+        this.#live.get(message.id)?.session.play(message.playback);
+        return;
+      case 'stopPlayback':
+        this.#live.get(message.id)?.session.stopPlayback();
+        return;
       case 'digit':
         this.#live.get(message.id)?.session.tellDigit(message.digit);
         return;
@@ -153,6 +159,7 @@ export class MediaEngine {
         onAmd: (events) => this.#post({ kind: 'amd', id, events }),
         onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
         onDtmf: (digit, durationMs) => this.#post({ kind: 'dtmf', id, digit, durationMs }),
+        onPlayback: (report) => this.#post({ kind: 'playback', id, report }),
         onInactive: () => this.#post({ kind: 'inactive', id }),
       },
       this.#counts,
@@ -191,6 +198,7 @@ export class MediaEngine {
   #close(id: number): void {
     // `amd_stopped` is always told, also to those who forget to ask for it.
     this.#live.get(id)?.session.stopDetection('session-closed');
+    this.#live.get(id)?.session.stopPlayback();
     this.#live.get(id)?.session.stopStream('call-ended');
     this.#release(id);
     this.#post({ kind: 'closed', id });

@@ -2,6 +2,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { StreamStatistics } from './stream-port.ts';
@@ -48,6 +49,8 @@ export type ToMediaWorker =
       readonly phase: 'ringing' | 'answered';
     }
   | { readonly kind: 'stopStream'; readonly id: number; readonly reason: string }
+  | { readonly kind: 'play'; readonly id: number; readonly playback: Playback }
+  | { readonly kind: 'stopPlayback'; readonly id: number }
   /** Of a SIP INFO. */
   | { readonly kind: 'digit'; readonly id: number; readonly digit: string }
   | { readonly kind: 'close'; readonly id: number }
@@ -77,6 +80,7 @@ export type FromMediaWorker =
       readonly durationMs: number;
     }
   | { readonly kind: 'stream'; readonly id: number; readonly report: StreamReport }
+  | { readonly kind: 'playback'; readonly id: number; readonly report: PlaybackReport }
   /** For the log, once for each kind of thing and call. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string }
   | { readonly kind: 'inactive'; readonly id: number }

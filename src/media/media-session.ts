@@ -5,6 +5,7 @@ import type { AmdSettings } from '../calls/call-types.ts';
 import type { MediaSession, VoiceCodec } from '../calls/ports.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
 import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';
+import { sharedPlayback } from './shared-sound.ts';
 
 export type MediaSessionOptions = {
   readonly id: number;
@@ -57,16 +58,22 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
       worker.stopDetection(id, reason);
     },
     prepareStream(settings) {
-      worker.stream({ kind: 'stream', id, settings, phase: 'ringing' });
+      worker.tell({ kind: 'stream', id, settings, phase: 'ringing' });
     },
     answerStream(settings) {
-      worker.stream({ kind: 'stream', id, settings, phase: 'answered' });
+      worker.tell({ kind: 'stream', id, settings, phase: 'answered' });
     },
     stopStream(reason) {
-      worker.stream({ kind: 'stopStream', id, reason });
+      worker.tell({ kind: 'stopStream', id, reason });
+    },
+    play(playback) {
+      worker.tell({ kind: 'play', id, playback: sharedPlayback(playback) });
+    },
+    stopPlayback() {
+      worker.tell({ kind: 'stopPlayback', id });
     },
     tellDigit(digit) {
-      worker.stream({ kind: 'digit', id, digit });
+      worker.tell({ kind: 'digit', id, digit });
     },
     answerReoffer(sdp) {
       // A re-INVITE without SDP asks for our offer (RFC 3261 14.2).

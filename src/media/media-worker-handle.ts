@@ -29,6 +29,8 @@ const flushTimeoutMs = 1_000;
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
 
+type Told = 'stream' | 'stopStream' | 'digit' | 'play' | 'stopPlayback';
+
 /** The worker's life. */
 type Life =
   /** Those who want a session wait for it. */
@@ -126,7 +128,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (this.#isLive(id)) this.#post({ kind: 'stop', id, reason });
   }
 
-  stream(message: Extract<ToMediaWorker, { kind: 'stream' | 'stopStream' | 'digit' }>): void {
+  /** What needs no bookkeeping here. */
+  tell(message: Extract<ToMediaWorker, { kind: Told }>): void {
     if (this.#isLive(message.id)) this.#post(message);
   }
 
@@ -255,6 +258,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
         return;
       case 'stream':
         this.#tellLive(message.id, (observer) => observer.onStream?.(message.report));
+        return;
+      case 'playback':
+        this.#tellLive(message.id, (observer) => observer.onPlayback?.(message.report));
         return;
       case 'streamWarning':
         this.#logger.warn({ warning: message.warning }, 'a bot does not keep to the wire format');

@@ -61,6 +61,15 @@ export class PlayoutQueue implements BlockHolder {
     return this.#queued - this.#played;
   }
 
+  /** Positions, for what is to come in their order: of what is queued next, and of what is played next. */
+  get bytesWritten(): number {
+    return this.#queued;
+  }
+
+  get bytesPassed(): number {
+    return this.#played;
+  }
+
   get heldBlocks(): number {
     return this.#blocks.length;
   }

@@ -3,9 +3,9 @@
 
 import { mulawToAlaw, silenceByte } from './g711.ts';
 import { frameSamples } from './jitter-buffer.ts';
-import type { PlayoutQueue } from './playout-queue.ts';
 import { rtpHeaderBytes, writeRtpHeader } from './rtp-packet.ts';
 import type { RemoteMedia } from './sdp.ts';
+import type { SoundPlayer } from './sound-player.ts';
 
 /** A socket whose buffer is full sends a packet later, out of the memory it is in: that is used again after 80 ms only. */
 const packetsInTurn = 4;
@@ -41,10 +41,10 @@ export class RtpSender {
   }
 
   /** The packet of this tick; valid until three more were made. */
-  next(remote: RemoteMedia, queue: PlayoutQueue | undefined): Uint8Array {
+  next(remote: RemoteMedia, player: SoundPlayer): Uint8Array {
     const packet = this.#packets[this.#turn] as Uint8Array;
     this.#turn = (this.#turn + 1) % packetsInTurn;
-    const count = queue?.read(packet, rtpHeaderBytes, frameSamples) ?? 0;
+    const count = player.read(packet, rtpHeaderBytes, frameSamples);
     const end = rtpHeaderBytes + count;
     if (remote.codec === 'PCMA') {
       for (let index = rtpHeaderBytes; index < end; index += 1) {
@@ -64,13 +64,8 @@ export class RtpSender {
     return packet;
   }
 
-  /**
-   * Nothing is sent in this tick: on hold, or because the clock is late. Nobody hears what a bot says on hold, so that is
-   * over when the hold is; what a late clock held up is said later.
-   */
-  skip(queue: PlayoutQueue | undefined, isOnHold: boolean): void {
+  /** Nothing is sent in this tick: on hold, or because the clock is late. */
+  skip(): void {
     this.#marker = true;
-    if (isOnHold)
-      queue?.read(this.#packets[this.#turn] as Uint8Array, rtpHeaderBytes, frameSamples);
   }
 }

@@ -3,6 +3,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import { Detection, type DetectionSink } from './detection.ts';
 import type { CreateDetector } from './detector-port.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
@@ -13,6 +14,7 @@ import { RemoteSource } from './remote-source.ts';
 import { createRtpHeader, type RtpHeader, readRtp, sequenceDistance } from './rtp-packet.ts';
 import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
 import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
+import { SoundPlayer } from './sound-player.ts';
 import type { BotStream } from './stream-port.ts';
 
 /** The present sender must be silent for two frames before another SSRC from the same place takes over. */
@@ -24,6 +26,7 @@ export type RtpSessionSink = DetectionSink & {
   connect(port: number, address: string): void;
   disconnect(): void;
   onDtmf(digit: string, durationMs: number): void;
+  onPlayback(report: PlaybackReport): void;
   onInactive(): void;
 };
 
@@ -70,6 +73,7 @@ export class RtpSession {
   #detection: Detection | undefined;
   #hasStated = false;
   #streaming: Streaming | undefined;
+  readonly #player: SoundPlayer;
   #jitter: JitterBuffer | undefined;
   #ssrc: number | undefined;
   #framesSinceSsrc = 0;
@@ -81,6 +85,7 @@ export class RtpSession {
     this.#sink = sink;
     this.#counts = counts;
     this.#sender = new RtpSender(options);
+    this.#player = new SoundPlayer((report) => sink.onPlayback(report));
     this.#dtmf = new DtmfReceiver((digit, durationMs) => {
       sink.onDtmf(digit, durationMs);
       this.tellDigit(digit);
@@ -126,6 +131,7 @@ export class RtpSession {
   /** What is queued is played from the answer on; what is heard goes to the stream from then on. */
   startStream(stream: BotStream, queue: PlayoutQueue): void {
     this.#streaming = { stream, queue };
+    this.#player.attach(queue);
   }
 
   get streaming(): Streaming | undefined {
@@ -142,7 +148,17 @@ export class RtpSession {
     this.#streaming?.stream.stop(reason);
     this.#streaming?.queue.close();
     this.#streaming = undefined;
+    this.#player.attach(undefined);
     this.#releaseWhenDone();
+  }
+
+  play(playback: Playback): void {
+    this.#player.play(playback);
+  }
+
+  stopPlayback(): void {
+    this.#player.stop();
+    this.#streaming?.queue.clear();
   }
 
   receive(packet: Uint8Array, address: string, port: number): void {
@@ -258,10 +274,12 @@ export class RtpSession {
     const queue = this.#streaming?.queue;
     if (remote.weSend && isInTime) {
       this.#counts.sent += 1;
-      const packet = this.#sender.next(remote, queue);
+      const packet = this.#sender.next(remote, this.#player);
       this.#sink.send(packet, this.#source.port, this.#source.address);
     } else {
-      this.#sender.skip(queue, !remote.weSend);
+      this.#sender.skip();
+      // What a late clock held up is said later.
+      if (!remote.weSend) this.#player.pass();
     }
     queue?.returnMarks();
   }

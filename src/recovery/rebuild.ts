@@ -4,6 +4,7 @@ import { amdEvent, type CallProgress, queuedEvent } from '../calls/call-events.t
 import type { GatewayLoss } from '../calls/call-outcome.ts';
 import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
+import { afterPlayback, nothingPlayed } from '../calls/playback.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
 
 export type Rebuilt = {
@@ -60,6 +61,7 @@ function progressOf(
     ...(answeredAt === undefined ? {} : { answeredAt }),
     amdEvents: events.flatMap((event) => (event.type === 'amd' ? [event.data.amd] : [])),
     failedAttempts: failedAttemptsIn(events),
+    playback: events.reduce(afterPlayback, nothingPlayed),
   };
 }
 

@@ -7,7 +7,16 @@ import { z } from 'zod';
 import { identifier } from '../../lib/ids.ts';
 import { amdEvent, amdEventNames } from './amd-event.ts';
 import { callContextSchema } from './call-context.ts';
-import { type CallOutcome, callOutcomes, type ReasonCode, reasonCodes } from './call-words.ts';
+import {
+  type CallOutcome,
+  callOutcomes,
+  type PlaybackEndReason,
+  type PlaybackSource,
+  playbackEndReasons,
+  playbackSources,
+  type ReasonCode,
+  reasonCodes,
+} from './call-words.ts';
 import { callIdentity } from './identity.ts';
 import {
   durationMs,
@@ -47,6 +56,15 @@ const answerTimes = {
 };
 export type AnswerTimes = Immutable<z.infer<z.ZodObject<typeof answerTimes>>>;
 
+/** A message that a plan left, or began to leave. */
+export const voicemailLeft = z.object({
+  startedAt: instant.describe('of the last start'),
+  durationMs: durationMs.describe('what went out of it since then'),
+  complete: z.boolean().describe('from its first sample to its last'),
+  afterBeep: z.boolean().describe('false: no beep was heard in time'),
+});
+export type VoicemailLeft = Immutable<z.infer<typeof voicemailLeft>>;
+
 /** The one terminal event of a call, `completed` or `failed`. */
 const end = z.object({
   outcome: wordOf<CallOutcome>(callOutcomes),
@@ -73,10 +91,21 @@ const end = z.object({
     .boolean()
     .exactOptional()
     .describe('true when `machineDetection: disconnect` ended the call'),
+  playedMs: durationMs
+    .exactOptional()
+    .describe('of all sounds, what went out; absent where none was played'),
+  voicemail: voicemailLeft.exactOptional().describe('absent where no message was begun'),
   failedAttempts,
   notificationSequence,
   context: callContextSchema,
 });
+
+/** Of a sound. */
+const playback = {
+  playbackId: z.string().describe('of the command or of the plan that plays it'),
+  sound: z.string().describe('`sound:<name>`, or a URL without its query'),
+  source: wordOf<PlaybackSource>(playbackSources),
+};
 
 const count = z.number().int().min(0);
 
@@ -135,6 +164,20 @@ export const callEventData = {
       willRetry: z.boolean().describe('false: the call is hung up'),
     })
     .describe('the bot could not be reached, or its connection broke'),
+  'playback-started': z
+    .object({
+      ...playback,
+      restart: count.min(1).exactOptional().describe('of a message that starts anew: 1, 2, …'),
+      afterBeep: z.boolean().exactOptional().describe('of a message: whether a beep was heard'),
+    })
+    .describe('the first packet of a sound was sent'),
+  'playback-finished': z
+    .object({
+      ...playback,
+      reason: wordOf<PlaybackEndReason>(playbackEndReasons),
+      playedMs: durationMs.describe('what went out of it'),
+    })
+    .describe('the last packet of a sound was sent, or it was stopped'),
   completed: end.describe('an answered call ended'),
   failed: end.describe('a call ended before it was answered'),
 } as const;

@@ -35,6 +35,14 @@ export const callOutcomes = [
 ] as const;
 export type CallOutcome = (typeof callOutcomes)[number];
 
+/** Who had a sound played. */
+export const playbackSources = ['command', 'voicemail', 'screening'] as const;
+export type PlaybackSource = (typeof playbackSources)[number];
+
+/** done: to its last sample. stopped: before, as it was asked for or as the call ended. failed: it could not be played. */
+export const playbackEndReasons = ['done', 'stopped', 'failed'] as const;
+export type PlaybackEndReason = (typeof playbackEndReasons)[number];
+
 /** Who is at fault that a call came to nothing. */
 export const callFaults = ['caller', 'callee', 'carrier', 'gateway'] as const;
 export type CallFault = (typeof callFaults)[number];

@@ -28,6 +28,10 @@ export function describeStreamFailure({ reason, willRetry }: DataOf<'stream-fail
   return `${reason}${willRetry ? ', tried again' : ''}`;
 }
 
+export function describePlayback({ sound, restart }: DataOf<'playback-started'>): string {
+  return restart === undefined ? sound : `${sound}, anew (${restart})`;
+}
+
 export function endLine({ reason, reasonCode, callDurationMs, machineDetection }: EndData): string {
   const duration = callDurationMs === undefined ? [] : [`${(callDurationMs / 1_000).toFixed(3)} s`];
   const verdict = machineDetection === undefined ? [] : [machineDetection];

@@ -16,6 +16,7 @@ import {
   describeDetection,
   describeDialing,
   describeEnd,
+  describePlayback,
   describeStreamFailure,
   endLine,
   seconds,
@@ -111,6 +112,19 @@ export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
     line: describeStreamFailure,
     watched: ({ data }) => `the bot has no audio: ${describeStreamFailure(data)}`,
   },
+  'playback-started': {
+    notification: 'never',
+    context: 'unchanged',
+    line: describePlayback,
+    watched: ({ data }) => `plays ${describePlayback(data)}`,
+  },
+  'playback-finished': {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ sound, reason, playedMs }) => `${sound}, ${reason} after ${seconds(playedMs)}`,
+    watched: ({ data: { sound, reason, playedMs } }) =>
+      `has played ${seconds(playedMs)} of ${sound}: ${reason}`,
+  },
   completed: {
     notification: { status: 'completed', members: endMembers },
     context: ({ context }) => context,
@@ -193,6 +207,8 @@ function endMembers(data: EndData): Members {
     callDisconnectTime: data.callDisconnectTime,
     ...(data.sessionId === undefined ? {} : { sessionId: data.sessionId }),
     ...(data.machineDetection === undefined ? {} : { machineDetection: data.machineDetection }),
+    ...(data.playedMs === undefined ? {} : { playedMs: data.playedMs }),
+    ...(data.voicemail === undefined ? {} : { voicemail: data.voicemail }),
     outcome: data.outcome,
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),
   };

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from './amd-event.ts';
+import { voicemailLeft } from './call-event.ts';
 import { type CallOutcome, callOutcomes, reasonCodes } from './call-words.ts';
 import { type Immutable, sequence, wordOf } from './schema.ts';
 import { timestamp } from './timestamp.ts';
@@ -36,6 +37,8 @@ export const notificationSchema = z.object({
     .describe('the same in milliseconds, not rounded'),
   callDisconnectTime: timestamp.exactOptional(),
   sessionId: z.string().exactOptional(),
+  playedMs: z.number().exactOptional().describe('of all sounds, what went out'),
+  voicemail: voicemailLeft.exactOptional().describe('the message that a plan left'),
   outcome: wordOf<CallOutcome>(callOutcomes)
     .optional()
     .describe('finer than `reasonCode`, on `completed` and `Failed`'),

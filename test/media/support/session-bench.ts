@@ -1,6 +1,7 @@
 // An RTP session on a clock that the test turns by hand, what it says, and a far end that sends what it is told.
 
 import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { PlaybackReport } from '../../../src/calls/playback.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
 import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp-packet.ts';
@@ -34,6 +35,7 @@ export class SessionBench {
   readonly connections: string[] = [];
   readonly amd: AmdEvent[] = [];
   readonly dtmf: string[] = [];
+  readonly playbacks: PlaybackReport[] = [];
   readonly detectorErrors: unknown[] = [];
   inactive = 0;
   /** What the detector got: the level of each frame in thousands, `-` where lost. */
@@ -75,6 +77,7 @@ export class SessionBench {
         onAmd: (events) => this.amd.push(...events),
         onDetectorError: (error) => this.detectorErrors.push(error),
         onDtmf: (digit, durationMs) => this.dtmf.push(`${digit}:${durationMs}`),
+        onPlayback: (report) => this.playbacks.push(report),
         onInactive: () => {
           this.inactive += 1;
         },

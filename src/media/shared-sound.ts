@@ -1,0 +1,21 @@
+// A sound in memory that all threads see: however many calls play it, in however many workers, its samples are there once.
+
+import type { Playback, Sound } from '../calls/playback.ts';
+
+/** By the samples that were loaded: they are kept as long as whoever loaded them keeps those. */
+const shared = new WeakMap<Uint8Array, Uint8Array>();
+
+export function sharedSound(sound: Sound): Sound {
+  const { mulaw } = sound;
+  if (mulaw.buffer instanceof SharedArrayBuffer) return sound;
+  const known = shared.get(mulaw);
+  if (known !== undefined) return { ...sound, mulaw: known };
+  const copy = new Uint8Array(new SharedArrayBuffer(mulaw.length));
+  copy.set(mulaw);
+  shared.set(mulaw, copy);
+  return { ...sound, mulaw: copy };
+}
+
+export function sharedPlayback(playback: Playback): Playback {
+  return { ...playback, sound: sharedSound(playback.sound) };
+}
