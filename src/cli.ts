@@ -27,6 +27,7 @@ import { type ListenOptions, listen } from './cli/listen-command.ts';
 import { listNodes } from './cli/nodes-command.ts';
 import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
 import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
+import { addWebhooksCommand } from './cli/webhooks/webhooks.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { trunksPath } from './sip/trunks/trunks-path.ts';
@@ -71,6 +72,7 @@ function createProgram(): Command {
   addAmdCommand(program, createContext);
   addProcessCommands(program);
   addDoctorCommand(program, createContext, openNetworks);
+  addWebhooksCommand(program, createContext, openNetworks);
   return program;
 }
 

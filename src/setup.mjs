@@ -1,7 +1,7 @@
 // Idempotent set-up for a fresh machine: dependencies, nats-server, the build and, for tests, sipp and
 // PostgreSQL. Plain JavaScript on Node alone, because it runs before anything is installed.
 //
-//   node src/setup.mjs [--test]
+//   node src/setup.mjs [--test] [--kits]
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -20,6 +20,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const forTests = process.argv.includes('--test');
+const forKits = process.argv.includes('--kits');
 
 const say = (text) => console.error(`setup: ${text}`);
 const fail = (text) => {
@@ -57,8 +58,27 @@ function missingPrograms() {
     // Of util-linux: a terminal for tests. Every Debian has it.
     ['bsdutils', !forTests || onPath('script')],
     ['python3', !forTests || onPath('python3')],
+    ...(forKits ? programsOfKits() : []),
   ];
   return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);
+}
+
+/** The languages of the receivers in src/notifier/kits, as Debian has them. */
+function programsOfKits() {
+  return [
+    ['python3-flask', existsSync('/usr/lib/python3/dist-packages/flask')],
+    ['golang-go', onPath('go')],
+    ['php-cli', onPath('php')],
+    ['ruby', onPath('ruby')],
+    ['ruby-webrick', existsSync('/usr/share/rubygems-integration/all/gems') && hasWebrick()],
+    ['default-jdk-headless', onPath('javac')],
+    ['libgoogle-gson-java', existsSync('/usr/share/java/gson.jar')],
+  ];
+}
+
+function hasWebrick() {
+  const gems = readdirSync('/usr/share/rubygems-integration/all/gems');
+  return gems.some((gem) => gem.startsWith('webrick-'));
 }
 
 function installPrograms() {

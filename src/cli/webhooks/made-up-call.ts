@@ -1,0 +1,40 @@
+// A call that never was, for a receiver to be tried with: its notifications have the bodies that the gateway would send.
+
+import { randomUUID } from 'node:crypto';
+import type { CallEventType } from '../../calls/contract/call-event.ts';
+import { exampleEvent } from '../../calls/contract/event-examples.ts';
+import { eventTable, notificationOf } from '../../calls/contract/event-table.ts';
+import type { CallId } from '../../calls/contract/identity.ts';
+import type { NotificationBody } from '../../calls/contract/notification.ts';
+
+/** Every type of event that receivers are told of. */
+export const notifiedTypes = (Object.keys(eventTable) as CallEventType[]).filter(
+  (type) => eventTable[type].notification !== 'never',
+);
+
+export class MadeUpCall {
+  readonly #identity = {
+    callId: `call-${randomUUID()}` as CallId,
+    sid: `sid-${randomUUID()}`,
+    conversationId: randomUUID(),
+    // So that nobody takes it for a call of theirs.
+    botId: 'offhook-webhooks-test',
+    accountId: 'offhook-webhooks-test',
+    appId: 'offhook-webhooks-test',
+  };
+  #sequence = 0;
+
+  /** The next notification of the call. */
+  next(type: CallEventType): NotificationBody {
+    this.#sequence += 1;
+    const event = exampleEvent(type, {
+      identity: this.#identity,
+      time: new Date().toISOString(),
+      eventSequence: this.#sequence,
+      notificationSequence: this.#sequence,
+    });
+    const body = notificationOf(event);
+    if (body === undefined) throw new Error(`no receiver is told of ${type}`);
+    return body;
+  }
+}

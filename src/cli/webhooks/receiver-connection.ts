@@ -1,0 +1,119 @@
+// Sends notifications to the receiver that is tried, signed as the gateway signs them or on purpose not.
+
+import { Agent, request } from 'undici';
+import { mergeHeaders } from '../../notifier/notification-headers.ts';
+import { signatureHeaders } from '../../notifier/signature.ts';
+import { version } from '../../version.ts';
+
+/** As long as the gateway waits for an answer. */
+const defaultTimeoutMs = 10_000;
+/** Of an answer, what is read: a word. */
+const maxAnswerBytes = 4_096;
+
+/** What a receiver says it did: the text of its answer, or the member `result` of a JSON answer. */
+export const resultWords = ['applied', 'duplicate', 'late', 'held'] as const;
+export type ResultWord = (typeof resultWords)[number];
+
+export type Answer =
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly ms: number;
+      /** Undefined: it does not say what it did. */
+      readonly result: ResultWord | undefined;
+    }
+  | { readonly kind: 'unreachable'; readonly error: string };
+
+export type SendOptions = {
+  /** Left out: the receiver's. Several: as during a rotation. None: unsigned. */
+  readonly secrets?: readonly string[];
+  /** The body that is signed; left out: the one that is sent. */
+  readonly signedBody?: string;
+  /** How old the signature says it is. */
+  readonly ageS?: number;
+};
+
+export type Prepared = {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
+export class ReceiverConnection {
+  readonly #url: string;
+  readonly secret: string;
+  readonly #timeoutMs: number;
+  readonly #agent = new Agent({ connections: 8 });
+  slowestMs = 0;
+
+  constructor(url: string, secret: string, timeoutMs = defaultTimeoutMs) {
+    this.#url = url;
+    this.secret = secret;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  prepare(eventId: string, body: string, options: SendOptions = {}): Prepared {
+    const { secrets = [this.secret], signedBody = body, ageS = 0 } = options;
+    const timestampS = Math.floor(Date.now() / 1_000) - ageS;
+    const signatures =
+      secrets.length === 0
+        ? {}
+        : signatureHeaders({ eventId, timestampS, body: signedBody, secrets });
+    const headers = mergeHeaders(
+      {},
+      { 'content-type': 'application/json', 'user-agent': `Offhook/${version}`, ...signatures },
+    );
+    return { headers, body };
+  }
+
+  async send({ headers, body }: Prepared): Promise<Answer> {
+    const startedAt = performance.now();
+    const signal = AbortSignal.timeout(this.#timeoutMs);
+    try {
+      const answer = await request(this.#url, {
+        method: 'POST',
+        headers,
+        body,
+        dispatcher: this.#agent,
+        signal,
+      });
+      const ms = Math.round(performance.now() - startedAt);
+      this.slowestMs = Math.max(this.slowestMs, ms);
+      const result = resultOf(await startOf(answer.body));
+      return { kind: 'answered', status: answer.statusCode, ms, result };
+    } catch (error) {
+      const late = `no answer within ${this.#timeoutMs} ms`;
+      return { kind: 'unreachable', error: signal.aborted ? late : codeOf(error) };
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+async function startOf(body: AsyncIterable<unknown>): Promise<string> {
+  let text = '';
+  for await (const chunk of body) {
+    text += String(chunk);
+    if (text.length > maxAnswerBytes) break;
+  }
+  return text;
+}
+
+function resultOf(text: string): ResultWord | undefined {
+  const word = text.trim().startsWith('{') ? memberOf(text) : text.trim();
+  return resultWords.find((known) => known === word);
+}
+
+function memberOf(text: string): unknown {
+  try {
+    return (JSON.parse(text) as { readonly result?: unknown }).result;
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return code ?? name;
+}

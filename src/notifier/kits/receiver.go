@@ -1,0 +1,127 @@
+// A receiver of notifications on Go's standard library.  WEBHOOK_SECRET=whsec_… go run receiver.go
+
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+var secret = []byte(os.Getenv("WEBHOOK_SECRET"))
+
+const (
+	tolerance        = 300 * time.Second
+	longestBodyBytes = 1 << 20
+	mostCalls        = 10_000
+)
+
+type notification struct {
+	CallID   string `json:"callId"`
+	EventID  string `json:"eventId"`
+	Sequence int    `json:"sequence"`
+	Status   string `json:"status"`
+}
+
+type call struct {
+	sequence int
+	status   string
+	seen     map[string]bool
+}
+
+// A table in production: kept as long as a replay may come, and shared by all processes that receive.
+var (
+	lock  sync.Mutex
+	calls = map[string]*call{}
+	order []string
+)
+
+// isSigned: over the bytes as they came, not long ago, by one of the signatures: there are two while a secret is rotated.
+func isSigned(rawBody []byte, header string) bool {
+	t := ""
+	var signatures []string
+	for _, part := range strings.Split(header, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if name == "t" {
+			t = value
+		} else if name == "v1" {
+			signatures = append(signatures, value)
+		}
+	}
+	seconds, err := strconv.ParseInt(t, 10, 64)
+	if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > tolerance {
+		return false
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(t + "."))
+	mac.Write(rawBody)
+	expected := mac.Sum(nil)
+	for _, signature := range signatures {
+		given, err := hex.DecodeString(signature)
+		if err == nil && hmac.Equal(expected, given) {
+			return true
+		}
+	}
+	return false
+}
+
+// take drops what came before, and keeps what came late from overwriting what is newer.
+func take(n notification) string {
+	lock.Lock()
+	defer lock.Unlock()
+	known := calls[n.CallID]
+	if known == nil {
+		known = &call{seen: map[string]bool{}}
+		calls[n.CallID] = known
+		if order = append(order, n.CallID); len(order) > mostCalls {
+			delete(calls, order[0])
+			order = order[1:]
+		}
+	}
+	if known.seen[n.EventID] {
+		return "duplicate"
+	}
+	known.seen[n.EventID] = true
+	if n.Sequence < known.sequence {
+		return "late"
+	}
+	known.sequence, known.status = n.Sequence, n.Status
+	return "applied"
+}
+
+func receive(response http.ResponseWriter, request *http.Request) {
+	rawBody, err := io.ReadAll(http.MaxBytesReader(response, request.Body, longestBodyBytes))
+	if err != nil {
+		response.WriteHeader(http.StatusRequestEntityTooLarge)
+		return
+	}
+	if !isSigned(rawBody, request.Header.Get("Gateway-Signature")) {
+		response.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	var n notification
+	if json.Unmarshal(rawBody, &n) != nil {
+		response.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	// Answer at once, and do the work afterwards: the gateway waits for 10 s.
+	io.WriteString(response, take(n))
+}
+
+func main() {
+	port := os.Getenv("PORT")
+	if port == "" {
+		port = "4000"
+	}
+	http.HandleFunc("/", receive)
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, nil))
+}

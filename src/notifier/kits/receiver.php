@@ -1,0 +1,71 @@
+<?php
+// A receiver of notifications in PHP alone.  WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:4000 receiver.php
+
+declare(strict_types=1);
+
+const TOLERANCE_S = 300;
+
+/** Over the bytes as they came, not long ago, by one of the signatures: there are two while a secret is rotated. */
+function isSigned(string $rawBody, string $header, string $secret): bool
+{
+    $t = '';
+    $signatures = [];
+    foreach (explode(',', $header) as $part) {
+        [$name, $value] = explode('=', trim($part), 2) + ['', ''];
+        if ($name === 't') {
+            $t = $value;
+        } elseif ($name === 'v1') {
+            $signatures[] = $value;
+        }
+    }
+    if (!preg_match('/^[0-9]{1,12}$/D', $t) || abs(time() - (int) $t) > TOLERANCE_S) {
+        return false;
+    }
+    $expected = hash_hmac('sha256', "$t.$rawBody", $secret);
+    foreach ($signatures as $signature) {
+        if (hash_equals($expected, $signature)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/**
+ * Drops what came before, and keeps what came late from overwriting what is newer. A file for each call, since no request knows
+ * of another; in production a table, kept as long as a replay may come.
+ */
+function take(array $notification, string $folder): string
+{
+    // By its hash: a name from outside is no name of a file.
+    $file = fopen($folder . '/' . hash('sha256', $notification['callId']), 'c+');
+    flock($file, LOCK_EX);
+    $call = json_decode(stream_get_contents($file), true) ?? ['sequence' => 0, 'seen' => []];
+    if (in_array($notification['eventId'], $call['seen'], true)) {
+        return 'duplicate';
+    }
+    $call['seen'][] = $notification['eventId'];
+    $isLate = $notification['sequence'] < $call['sequence'];
+    if (!$isLate) {
+        $call['sequence'] = $notification['sequence'];
+        $call['status'] = $notification['status'];
+    }
+    rewind($file);
+    ftruncate($file, 0);
+    fwrite($file, json_encode($call));
+    // Closing the file lets go of the lock.
+    fclose($file);
+    return $isLate ? 'late' : 'applied';
+}
+
+$folder = getenv('CALLS_FOLDER') ?: sys_get_temp_dir() . '/offhook-calls';
+is_dir($folder) || mkdir($folder, 0700, true);
+
+// The bytes as they came, before any parsing.
+$rawBody = file_get_contents('php://input');
+if (!isSigned($rawBody, $_SERVER['HTTP_GATEWAY_SIGNATURE'] ?? '', (string) getenv('WEBHOOK_SECRET'))) {
+    http_response_code(401);
+    exit;
+}
+// Answer at once, and do the work afterwards: the gateway waits for 10 s.
+header('Content-Type: text/plain');
+echo take(json_decode($rawBody, true, flags: JSON_THROW_ON_ERROR), $folder);

@@ -1,0 +1,55 @@
+# A receiver of notifications in Ruby, on WEBrick (gem install webrick).  WEBHOOK_SECRET=whsec_… ruby receiver.rb
+# In Rails and Rack the raw body is `request.raw_post` and `request.body.read`.
+
+require 'json'
+require 'openssl'
+require 'webrick'
+
+SECRET = ENV.fetch('WEBHOOK_SECRET')
+TOLERANCE_S = 300
+MOST_CALLS = 10_000
+
+# A table in production: kept as long as a replay may come, and shared by all processes that receive.
+CALLS = {}
+LOCK = Mutex.new
+
+# Over the bytes as they came, not long ago, by one of the signatures: there are two while a secret is rotated.
+def signed?(raw_body, header)
+  parts = header.split(',').map { |part| part.strip.split('=', 2) }
+  t = parts.assoc('t')&.last.to_s
+  return false unless t.match?(/\A[0-9]{1,12}\z/) && (Time.now.to_i - t.to_i).abs <= TOLERANCE_S
+
+  expected = OpenSSL::HMAC.hexdigest('SHA256', SECRET, "#{t}.".b + raw_body.b)
+  parts.any? { |name, value| name == 'v1' && OpenSSL.secure_compare(expected, value.to_s) }
+end
+
+# Drops what came before, and keeps what came late from overwriting what is newer.
+def take(notification)
+  call_id, event_id, sequence, status = notification.values_at('callId', 'eventId', 'sequence', 'status')
+  LOCK.synchronize do
+    call = CALLS[call_id] ||= { sequence: 0, seen: {} }
+    next 'duplicate' if call[:seen][event_id]
+
+    call[:seen][event_id] = true
+    CALLS.shift if CALLS.size > MOST_CALLS
+    next 'late' if sequence < call[:sequence]
+
+    call.update(sequence: sequence, status: status)
+    'applied'
+  end
+end
+
+server = WEBrick::HTTPServer.new(
+  BindAddress: '127.0.0.1', Port: ENV.fetch('PORT', '4000').to_i, AccessLog: []
+)
+server.mount_proc('/') do |request, response|
+  raw_body = request.body.to_s
+  if signed?(raw_body, request['Gateway-Signature'].to_s)
+    # Answer at once, and do the work afterwards: the gateway waits for 10 s.
+    response.body = take(JSON.parse(raw_body))
+  else
+    response.status = 401
+  end
+end
+%w[INT TERM].each { |signal| trap(signal) { server.shutdown } }
+server.start
