@@ -40,6 +40,12 @@ const emptyContext: CallContext = {
   metadata,
 };
 
+const playback = {
+  playbackId: 'play-8f2c',
+  sound: 'sound:autumn-message',
+  source: 'voicemail',
+} as const;
+
 const exampleData: { readonly [Type in CallEventType]: DataOf<Type> } = {
   queued: { trunk: 'carrier' },
   dialing: { trunk: 'carrier', gateway: 'sip.carrier.example:5060', attempt: 1 },
@@ -58,6 +64,8 @@ const exampleData: { readonly [Type in CallEventType]: DataOf<Type> } = {
     ignoredMessages: 0,
   },
   'stream-failed': { reason: 'ECONNREFUSED', willRetry: true },
+  'playback-started': { ...playback, afterBeep: true },
+  'playback-finished': { ...playback, reason: 'done', playedMs: 6_200 },
   completed: {
     outcome: 'completed',
     reason: '200 OK',
