@@ -27,8 +27,10 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   recovery: ['calls', 'dialout', 'lib'],
   notifier: ['calls', 'events', 'lib', 'store'],
   interactions: ['calls', 'events', 'lib', 'store'],
+  // Events as they are stored, for those who follow them.
+  live: ['calls', 'lib', 'store'],
   http: ['calls', 'lib', 'store'],
-  api: ['calls', 'http', 'interactions', 'lib', 'notifier', 'store'],
+  api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'store'],
   companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   // What a gateway needs, asked before it starts and by `offhook doctor`.
@@ -57,9 +59,9 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   apps: ['store'],
   bots: ['store'],
   call_legs: ['store'],
-  call_events: ['interactions', 'store'],
+  call_events: ['interactions', 'live', 'store'],
   call_takes: ['store'],
-  calls: ['companion', 'interactions', 'notifier', 'store'],
+  calls: ['companion', 'interactions', 'live', 'notifier', 'store'],
   connections: ['companion'],
   conversations: ['companion', 'store'],
   data_rows: ['companion', 'store'],

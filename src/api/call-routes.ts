@@ -9,7 +9,6 @@ import { authenticated, responses } from '../http/route-schema.ts';
 import type { CallFilter, CallScope } from '../interactions/call-queries.ts';
 import {
   botParams,
-  callContextSchema,
   callDetailsSchema,
   callEndSchema,
   callIdPattern,
@@ -83,26 +82,6 @@ function registerReports(
   scopeOf: ScopeOf,
 ): void {
   const onRequest = caller.require(botRoute('Dialout'));
-
-  server.route({
-    method: 'GET',
-    url: `${prefix}/:callId/context`,
-    onRequest,
-    schema: {
-      operationId: 'getCallContext',
-      summary: 'What a bot flow reads of the call: AMD events, metadata',
-      tags: ['calls'],
-      params: callParams,
-      response: responses(
-        'The context as it stands now',
-        callContextSchema,
-        [400, 401, 403, 404, 406],
-      ),
-      ...authenticated,
-    },
-    handler: async (request) =>
-      found(await calls.context(scopeOf(request), callIdOf(request.params.callId))),
-  });
 
   server.route({
     method: 'GET',

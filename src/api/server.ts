@@ -9,6 +9,7 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import type { Config } from '../config.ts';
 import { createAuthenticator } from '../http/auth.ts';
 import { registerDocsPage } from '../http/docs-page.ts';
+import { createEventStreams } from '../http/event-stream.ts';
 import { registerHealthRoutes } from '../http/health-routes.ts';
 import { type ApiInstance, type Caller, createCaller } from '../http/http.ts';
 import { parseJsonBody } from '../http/json-body.ts';
@@ -25,8 +26,10 @@ import { refuseWrongMethods } from '../http/wrong-method.ts';
 import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
 import { registerCallRoutes } from './call-routes.ts';
+import { registerContext } from './context-route.ts';
 import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout-route.ts';
+import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
 import type { ApiServices } from './services.ts';
 import { registerStreamCalls } from './stream-calls.ts';
@@ -110,6 +113,12 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerHealthRoutes(server, { health: services.health, logger, metrics });
   registerDialout(server, { services, caller, metrics });
   registerCallRoutes(server, { services, caller });
+  const streams = createEventStreams(server, {
+    mayRead: async (appId) => (await services.apps.find(appId)) !== undefined,
+    logger,
+  });
+  registerContext(server, { services, streams, caller });
+  registerEventRoutes(server, { services, streams, caller });
   registerDeadLetters(server, { services, caller });
   registerAppWideRoutes(server, { services, caller });
   registerStreamCalls(server, services);

@@ -5,6 +5,7 @@ import type { CallControl, Intake, RoutePlanner } from '../calls/dialout-ports.t
 import type { RequestedStream } from '../calls/stream.ts';
 import type { HealthCheck } from '../http/health-check.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
+import type { LiveEvents } from '../live/live-events.ts';
 import type { DeadLetters } from '../notifier/dead-letters.ts';
 import type { AppDirectory } from '../store/app-directory.ts';
 import type { BotDirectory } from '../store/bot-directory.ts';
@@ -42,6 +43,7 @@ export type ApiServices = {
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
   readonly control: CallControl;
   readonly calls: CallQueries;
+  readonly live: Pick<LiveEvents, 'follow'>;
   readonly deadLetters: DeadLetters;
   /** Whether notifications may be sent to the host of this URL; of a name that is only known when it is resolved. */
   readonly isNotifiable: (url: URL) => boolean;

@@ -21,6 +21,7 @@ import { type Calls, openCalls } from './calls.ts';
 import type { Environment } from './environment.ts';
 import { type Events, openEvents } from './events.ts';
 import { healthChecks } from './health.ts';
+import { openLive } from './live.ts';
 import { type MediaParts, openMedia } from './media.ts';
 import { type Node, openNode } from './nodes.ts';
 import { type Notifier, openNotifier } from './notifier.ts';
@@ -170,10 +171,8 @@ type ApiParts = {
   readonly metrics: Metrics;
 };
 
-async function openApi(
-  { config, logger, clock, closers }: Environment,
-  parts: ApiParts,
-): Promise<string> {
+async function openApi(environment: Environment, parts: ApiParts): Promise<string> {
+  const { config, logger, clock, closers } = environment;
   const { storage, calls, sip, media, contexts, metrics } = parts;
   const companion = {
     config,
@@ -198,6 +197,7 @@ async function openApi(
       speechToTextProviders: media.speechToTextProviders,
       control: calls.control,
       calls: createCallQueries(storage.database, contexts),
+      live: openLive(environment, storage, parts.events),
       deadLetters: createDeadLetters(storage.database.pool, clock, () =>
         parts.notifier.lookForOwed(),
       ),

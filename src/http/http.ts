@@ -32,6 +32,8 @@ export type Access = {
   readonly scheme?: 'jwt' | 'apiKey';
   /** Path parameter that names the bot; undefined where the path has none. */
   readonly botParameter?: string;
+  /** Of what it answers with; left out: JSON. Problems are JSON all the same. */
+  readonly answers?: 'text/event-stream';
 };
 
 /** Asks who calls, before a byte of the body is read. */
@@ -64,9 +66,9 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
   };
   return {
     require:
-      ({ scheme = 'jwt', scope, botParameter = '' }) =>
+      ({ scheme = 'jwt', scope, botParameter = '', answers = 'application/json' }) =>
       async (request) => {
-        assertAcceptsJson(request.headers.accept);
+        assertAccepts(request.headers.accept, answers);
         const app = await authenticate[scheme](request.headers).catch((error: unknown) => {
           throw orSlowDown(error, request);
         });
@@ -97,8 +99,8 @@ function tooManyFailures(retryAfterS: number): ProblemError {
   );
 }
 
-/** RFC 9110 section 12.5.1, as far as an API with one representation needs it: is JSON excluded? */
-function assertAcceptsJson(accept: string | undefined): void {
+/** RFC 9110 section 12.5.1, as far as an API with one representation needs it: is this one excluded? */
+function assertAccepts(accept: string | undefined, answers: string): void {
   if (accept === undefined || accept.trim() === '') return;
   const quality = new Map(
     accept.split(',').map((range) => {
@@ -107,10 +109,10 @@ function assertAcceptsJson(accept: string | undefined): void {
       return [type, q === undefined ? 1 : Number(q)] as const;
     }),
   );
-  const json = ['application/json', 'application/*', '*/*']
+  const wanted = [answers, answers.replace(/\/.*/, '/*'), '*/*']
     .map((type) => quality.get(type))
     .find((q) => q !== undefined);
-  if (json === undefined || json === 0) {
-    throw new ProblemError('not-acceptable', 'The answer is application/json.');
+  if (wanted === undefined || wanted === 0) {
+    throw new ProblemError('not-acceptable', `The answer is ${answers}.`);
   }
 }

@@ -41,7 +41,9 @@ describe('/openapi.json', () => {
       '["get","/api/public/bot/{botId}/calls","listCalls"]',
       '["get","/api/public/bot/{botId}/calls/{callId}","getCall"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/context","getCallContext"]',
+      '["get","/api/public/bot/{botId}/calls/{callId}/events","followCall"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/notifications","listNotifications"]',
+      '["get","/api/public/bot/{botId}/events","followEvents"]',
       '["get","/api/public/bot/{botId}/notifications","listDeadLetters"]',
       '["get","/api/public/calls","listCallsOfApp"]',
       '["get","/api/public/calls/{callId}","getCallOfApp"]',
@@ -82,7 +84,7 @@ describe('/openapi.json', () => {
       if (node['operationId'] === undefined) return;
       expect(node['security']).toEqual([{ auth: [] }]);
       for (const [status, answer] of Object.entries(node['responses'] as Node)) {
-        const type = status === '200' ? 'application/json' : 'application/problem+json';
+        const type = status === '200' ? successOf(node) : 'application/problem+json';
         expect(Object.keys(answer['content'] ?? {})).toEqual([type]);
         expect(answer['description']).not.toBe('Default Response');
       }
@@ -124,3 +126,7 @@ describe('/openapi.json', () => {
     expect(apiKey?.['description']).toContain('`.offhook/dev-app.json`');
   });
 });
+
+function successOf({ operationId }: Node): string {
+  return /^follow/.test(String(operationId)) ? 'text/event-stream' : 'application/json';
+}

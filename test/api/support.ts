@@ -121,6 +121,7 @@ export async function startHarness(
       context: async () => undefined,
       notifications: async () => undefined,
     },
+    live: { follow: async function* () {} },
     deadLetters: {
       list: async () => ({ deadLetters: [] }),
       replayOne: async () => undefined,

@@ -126,6 +126,7 @@ export async function startRig(
       speechToTextProviders: undefined,
       control: { end: unused },
       calls: { list: unused, details: unused, context: unused, notifications: unused },
+      live: { follow: async function* () {} },
       deadLetters: { list: unused, replayOne: unused, replay: unused },
       isNotifiable: () => false,
       streams: {

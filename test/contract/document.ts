@@ -44,7 +44,7 @@ export async function readDocument(server: ApiInstance): Promise<OpenApiDocument
   return (await server.inject('/openapi.json')).json();
 }
 
-export function operationsOf(document: OpenApiDocument): readonly Operation[] {
+export function allOperationsOf(document: OpenApiDocument): readonly Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       ...operation,
@@ -52,6 +52,13 @@ export function operationsOf(document: OpenApiDocument): readonly Operation[] {
       method: method as Operation['method'],
       path,
     })),
+  );
+}
+
+/** Those that answer with a document; a stream of events has no end, and tests of its own (test/api/events.test.ts). */
+export function operationsOf(document: OpenApiDocument): readonly Operation[] {
+  return allOperationsOf(document).filter(
+    ({ responses }) => responses['200']?.content?.['text/event-stream'] === undefined,
   );
 }
 

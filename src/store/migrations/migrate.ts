@@ -23,6 +23,7 @@ import { callTakes } from './0018-call-takes.ts';
 import { outbox } from './0019-outbox.ts';
 import { streams } from './0020-streams.ts';
 import { callLegs } from './0021-call-legs.ts';
+import { liveEvents } from './0025-live-events.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -47,6 +48,7 @@ export const migrations: readonly Migration[] = [
   outbox,
   streams,
   callLegs,
+  liveEvents,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

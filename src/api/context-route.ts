@@ -1,0 +1,115 @@
+// What a bot flow reads of its call, at once or when it says something new: for flows that poll.
+
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { CallContext } from '../calls/contract/call-context.ts';
+import { contextOf } from '../calls/contract/event-table.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import { type ApiInstance, botRoute } from '../http/http.ts';
+import { authenticated, responses } from '../http/route-schema.ts';
+import type { CallScope } from '../interactions/call-queries.ts';
+import { callIdOf, found } from './call-routes.ts';
+import { callContextSchema, callParams } from './call-schemas.ts';
+import type { EventRoutesDependencies } from './event-routes.ts';
+import type { ApiServices } from './services.ts';
+
+/** The time-outs of proxies begin at 60 s. */
+const longestWaitS = 30;
+
+const contextQuery = z.strictObject({
+  wait: z
+    .string()
+    .regex(/^\d{1,2}s$/, `must be 0s to ${longestWaitS}s`)
+    .transform((text) => Number.parseInt(text, 10) * 1_000)
+    .refine((waitMs) => waitMs <= longestWaitS * 1_000, `must be 0s to ${longestWaitS}s`)
+    .optional()
+    .describe(`how long the answer may be held back, e.g. \`${longestWaitS}s\``),
+});
+
+export function registerContext(
+  server: ApiInstance,
+  { services, streams, caller }: EventRoutesDependencies,
+): void {
+  server.route({
+    method: 'GET',
+    url: '/api/public/bot/:botId/calls/:callId/context',
+    onRequest: caller.require(botRoute('Dialout')),
+    // As long as somebody may wait, and what a request may take otherwise.
+    handlerTimeout: longestWaitS * 1_000 + 15_000,
+    schema: {
+      operationId: 'getCallContext',
+      summary: 'What a bot flow reads of the call: AMD events, metadata',
+      description:
+        'With `wait` the answer is held back until there is something new, at most so long: with `If-None-Match`, which repeats the `ETag` of an earlier answer, until the context is another one; without it, until detection has said something. Of a call that has ended there is nothing to wait for. Whoever waits has one of the 50 connections that an app has for events.',
+      tags: ['calls'],
+      params: callParams,
+      querystring: contextQuery,
+      headers: z.object({ 'if-none-match': z.string().max(256).optional() }),
+      response: responses(
+        'The context as it stands now',
+        callContextSchema,
+        [400, 401, 403, 404, 406, 429],
+      ),
+      ...authenticated,
+    },
+    handler: async (request, reply) => {
+      const { appId, accountId } = caller.of(request);
+      const scope = { accountId, botId: caller.botOf(request).botId };
+      const callId = callIdOf(request.params.callId);
+      const known = request.headers['if-none-match'];
+      const wanted: Wanted = { scope, callId, isNew: (context) => isNew(context, known) };
+      const waitMs = request.query.wait ?? 0;
+      let context = found(await services.calls.context(scope, callId));
+      if (waitMs > 0 && !wanted.isNew(context)) {
+        const { closing } = streams;
+        const signal = AbortSignal.any([AbortSignal.timeout(waitMs), closing, request.signal]);
+        await streams.within(appId, async () => {
+          context = (await awaited(services, wanted, signal)) ?? context;
+        });
+      }
+      void reply.header('etag', tagOf(context));
+      return context;
+    },
+  });
+}
+
+type Wanted = {
+  readonly scope: CallScope;
+  readonly callId: CallId;
+  readonly isNew: (context: CallContext) => boolean;
+};
+
+/** What there is when the wait is over, for whichever reason. */
+async function awaited(
+  { calls, live }: Pick<ApiServices, 'calls' | 'live'>,
+  { scope, callId, isNew }: Wanted,
+  signal: AbortSignal,
+): Promise<CallContext | undefined> {
+  const events = { accountId: scope.accountId, botIds: [scope.botId], callId };
+  const how = { signal, onTooSlow: () => undefined };
+  for await (const chunks of live.follow(events, undefined, how)) {
+    const last = chunks.findLast(({ event }) => event && contextOf(event) !== undefined)?.event;
+    if (last === undefined) continue;
+    // Of the event itself: the bucket may not have it yet.
+    const context = contextOf(last);
+    const isOver = last.type === 'completed' || last.type === 'failed';
+    if (context !== undefined && (isOver || isNew(context))) return context;
+  }
+  return await calls.context(scope, callId);
+}
+
+function isNew(context: CallContext, known: string | undefined): boolean {
+  return known === undefined
+    ? context.session.UserSession.amd.length > 0
+    : tagOf(context) !== known.replace(/^W\//, '');
+}
+
+/** The same for the same content, whether it comes from the bucket or from SQL, which orders members in its own way. */
+function tagOf({ session, metadata }: CallContext): string {
+  const text = JSON.stringify({ session, metadata }, (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+  return `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+}

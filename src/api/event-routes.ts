@@ -1,0 +1,93 @@
+// Events of calls as they are stored, for those who may not, or would rather not, connect to NATS.
+
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { type EventStreams, lastEventId } from '../http/event-stream.ts';
+import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
+import { authenticated, responses } from '../http/route-schema.ts';
+import type { EventScope } from '../live/event-log.ts';
+import { callIdOf, found } from './call-routes.ts';
+import { botParams, callParams } from './call-schemas.ts';
+import type { ApiServices } from './services.ts';
+
+export type EventRoutesDependencies = {
+  readonly services: Pick<ApiServices, 'calls' | 'live'>;
+  readonly streams: EventStreams;
+  readonly caller: Caller;
+};
+
+const stream = (description: string, problems: Parameters<typeof responses>[2]) => ({
+  ...responses(description, z.string(), problems),
+  200: { description, content: { 'text/event-stream': { schema: z.string() } } },
+});
+
+const cursorHeader = z.object({
+  'last-event-id': z
+    .string()
+    .max(256)
+    .optional()
+    .describe('the `id` that came last: goes on after it, and leaves nothing out'),
+});
+
+const contract =
+  '`event` is the type of the event, `data` its JSON, as it is published on NATS; its own id stands in there. `id` is where the stream stands: an `EventSource` sends it by itself when it comes back. An `id` that is older than what is kept is answered with the event `reset`; what was missed is in `…/calls`. Events may come twice, and are known by the id in `data`; those of one call by their `eventSequence`. A comment comes every 15 s. An app has 50 connections at a gateway; whoever does not read is cut off at 1 MiB.';
+
+export function registerEventRoutes(
+  server: ApiInstance,
+  { services, streams, caller }: EventRoutesDependencies,
+): void {
+  const onRequest = caller.require({ ...botRoute('Dialout'), answers: 'text/event-stream' });
+  const follow = async (request: FastifyRequest, reply: FastifyReply, callId?: string) => {
+    const { appId, accountId } = caller.of(request);
+    const scope: EventScope = {
+      accountId,
+      botIds: [caller.botOf(request).botId],
+      ...(callId === undefined ? {} : { callId }),
+    };
+    await streams.send(request, reply, appId, (how) =>
+      services.live.follow(scope, lastEventId(request), how),
+    );
+    return reply;
+  };
+
+  server.route({
+    method: 'GET',
+    url: '/api/public/bot/:botId/events',
+    onRequest,
+    schema: {
+      operationId: 'followEvents',
+      summary: 'Events of the calls of a bot, as they happen',
+      description: `Server-sent events, from now on. ${contract}`,
+      tags: ['calls'],
+      params: botParams,
+      headers: cursorHeader,
+      response: stream('Until one of both sides closes it', [400, 401, 403, 404, 406, 429]),
+      ...authenticated,
+    },
+    handler: (request, reply) => follow(request, reply),
+  });
+
+  server.route({
+    method: 'GET',
+    url: '/api/public/bot/:botId/calls/:callId/events',
+    onRequest,
+    schema: {
+      operationId: 'followCall',
+      summary: 'Events of one call, from its first, as they happen',
+      description: `Server-sent events. \`completed\` or \`failed\` is the last one of a call. ${contract}`,
+      tags: ['calls'],
+      params: callParams,
+      headers: cursorHeader,
+      response: stream('Until one of both sides closes it', [400, 401, 403, 404, 406, 429]),
+      ...authenticated,
+    },
+    handler: async (request, reply) => {
+      const callId = callIdOf(request.params.callId);
+      const { accountId } = caller.of(request);
+      found(
+        await services.calls.details({ accountId, botId: caller.botOf(request).botId }, callId),
+      );
+      return await follow(request, reply, callId);
+    },
+  });
+}

@@ -1,0 +1,134 @@
+// The events of all calls as a log. Its order is that of the transactions' ids, and it is read only below the oldest transaction
+// under way: whatever commits later has a higher id than all that was read. A transaction that stays open holds the log up, and
+// nothing is skipped; ours are of one statement each. (A long transaction of another program that writes to the same server does too.)
+
+import type { Pool } from 'pg';
+import type { CallEvent } from '../calls/contract/call-event.ts';
+import type { Database } from '../store/database.ts';
+import { type Sql, sql } from '../store/sql.ts';
+import { beforeTransaction, type Position } from './cursor.ts';
+
+/** Whose events: a bot's, or one call's of it. Left out: everybody's. */
+export type EventScope = {
+  readonly accountId: string;
+  readonly botIds: readonly string[] | 'all';
+  readonly callId?: string;
+};
+
+export type LoggedEvent = { readonly position: Position; readonly event: CallEvent };
+
+export type LogPage = {
+  readonly events: readonly LoggedEvent[];
+  /** From where to read on. */
+  readonly end: Position;
+  /** More can be read now. */
+  readonly isFull: boolean;
+  /** There are events whose turn comes when an older transaction has ended. */
+  readonly isHeldUp: boolean;
+};
+
+/** Rows that are looked at for a page, whoever they are for: some 100 KB to 1 MB. */
+const pageRows = 500;
+
+type Columns = {
+  readonly bound: string;
+  readonly held_up: boolean;
+  readonly transaction_id: string | null;
+  readonly call_id: string;
+  readonly event_sequence: number;
+  /** Null where the event is another's. */
+  readonly event: Omit<CallEvent, 'time'> | null;
+  readonly time: Date;
+};
+
+export type EventLog = {
+  /** Where the log ends now: events that come later stand behind it. */
+  end(): Promise<Position>;
+  read(after: Position, scope?: EventScope): Promise<LogPage>;
+  /** Whether the position can have been given by this database: another one (restored, replaced) counts anew. */
+  knows(position: Position): Promise<boolean>;
+};
+
+export function createEventLog({ pool }: Pick<Database, 'pool'>): EventLog {
+  return {
+    end: async () => beforeTransaction((await boundOf(pool)).bound),
+    read: (after, scope) => readPage(pool, after, scope),
+    knows: async ({ transactionId }) => {
+      const { next } = await boundOf(pool);
+      return BigInt(transactionId) <= BigInt(next);
+    },
+  };
+}
+
+async function boundOf(pool: Pool): Promise<{ readonly bound: string; readonly next: string }> {
+  const { rows } = await pool.query<{ bound: string; next: string }>(
+    `select pg_snapshot_xmin(pg_current_snapshot())::text as bound, pg_snapshot_xmax(pg_current_snapshot())::text as next`,
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error('a statement of one row gave none');
+  return row;
+}
+
+async function readPage(
+  pool: Pool,
+  { transactionId, callId, eventSequence }: Position,
+  scope: EventScope | undefined,
+): Promise<LogPage> {
+  const wanted = scope === undefined ? sql`true` : inScope(scope);
+  // Of one call by its own key; the log of all by theirs.
+  const within = scope?.callId === undefined ? sql`true` : sql`call_id = ${scope.callId}`;
+  const { rows } = await pool.query<Columns>(sql`
+    with place as materialized (
+      select pg_snapshot_xmin(pg_current_snapshot()) as bound
+    ), page as materialized (
+      select transaction_id, call_id, event_sequence, event_id, type, time, data from call_events
+      where (transaction_id, call_id collate "C", event_sequence) > (${transactionId}::xid8, ${callId}, ${eventSequence})
+        and transaction_id < pg_snapshot_xmin(pg_current_snapshot()) and ${within}
+      order by transaction_id, call_id collate "C", event_sequence limit ${pageRows}
+    )
+    select place.bound::text as bound,
+      exists (select from call_events where transaction_id >= place.bound and ${within}) as held_up,
+      page.transaction_id::text as transaction_id, page.call_id, page.event_sequence, page.time,
+      case when ${wanted} then json_build_object('id', page.event_id, 'type', page.type, 'time', '',
+        'eventSequence', page.event_sequence, 'callId', c.call_id, 'sid', c.sid, 'conversationId', c.conversation_id,
+        'botId', c.bot_id, 'accountId', c.account_id, 'appId', c.app_id, 'data', page.data) end as event
+    from place left join page on true left join calls c on c.call_id = page.call_id
+    order by page.transaction_id, page.call_id collate "C", page.event_sequence`);
+  return pageOf(rows);
+}
+
+function inScope({ accountId, botIds }: EventScope): Sql {
+  return botIds === 'all'
+    ? sql`c.account_id = ${accountId}`
+    : sql`c.account_id = ${accountId} and c.bot_id = any(${botIds}::text[])`;
+}
+
+function pageOf(rows: readonly Columns[]): LogPage {
+  const [first] = rows;
+  if (first === undefined) throw new Error('the log has no end');
+  const isFull = rows.length === pageRows;
+  const last = isFull ? rows.at(-1) : undefined;
+  return {
+    events: rows.flatMap((row) =>
+      row.event === null || row.event.callId === null
+        ? []
+        : [
+            {
+              position: positionOf(row),
+              event: { ...row.event, time: row.time.toISOString() } as CallEvent,
+            },
+          ],
+    ),
+    end: last === undefined ? beforeTransaction(first.bound) : positionOf(last),
+    isFull,
+    isHeldUp: first.held_up,
+  };
+}
+
+function positionOf({ transaction_id, call_id, event_sequence }: Columns): Position {
+  return {
+    transactionId: transaction_id ?? '0',
+    callId: call_id,
+    eventSequence: event_sequence,
+  };
+}

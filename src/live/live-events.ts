@@ -1,0 +1,222 @@
+// Events as they are stored, for those who follow them over HTTP. One reader of the log serves every follower of this process.
+//
+// catching up  A follower that came with a cursor reads its own pages, as fast as it takes them, until it stands where the
+//              shared reader stands.
+// live         It gets what the shared reader finds. What it has not taken yet is kept, up to a bound; one that is slower is cut off,
+//              and may come back with its cursor.
+//
+// The shared reader looks when it is woken (an event was published), and once a second in case that was lost. Nobody follows: nothing is read.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Logger } from '../lib/logger.ts';
+import { compare, type Position, readCursor, writeCursor } from './cursor.ts';
+import type { EventLog, EventScope, LoggedEvent, LogPage } from './event-log.ts';
+import { type Chunk, Follower } from './follower.ts';
+
+export type LiveOptions = {
+  readonly log: EventLog;
+  readonly logger: Logger;
+  /** How long events are kept. */
+  readonly retentionMs: number;
+  /** Calls when something was published by any process, from when somebody follows until nobody does. */
+  readonly watch?: (wake: () => void) => { stop(): void };
+  readonly now?: () => Date;
+  readonly sweepEveryMs?: number;
+};
+
+export type Following = {
+  readonly signal: AbortSignal;
+  /** More waits for it than is kept; whatever it has not taken is not kept any longer. */
+  readonly onTooSlow: () => void;
+};
+
+/** A log that is busy is read so often, not for every event. */
+const shortestRestMs = 40;
+const defaultSweepEveryMs = 1_000;
+/** Of a page, which may be of megabytes. */
+const mostAtOnceBytes = 65_536;
+
+export class LiveEvents {
+  readonly #log: EventLog;
+  readonly #logger: Logger;
+  readonly #options: LiveOptions;
+  readonly #followers = new Set<Follower>();
+  /** Of the shared reader; undefined while nobody is live. */
+  #position: Position | undefined;
+  #watch: { stop(): void } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #isReading = false;
+  #readAt = 0;
+  #isStopped = false;
+
+  constructor(options: LiveOptions) {
+    this.#log = options.log;
+    this.#logger = options.logger;
+    this.#options = options;
+  }
+
+  /**
+   * Without a cursor: from now on, or of one call from its beginning. Ends with the signal, when the follower is too slow, and at
+   * the gateway's end. @throws while the database is unreachable, before anything is live.
+   */
+  async *follow(
+    scope: EventScope,
+    cursor: string | undefined,
+    how: Following,
+  ): AsyncGenerator<readonly Chunk[]> {
+    const begin = await this.#begin(scope, cursor);
+    yield [begin.chunk];
+    let { position } = begin;
+    while (!how.signal.aborted && !this.#isStopped) {
+      const page = await this.#log.read(position, scope);
+      position = page.end;
+      if (page.events.length > 0) yield this.#chunksOf(page);
+      if (page.isFull) continue;
+      // Synchronously from here to the first event: what the shared reader finds from now on is for this follower too.
+      if (this.#position !== undefined && compare(position, this.#position) < 0) continue;
+      yield* this.#live(scope, position, how);
+      return;
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#rest();
+    for (const follower of this.#followers) follower.end();
+  }
+
+  async *#live(
+    scope: EventScope,
+    position: Position,
+    { signal, onTooSlow }: Following,
+  ): AsyncGenerator<readonly Chunk[]> {
+    const follower = new Follower(scope, position, onTooSlow);
+    this.#followers.add(follower);
+    this.#position ??= position;
+    this.#watch ??= this.#options.watch?.(() => this.#schedule(0));
+    const end = (): void => follower.end();
+    signal.addEventListener('abort', end, { once: true });
+    this.#schedule(0);
+    try {
+      for (;;) {
+        const chunks = await follower.next();
+        if (chunks === undefined) return;
+        yield chunks;
+      }
+    } finally {
+      signal.removeEventListener('abort', end);
+      this.#followers.delete(follower);
+      if (this.#followers.size === 0) this.#rest();
+    }
+  }
+
+  async #begin(
+    scope: EventScope,
+    text: string | undefined,
+  ): Promise<{ readonly position: Position; readonly chunk: Chunk }> {
+    const cursor = text === undefined ? undefined : readCursor(text);
+    const oldest = this.#now().getTime() - this.#options.retentionMs;
+    const isKnown =
+      cursor !== undefined &&
+      cursor.at.getTime() >= oldest &&
+      (await this.#log.knows(cursor.position));
+    if (isKnown) return { position: cursor.position, chunk: placeOf(cursor.position, cursor.at) };
+    const position = scope.callId === undefined ? await this.#log.end() : beginningOfCall;
+    if (text === undefined) return { position, chunk: placeOf(position, this.#now()) };
+    const reason = cursor === undefined ? 'the cursor is none of ours' : 'the cursor is too old';
+    const data = JSON.stringify({ reason });
+    return {
+      position,
+      chunk: {
+        text: `${idLine(writeCursor({ position, at: this.#now() }))}event: reset\ndata: ${data}\n\n`,
+      },
+    };
+  }
+
+  #rest(): void {
+    this.#watch?.stop();
+    this.#watch = undefined;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    this.#position = undefined;
+  }
+
+  #schedule(inMs: number): void {
+    if (this.#isStopped || this.#isReading) {
+      this.#dueAt = Math.min(this.#dueAt, performance.now() + inMs);
+      return;
+    }
+    const at = Math.max(performance.now() + inMs, this.#readAt + shortestRestMs);
+    if (this.#timer !== undefined && this.#dueAt <= at) return;
+    clearTimeout(this.#timer);
+    this.#dueAt = at;
+    this.#timer = setTimeout(() => void this.#read(), at - performance.now());
+  }
+
+  async #read(): Promise<void> {
+    this.#timer = undefined;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    const position = this.#position;
+    if (position === undefined) return;
+    this.#isReading = true;
+    this.#readAt = performance.now();
+    let restMs = this.#options.sweepEveryMs ?? defaultSweepEveryMs;
+    try {
+      const page = await this.#log.read(position);
+      // Everybody left meanwhile, and somebody else may have begun anew.
+      if (this.#position === position) {
+        this.#position = page.end;
+        await this.#tell(page);
+        if (page.isFull || page.isHeldUp) restMs = 0;
+      }
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'events could not be read for those who follow them');
+    }
+    this.#isReading = false;
+    if (this.#followers.size === 0) return;
+    this.#schedule(Math.max(0, Math.min(restMs, this.#dueAt - performance.now())));
+  }
+
+  async #tell(page: LogPage): Promise<void> {
+    if (page.events.length === 0) {
+      const place = placeOf(page.end, this.#now());
+      for (const follower of this.#followers) follower.reach(place);
+      return;
+    }
+    let bytes = 0;
+    for (const [index, chunk] of this.#chunksOf(page).entries()) {
+      const { event, position } = page.events[index] as LoggedEvent;
+      for (const follower of this.#followers) follower.offer(event, position, chunk);
+      bytes += chunk.text.length;
+      if (bytes < mostAtOnceBytes) continue;
+      // Whoever reads takes what it was given before there is more.
+      bytes = 0;
+      await nextTurn();
+    }
+  }
+
+  #chunksOf(page: LogPage): readonly Chunk[] {
+    return page.events.map(({ position, event }) => {
+      const cursor = writeCursor({ position, at: new Date(event.time) });
+      const text = `${idLine(cursor)}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+      return { text, event };
+    });
+  }
+
+  #now(): Date {
+    return this.#options.now?.() ?? new Date();
+  }
+}
+
+const beginningOfCall: Position = { transactionId: '0', callId: '', eventSequence: 0 };
+
+function idLine(cursor: string): string {
+  return `id: ${cursor}\n`;
+}
+
+/** An id without data: whoever comes back goes on from there, and no event is dispatched (HTML, section 9.2.6). */
+function placeOf(position: Position, at: Date): Chunk {
+  return { text: `${idLine(writeCursor({ position, at }))}\n` };
+}

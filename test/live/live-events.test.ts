@@ -1,0 +1,269 @@
+// Events as they are stored, to those who follow them: nothing is left out, whatever the order of the commits.
+
+import type { PoolClient } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createEventLog, type EventLog, type EventScope } from '../../src/live/event-log.ts';
+import type { Chunk } from '../../src/live/follower.ts';
+import { LiveEvents } from '../../src/live/live-events.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually as eventuallyNamed } from '../support/eventually.ts';
+
+const acme: EventScope = { accountId: 'acme', botIds: ['bot-1'] };
+const dayMs = 86_400_000;
+const eventually = (condition: () => boolean) =>
+  eventuallyNamed(condition, 'what is followed came');
+
+describe.each(databaseKinds)('live events on %s', (kind) => {
+  let database: TestDatabase;
+  let live: LiveEvents;
+  let reads = 0;
+  let wake = (): void => undefined;
+  const leaving: AbortController[] = [];
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+
+  beforeEach(() => {
+    reads = 0;
+    const log = createEventLog(database);
+    const counted: EventLog = {
+      ...log,
+      read: (after, scope) => {
+        reads += scope === undefined ? 1 : 0;
+        return log.read(after, scope);
+      },
+    };
+    live = new LiveEvents({
+      log: counted,
+      logger: silentLogger,
+      retentionMs: dayMs,
+      // Only woken, so that what is read is known.
+      sweepEveryMs: 60_000,
+      watch: (woken) => {
+        wake = woken;
+        return { stop: () => undefined };
+      },
+    });
+  });
+
+  afterEach(async () => {
+    for (const controller of leaving.splice(0)) controller.abort();
+    live.stop();
+    await database.clear();
+  });
+
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  /** Follows in the background; what came so far. */
+  function follow(scope: EventScope = acme, cursor?: string) {
+    const controller = new AbortController();
+    leaving.push(controller);
+    const got: Chunk[] = [];
+    const how = { signal: controller.signal, onTooSlow: () => controller.abort() };
+    const ended = (async () => {
+      for await (const chunks of live.follow(scope, cursor, how)) got.push(...chunks);
+    })();
+    return {
+      ended,
+      leave: () => controller.abort(),
+      ids: () => got.flatMap(({ event }) => (event === undefined ? [] : [event.id])),
+      events: () => got.flatMap(({ event }) => event ?? []),
+      /** Of the last one. */
+      cursor: () => /^id: (.*)$/m.exec(got.at(-1)?.text ?? '')?.[1],
+      text: () => got.map(({ text }) => text).join(''),
+    };
+  }
+
+  async function addCall(callId: string, botId = 'bot-1', accountId = 'acme'): Promise<void> {
+    await database.pool.query(
+      `insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, state, status, accepted_at, dial_before)
+       values ($1, 'sid', 'conversation', $2, 'app', $3, '{}', 'queued', 'queued', now(), now())`,
+      [callId, accountId, botId],
+    );
+  }
+
+  async function addEvent(
+    callId: string,
+    sequence: number,
+    on: Pick<PoolClient, 'query'> = database.pool,
+  ): Promise<void> {
+    await on.query(
+      `insert into call_events (call_id, event_sequence, event_id, type, time, data)
+       values ($1, $2, $3, 'dtmf', now(), '{"digit":"1"}')`,
+      [callId, sequence, `${callId}/${sequence}`],
+    );
+  }
+
+  test('come as they are stored, with what a call is known by', async () => {
+    await addCall('call-a');
+    const follower = follow();
+    await eventually(() => follower.cursor() !== undefined);
+
+    await addEvent('call-a', 1);
+    wake();
+
+    await eventually(() => follower.ids().length === 1);
+    expect(follower.events()[0]).toMatchObject({
+      id: 'call-a/1',
+      type: 'dtmf',
+      callId: 'call-a',
+      eventSequence: 1,
+      botId: 'bot-1',
+      accountId: 'acme',
+      conversationId: 'conversation',
+      data: { digit: '1' },
+    });
+    expect(follower.text()).toMatch(/\nevent: dtmf\ndata: \{"id":"call-a\/1"/);
+  });
+
+  test('of one call come from its first on', async () => {
+    await addCall('call-a');
+    await addCall('call-b');
+    for (const sequence of [1, 2]) await addEvent('call-a', sequence);
+    await addEvent('call-b', 1);
+
+    const follower = follow({ ...acme, callId: 'call-a' });
+
+    await eventually(() => follower.ids().length === 2);
+    await addEvent('call-b', 2);
+    await addEvent('call-a', 3);
+    wake();
+    await eventually(() => follower.ids().length === 3);
+    expect(follower.ids()).toEqual(['call-a/1', 'call-a/2', 'call-a/3']);
+  });
+
+  test('of another account or bot are for nobody else', async () => {
+    await addCall('call-a');
+    await addCall('call-b', 'bot-2');
+    await addCall('call-c', 'bot-1', 'other');
+    const follower = follow();
+    const all = follow({ accountId: 'acme', botIds: 'all' });
+    await eventually(() => follower.cursor() !== undefined && all.cursor() !== undefined);
+
+    for (const callId of ['call-c', 'call-b', 'call-a']) await addEvent(callId, 1);
+    wake();
+
+    await eventually(() => follower.ids().length === 1 && all.ids().length === 2);
+    expect(follower.ids()).toEqual(['call-a/1']);
+    expect(all.ids()).toEqual(['call-b/1', 'call-a/1']);
+  });
+
+  test('go on after the cursor, each once, however many there are', async () => {
+    await addCall('call-a');
+    const first = follow();
+    await eventually(() => first.cursor() !== undefined);
+    const begin = first.cursor();
+    await database.pool.query(`insert into call_events (call_id, event_sequence, event_id, type, time, data)
+      select 'call-a', n, 'e' || n, 'dtmf', now(), '{"digit":"1"}' from generate_series(1, 1234) n`);
+
+    const second = follow(acme, begin);
+    await eventually(() => second.ids().length === 1_234);
+    second.leave();
+    await addEvent('call-a', 1_235);
+    const third = follow(acme, second.cursor());
+
+    await eventually(() => third.ids().length > 0);
+    expect(third.ids()).toEqual(['call-a/1235']);
+    expect(new Set(second.ids()).size).toBe(1_234);
+  });
+
+  test('a cursor that is older than what is kept, or none of ours, begins anew and says so', async () => {
+    const old = Buffer.from(`5.${Date.now() - 2 * dayMs}.1.call-a`).toString('base64url');
+    const future = Buffer.from(`999999999999.${Date.now()}.1.call-a`).toString('base64url');
+    for (const cursor of [old, future, 'nonsense']) {
+      const follower = follow(acme, cursor);
+      await eventually(() => follower.text() !== '');
+      expect(follower.text()).toMatch(/^id: \S+\nevent: reset\ndata: \{"reason":".*"\}\n\n$/);
+    }
+  });
+
+  test('ten that follow are read for once', async () => {
+    await addCall('call-a');
+    const followers = Array.from({ length: 10 }, () => follow());
+    await eventually(() => followers.every((follower) => follower.cursor() !== undefined));
+    await addEvent('call-a', 1);
+    wake();
+    await eventually(() => followers.every((follower) => follower.ids().length === 1));
+    const before = reads;
+
+    await addEvent('call-a', 2);
+    wake();
+    await eventually(() => followers.every((follower) => follower.ids().length === 2));
+
+    expect(reads - before).toBe(1);
+  });
+
+  test('whoever does not read is cut off, and the others go on', async () => {
+    await addCall('call-a');
+    const controller = new AbortController();
+    leaving.push(controller);
+    let isTooSlow = false;
+    const pieces = live.follow(acme, undefined, {
+      signal: controller.signal,
+      onTooSlow: () => {
+        isTooSlow = true;
+      },
+    });
+    await pieces.next();
+    // It waits for the first event, takes it, and never comes back.
+    const taken = pieces.next();
+    const other = follow();
+    await eventually(() => other.cursor() !== undefined);
+    await addEvent('call-a', 1);
+    await eventually(() => {
+      wake();
+      return other.ids().length === 1;
+    });
+    await taken;
+
+    await database.pool.query(`insert into call_events (call_id, event_sequence, event_id, type, time, data)
+      select 'call-a', n, 'e' || n, 'dtmf', now(), jsonb_build_object('digit', repeat('1', 3000)) from generate_series(2, 402) n`);
+    await eventually(() => {
+      wake();
+      return other.ids().length === 402;
+    });
+
+    expect(isTooSlow).toBe(true);
+    expect((await pieces.next()).done).toBe(true);
+  });
+
+  // PGlite has one session, so that there are no two transactions at a time.
+  if (kind === 'postgres')
+    test('a transaction that began first and commits last is not left out', async () => {
+      for (const callId of ['call-a', 'call-b', 'call-c']) await addCall(callId);
+      const follower = follow();
+      await eventually(() => follower.cursor() !== undefined);
+      const early = await database.pool.connect();
+      const late = await database.pool.connect();
+      try {
+        await early.query('begin');
+        await addEvent('call-a', 1, early);
+        await late.query('begin');
+        await addEvent('call-b', 1, late);
+        await late.query('commit');
+        // Stored, and held back: what the older transaction has may still come before it.
+        wake();
+        const between = follow(acme, follower.cursor());
+        await eventually(() => between.cursor() !== undefined && reads > 1);
+        expect(follower.ids()).toEqual([]);
+        await early.query('commit');
+      } finally {
+        early.release();
+        late.release();
+      }
+      await addEvent('call-c', 1);
+      wake();
+
+      await eventually(() => follower.ids().length === 3);
+      expect(follower.ids()).toEqual(['call-a/1', 'call-b/1', 'call-c/1']);
+      const again = follow(acme, follower.cursor());
+      await addEvent('call-c', 2);
+      wake();
+      await eventually(() => again.ids().length > 0);
+      expect(again.ids()).toEqual(['call-c/2']);
+    });
+});
