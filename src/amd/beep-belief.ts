@@ -57,59 +57,69 @@ const samePitch = 0.025;
 const mostRefused = 8;
 
 export function createBeepBelief(): BeepBelief {
-  let waitingFor: ToneFound | undefined;
-  let leftMs = 0;
-  let speaksMs = 0;
-  let refused: readonly number[] = [];
+  return new Belief();
+}
 
-  function refuse(hz: number): void {
-    if (hz > 0 && !isNear(refused, hz)) refused = [...refused, hz].slice(-mostRefused);
-    waitingFor = undefined;
+class Belief implements BeepBelief {
+  #waitingFor: ToneFound | undefined;
+  #leftMs = 0;
+  #speaksMs = 0;
+  #refused: readonly number[] = [];
+
+  get waiting(): boolean {
+    return this.#waitingFor !== undefined;
   }
 
-  function ended(found: ToneFound, company: Company): ToneFound | undefined {
+  take(
+    found: ToneFound | undefined,
+    underWayHz: number,
+    speaks: boolean,
+    company: Company,
+  ): ToneFound | undefined {
+    const waiting = this.#waitingFor;
+    if (waiting === undefined) return found && this.#ended(found, company);
+    if (found?.kind === 'fax' || found?.kind === 'sit') return found;
+    if (!this.#staysAlone(waiting, found?.hz ?? underWayHz, speaks)) return undefined;
+    this.#leftMs -= frameMs;
+    if (this.#leftMs > 0) return undefined;
+    this.#waitingFor = undefined;
+    return waiting;
+  }
+
+  #ended(found: ToneFound, company: Company): ToneFound | undefined {
     // What the network sent once it may send again.
-    if (found.kind === 'signalling') refuse(found.hz);
+    if (found.kind === 'signalling') this.#refuse(found.hz);
     if (found.kind !== 'beep') return found;
-    if (isNear(refused, found.hz)) return undefined;
+    if (isNear(this.#refused, found.hz)) return undefined;
     const answer = believed[company][found.doubt];
     if (answer === 'yes') return found;
-    if (answer === 'no') refuse(found.hz);
-    else waitFor(found);
+    if (answer === 'no') this.#refuse(found.hz);
+    else this.#waitFor(found);
     return undefined;
   }
 
-  function waitFor(found: ToneFound): void {
-    waitingFor = found;
+  #refuse(hz: number): void {
+    if (hz > 0 && !isNear(this.#refused, hz)) {
+      this.#refused = [...this.#refused, hz].slice(-mostRefused);
+    }
+    this.#waitingFor = undefined;
+  }
+
+  #waitFor(found: ToneFound): void {
+    this.#waitingFor = found;
     const cadenceMs = Math.max(leastCadenceWaitMs, found.ms + cadenceSlackMs);
-    leftMs = found.doubt === 'cadence' ? cadenceMs : applianceWaitMs;
-    speaksMs = 0;
+    this.#leftMs = found.doubt === 'cadence' ? cadenceMs : applianceWaitMs;
+    this.#speaksMs = 0;
   }
 
   /** Another tone, or a voice: then it was none. */
-  function staysAlone(waiting: ToneFound, anotherHz: number, speaks: boolean): boolean {
-    if (speaks) speaksMs += frameMs;
-    if (anotherHz === 0 && speaksMs < speaksForMs) return true;
-    refuse(waiting.hz);
-    refuse(anotherHz);
+  #staysAlone(waiting: ToneFound, anotherHz: number, speaks: boolean): boolean {
+    if (speaks) this.#speaksMs += frameMs;
+    if (anotherHz === 0 && this.#speaksMs < speaksForMs) return true;
+    this.#refuse(waiting.hz);
+    this.#refuse(anotherHz);
     return false;
   }
-
-  return {
-    get waiting() {
-      return waitingFor !== undefined;
-    },
-    take(found, underWayHz, speaks, company) {
-      if (waitingFor === undefined) return found && ended(found, company);
-      if (found?.kind === 'fax' || found?.kind === 'sit') return found;
-      const waiting = waitingFor;
-      if (!staysAlone(waiting, found?.hz ?? underWayHz, speaks)) return undefined;
-      leftMs -= frameMs;
-      if (leftMs > 0) return undefined;
-      waitingFor = undefined;
-      return waiting;
-    },
-  };
 }
 
 function isNear(pitches: readonly number[], hz: number): boolean {

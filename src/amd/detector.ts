@@ -3,7 +3,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import { createEventGrammar } from './event-grammar.ts';
+import { createEventGrammar, type EventGrammar } from './event-grammar.ts';
 import { type FrameAnalyzer, openFrameAnalyzer } from './frame-analyzer.ts';
 import type { Transcription } from './stt/transcription.ts';
 
@@ -25,37 +25,45 @@ export type CreateDetector = (settings: AmdSettings) => Detector;
 
 const nothing: readonly AmdEvent[] = [];
 
-export const createDetector: CreateDetector = (settings) => {
-  const grammar = createEventGrammar(settings, () => analyzer?.restart());
-  let analyzer: FrameAnalyzer | undefined;
+export const createDetector: CreateDetector = (settings) => new CallDetector(settings);
 
-  function finish(events: readonly AmdEvent[]): readonly AmdEvent[] {
-    if (grammar.done) {
-      analyzer?.release();
-      analyzer = undefined;
+/** A class: a getter in an object of its own makes every look at it slow, fifty times a second for each call. */
+class CallDetector implements Detector {
+  readonly #grammar: EventGrammar;
+  #analyzer: FrameAnalyzer | undefined;
+
+  constructor(settings: AmdSettings) {
+    this.#grammar = createEventGrammar(settings, () => this.#analyzer?.restart());
+  }
+
+  get done(): boolean {
+    return this.#grammar.done;
+  }
+
+  push(frame: Int16Array, lost: boolean): readonly AmdEvent[] {
+    if (this.#grammar.done) return nothing;
+    try {
+      this.#analyzer ??= openFrameAnalyzer();
+      return this.#finish(this.#grammar.advance(this.#analyzer.analyze(frame, lost)));
+    } catch {
+      // WebAssembly out of memory is all that can fail here; the call itself must not.
+      return this.#finish(this.#grammar.fail());
+    }
+  }
+
+  understand(transcription: Transcription): void {
+    this.#grammar.understand(transcription);
+  }
+
+  stop(reason: string): readonly AmdEvent[] {
+    return this.#finish(this.#grammar.stop(reason));
+  }
+
+  #finish(events: readonly AmdEvent[]): readonly AmdEvent[] {
+    if (this.#grammar.done) {
+      this.#analyzer?.release();
+      this.#analyzer = undefined;
     }
     return events;
   }
-
-  return {
-    get done() {
-      return grammar.done;
-    },
-    push(frame, lost) {
-      if (grammar.done) return nothing;
-      try {
-        analyzer ??= openFrameAnalyzer();
-        return finish(grammar.advance(analyzer.analyze(frame, lost)));
-      } catch {
-        // WebAssembly out of memory is all that can fail here; the call itself must not.
-        return finish(grammar.fail());
-      }
-    },
-    understand(transcription) {
-      grammar.understand(transcription);
-    },
-    stop(reason) {
-      return finish(grammar.stop(reason));
-    },
-  };
-};
+}

@@ -81,51 +81,66 @@ export function createEventGrammar(
   settings: AmdSettings,
   rearm: () => void = () => undefined,
 ): EventGrammar {
-  const step: Step = { settings, rearm, elapsedMs: 0, events: nothingStated };
-  let phase: Phase = { name: 'deciding' };
-  let transcription: Transcription | undefined;
-  const belief = createBeepBelief();
-  const believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
+  return new Grammar(settings, rearm);
+}
 
-  function stated(next: Phase): readonly AmdEvent[] {
-    phase = next;
-    const { events } = step;
-    step.events = nothingStated;
-    return events;
+/** A class: a getter in an object of its own makes every look at it slow, fifty times a second for each call. */
+class Grammar implements EventGrammar {
+  readonly #step: Step;
+  #phase: Phase = { name: 'deciding' };
+  #transcription: Transcription | undefined;
+  readonly #belief = createBeepBelief();
+  readonly #believed: Believed = { utterance: undefined, found: undefined, tonePending: false };
+
+  constructor(settings: AmdSettings, rearm: () => void) {
+    this.#step = { settings, rearm, elapsedMs: 0, events: nothingStated };
   }
 
-  return {
-    get done() {
-      return phase.name === 'done';
-    },
-    advance(heard) {
-      if (phase.name === 'done') return nothingStated;
-      step.elapsedMs += frameMs;
-      const speaks = heard.utterance?.pauseMs === 0;
-      const found = belief.take(heard.found, heard.toneHz, speaks, companyOf(phase, heard));
-      const { utterance, phrase } = withSecondOpinion(
-        heard.utterance,
-        transcription,
-        step.elapsedMs,
-      );
-      believed.utterance = utterance;
-      believed.found = found;
-      believed.tonePending = heard.tonePending || belief.waiting;
-      return stated(react(phase, believed, phrase, step));
-    },
-    understand(latest) {
-      transcription = latest;
-    },
-    fail() {
-      if (phase.name === 'done') return nothingStated;
-      // A verdict that was given stands.
-      if (phase.name === 'deciding') state(step, 'amd_error', { reason: 'detector-failed' });
-      return stated(stopped(step, 'error'));
-    },
-    stop(reason) {
-      return phase.name === 'done' ? nothingStated : stated(stopped(step, reason));
-    },
-  };
+  get done(): boolean {
+    return this.#phase.name === 'done';
+  }
+
+  advance(heard: Heard): readonly AmdEvent[] {
+    const phase = this.#phase;
+    if (phase.name === 'done') return nothingStated;
+    const step = this.#step;
+    step.elapsedMs += frameMs;
+    const speaks = heard.utterance?.pauseMs === 0;
+    const found = this.#belief.take(heard.found, heard.toneHz, speaks, companyOf(phase, heard));
+    const { utterance, phrase } = withSecondOpinion(
+      heard.utterance,
+      this.#transcription,
+      step.elapsedMs,
+    );
+    const believed = this.#believed;
+    believed.utterance = utterance;
+    believed.found = found;
+    believed.tonePending = heard.tonePending || this.#belief.waiting;
+    return this.#stated(react(phase, believed, phrase, step));
+  }
+
+  understand(latest: Transcription): void {
+    this.#transcription = latest;
+  }
+
+  fail(): readonly AmdEvent[] {
+    if (this.done) return nothingStated;
+    // A verdict that was given stands.
+    if (this.#phase.name === 'deciding')
+      state(this.#step, 'amd_error', { reason: 'detector-failed' });
+    return this.#stated(stopped(this.#step, 'error'));
+  }
+
+  stop(reason: string): readonly AmdEvent[] {
+    return this.done ? nothingStated : this.#stated(stopped(this.#step, reason));
+  }
+
+  #stated(next: Phase): readonly AmdEvent[] {
+    this.#phase = next;
+    const { events } = this.#step;
+    this.#step.events = nothingStated;
+    return events;
+  }
 }
 
 function react(

@@ -4,13 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { CallRegistry } from '../calls/call-registry.ts';
 import { defaultCallLimits } from '../calls/call-setup.ts';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallControl, Intake, TrunkLimits } from '../calls/dialout-ports.ts';
+import type { CallControl, Intake, Submission, TrunkLimits } from '../calls/dialout-ports.ts';
 import type { MediaPort, SipPort } from '../calls/ports.ts';
 import { createCallControl, type NodeCallControl } from '../dialout/call-control.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
 import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts';
 import { type GuardedSip, guardSip } from '../dialout/guarded-sip.ts';
-import { createIntake } from '../dialout/intake.ts';
+import { createIntake, type IntakePorts } from '../dialout/intake.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
 import { sendCommand, serveCommands } from '../events/commands.ts';
 import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
@@ -18,6 +18,7 @@ import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { deadline } from '../lib/deadline.ts';
 import { Rest } from '../lib/rest.ts';
+import type { Recipient } from '../notifier/recipients.ts';
 import { Recovery } from '../recovery/recovery.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -215,14 +216,28 @@ function openIntake(
     out,
   }: { readonly taking: CallTaking; readonly rest: Rest; readonly out: OutboxParts },
 ): Intake {
-  const { storage, limitsOf } = parts;
+  const { storage, limitsOf, notifier } = parts;
   const { ledger } = storage;
+  const onStored: IntakePorts['onStored'] = (event, submission) => {
+    notifier.recipients.remember(event.callId, recipientOf(submission));
+    out.relay.send([event]);
+  };
   const intake = createIntake(
-    { ledger, taking, limitsOf, onStored: (event) => out.relay.send([event]), clock, logger },
+    { ledger, taking, limitsOf, onStored, clock, logger },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
   // The call may have been stored although it failed.
   return { submit: (submission) => intake.submit(submission).finally(() => rest.wake()) };
+}
+
+function recipientOf({ appId, accountId, request, notifyHeaders }: Submission): Recipient {
+  const { notifyUrl } = request;
+  return {
+    appId,
+    accountId,
+    ...(notifyUrl === undefined ? {} : { notifyUrl }),
+    ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
+  };
 }
 
 type Workers = {

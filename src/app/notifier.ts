@@ -11,7 +11,7 @@ import { createEndpointStore } from '../notifier/endpoint-store.ts';
 import { EndpointWatch } from '../notifier/endpoint-watch.ts';
 import { createSender } from '../notifier/http-sender.ts';
 import { createNotificationStore, type NotificationStore } from '../notifier/notification-store.ts';
-import { type RecipientLookup, rememberRecipients } from '../notifier/recipients.ts';
+import { type Recipients, rememberRecipients } from '../notifier/recipients.ts';
 import { version } from '../version.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -48,7 +48,7 @@ export type Notifier = {
   /** Something is being sent, or about to be. */
   isSending(): Promise<boolean>;
   readonly store: NotificationStore;
-  readonly recipients: RecipientLookup;
+  readonly recipients: Recipients;
 };
 
 function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts): EndpointWatch {
@@ -89,7 +89,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
   const dispatcher = new NotificationDispatcher(
     {
       store,
-      recipients,
+      recipients: recipients.lookup,
       sender,
       mayDeliver: parts.mayDeliver,
       secrets: (appId) => apps.webhookSecrets(appId),

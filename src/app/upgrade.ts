@@ -50,7 +50,7 @@ export async function drainOlderVersions(
     ...{ name: 'notifier', maxBatch, logger },
     handle: createNotificationIntake({
       store: notifier.store,
-      recipients: notifier.recipients,
+      recipients: notifier.recipients.lookup,
       onAccepted: () => notifier.lookForDue(),
       now: () => clock.now(),
     }),

@@ -38,7 +38,7 @@ export type IntakePorts = {
   readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   /** Stored with the call, and to be published now. */
-  readonly onStored: (event: CallEvent) => void;
+  readonly onStored: (event: CallEvent, submission: Submission) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -104,7 +104,7 @@ async function accept(
   if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
   if (result.kind !== 'accepted') return result;
   const { sid, callId, conversationId } = call;
-  ports.onStored(queuedEvent(call));
+  ports.onStored(queuedEvent(call), submission);
   ports.taking.accepted(call);
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
 }

@@ -21,10 +21,16 @@ export type SecretLookup = (appId: string) => Promise<readonly string[]>;
 /** Calls remembered: those of some minutes at full load, at about 1 kB each. */
 const maxRemembered = 5_000;
 
+export type Recipients = {
+  readonly lookup: RecipientLookup;
+  /** Of a call that this process accepted: nobody need ask SQL. */
+  readonly remember: (callId: string, recipient: Recipient) => void;
+};
+
 /** A call's recipient never changes, and it is asked for with each of its notifications. */
-export function rememberRecipients(lookup: RecipientLookup): RecipientLookup {
+export function rememberRecipients(lookup: RecipientLookup): Recipients {
   const remembered = new BoundedMap<string, Recipient>(maxRemembered);
-  return async (callIds) => {
+  const lookupOnce: RecipientLookup = async (callIds) => {
     const known = callIds.flatMap((callId) => {
       const recipient = remembered.get(callId);
       return recipient === undefined ? [] : [[callId, recipient] as const];
@@ -33,5 +39,11 @@ export function rememberRecipients(lookup: RecipientLookup): RecipientLookup {
     const found = await lookup(callIds.filter((callId) => !remembered.has(callId)));
     for (const [callId, recipient] of found) remembered.set(callId, recipient);
     return new Map([...known, ...found]);
+  };
+  return {
+    lookup: lookupOnce,
+    remember: (callId, recipient) => {
+      remembered.set(callId, recipient);
+    },
   };
 }

@@ -3,7 +3,7 @@ import { rememberRecipients } from '../../src/notifier/recipients.ts';
 
 test('a call’s recipient is asked for once; unknown calls are asked for again', async () => {
   const asked: (readonly string[])[] = [];
-  const lookup = rememberRecipients((callIds) => {
+  const { lookup } = rememberRecipients((callIds) => {
     asked.push(callIds);
     return Promise.resolve(
       new Map(
@@ -24,4 +24,12 @@ test('a call’s recipient is asked for once; unknown calls are asked for again'
   ]);
   expect([...second.keys()].sort()).toEqual(['a', 'b']);
   expect(third.get('b')).toEqual({ appId: 'b', accountId: 'acme' });
+});
+
+test('the recipient of a call that was accepted here is not asked for', async () => {
+  const { lookup, remember } = rememberRecipients(() => Promise.reject(new Error('asked')));
+
+  remember('a', { appId: 'app', accountId: 'acme', notifyUrl: 'https://dialer.example/calls' });
+
+  expect((await lookup(['a'])).get('a')?.notifyUrl).toBe('https://dialer.example/calls');
 });
