@@ -97,7 +97,7 @@ async function openApp(environment: Environment): Promise<App> {
   const contexts = await openContextStore(events.connection);
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;
-  const metrics = createMetrics(() => activeCalls(), sip.gateways, media.streamStatistics);
+  const metrics = createMetrics(() => activeCalls(), sip.gateways, media.statistics);
   const notifier = await openNotifier(environment, {
     ...{ storage, events, metrics },
     mayDeliver: () => node.lease.isHeld,

@@ -13,7 +13,7 @@ import { networksOpenTo } from './networks.ts';
 
 export type MediaParts = {
   readonly port: MediaGateway;
-  readonly streamStatistics: () => Promise<MediaStatistics['streams']>;
+  readonly statistics: () => Promise<MediaStatistics>;
   /** In strict mode the names that a request may say; undefined: any. */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
 };
@@ -35,7 +35,7 @@ export async function openMedia(
   if (!(await port.ready())) throw new Error('the media workers did not start');
   return {
     port,
-    streamStatistics: async () => (await port.statistics()).streams,
+    statistics: () => port.statistics(),
     speechToTextProviders: onlyNames,
   };
 }

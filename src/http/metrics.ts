@@ -41,11 +41,22 @@ export type StreamMetric = {
   readonly heldBytes: number;
 };
 
+/** Of the media workers of this process, since they started. */
+export type MediaMetric = {
+  readonly packetsReceived: number;
+  readonly packetsDiscarded: number;
+  readonly packetsLate: number;
+  readonly packetsSent: number;
+  readonly packetsUnsent: number;
+  readonly ticksLate: number;
+  readonly streams: StreamMetric;
+};
+
 /** All are asked when metrics are read. */
 export function createMetrics(
   activeCalls: () => number = () => 0,
   gateways: () => readonly GatewayMetric[] = () => [],
-  streams?: () => Promise<StreamMetric>,
+  media?: () => Promise<MediaMetric>,
 ): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -99,13 +110,13 @@ export function createMetrics(
     labelNames: ['app_id'],
     registers,
   });
-  const measureStreams = streams === undefined ? undefined : streamMetrics(registry, streams);
+  const measureMedia = media === undefined ? undefined : mediaMetrics(registry, media);
   const measureProcess = processMetrics(registry);
   return {
     contentType: registry.contentType,
     async render() {
       await measureProcess();
-      await measureStreams?.();
+      await measureMedia?.();
       return await registry.metrics();
     },
     httpRequest: (method, route, status, seconds) =>
@@ -140,8 +151,36 @@ const streamCounters = {
   messagesIgnored: ['offhook_stream_messages_ignored_total', 'Messages of bots that were wrong'],
 } as const;
 
-/** Counted in the media workers, which are asked when somebody reads. */
-function streamMetrics(registry: Registry, read: () => Promise<StreamMetric>): () => Promise<void> {
+const rtpCounters = {
+  packetsReceived: ['offhook_rtp_packets_received_total', 'RTP packets of far ends'],
+  packetsDiscarded: [
+    'offhook_rtp_packets_discarded_total',
+    'Packets that were no RTP, not of the agreed payload, or from somebody else',
+  ],
+  packetsLate: ['offhook_rtp_packets_late_total', 'RTP packets that came too late to be heard'],
+  packetsSent: ['offhook_rtp_packets_sent_total', 'RTP packets to far ends'],
+  packetsUnsent: [
+    'offhook_rtp_packets_unsent_total',
+    'RTP packets that were left out, because their tick was late',
+  ],
+  ticksLate: [
+    'offhook_media_ticks_late_total',
+    'Ticks of 20 ms to which a media worker came over 60 ms late',
+  ],
+} as const;
+
+function mediaMetrics(registry: Registry, read: () => Promise<MediaMetric>): () => Promise<void> {
+  const setRtp = counters(registry, rtpCounters);
+  const setStreams = streamMetrics(registry);
+  // Counted in the media workers, which are asked when somebody reads.
+  return async () => {
+    const now = await read();
+    setRtp(now);
+    setStreams(now.streams);
+  };
+}
+
+function streamMetrics(registry: Registry): (now: StreamMetric) => void {
   const registers = [registry];
   const open = new Gauge({
     name: 'offhook_streams_open',
@@ -153,15 +192,24 @@ function streamMetrics(registry: Registry, read: () => Promise<StreamMetric>): (
     help: 'What bots have queued to be played, as it is kept; STREAM_BUFFER_MB bounds it',
     registers,
   });
-  const counters = Object.entries(streamCounters).map(
-    ([member, [name, help]]) =>
-      [member as keyof typeof streamCounters, new Counter({ name, help, registers })] as const,
-  );
-  return async () => {
-    const now = await read();
+  const setCounters = counters(registry, streamCounters);
+  return (now) => {
     open.set(now.open);
     held.set(now.heldBytes);
-    for (const [member, counter] of counters) {
+    setCounters(now);
+  };
+}
+
+function counters<Member extends string>(
+  registry: Registry,
+  named: Readonly<Record<Member, readonly [name: string, help: string]>>,
+): (now: Readonly<Record<Member, number>>) => void {
+  const registers = [registry];
+  const all = Object.entries<readonly [string, string]>(named).map(
+    ([member, [name, help]]) => [member as Member, new Counter({ name, help, registers })] as const,
+  );
+  return (now) => {
+    for (const [member, counter] of all) {
       // What a worker that died had counted is gone: a counter that begins anew is what Prometheus expects.
       counter.reset();
       counter.inc(now[member]);

@@ -32,11 +32,15 @@ const unmeasured = 2 ** 31;
 
 export type JitterStatistics = { late: number; duplicates: number; skippedFrames: number };
 
+export function createJitterStatistics(): JitterStatistics {
+  return { late: 0, duplicates: 0, skippedFrames: 0 };
+}
+
 export class JitterBuffer {
   readonly #samples = new Int16Array(capacitySamples);
   /** 1 where a granule of 8 samples was received. */
   readonly #received = new Uint8Array(capacitySamples / samplesPerGranule);
-  readonly statistics: JitterStatistics = { late: 0, duplicates: 0, skippedFrames: 0 };
+  readonly statistics: JitterStatistics;
   /** Timestamp of the next sample to play; meaningful once `#started`. */
   #playTimestamp = 0;
   #started = false;
@@ -47,6 +51,11 @@ export class JitterBuffer {
   #windowMinDelay = unmeasured;
   #skipDue = false;
   #skipWaitFrames = 0;
+
+  /** `statistics`: of this one alone, unless it is given those of many. */
+  constructor(statistics = createJitterStatistics()) {
+    this.statistics = statistics;
+  }
 
   /** `decode`: linear sample of each code word. `packet[start..end)` is the audio. */
   put(

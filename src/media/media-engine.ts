@@ -13,7 +13,8 @@ import { PlayoutClock, phases, tickMs } from './playout.ts';
 import { PlayoutPool } from './playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout-queue.ts';
 import { PortPool } from './port-pool.ts';
-import { createRtpScratch, type RtpCounts, RtpSession } from './rtp-session.ts';
+import { createRtpCounts } from './rtp-counts.ts';
+import { createRtpScratch, RtpSession } from './rtp-session.ts';
 import { RtpSockets } from './rtp-sockets.ts';
 import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 
@@ -48,10 +49,11 @@ export class MediaEngine {
     { length: phases },
     () => new Map(),
   );
-  readonly #counts: RtpCounts = { received: 0, discarded: 0, sent: 0 };
+  readonly #counts = createRtpCounts();
   readonly #scratch = createRtpScratch();
   #clock: PlayoutClock | undefined;
   #maxLateMs = 0;
+  #ticksLate = 0;
 
   constructor(
     data: MediaWorkerData,
@@ -242,6 +244,7 @@ export class MediaEngine {
     const nowMs = performance.now();
     this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - clock.nextMs);
     const caughtUp = clock.run(nowMs, (phase, transmit) => {
+      if (phase === 0 && !transmit) this.#ticksLate += 1;
       for (const [session, id] of this.#byPhase[phase] ?? []) this.#tick(session, id, transmit);
     });
     if (caughtUp) this.#waitForStep(clock);
@@ -278,6 +281,9 @@ export class MediaEngine {
       packetsReceived: this.#counts.received,
       packetsDiscarded: this.#counts.discarded,
       packetsSent: this.#counts.sent,
+      packetsUnsent: this.#counts.unsent,
+      packetsLate: this.#counts.jitter.late,
+      ticksLate: this.#ticksLate,
       maxLateMs: Math.round(this.#maxLateMs),
       streams: {
         ...this.#streamStatistics,

@@ -100,6 +100,12 @@ export type MediaStatistics = {
   /** Not RTP, not the agreed payload, or from somebody else. */
   readonly packetsDiscarded: number;
   readonly packetsSent: number;
+  /** Those of ticks to which the clock came over 60 ms late. */
+  readonly packetsUnsent: number;
+  /** Received, and too late to be heard. */
+  readonly packetsLate: number;
+  /** Of 20 ms, over 60 ms late. */
+  readonly ticksLate: number;
   /** The latest that the playout clock ever was: what a worker with too much to do shows first. */
   readonly maxLateMs: number;
   readonly streams: Readonly<StreamStatistics> & {

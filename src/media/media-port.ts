@@ -148,6 +148,9 @@ const zeroStatistics: MediaStatistics = {
   packetsReceived: 0,
   packetsDiscarded: 0,
   packetsSent: 0,
+  packetsUnsent: 0,
+  packetsLate: 0,
+  ticksLate: 0,
   maxLateMs: 0,
   streams: {
     ...createStreamStatistics(),

@@ -11,6 +11,7 @@ import { decodeTable, encodeMulawFrame } from './g711.ts';
 import { frameSamples, JitterBuffer } from './jitter-buffer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 import { RemoteSource } from './remote-source.ts';
+import type { RtpCounts } from './rtp-counts.ts';
 import { createRtpHeader, type RtpHeader, readRtp, sequenceDistance } from './rtp-packet.ts';
 import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
 import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
@@ -35,8 +36,6 @@ export type RtpSessionOptions = RtpSenderOptions & {
   readonly inactivityFrames: number;
   readonly scratch: RtpScratch;
 };
-
-export type RtpCounts = { received: number; discarded: number; sent: number };
 
 type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
 
@@ -115,7 +114,7 @@ export class RtpSession {
   /** What was heard until now was ringback. */
   startDetection(settings: AmdSettings): void {
     if (this.#detection !== undefined) return;
-    this.#jitter ??= new JitterBuffer();
+    this.#jitter ??= new JitterBuffer(this.#counts.jitter);
     this.#detection = new Detection(this.#options.createDetector, settings, {
       onAmd: (events) => this.#tellAmd(events),
       onDetectorError: (error) => this.#sink.onDetectorError(error),
@@ -211,7 +210,8 @@ export class RtpSession {
   }
 
   #listen(): void {
-    if (this.#answered && this.#streaming !== undefined) this.#jitter ??= new JitterBuffer();
+    if (this.#answered && this.#streaming !== undefined)
+      this.#jitter ??= new JitterBuffer(this.#counts.jitter);
     if (this.#jitter === undefined) return;
     const { frame, mulaw } = this.#options.scratch;
     const received = this.#jitter.take(frame);
@@ -279,7 +279,8 @@ export class RtpSession {
     } else {
       this.#sender.skip();
       // What a late clock held up is said later.
-      if (!remote.weSend) this.#player.pass();
+      if (remote.weSend) this.#counts.unsent += 1;
+      else this.#player.pass();
     }
     queue?.returnMarks();
   }

@@ -20,13 +20,17 @@ describe('the metrics of calls that ended', () => {
   });
 });
 
-describe('the metrics of streams', () => {
+describe('the metrics of media', () => {
   test('are what the media workers have counted when they are read', async () => {
     const counted = {
       ...{ open: 2, framesSent: 500, framesDropped: 3, bytesReceived: 8_000, bytesPlayed: 7_000 },
       ...{ bytesDropped: 0, underruns: 1, reconnects: 4, messagesIgnored: 5, heldBytes: 16_000 },
     };
-    const metrics = createMetrics(undefined, undefined, async () => counted);
+    const rtp = {
+      ...{ packetsReceived: 900, packetsDiscarded: 8, packetsLate: 7, packetsSent: 800 },
+      ...{ packetsUnsent: 6, ticksLate: 3 },
+    };
+    const metrics = createMetrics(undefined, undefined, async () => ({ ...rtp, streams: counted }));
     await metrics.render();
     counted.framesSent = 600;
 
@@ -42,6 +46,14 @@ describe('the metrics of streams', () => {
       'offhook_stream_reconnects_total 4',
       'offhook_stream_underruns_total 1',
       'offhook_streams_open 2',
+    ]);
+    expect(lines.filter((line) => /^offhook_(rtp|media)/.test(line)).sort()).toEqual([
+      'offhook_media_ticks_late_total 3',
+      'offhook_rtp_packets_discarded_total 8',
+      'offhook_rtp_packets_late_total 7',
+      'offhook_rtp_packets_received_total 900',
+      'offhook_rtp_packets_sent_total 800',
+      'offhook_rtp_packets_unsent_total 6',
     ]);
   });
 });

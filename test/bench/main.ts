@@ -7,6 +7,7 @@ import { benchCompanion } from './companion.ts';
 import { benchDeliveries } from './deliveries.ts';
 import { benchIdle } from './idle.ts';
 import { benchNodes } from './nodes.ts';
+import { benchSoak } from './soak.ts';
 import { benchStreams } from './streams.ts';
 
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
@@ -17,6 +18,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   companion: benchCompanion,
   idle: benchIdle,
   nodes: benchNodes,
+  soak: benchSoak,
   streams: benchStreams,
 };
 

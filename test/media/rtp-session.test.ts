@@ -49,6 +49,7 @@ describe('RTP session', () => {
 
       expect(bench.sent.map((packet) => packet.sequence)).toEqual([65_535, 0]);
       expect(bench.sent[1]?.timestamp).toBe((bench.sent[0]?.timestamp ?? 0) + 11 * 160);
+      expect(bench.counts).toMatchObject({ sent: 2, unsent: 10 });
     });
 
     test('follows the far end to where its packets come from', () => {

@@ -73,6 +73,13 @@ async function openStream() {
   return { bot, ...call, connection: await bot.connection() };
 }
 
+function sendInParts(socket: WebSocket, text: string): void {
+  const length = 1_000_000;
+  for (let at = 0; at < text.length; at += length) {
+    socket.send(text.slice(at, at + length), { fin: at + length >= text.length });
+  }
+}
+
 async function startBot(): Promise<ScriptedBot> {
   const bot = await ScriptedBot.start();
   open.push(bot);
@@ -114,9 +121,40 @@ describe('what a bot sends that is wrong', () => {
     expect(warnings).toEqual(['more audio than is kept', 'more than 500 messages a second']);
   });
 
-  test('is a message of more than 8 MiB: the connection ends, and another is made', async () => {
+  test.each<[string, (socket: WebSocket, text: string) => void]>([
+    ['in one frame', (socket, text) => socket.send(text)],
+    ['in many', (socket, text) => sendInParts(socket, text)],
+  ])('is a message of more than 8 MiB: it is ignored, %s', async (_how, send) => {
+    const { bot, connection, queue, reports, warnings, statistics } = await openStream();
+    const payload = Buffer.alloc(6_500_000, 1).toString('base64');
+    const text = JSON.stringify({ event: 'media', media: { payload } });
+    for (let count = 0; count < 3; count += 1) send(connection.socket, text);
+    connection.say(frame);
+    await eventually(() => queue.queuedBytes > 0, 'what comes after it is taken');
+
+    expect(queue.queuedBytes).toBe(160);
+    expect(statistics.messagesIgnored).toBe(3);
+    expect(warnings[0]).toBe('a message of more than 8 MiB');
+    expect(reports.map(({ kind }) => kind)).toEqual(['opened']);
+    expect(bot.connections).toHaveLength(1);
+  });
+
+  test('is a message of 8 MiB and no more: it is taken', async () => {
+    const { connection, queue, warnings } = await openStream();
+    const most = 8 * 1_024 * 1_024;
+    const empty = JSON.stringify({ event: 'media', media: { payload: '' } });
+    const payload = 'A'.repeat(most - empty.length);
+    connection.socket.send(JSON.stringify({ event: 'media', media: { payload } }));
+    await eventually(() => queue.statistics.bytesDropped > 0, 'it is queued');
+
+    expect(queue.queuedBytes).toBe(600 * 8_000);
+    expect(warnings).toEqual(['more audio than is kept']);
+  });
+
+  test('is a length that nobody could send: the connection ends, and another is made', async () => {
     const { bot, connection, reports, pass } = await openStream();
-    connection.socket.send('x'.repeat(9 * 1_024 * 1_024));
+    const raw = (connection.socket as unknown as { _socket: import('node:net').Socket })._socket;
+    raw.write(Buffer.from([0x81, 0x7f, 0, 1, 0, 0, 0, 0, 0, 0]));
     await eventually(() => reports.some(({ kind }) => kind === 'broken'), 'it is broken');
 
     expect(reports.at(-1)).toEqual({ kind: 'broken', reason: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' });

@@ -27,9 +27,10 @@ async function runBot(block: string, env: Readonly<Record<string, string>>) {
     env: { PATH: process.env['PATH'], NODE_ENV: 'test', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
+  const closed = once(node, 'close');
   onTestFinished(async () => {
     node.kill();
-    await once(node, 'close');
+    await closed;
   });
   let printed = '';
   node.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));

@@ -26,6 +26,8 @@ export type ClusterOptions = {
   /** Lines of the trunk beside its name and gateway, e.g. `callsPerSecond: 20`. */
   readonly trunk?: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
+  /** Where the phones hear; left out, they do not. */
+  readonly audioPort?: number;
   /** Who makes the app, and the tables with it; left out: this version. */
   readonly createApp?: (databaseUrl: string, secretsKey: string) => Promise<DevApp>;
 };
@@ -54,7 +56,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
-    const farEnd = await FarEnd.start();
+    const farEnd = await FarEnd.start(options.audioPort);
     cleanups.push(() => farEnd[Symbol.asyncDispose]());
     const receiver = await startReceiver();
     cleanups.push(() => receiver.close());

@@ -9,6 +9,8 @@ export type FarCall = {
   readonly sipCallId: string;
   readonly number: string;
   readonly invitedAt: number;
+  /** Where the caller wants its audio. */
+  readonly audioPort?: number;
   rangAt?: number;
   answeredAt?: number;
   acknowledgedAt?: number;
@@ -28,6 +30,7 @@ type Message = {
   readonly method: string;
   readonly isRequest: boolean;
   readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly body: string;
 };
 
 /** What a number does, by its fourth and fifth digit; the two after are its parameter, in tenths of a second. */
@@ -54,6 +57,8 @@ export function numberFor(behaviour: Behaviour, tenths: number, index: number): 
 
 /** RFC 3261, section 13.3.1.4: a 200 is sent again until the ACK, for 64 * T1. */
 const t1Ms = 500;
+/** RFC 863. */
+const discardPort = 9;
 const ringAfterMs = 20;
 /** Nobody's phone rings for ever, whatever became of who called. */
 const ringsForMs = 30_000;
@@ -64,17 +69,20 @@ export class FarEnd implements AsyncDisposable {
   readonly calls: FarCall[] = [];
   readonly #dialogs = new Map<string, Dialog>();
   readonly #socket: Socket;
+  readonly #audioPort: number;
   #up = 0;
   #mostUp = 0;
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, audioPort: number) {
     this.#socket = socket;
+    this.#audioPort = audioPort;
     socket.on('message', (data, from) => this.#onMessage(data.toString(), from));
   }
 
-  static async start(): Promise<FarEnd> {
+  /** `audioPort`: where all phones hear; left out, nobody does. */
+  static async start(audioPort = discardPort): Promise<FarEnd> {
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
-    const farEnd = new FarEnd(socket);
+    const farEnd = new FarEnd(socket, audioPort);
     socket.bind(0, '127.0.0.1');
     await once(socket, 'listening');
     return farEnd;
@@ -148,6 +156,7 @@ export class FarEnd implements AsyncDisposable {
     const number = /sip:\+?(\d+)@/.exec(invite.startLine)?.[1] ?? '';
     const dialog: Dialog = {
       ...{ sipCallId, number, invitedAt: Date.now(), invite, from },
+      audioPort: Number(/^m=audio (\d+)/m.exec(invite.body)?.[1]),
       timers: new Set(),
       lastResponse: '',
     };
@@ -180,7 +189,7 @@ export class FarEnd implements AsyncDisposable {
 
   #answer(dialog: Dialog, talkMs: number | undefined): void {
     dialog.answeredAt = Date.now();
-    this.#respond(dialog, 200, 'OK', sdp);
+    this.#respond(dialog, 200, 'OK', sdpOf(this.#audioPort));
     const resend = (afterMs: number, leftMs: number): void => {
       if (leftMs <= 0) {
         this.#hangUp(dialog);
@@ -264,7 +273,8 @@ function clearTimers(dialog: Dialog, kind?: string): void {
   }
 }
 
-const sdp = `v=0\r\no=far 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 9 RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\n`;
+const sdpOf = (port: number): string =>
+  `v=0\r\no=far 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\n`;
 
 function response(
   request: Message,
@@ -293,7 +303,7 @@ function response(
 }
 
 function parse(text: string): Message | undefined {
-  const [head = ''] = text.split('\r\n\r\n', 1);
+  const [head = '', body = ''] = text.split('\r\n\r\n', 2);
   const [startLine = '', ...lines] = head.split('\r\n');
   const headers = new Map<string, string[]>();
   for (const line of lines) {
@@ -303,7 +313,7 @@ function parse(text: string): Message | undefined {
     headers.set(name, [...(headers.get(name) ?? []), line.slice(colon + 1).trim()]);
   }
   const isRequest = !startLine.startsWith('SIP/2.0');
-  return { startLine, method: startLine.split(' ')[0] ?? '', isRequest, headers };
+  return { startLine, method: startLine.split(' ')[0] ?? '', isRequest, headers, body };
 }
 
 function first(message: Message, name: string): string {

@@ -4,6 +4,7 @@ import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
 import type { PlaybackReport } from '../../../src/calls/playback.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
+import { createRtpCounts } from '../../../src/media/rtp-counts.ts';
 import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp-packet.ts';
 import { createRtpScratch, RtpSession } from '../../../src/media/rtp-session.ts';
 import type { RemoteMedia } from '../../../src/media/sdp.ts';
@@ -40,7 +41,7 @@ export class SessionBench {
   inactive = 0;
   /** What the detector got: the level of each frame in thousands, `-` where lost. */
   readonly frames: string[] = [];
-  readonly counts = { received: 0, discarded: 0, sent: 0 };
+  readonly counts = createRtpCounts();
   readonly session: RtpSession;
   sequence = 500;
   timestamp = 8_000;
