@@ -1,5 +1,5 @@
 // A check asks whether something holds that a gateway needs, and if not, says what to do about it. The start makes them before
-// it opens anything, `offhook doctor` whenever somebody wonders.
+// it opens anything, `offhook doctor` when asked.
 
 export type Finding = {
   /** `skipped`: there is nothing to check here. */

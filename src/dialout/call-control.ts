@@ -55,7 +55,7 @@ export function createCallControl(ports: ControlPorts): NodeCallControl {
       case 'queued': {
         const end = endBeforeAnswer(command, ports.clock.now());
         const progress = progressOfAccepted(found.call);
-        // Not cancelled: somebody has claimed it in this very moment.
+        // Not cancelled: a process has claimed it in this very moment.
         return (await ports.ends.recordQueued(progress, end)) ? 'ending' : 'here-soon';
       }
     }

@@ -77,7 +77,7 @@ export class CallTaking {
     );
   }
 
-  /** A call was accepted here: taken at once where there is room, else left to whoever has some. */
+  /** A call was accepted here: taken at once where there is room, else left to a process that has some. */
   accepted({ request: { trunk } }: AcceptedCall): void {
     this.#waiting.set(trunk, (this.#waiting.get(trunk) ?? 0) + 1);
     if (!this.wake(trunk, 1)) this.#ports.hint(trunk);

@@ -11,10 +11,10 @@ export type EndRecorder = {
     progress: CallProgress,
     end: CallEnd,
     missing: readonly CallEvent[],
-    /** Somebody may be left in the call: whoever hangs up says when it is done with. */
+    /** A far end may be left in the call: recovery, which hangs up, settles it. */
     how: { readonly isRecovered: boolean },
   ): Promise<boolean>;
-  /** Of a call that nobody has begun to dial. False: somebody has, or it had ended. */
+  /** Of a call that no process has begun to dial. False: one has, or it had ended. */
   recordQueued(progress: CallProgress, end: CallEnd): Promise<boolean>;
 };
 

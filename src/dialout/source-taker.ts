@@ -4,7 +4,7 @@
 // idle      Nothing is asked. Left when a call may wait, or a place may be free (`wake`).
 // asking    A take is under way. Answered: its calls are started, and it is asked again when more could be had.
 // doubtful  The answer was lost: the take may stand. The same take is asked for until it is answered, room or not, while this
-//           process drains too, because what it took nobody else will dial. Bounded when the process ends.
+//           process drains too, because no other process will dial what it took. Bounded when the process ends.
 // stopped   Nothing more is taken.
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -40,7 +40,7 @@ const horizonMs = 200;
 const preparationMs = 100;
 const mostAtOnce = 50;
 const failurePauseMs = 1_000;
-/** SQL that has not answered by then is unreachable: whoever takes over ends the calls of a take that stands. */
+/** SQL that has not answered by then is unreachable: the process that takes over ends the calls of a take that stands. */
 const lastAnswerTimeoutMs = 10_000;
 
 export class SourceTaker {
@@ -132,7 +132,7 @@ export class SourceTaker {
     );
     this.#isDoubtful = false;
     for (const grant of answer.grants) this.#startLater(grant, startOf(grant.startInMs));
-    // Those that were known to wait are taken; whoever accepted others asks for them.
+    // Those that were known to wait are taken; the processes that accepted others ask for them.
     const hasAll = answer.grants.length >= wanted && wanted < mostAtOnce && !isRepeated;
     return hasAll ? undefined : answer.retryInMs;
   }

@@ -24,7 +24,7 @@ export type TurnPorts = {
 
 /**
  * A start that is later than this, and than this share of the time between two, would crowd the ones after it, on this node or
- * another: it takes its turn again. On a slow trunk that is a long way off, for the call and for whoever wants to end it.
+ * another: it takes its turn again. On a slow trunk that is a long way off, for the call and for a hang-up.
  */
 const lateMs = 40;
 const lateShare = 0.1;

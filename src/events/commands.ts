@@ -40,7 +40,7 @@ export function serveCommands(
 /** Longer than the owner needs to find a call that it is just starting. */
 const commandTimeoutMs = 2_000;
 
-/** Sends a command to whichever node has the call. Undefined: nobody answered in time, or NATS is unreachable. */
+/** Sends a command to whichever node has the call. Undefined: no answer came in time, or NATS is unreachable. */
 export async function sendCommand(
   connection: EventConnection,
   callId: string,

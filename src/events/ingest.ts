@@ -1,5 +1,5 @@
 // What producers outside publish for the companion: a resource as JSON on `<prefix>.ingest.<kind>.<bot id or alias>`. They
-// need no code of ours, so nothing is believed: what is too large, not valid, or about nobody's bot becomes a dead letter.
+// need no code of ours, so nothing is believed: what is too large, not valid, or about an unknown bot becomes a dead letter.
 
 import type { JsMsg } from '@nats-io/jetstream';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { type IngestKind, ingestSubject, streamNames } from './subjects.ts';
 
 /** As much as a request of the API may carry; a batch of the largest must fit into memory. */
 const maxBodyBytes = 256 * 1_024;
-/** Deeper nesting is an attack on whoever walks it recursively, PostgreSQL's parser included. */
+/** Deeper nesting is an attack on code that walks it recursively, PostgreSQL's parser included. */
 const maxNesting = 32;
 const maxReasonLength = 1_000;
 
@@ -31,7 +31,7 @@ export type Ingested<Body> = {
 export type IngestConsumerOptions<Body> = {
   readonly kind: IngestKind;
   readonly schema: z.ZodType<Body>;
-  /** By id or alias; undefined: nobody's. */
+  /** By id or alias; undefined: unknown. */
   readonly ownerOf: (name: string) => Promise<BotOwner | undefined>;
   /** What the schema cannot know is wrong with it, now that it is known whose bot it is about. */
   readonly refuse?: (item: Ingested<Body>) => string | undefined;
@@ -90,7 +90,7 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((child) => isDeeper(child, levels - 1));
 }
 
-/** Those that nobody owns or that are refused, and the one that the store will never take, with the reason. */
+/** Those of unknown bots or that are refused, and the one that the store will never take, with the reason. */
 async function applyOwned<Body>(
   items: readonly Unowned<Body>[],
   options: IngestConsumerOptions<Body>,

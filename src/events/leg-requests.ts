@@ -1,5 +1,5 @@
 // Asks another node to hang up or cancel a leg whose SIP engine cannot be reached from here: request and reply, one node
-// answers. Whoever cannot reach it either says so, and the next request may find another one.
+// answers. A node that cannot reach it either says so, and the next request may find another one.
 
 import type { Msg } from '@nats-io/transport-node';
 import {
@@ -12,7 +12,7 @@ import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { legSubject } from './subjects.ts';
 
-/** Longer than a node needs for a BYE that nobody answers at first. */
+/** Longer than a node needs for a BYE that is not answered at first. */
 const replyTimeoutMs = 6_000;
 
 /** `end` bounds its own time: the requester waits some seconds. */
@@ -40,7 +40,7 @@ export function serveLegRequests(
   return { stop: () => subscription.unsubscribe() };
 }
 
-/** `unreachable` too where nobody answered in time, or NATS is unreachable. */
+/** `unreachable` too where no answer came in time, or NATS is unreachable. */
 export async function askForLegEnd(
   connection: EventConnection,
   leg: StoredLeg,

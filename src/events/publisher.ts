@@ -26,7 +26,7 @@ export type PublisherOptions = {
   readonly maxWaiting?: number;
   /** Whether events may leave now: undefined, or when. Rejects when they never may again, which fails them. */
   readonly untilAllowed?: () => Promise<void> | undefined;
-  /** Done before the event is published: whoever hears of it finds the call's context. */
+  /** Done before the event is published: its consumers find the call's context. */
   readonly writeContext?: (event: CallEvent) => Promise<void>;
 };
 

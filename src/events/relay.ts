@@ -1,4 +1,4 @@
-// What is stored of a call goes out: published in order, and when it has ended and nobody is left in it, it is done with. What
+// What is stored of a call goes out: published in order, and when it has ended and no far end is left in it, it is done with. What
 // is left at a stop, or finds too much waiting, stays in SQL, where `published_event_sequence` says from where to go on.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -12,7 +12,7 @@ export type RelayPorts = {
   readonly untilReleased: (callId: CallId) => Promise<void>;
   /** Marks it as done with, in a while. */
   readonly settle: (callId: CallId) => void;
-  /** Marks that whoever takes it need not publish its first event. */
+  /** Marks that the process that takes it need not publish its first event. */
   readonly markQueuedPublished: (callId: CallId) => void;
   readonly logger: Logger;
 };
@@ -26,7 +26,7 @@ export class EventRelay {
   readonly #through = new Map<CallId, number>();
   /** Some of their events did not find room: the rest goes out with their end, in order. */
   readonly #behind = new Set<CallId>();
-  /** Ended, published, and somebody is still in them. */
+  /** Ended, published, and a far end is still in them. */
   readonly #releasing = new Set<CallId>();
 
   constructor(ports: RelayPorts) {
@@ -34,7 +34,7 @@ export class EventRelay {
   }
 
   /**
-   * Stored events of one call, in order. `isRecovered`: they are left to whoever hangs up, because events that a lost process
+   * Stored events of one call, in order. `isRecovered`: they are left to recovery, which hangs up, because events that a lost process
    * stored may have to be published before them.
    */
   send(events: readonly CallEvent[], { isRecovered } = { isRecovered: false }): void {

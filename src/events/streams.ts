@@ -55,7 +55,7 @@ function wantedStreams(prefix: string, retention: Retention): readonly WantedStr
     },
     {
       name: names.ingest,
-      // Each kind by name: what is published about another kind is refused, and not stored for nobody.
+      // Each kind by name: what is published about another kind is refused, and not stored in vain.
       subjects: ingestKinds.map((kind) => ingestSubject(prefix, kind, '*')),
       retention: RetentionPolicy.Limits,
       max_age: nanos(maxAgeMs),

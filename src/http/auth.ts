@@ -51,7 +51,7 @@ export function createAuthenticator(
   };
 }
 
-/** 404 for a bot of somebody else. A bot that nobody registered is whoever's app names it. */
+/** 404 for a bot of another account. A bot that is not registered belongs to the app that names it. */
 export function authorizeBot(app: App, name: string, bot: Bot | undefined): Bot {
   const names = [name, bot?.botId, bot?.streamId];
   const isGranted = app.bots.some((granted) => granted === '*' || names.includes(granted));

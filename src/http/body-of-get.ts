@@ -1,5 +1,5 @@
 // The one kind of GET that has a body. fastify never reads the body of a GET, which is right for all others: what a client
-// sends along there disturbs nobody. A route that documents one reads it with this.
+// sends along there does no harm. A route that documents one reads it with this.
 
 import type { SwaggerTransform } from '@fastify/swagger';
 import type { FastifyRequest } from 'fastify';

@@ -68,7 +68,7 @@ function checkable(parameter: Parameter): Parameter {
 }
 
 export async function registerDocsPage(server: ApiInstance): Promise<void> {
-  // Where a person starts who has the address and nothing else. Relative, for whoever puts us under a path.
+  // Where a person starts who has the address and nothing else. Relative, for a proxy that puts us under a path.
   server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('docs'));
   await server.register((scope, _options, done) => {
     scope.addHook('onSend', async (_request, reply) => {

@@ -1,10 +1,10 @@
-// Who tries credentials, and fails, is told to slow down. Good ones are always taken, so that nobody can lock out the apps
+// Who tries credentials, and fails, is told to slow down. Good ones are always taken, so that an attacker cannot lock out the apps
 // that share an address with a stranger; what is limited is how often a stranger learns that a guess was wrong.
 
 import ipaddr from 'ipaddr.js';
 import { BoundedMap } from '../lib/bounded-map.ts';
 
-/** A dialer whose secret was changed fails some times before somebody looks. */
+/** A dialer whose secret was changed fails some times before its operator looks. */
 const burst = 60;
 /** And then one answer a second. */
 const intervalMs = 1_000;
@@ -16,7 +16,7 @@ export type FailedAuthentications = {
   failed(address: string | undefined): number | undefined;
 };
 
-/** Counts in this process alone, and in a clock that nobody sets. */
+/** Counts in this process alone, and by a monotonic clock. */
 export function createFailedAuthentications(
   nowMs: () => number = () => performance.now(),
 ): FailedAuthentications {

@@ -1,4 +1,4 @@
-// For whoever keeps this process running: is it alive, can it take requests, what does it measure. No token: bind the port
+// For the operator and their supervisor: is it alive, can it take requests, what does it measure. No token: bind the port
 // to where only operators reach these, or filter the paths in front.
 
 import type { HealthCheck } from '../http/health-check.ts';

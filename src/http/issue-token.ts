@@ -9,7 +9,7 @@ export const longestTokenTtlS = 31 * 86_400;
 
 export type TokenSigner = Pick<App, 'appId' | 'jwtAlgorithm'> & { readonly jwtSecret: string };
 
-/** Undefined: the app signs with a private key, which nobody but the app has. */
+/** Undefined: the app signs with a private key, which only the app has. */
 export function signerOf({ appId, jwtAlgorithm, jwtKeys }: App): TokenSigner | undefined {
   const [jwtSecret] = jwtKeys;
   return jwtSecret === undefined || isPublicKeyAlgorithm(jwtAlgorithm)

@@ -172,7 +172,7 @@ const rtpCounters = {
 function mediaMetrics(registry: Registry, read: () => Promise<MediaMetric>): () => Promise<void> {
   const setRtp = counters(registry, rtpCounters);
   const setStreams = streamMetrics(registry);
-  // Counted in the media workers, which are asked when somebody reads.
+  // Counted in the media workers, which are asked when metrics are read.
   return async () => {
     const now = await read();
     setRtp(now);
@@ -217,7 +217,7 @@ function counters<Member extends string>(
   };
 }
 
-/** Of the process itself, from the first time that somebody reads them: until then it is not to be woken for them. */
+/** Of the process itself, from the first time that they are read: until then it is not to be woken for them. */
 function processMetrics(registry: Registry): () => Promise<void> {
   let measuring: Promise<void> | undefined;
   const start = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 // JSON of callers that we keep: bounded, and nothing in it that a database refuses to store.
 
-/** Deeper nesting is an attack on whoever walks it recursively, PostgreSQL's parser included. */
+/** Deeper nesting is an attack on code that walks it recursively, PostgreSQL's parser included. */
 const deepest = 32;
 
 /** What is wrong with a value that was parsed from JSON, or undefined. */

@@ -2,7 +2,7 @@
 
 import { errors, type JWTPayload } from 'jose';
 
-/** Clocks of dialers and gateways differ; more than half a minute is a fault that someone should see. */
+/** Clocks of dialers and gateways differ; more than half a minute is a fault that an operator should see. */
 export const clockToleranceS = 30;
 
 export type ClaimRules = {

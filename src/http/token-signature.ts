@@ -1,5 +1,5 @@
 // Whose token it is, told by its signature alone. Until that is verified every refusal is the same, and takes about as long:
-// a token of an app that does not exist, or of another algorithm than the app's, is verified with a key that nobody has.
+// a token of an app that does not exist, or of another algorithm than the app's, is verified with a key that no client has.
 
 import {
   createPublicKey,
@@ -131,7 +131,7 @@ async function verifyWithOneOf(
 
 function makeNobodysKeys(): Readonly<Record<JwtAlgorithm, KeyObject>> {
   const secret = createSecretKey(randomBytes(64));
-  // An odd number of 2048 bits: nobody knows its factors, and that they are two primes is not looked at.
+  // An odd number of 2048 bits: its factors are unknown, and that they are two primes is not looked at.
   const modulus = randomBytes(256);
   modulus[0] = 0x80 | (modulus[0] ?? 0);
   modulus[255] = 0x01 | (modulus[255] ?? 0);

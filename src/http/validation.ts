@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { describeIssues } from '../lib/issues.ts';
 import { invalidRequest, type MemberError } from './problem.ts';
 
-/** Nobody reads more; a body made of nothing but mistakes must not become a far larger answer. */
+/** More is never read; a body made of nothing but mistakes must not become a far larger answer. */
 export const mostErrors = 100;
 
 export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, httpPart }) => {

@@ -66,7 +66,7 @@ function parseContext(text: string): StoredContext | undefined {
   } catch {
     return undefined;
   }
-  // Bots hold connections to the same NATS, so that anybody may have written there.
+  // Bots hold connections to the same NATS, so that another program may have written there.
   const read = matching(storedContextSchema, value);
   return read.ok ? read.value : undefined;
 }

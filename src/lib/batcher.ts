@@ -1,5 +1,5 @@
 // Group commit: callers that arrive while a batch is being written share the next one. Under light load a single item is
-// written at once, under heavy load one statement carries many, and nobody waits on a timer.
+// written at once, under heavy load one statement carries many, and no write waits on a timer.
 
 type Waiting<Item, Result> = {
   readonly item: Item;

@@ -1,10 +1,10 @@
-// Waiting until something is as one wants it: whoever changes it says so, and each of those that wait looks again. There are no
+// Waiting until something is as one wants it: the code that changes it says so, and each of those that wait looks again. There are no
 // more of them than there are calls, or other bounded work, whose step each is.
 
 export class Changes {
   readonly #looks = new Set<() => void>();
 
-  /** To be called after each change that somebody may wait for. */
+  /** To be called after each change that may be waited for. */
   tell(): void {
     for (const look of [...this.#looks]) look();
   }

@@ -31,7 +31,7 @@ export const networks = z
     ),
   );
 
-/** Of everybody's word nobody's is left: the client would be whoever it says. */
+/** A proxy that trusts every address trusts none: a client could say any address. */
 export const trustedNetworks = networks.refine(
   (cidrs) => cidrs.every((cidr) => !cidr.endsWith('/0')),
   'must not be every address',

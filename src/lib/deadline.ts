@@ -3,7 +3,7 @@
 
 export type Deadline = Disposable & { readonly signal: AbortSignal };
 
-/** Aborts after `timeoutMs`, or with the other signal if that comes first. To be disposed of when nobody waits any more. */
+/** Aborts after `timeoutMs`, or with the other signal if that comes first. To be disposed of when no wait is left. */
 export function deadline(timeoutMs: number, other?: AbortSignal): Deadline {
   const controller = new AbortController();
   const abort = (): void => controller.abort(new Error(`not within ${timeoutMs} ms`));

@@ -29,7 +29,7 @@ export class ExpiringCache<Value> {
     const value = this.#load(key);
     const entry = { value, expiresAtMs: now + this.#timeToLiveMs };
     this.#entries.set(key, entry);
-    // A failure is not remembered; whoever asked gets it.
+    // A failure is not remembered; those that asked get it.
     value.catch(() => {
       if (this.#entries.get(key) === entry) this.#entries.delete(key);
     });

@@ -1,5 +1,5 @@
 // One pino logger for the process. Messages are static, fields carry the data. Phone numbers and SIP URIs go only under
-// `pii`, which is redacted unless somebody debugs on purpose; secrets never reach a log call at all.
+// `pii`, which is redacted unless it is shown on purpose, for debugging; secrets never reach a log call at all.
 
 import { isMainThread } from 'node:worker_threads';
 import { type Logger as PinoLogger, pino } from 'pino';
@@ -10,7 +10,7 @@ export type Logger = PinoLogger;
 
 export const logSerializers = { err: errorForLog };
 
-/** Levels: error pages someone, warn wants a look this week, info is one line per step of a life, debug is packets. */
+/** Levels: error pages an operator, warn wants a look this week, info is one line per step of a life, debug is packets. */
 export function createLogger(options: {
   readonly level: string;
   readonly nodeId: string;
@@ -44,7 +44,7 @@ function destination(options: {
   return options.pretty === true ? forPeople(options.level, fd) : pino.destination(fd);
 }
 
-/** What threads do well has been told by whoever started them: for people, once is enough. */
+/** What threads do well has been told by the thread that started them: for people, once is enough. */
 function forPeople(level: string, fd: number) {
   const stream = pretty({
     destination: fd,

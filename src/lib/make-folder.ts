@@ -16,7 +16,7 @@ export async function makeFolder(path: string): Promise<string | undefined> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
-    // Somebody else made it meanwhile.
+    // Another process made it meanwhile.
     if (!(await isFolder(path))) throw error;
   }
   return first ?? path;

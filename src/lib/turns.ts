@@ -2,7 +2,7 @@
 
 type Turns = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-/** `waiting`: whoever comes when so many wait gets `refusal`. */
+/** `waiting`: one more than so many that wait gets `refusal`. */
 export function takeTurns(
   most: { readonly running: number; readonly waiting: number },
   refusal: () => Error,
@@ -17,7 +17,7 @@ export function takeTurns(
       return await work();
     } finally {
       const next = waiting.shift();
-      // The turn is handed on, so that nobody who comes in between takes it.
+      // The turn is handed on, so that a newcomer does not take it in between.
       if (next === undefined) running -= 1;
       else next();
     }

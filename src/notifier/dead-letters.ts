@@ -1,4 +1,4 @@
-// Notifications that were given up: listed, and owed again when somebody asks for it. A replay keeps the event id and the body;
+// Notifications that were given up: listed, and owed again on request. A replay keeps the event id and the body;
 // the 24 hours and the schedule begin anew.
 
 import type { Failure } from './delivery-plan.ts';
@@ -125,7 +125,7 @@ left join lateral (
 order by n.failed_at desc, n.event_id desc`;
 }
 
-// A queue that somebody holds is moved by a millisecond, so that the holder looks at it again before it lets it go.
+// A queue that a process holds is moved by a millisecond, so that the holder looks at it again before it lets it go.
 const replayStatement = (name: string, condition: string) =>
   ({
     name,

@@ -80,7 +80,7 @@ async function send(
   } catch {
     return { kind: 'unreachable', error: 'the webhook secret could not be read' };
   }
-  // Never unsigned: a receiver that got used to that would take anybody's word.
+  // Never unsigned: a receiver that got used to that would take any sender's word.
   if (secrets.length === 0) {
     return { kind: 'unreachable', error: 'the application has no webhook secret' };
   }

@@ -61,7 +61,7 @@ export type DispatcherDeps = DeliveryDeps & {
 
 export type DispatcherOptions = {
   readonly pollMs?: number;
-  /** While nothing is owed to anybody there is no poll for so long. Left out, and where others share the database: there always is. */
+  /** While no notification is owed there is no poll for so long. Left out, and where others share the database: there always is. */
   readonly longestRestMs?: number;
   readonly gates?: GateLimits;
 };
@@ -120,7 +120,7 @@ export class NotificationDispatcher {
     this.#poller.soon(true);
   }
 
-  /** What lost processes were about to send is anybody's again. */
+  /** What lost processes were about to send may be taken by any process again. */
   async takeOver(): Promise<void> {
     const released = await this.#deps.store.releaseLost();
     if (released === 0) return;

@@ -40,7 +40,7 @@ export type EndpointWatchDeps = {
 };
 
 export type AlertThreshold = {
-  /** In a row, over at least this time: a restart of the receiver is no reason to wake anybody. */
+  /** In a row, over at least this time: a restart of the receiver is no reason for an alert. */
   readonly failures: number;
   readonly failingForMs: number;
 };

@@ -116,7 +116,7 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       const result = await sql.query<{ holds: boolean }>({ ...holdsStatement, values: [ownerId] });
       return result.rows[0]?.holds === true;
     },
-    /** Anything to anybody, due or not. */
+    /** Anything to any receiver, due or not. */
     owesAnything: async (): Promise<boolean> => {
       const result = await sql.query<{ owes: boolean }>({ ...owesStatement, values: [] });
       return result.rows[0]?.owes === true;

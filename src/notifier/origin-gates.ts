@@ -1,5 +1,5 @@
 // How many notifications may be under way to one receiver, and how many calls may wait in memory for it: so that one that is
-// slow or dead fills neither our sockets nor our memory, and delays nobody else.
+// slow or dead fills neither our sockets nor our memory, and delays no other receiver.
 //
 // new         Nothing has been sent to it yet, or none has succeeded. It may have as much under way as a trusted one, but all
 //             that are not trusted share one part of the calls in memory, so that any number of dead ones leaves the rest to
@@ -23,7 +23,7 @@ export type GateLimits = {
   /** The same while it fails: what those under way are followed by. */
   readonly maxWaitingFailing: number;
   /**
-   * Calls in memory for all receivers together that are not trusted. From so many of all on it is crowded: nobody gets more
+   * Calls in memory for all receivers together that are not trusted. From so many of all on it is crowded: none gets more
    * than a failing one, so that a handful of slow receivers cannot take every place.
    */
   readonly maxUntrusted: number;

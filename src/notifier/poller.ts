@@ -1,4 +1,4 @@
-// Looks for work again and again, one look at a time: soon where somebody asks for it, else after a while.
+// Looks for work again and again, one look at a time: soon where it is asked for, else after a while.
 
 import type { Logger } from '../lib/logger.ts';
 

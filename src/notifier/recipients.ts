@@ -5,7 +5,7 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 export type Recipient = {
   readonly appId: string;
   readonly accountId: string;
-  /** Absent: nobody is to be notified. */
+  /** Absent: the call is not notified. */
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
 };
@@ -15,7 +15,7 @@ export type RecipientLookup = (
   callIds: readonly string[],
 ) => Promise<ReadonlyMap<string, Recipient>>;
 
-/** Live webhook secrets of an app, `whsec_…`. Every attempt asks: cached by whoever answers. */
+/** Live webhook secrets of an app, `whsec_…`. Every attempt asks: cached by the answering side. */
 export type SecretLookup = (appId: string) => Promise<readonly string[]>;
 
 /** Calls remembered: those of some minutes at full load, at about 1 kB each. */
@@ -23,7 +23,7 @@ const maxRemembered = 5_000;
 
 export type Recipients = {
   readonly lookup: RecipientLookup;
-  /** Of a call that this process accepted: nobody need ask SQL. */
+  /** Of a call that this process accepted: SQL need not be asked. */
   readonly remember: (callId: string, recipient: Recipient) => void;
 };
 

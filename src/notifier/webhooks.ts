@@ -65,7 +65,7 @@ function headerText(header: unknown): string | undefined {
 
 function secretList(secrets: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
-  // An empty key would accept what anybody signed.
+  // An empty key would accept any signature.
   return list.filter((secret): secret is string => typeof secret === 'string' && secret !== '');
 }
 

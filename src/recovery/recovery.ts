@@ -43,7 +43,7 @@ export type RecoveryPorts = {
   readonly ends: Pick<EndRecorder, 'record'>;
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
-  /** All is on the stream, and nobody is left in it. */
+  /** All is on the stream, and no far end is left in it. */
   readonly settle: (callId: CallId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -72,12 +72,12 @@ const lateAnswerPauseMs = 500;
 //             Where that fails, it is found again by the next round.
 // done        Marked. Nothing here remembers it.
 //
-// Beside that, its far end, where a leg was stored, once for a call whoever asks:
+// Beside that, its far end, where a leg was stored, once for a call, however often asked:
 //
 // waiting     A hundred are being hung up. Left when one of them is through, or when this process stops.
 // hanging up  The engine is asked to end it. Left for `over` when it has ended or is unknown, and for `pausing` when the
 //             engine cannot be reached or only a CANCEL has left.
-// pausing     It takes nobody's place meanwhile. Left for `waiting` after the pause.
+// pausing     It takes no other call's place meanwhile. Left for `waiting` after the pause.
 // over        It has ended; or a 200 that crossed the CANCEL, or the engine, has been waited for long enough.
 //
 // `stop` leaves every call in its state: what it owes is in SQL, for the next process.
@@ -173,7 +173,7 @@ export class Recovery {
     }
   }
 
-  /** Resolves when it is published; nobody left in a call waits for that. False: it could not be. */
+  /** Resolves when it is published; no hang-up waits for that. False: it could not be. */
   async #settle({ call, events, unstored, leg }: UnsettledEnd): Promise<boolean> {
     const { publish, settle, logger } = this.#ports;
     const { callId } = call;
@@ -208,7 +208,7 @@ export class Recovery {
     await this.#ports.outbox.append(call, step, { isRepeated: true, isRecovered: true });
   }
 
-  /** False: this process stops before it is certain. One attempt for a call at a time, whoever asks. */
+  /** False: this process stops before it is certain. One attempt for a call at a time. */
   #endFarEnd(callId: CallId, leg: StoredLeg | undefined): Promise<boolean> {
     if (leg === undefined) return Promise.resolve(true);
     const underWay = this.#farEnds.get(callId);
@@ -234,7 +234,7 @@ export class Recovery {
     return !this.#stopped.signal.aborted;
   }
 
-  /** What waits to be tried again takes nobody's turn. */
+  /** What waits to be tried again takes no other's turn. */
   async #hangUpInTurn(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {
     return await this.#turns(async () =>
       this.#stopped.signal.aborted ? 'unreachable' : await this.#hangUp(callId, leg),
@@ -264,7 +264,7 @@ export class Recovery {
   /** False: it could not be ended now. */
   async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
     const { call, leg } = unfinished;
-    // Nobody is left in a call because its story cannot be read just now. `settleEnds` looks whether it worked.
+    // No far end is left in a call because its story cannot be read just now. `settleEnds` looks whether it worked.
     this.#endFarEnd(call.callId, leg).catch(() => undefined);
     try {
       await this.#recordEnd(unfinished, await this.#ports.eventsOnStream(call));

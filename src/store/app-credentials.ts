@@ -17,7 +17,7 @@ export type AppCredentials = {
 export const rotatable = ['api-key', 'jwt', 'webhook-secret', 'stream'] as const;
 export type RotatableCredential = (typeof rotatable)[number];
 
-/** How long a former credential may live on: whoever has not changed over by then has forgotten. */
+/** How long a former credential may live on: a client that has not changed over by then never will. */
 export const longestGraceS = 31 * 86_400;
 
 /** Tokens of the command line live for a minute: a shorter cap would refuse them. */
@@ -46,7 +46,7 @@ export function newStreamSecret(): string {
 
 /**
  * Random and long, so that a slow hash would add nothing. Keys are looked up by it, with no care for the time that takes: what
- * the time tells is how much of the hash was right, and nobody can make a key whose hash begins as they wish.
+ * the time tells is how much of the hash was right, and an attacker cannot make a key whose hash begins as wished.
  */
 export function hashApiKey(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex');

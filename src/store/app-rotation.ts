@@ -1,5 +1,5 @@
-// A credential is replaced while the one before it lives on for a grace time, so that whoever uses it can change over. At most
-// two of a kind are live: a rotation within that time would end the oldest at once, which somebody may still use. It must be forced.
+// A credential is replaced while the one before it lives on for a grace time, so that its clients can change over. At most
+// two of a kind are live: a rotation within that time would end the oldest at once, which a client may still use. It must be forced.
 
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';

@@ -112,7 +112,7 @@ async function addBot(
 ): Promise<AddedBot> {
   const names = streamId === undefined ? [botId] : [botId, streamId];
   return await inTransaction(database.pool, async (client) => {
-    // No index holds two columns to one set of names; this happens when somebody types a command.
+    // No index holds two columns to one set of names; this happens when an operator types a command.
     await client.query('lock table bots in share row exclusive mode');
     const { rows: named } = await client.query<BotColumns>(
       'select * from bots where bot_id = any($1) or stream_id = any($1)',

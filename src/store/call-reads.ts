@@ -25,7 +25,7 @@ export type CallOwnership =
 export type CallReads = {
   /** Of this process and not ended, oldest first. */
   unfinished(ownerId: string, which: Unfinished, limit: number): Promise<readonly UnfinishedCall[]>;
-  /** What ended calls of this process may still owe; oldest call first. `except`: those that somebody is at. */
+  /** What ended calls of this process may still owe; oldest call first. `except`: those that are being worked on. */
   unsettledEnds(
     ownerId: string,
     except: readonly CallId[],

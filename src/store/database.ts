@@ -91,7 +91,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
   });
   logIdleErrors(pool, logger);
   const close = async (): Promise<void> => {
-    // Waits for whoever still has the connection, but not for one that will never give it back.
+    // Waits for the code that still has the connection, but not for one that will never give it back.
     await Promise.race([pool.end(), pause(closePatienceMs, undefined, { ref: false })]);
     await server.close();
   };

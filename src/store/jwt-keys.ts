@@ -19,7 +19,7 @@ export type VerificationKey = {
   readonly key: KeyObject;
 };
 
-/** Issuers publish the present key, the next and the last one. More would be work for whoever sends tokens without `kid`. */
+/** Issuers publish the present key, the next and the last one. More would cost a check each for tokens without `kid`. */
 const maxKeys = 10;
 /** Ten RSA keys of 8192 bits with their certificates fit. */
 export const maxKeyDocumentChars = 64 * 1_024;

@@ -1,5 +1,5 @@
 // Accepting calls of apps with limits. The counts are exact across nodes: the row of `app_usage` is held from the count to the
-// commit, so that whoever accepts calls of the same app sees what the one before it accepted. Calls at once are counted
+// commit, so that a node that accepts calls of the same app sees what the one before it accepted. Calls at once are counted
 // from the calls themselves (a counter would be wrong for good after the first process that dies); those of a day are a
 // counter, because a day may have a million.
 

@@ -1,4 +1,4 @@
-// The processes that share the database. Leases run by the database's clock, so that nobody else's matters: a process
+// The processes that share the database. Leases run by the database's clock, so that no other clock matters: a process
 // that does not renew in time is marked lost by another one, once, and can never renew again.
 
 import type { Pool } from 'pg';
@@ -9,9 +9,9 @@ export type NodeRow = {
   readonly version: string;
   readonly startedAt: Date;
   readonly renewedAt: Date;
-  /** Late: its lease ran out, and nobody has taken over yet. */
+  /** Late: its lease ran out, and no process has taken over yet. */
   readonly state: 'up' | 'draining' | 'late' | 'lost';
-  /** Of a lost one: those that nobody has ended yet, not what it last said. */
+  /** Of a lost one: those that are not ended yet, not what it last said. */
   readonly calls: number;
   /** Since the lease was renewed last, by the database's clock. */
   readonly leaseAgeMs: number;
@@ -34,9 +34,9 @@ export type NodeStore = {
   takeOverLeft(): Promise<number>;
   /** Whether a process is up that knows of events only what is on the stream. */
   isOlderUp(): Promise<boolean>;
-  /** This process ends and owes nothing any more. Nobody needs to know of its lost predecessors either. */
+  /** This process ends and owes nothing any more. Its lost predecessors can be forgotten, too. */
   leave(): Promise<void>;
-  /** Lost ones whose calls are ended, some time ago: nobody needs to know of them. */
+  /** Lost ones whose calls are ended, some time ago: they can be forgotten. */
   forgetLost(): Promise<void>;
 };
 
@@ -107,7 +107,7 @@ export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): N
   };
 }
 
-/** `alone`: whoever asks has the database alone, so that no node runs, whatever its lease says. */
+/** `alone`: the asking process has the database alone, so that no node runs, whatever its lease says. */
 export type Onlooker = { readonly alone: boolean };
 
 export function createNodeDirectory(pool: Pool, onlooker?: Onlooker): NodeDirectory {

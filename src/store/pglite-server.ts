@@ -114,7 +114,7 @@ async function stop(worker: Worker, exited: Promise<number>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** A folder that only this user may enter: whoever reaches the socket is the database's superuser. */
+/** A folder that only this user may enter: a program that reaches the socket is the database's superuser. */
 async function privateSocketFolder(dataDir: string): Promise<string> {
   const near = join(dataDir, 'pglite-socket');
   if (Buffer.byteLength(join(near, socketName)) <= longestSocketPathBytes) {

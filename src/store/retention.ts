@@ -39,7 +39,7 @@ delete from notification_replays where replay_id in (
   select replay_id from notification_replays where replayed_at < $1::timestamptz - interval '${attemptRetention}'
   limit ${batchRows})`;
 
-// A receiver that nothing is sent to any more, so that nobody will ever know whether it has recovered.
+// A receiver that nothing is sent to any more, so that it cannot be known whether it has recovered.
 const endpointStatement = `
 delete from notification_endpoints where (app_id, origin) in (
   select app_id, origin from notification_endpoints

@@ -13,7 +13,7 @@ export type SecretPurpose =
   | 'stream-query'
   | 'notify-headers'
   | 'connection';
-/** What we sign for ourselves, to be shown again by whoever was given it. */
+/** What we sign for ourselves, to be shown again by the client that was given it. */
 export type SignedPurpose = 'result-link';
 
 /** `id`: the row that it belongs to. A ciphertext that was moved to another row or column does not open. */

@@ -1,4 +1,4 @@
-// What an error of the database means for whoever asked: this data is never taken, the same again may succeed at once, or
+// What an error of the database means for its caller: this data is never taken, the same again may succeed at once, or
 // the database is unreachable. PostgreSQL says it in a SQLSTATE (its Appendix A), the network in a code of the system.
 
 /** Classes that one row's content can cause: cardinality, data, integrity, program limits. */
@@ -29,7 +29,7 @@ export function dataRefusal(error: unknown): string | undefined {
   return state === undefined ? undefined : `the database refuses it (${state})`;
 }
 
-/** Somebody else changed the same rows: the statement did nothing, and may be tried again at once. */
+/** Another session changed the same rows: the statement did nothing, and may be tried again at once. */
 export function isConflict(error: unknown): boolean {
   return chainOf(error).some((each) => conflict.test(codeOf(each)));
 }

@@ -1,4 +1,4 @@
-// What a data table is: its columns with their types, and the apps that may write to it. Made by whoever runs the service.
+// What a data table is: its columns with their types, and the apps that may write to it. Made by the operator of the service.
 
 import { z } from 'zod';
 import { plainId } from '../lib/ids.ts';

@@ -29,7 +29,7 @@ const secret = z
   .min(1)
   .max(4_096)
   .regex(/^[\x21-\x7e]*$/, 'must be visible ASCII characters')
-  // Whoever sends an answer back would store the mask as the key.
+  // A client that sends an answer back would store the mask as the key.
   .refine((text) => !isMask(text), 'must be the secret itself, not its mask')
   .meta({ examples: ['sk-0123456789'] });
 

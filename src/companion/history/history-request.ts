@@ -9,7 +9,7 @@ import { channelTypes, defaultChannel, identifier, messageId } from './message-s
 
 const dayMs = 86_400_000;
 const longestSpanMs = 7 * dayMs;
-/** Whoever is deeper in the past than this starts from a date or a message. */
+/** A client that is deeper in the past than this starts from a date or a message. */
 const mostSkipped = 10_000;
 const mostSessions = 100;
 const longestTags = 8 * 1_024;

@@ -165,7 +165,7 @@ function createAnswer(caller: Caller, reader: HistoryReader, bots: BotDirectory)
     });
     if (page === undefined) throw new ProblemError('not-found', 'There is no message of this id.');
     const { total, moreAvailable, messages } = page;
-    // As text: ten thousand messages were checked on their way in. Whoever returns the reply has sent the page by it.
+    // As text: ten thousand messages were checked on their way in. The page is sent when the reply is returned.
     return reply
       .type('application/json; charset=utf-8')
       .send(

@@ -1,5 +1,5 @@
 // Whose a stream identifier is: the bot's that is registered under it, or else the one's whose run was published with it. Only
-// within the account of who asks, and only among the bots that it may see: anybody may write any stream into a run.
+// within the account of who asks, and only among the bots that it may see: any client may write any stream into a run.
 
 import { authorizeBot } from '../../http/auth.ts';
 import { ProblemError } from '../../http/problem.ts';
@@ -9,7 +9,7 @@ import type { CompanionDependencies } from '../dependencies.ts';
 import { grantedBotIds } from '../granted-bots.ts';
 import { botsOfRun, type StreamQuery } from './stored-test-runs.ts';
 
-/** @throws ProblemError where there is none, or one of somebody else. */
+/** @throws ProblemError where there is none, or one of another account. */
 export async function botOfStream(
   { database, bots }: Pick<CompanionDependencies, 'database' | 'bots'>,
   app: App,

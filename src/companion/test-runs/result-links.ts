@@ -1,4 +1,4 @@
-// Links to result files: good for anybody who has one, for a while. Nothing is stored of them; every node can check them.
+// Links to result files: good for any holder, for a while. Nothing is stored of them; every node can check them.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';

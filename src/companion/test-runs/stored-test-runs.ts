@@ -1,4 +1,4 @@
-// Test runs: followed as the test runner publishes them, whatever the order and however often; read by whoever started them.
+// Test runs: followed as the test runner publishes them, whatever the order and however often; read by the apps that started them.
 
 import type { BatchConsumer } from '../../events/batch-consumer.ts';
 import { type Ingested, startIngestConsumer } from '../../events/ingest.ts';

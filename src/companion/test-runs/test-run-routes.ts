@@ -28,7 +28,7 @@ const forms = [
   },
 ] as const;
 
-/** The largest file for the slowest reader; whoever takes longer holds the connection on purpose. */
+/** The largest file for the slowest reader; a client that takes longer holds the connection on purpose. */
 const downloadTimeoutMs = 10 * 60_000;
 
 export function registerTestRunRoutes(

@@ -10,7 +10,7 @@ import { appendStatement } from './append-statement.ts';
 export type WaitingStep = {
   readonly call: AcceptedCall;
   readonly step: CallStep;
-  /** Nobody has taken the call. */
+  /** No process has taken the call. */
   readonly isUntaken: boolean;
   /** Some of it may be stored already. */
   readonly isRepeated: boolean;
@@ -34,7 +34,7 @@ export type OwedNotification = {
 export type AppendPorts = {
   readonly pool: Pool;
   readonly ownerId: string;
-  /** Undefined: nobody is told of this event. */
+  /** Undefined: this event is not notified. */
   readonly owedFor: (call: AcceptedCall, event: CallEvent) => OwedNotification | undefined;
   /** Up to where the call's events are on the stream; undefined: nothing new is known. */
   readonly publishedThrough: (callId: string) => number | undefined;

@@ -3,7 +3,7 @@
 //
 // waiting    In memory. Left with the next statement: at once where an answer is among what waits, else after some
 //            milliseconds, so that what comes close together shares a commit.
-// under way  In a statement. Stored: told to whoever appended it, and to `onStored`. No row: the call has ended or is another
+// under way  In a statement. Stored: told to the appender, and to `onStored`. No row: the call has ended or is another
 //            process's, and nothing more of it is taken here. SQL is unreachable: it waits again, before what came meanwhile, and may
 //            be stored already. SQL refuses its content: it is left out, but for the call's end.
 //
@@ -46,11 +46,11 @@ type Waiter = {
 type Entry = WaitingStep & { readonly isRecovered: boolean; readonly waiters: readonly Waiter[] };
 
 export type AppendOptions = {
-  /** Of a call that nobody has taken. */
+  /** Of a call that no process has taken. */
   readonly isUntaken?: boolean;
   /** SQL may hold some of it, e.g. from a version that stored events in another way. */
   readonly isRepeated?: boolean;
-  /** Somebody may be left in the call: whoever hangs up publishes its events, and says when it is done with. */
+  /** A far end may be left in the call: recovery, which hangs up, publishes its events and settles it. */
   readonly isRecovered?: boolean;
 };
 
@@ -211,7 +211,7 @@ export class Outbox implements CallOutbox {
     this.#pausing = undefined;
   }
 
-  /** Answers first: somebody is on the line and hears nothing yet. */
+  /** Answers first: a person is on the line and hears nothing yet. */
   #takeBatch(): readonly Entry[] {
     const waiting = [...this.#waiting.values()];
     const isAnswer = ({ step }: Entry) => step.answeredAt !== undefined;

@@ -1,4 +1,4 @@
-// Marks ended calls as done with: all that they stated is on the stream, and nobody is left in them. Not urgent, so that calls that
+// Marks ended calls as done with: all that they stated is on the stream, and no far end is left in them. Not urgent, so that calls that
 // end within a moment share a statement.
 
 import type { Pool } from 'pg';
@@ -14,7 +14,7 @@ update calls set published_event_sequence = last_event_sequence, unpublished_eve
   end_published_at = clock_timestamp()
 where call_id = any($1::text[]) and owner_id = $2 and ended_at is not null and end_published_at is null`;
 
-/** Of calls that wait to be taken: whoever takes one need not publish that it was queued. */
+/** Of calls that wait to be taken: the process that takes one need not publish that it was queued. */
 const markStatement = `
 update calls set published_event_sequence = 1
 where call_id = any($1::text[]) and published_event_sequence is null`;
@@ -38,7 +38,7 @@ export class Settling {
     this.#logger = logger;
   }
 
-  /** Where it fails, the call is found again by whoever looks for calls that are not done with. */
+  /** Where it fails, the sweep for calls that are not settled finds it again. */
   settle(callId: CallId): void {
     this.#add('settled', callId);
   }
