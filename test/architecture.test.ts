@@ -20,6 +20,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   media: ['calls', 'lib'],
   // What a worker's media calls through src/media/stream-port.ts.
   streams: ['calls', 'lib', 'media'],
+  sounds: ['calls', 'lib', 'media', 'store'],
   sip: ['calls', 'lib'],
   events: ['calls', 'lib'],
   store: ['calls', 'lib'],
@@ -30,7 +31,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   // Events as they are stored, for those who follow them.
   live: ['calls', 'lib', 'store'],
   http: ['calls', 'lib', 'store'],
-  api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'store'],
+  api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'sounds', 'store'],
   companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   // What a gateway needs, asked before it starts and by `offhook doctor`.
@@ -49,6 +50,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'lib',
     'media',
     'notifier',
+    'sounds',
     'store',
   ],
 };
@@ -77,6 +79,7 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   notification_replays: ['interactions', 'notifier', 'store'],
   notifications: ['interactions', 'notifier', 'store'],
   schema_migrations: [],
+  sounds: ['sounds'],
   test_runs: ['companion', 'store'],
   trunk_pacing: ['store'],
   trunk_slots: ['store'],

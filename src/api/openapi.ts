@@ -13,6 +13,7 @@ export type OpenApiOptions = { readonly publicUrl: string | undefined };
 
 const tags = [
   { name: 'calls', description: 'Dial out, follow, end' },
+  { name: 'sounds', description: 'What calls play' },
   { name: 'connections', description: 'Connections to language-model providers' },
   { name: 'imports', description: 'Configuration of a contact center' },
   { name: 'test-runs', description: 'Batch tests: progress and result' },

@@ -32,6 +32,7 @@ import { registerDialout } from './dialout-route.ts';
 import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
 import type { ApiServices } from './services.ts';
+import { registerSounds } from './sound-routes.ts';
 import { registerStreamCalls } from './stream-calls.ts';
 
 export type ApiServerOptions = {
@@ -121,6 +122,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerEventRoutes(server, { services, streams, caller });
   registerDeadLetters(server, { services, caller });
   registerAppWideRoutes(server, { services, caller });
+  registerSounds(server, { services, caller });
   registerStreamCalls(server, services);
   for (const register of options.areas ?? []) register(server, caller);
   return server;

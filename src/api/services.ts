@@ -7,6 +7,7 @@ import type { HealthCheck } from '../http/health-check.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { DeadLetters } from '../notifier/dead-letters.ts';
+import type { SoundLibrary } from '../sounds/sounds.ts';
 import type { AppDirectory } from '../store/app-directory.ts';
 import type { BotDirectory } from '../store/bot-directory.ts';
 
@@ -48,6 +49,7 @@ export type ApiServices = {
   /** Whether notifications may be sent to the host of this URL; of a name that is only known when it is resolved. */
   readonly isNotifiable: (url: URL) => boolean;
   readonly streams: StreamServices;
+  readonly sounds: SoundLibrary;
   /** For /ready. */
   readonly health: readonly HealthCheck[];
 };

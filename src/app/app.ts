@@ -27,6 +27,7 @@ import { type Node, openNode } from './nodes.ts';
 import { type Notifier, openNotifier } from './notifier.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
 import { openSip, type SipParts } from './sip.ts';
+import { openSounds, type Sounds } from './sounds.ts';
 import { openStorage, type Storage } from './storage.ts';
 import { createStreamServices } from './streams.ts';
 import { drainOlderVersions } from './upgrade.ts';
@@ -94,6 +95,7 @@ async function openApp(environment: Environment): Promise<App> {
   const sip = await openSip(environment, events.connection);
   const media = await openMedia(environment, sip.beyondLaptop);
 
+  const sounds = openSounds(environment, storage);
   const contexts = await openContextStore(events.connection);
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;
@@ -103,10 +105,9 @@ async function openApp(environment: Environment): Promise<App> {
     mayDeliver: () => node.lease.isHeld,
     beyondLaptop: sip.beyondLaptop,
   });
-  const parts = { storage, node, notifier, events, contexts, metrics };
-  const older = await drainOlderVersions(environment, parts);
+  const parts = { storage, node, notifier, events, contexts, metrics, sounds };
   const calls = openCalls(environment, {
-    ...{ ...parts, older },
+    ...{ ...parts, older: await drainOlderVersions(environment, parts) },
     sip: sip.port,
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
     media: media.port,
@@ -167,6 +168,7 @@ type ApiParts = {
   readonly sip: SipParts;
   readonly media: MediaParts;
   readonly calls: Calls;
+  readonly sounds: Sounds;
   readonly contexts: ContextStore;
   readonly metrics: Metrics;
 };
@@ -203,6 +205,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       ),
       isNotifiable: (url) => parts.notifier.isNotifiable(url),
       streams: createStreamServices(config, storage, sip.beyondLaptop),
+      sounds: parts.sounds.library,
       health: healthChecks({
         database: storage.database.pool,
         nats: parts.events.connection,

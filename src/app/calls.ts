@@ -26,6 +26,7 @@ import type { Node } from './nodes.ts';
 import type { Notifier } from './notifier.ts';
 import { type OutboxParts, openOutbox } from './outbox.ts';
 import { startRounds } from './rounds.ts';
+import type { Sounds } from './sounds.ts';
 import type { Storage } from './storage.ts';
 import { createStreamPort } from './streams.ts';
 import type { OlderVersions } from './upgrade.ts';
@@ -54,6 +55,7 @@ type Parts = {
   readonly sip: SipPort;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   readonly media: MediaPort;
+  readonly sounds: Sounds;
   readonly metrics: Metrics;
 };
 
@@ -84,6 +86,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     {
       ...{ outbox: out.outbox, clock, logger, sip, media: parts.media },
       streams: createStreamPort(storage),
+      sounds: parts.sounds.port,
       untilTurn: (callId, isWanted) => taking.turnOf(callId)?.(isWanted),
     },
     {

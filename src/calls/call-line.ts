@@ -14,6 +14,7 @@ import type {
   MediaPort,
   MediaSession,
   SipPort,
+  SoundPort,
   StreamPort,
 } from './ports.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
@@ -24,6 +25,8 @@ export type LinePorts = {
   readonly clock: Clock;
   /** Left out: no call has a stream. */
   readonly streams?: StreamPort;
+  /** Left out: no call plays anything. */
+  readonly sounds?: SoundPort;
   /**
    * Resolves when the call's INVITE may leave, or is not wanted any more; never rejects. Asked when all else is ready, because
    * what it takes is unsteady. Undefined: at once.

@@ -7,7 +7,7 @@ import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
-import type { Playback, PlaybackReport } from './playback.ts';
+import type { Playback, PlaybackReport, Sound } from './playback.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
 
 export type Clock = { now(): Date };
@@ -188,6 +188,16 @@ export type MediaSession = {
 export type StreamPort = {
   /** Of a call with a stream. Rejects when what it needs cannot be read. */
   settingsOf(call: AcceptedCall): Promise<StreamSettings>;
+};
+
+export type SoundResult =
+  | { readonly ok: true; readonly sound: Sound }
+  /** In words for people; without the query of a URL. */
+  | { readonly ok: false; readonly reason: string };
+
+export type SoundPort = {
+  /** Ready to be played. `reference`: see `contract/sound-reference.ts`. Never rejects; bounded in time. */
+  loadSound(accountId: string, reference: string): Promise<SoundResult>;
 };
 
 // ── Outbox ───────────────────────────────────────────────────────────────────────────────────────────────────────────

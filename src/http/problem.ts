@@ -16,6 +16,7 @@ export const problemKinds = {
   'method-not-allowed': { status: 405, title: 'The method is not for this address' },
   'not-acceptable': { status: 406, title: 'No acceptable representation' },
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },
+  conflict: { status: 409, title: 'Not possible as things stand' },
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used before' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The body is not JSON' },

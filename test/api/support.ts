@@ -59,6 +59,11 @@ export const unverifiedDetail =
 
 export const answer = { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' };
 
+const unused = () => Promise.reject(new Error('sounds are not part of this test'));
+const noSounds: ApiServices['sounds'] = {
+  ...{ list: unused, find: unused, remove: unused, put: unused },
+};
+
 export type Harness = AsyncDisposable & {
   readonly server: ApiInstance;
   readonly submissions: Submission[];
@@ -133,6 +138,7 @@ export async function startHarness(
       seal: (_botId, url) => ({ url }),
       callOf: async () => undefined,
     },
+    sounds: noSounds,
     health: [],
     ...overrides,
   };

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { readWav } from '../../src/cli/amd/amd-wav.ts';
 import { encode } from '../../src/media/g711.ts';
-import { makeWav, seeded, sine, type WavParts } from './amd-support.ts';
+import { makeWav, seeded, sine, type WavParts } from '../support/wav.ts';
 
 const tone = sine(1_000, 8_000, 500);
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAmd } from '../../src/cli/amd/amd-command.ts';
 import type { AmdOptions } from '../../src/cli/amd/amd-options.ts';
-import { makeWav, sine } from './amd-support.ts';
+import { makeWav, sine } from '../support/wav.ts';
 import { removeFolder, run, temporaryFolder } from './support.ts';
 
 const voices = fileURLToPath(new URL('../../src/embedded/sandbox/audio/', import.meta.url));

@@ -134,6 +134,7 @@ export async function startRig(
         seal: (_botId, url) => ({ url }),
         callOf: async () => undefined,
       },
+      sounds: { list: unused, find: unused, remove: unused, put: unused },
       health: [],
       ...(await options.services?.(companion, closers)),
     },

@@ -13,6 +13,9 @@ import type { Closers } from '../../src/lib/closers.ts';
 import { createDeadLetters } from '../../src/notifier/dead-letters.ts';
 import { createRouter } from '../../src/sip/trunks/routing.ts';
 import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
+import { createConverter } from '../../src/sounds/converter.ts';
+import { createSoundStore } from '../../src/sounds/sound-store.ts';
+import { createSoundLibrary } from '../../src/sounds/sounds.ts';
 import { createCallLedger } from '../../src/store/call-ledger.ts';
 import { appendSteps } from '../../src/store/outbox/call-appends.ts';
 import { Outbox } from '../../src/store/outbox/outbox.ts';
@@ -39,6 +42,8 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     { outbox, clock, logger, sip: nobody as SipPort, media: nobody as MediaPort },
     { limits: defaultCallLimits, maxConcurrent: 0, onEnded: () => undefined },
   );
+  const converter = createConverter();
+  closers.add('converter', () => converter.close());
   const ends = createEndRecorder(outbox);
   const gateway = { host: '127.0.0.1', port: 5060, transport: 'udp' } as const;
   return {
@@ -59,6 +64,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
       trunks: loadTrunks({ secrets: () => ({}), builtIn: [builtInTrunk('carrier', gateway)] }),
       allowedNetworks: ['127.0.0.0/8'],
     }),
+    sounds: createSoundLibrary(createSoundStore({ database, clock }), converter),
     speechToTextProviders: undefined,
     deadLetters: createDeadLetters(database.pool, clock, () => undefined),
     isNotifiable: () => true,

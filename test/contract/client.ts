@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Answer } from './answers.ts';
 import { encodedAsFarAsPossible } from './changes.ts';
+import { bodyTypeOf } from './document.ts';
 import type { ApiRequest, Body } from './requests.ts';
 
 export type Client = { send(request: Sent): Promise<Answer>; close(): void };
@@ -51,7 +52,7 @@ export function written({ operation, path, query, headers, body }: ApiRequest): 
     .map(([name, value]) => `${encodedAsFarAsPossible(name)}=${encodedAsFarAsPossible(value)}`)
     .join('&');
   const bytes = bytesOf(body);
-  const type = bytes === undefined ? {} : { 'content-type': 'application/json' };
+  const type = bytes === undefined ? {} : { 'content-type': bodyTypeOf(operation) };
   return {
     method: operation.method,
     path: search === '' ? filled : `${filled}?${search}`,

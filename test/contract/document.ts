@@ -17,7 +17,7 @@ type Content = Readonly<Record<string, { readonly schema: Schema; readonly examp
 
 export type Operation = {
   readonly operationId: string;
-  readonly method: 'get' | 'post' | 'patch' | 'delete';
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   readonly path: string;
   readonly tags?: readonly string[];
   readonly parameters: readonly Parameter[];
@@ -82,6 +82,11 @@ export function examplesOf(document: OpenApiDocument, schema: Schema = {}): read
 
 export function bodySchemaOf(operation: Operation): Schema | undefined {
   return operation.requestBody?.content['application/json']?.schema;
+}
+
+/** Of its body; JSON where it has none. */
+export function bodyTypeOf({ requestBody }: Operation): string {
+  return Object.keys(requestBody?.content ?? {})[0] ?? 'application/json';
 }
 
 /** The header that an operation's credentials travel in; undefined: it needs none. */

@@ -3,6 +3,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { streamNames } from '../../src/events/subjects.ts';
+import { createSoundStore } from '../../src/sounds/sound-store.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { type Rig, startRig, type TestApp } from '../companion/support.ts';
 import type { DatabaseKind } from '../support/databases.ts';
@@ -14,6 +15,7 @@ import { type Client, createClient, written } from './client.ts';
 import { type AuthState, type Callers, credentials } from './credentials.ts';
 import {
   bodySchemaOf,
+  bodyTypeOf,
   credentialsHeader,
   examplesOf,
   type OpenApiDocument,
@@ -22,7 +24,7 @@ import {
   readDocument,
   type Schema,
 } from './document.ts';
-import { type ApiRequest, type Pools, pooled } from './requests.ts';
+import { type ApiRequest, type Pools, pooled, wavBody } from './requests.ts';
 
 export type Gateway = AsyncDisposable & {
   readonly rig: Rig;
@@ -102,8 +104,13 @@ export function plainRequest(
     ),
     query: Object.entries(texts('query')),
     headers: texts('header'),
-    body: parts.body === undefined ? undefined : { json: pooled(parts.body, pools, 0) },
+    body: plainBody(operation, pools, parts.body),
   };
+}
+
+function plainBody(operation: Operation, pools: Pools, json: unknown): ApiRequest['body'] {
+  if (bodyTypeOf(operation) === 'audio/wav') return wavBody;
+  return json === undefined ? undefined : { json: pooled(json, pools, 0) };
 }
 
 function firstOf(schema: Schema): string {
@@ -149,13 +156,22 @@ async function settle(rig: Rig, settling: Settling): Promise<Pools> {
     },
     { replace: false },
   );
+  const soundName = await addSounds(rig, accountId);
   const eventId = [`evt-${accountId}`] as const;
   const told = await publishExamples(rig, settling.document, names);
-  const pools = { ...names, ...told, eventId };
+  const pools = { ...names, ...told, eventId, soundName };
   const sent = await sendExamples(settling, pools);
   const answered = { ...sent, ...(await withCopies(rig, sent['connectionId'] ?? [''])) };
   await giveUpNotification(rig, settling.app, eventId[0], answered['callId']?.[0] ?? '');
   return { ...pools, ...answered, ...(await resultLink(settling, { ...pools, ...answered })) };
+}
+
+/** Made-up requests delete some of these, too. */
+async function addSounds(rig: Rig, accountId: string): Promise<[string, ...string[]]> {
+  const store = createSoundStore({ ...rig, clock: { now: () => new Date() } });
+  const names = Array.from({ length: 20 }, (_, index) => `sound-${accountId}-${index}`);
+  for (const name of names) await store.put(accountId, name, new Uint8Array(80));
+  return names as [string, ...string[]];
 }
 
 /** Made-up requests delete some, and want to find others. */

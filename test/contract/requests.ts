@@ -1,10 +1,12 @@
 // Requests out of the OpenAPI document: about half are as it asks, the others have one to three things wrong with them.
 
 import fc from 'fast-check';
+import { makeWav, sine } from '../support/wav.ts';
 import { type Change, changed, changes, encodedAsFarAsPossible } from './changes.ts';
 import { type AuthState, authStates } from './credentials.ts';
 import {
   bodySchemaOf,
+  bodyTypeOf,
   type OpenApiDocument,
   type Operation,
   type Parameter,
@@ -81,6 +83,12 @@ function textsOf(
   );
 }
 
+/** Of an upload. */
+export const wavBody: Body = {
+  raw: makeWav({ samples: [sine(1_000, 8_000, 10)] }).toString('latin1'),
+  encoding: 'latin1',
+};
+
 function fromPool(pools: Pools, name: string): fc.Arbitrary<unknown> | undefined {
   const pool = pools[name];
   return pool === undefined ? undefined : fc.constantFrom(...pool);
@@ -92,6 +100,7 @@ function bodyOf(
   pools: Pools,
 ): fc.Arbitrary<Body | undefined> {
   const schema = bodySchemaOf(operation);
+  if (bodyTypeOf(operation) === 'audio/wav') return fc.constant(wavBody);
   if (schema === undefined) return fc.constant(undefined);
   const value = valueFor(document, resolve(document, schema));
   const json = fc

@@ -118,6 +118,8 @@ function idsOf(operation: Operation): readonly string[] {
   const ids = [
     ...['botId', 'streamId', 'callId', 'connectionId', 'tableName', 'testRunId', 'sessionId'],
     ...['accountId', 'accountid', 'eventId'],
+    // Of a name that another account uses, an account makes its own.
+    ...(operation.operationId === 'putSound' ? [] : ['soundName']),
   ];
   return operation.parameters
     .filter(({ name, required }) => required === true && ids.includes(name))

@@ -23,6 +23,7 @@ import { callTakes } from './0018-call-takes.ts';
 import { outbox } from './0019-outbox.ts';
 import { streams } from './0020-streams.ts';
 import { callLegs } from './0021-call-legs.ts';
+import { sounds } from './0022-sounds.ts';
 import { liveEvents } from './0025-live-events.ts';
 import type { Migration } from './migration.ts';
 
@@ -48,6 +49,7 @@ export const migrations: readonly Migration[] = [
   outbox,
   streams,
   callLegs,
+  sounds,
   liveEvents,
 ];
 

@@ -1,4 +1,4 @@
-// From a recording's sample rate to the detector's: a windowed sinc for each of the phases that the two rates have.
+// From a recording's sample rate to a telephone's: a windowed sinc for each of the phases that the two rates have.
 // Downwards only, so the filter stops what would fold: aliases of sibilants are heard as tones.
 
 /** Zero crossings of the sinc on each side: a stop band beyond 60 dB with this window. */
@@ -25,6 +25,18 @@ export function resample(samples: Int16Array, fromHz: number, toHz: number): Int
     output[index] = Math.max(-32_768, Math.min(32_767, Math.round(sum)));
   }
   return output;
+}
+
+/** Steps of an inner loop: for each sample of the output, and before the first. */
+export function filterCost(
+  fromHz: number,
+  toHz: number,
+): { readonly perSample: number; readonly once: number } {
+  if (fromHz === toHz) return { perSample: 0, once: 0 };
+  const taps = 2 * Math.ceil((halfWidth * fromHz) / toHz) + 1;
+  const phases = toHz / greatestCommonDivisor(fromHz, toHz);
+  // Three trigonometric functions for each tap of each filter.
+  return { perSample: taps, once: 30 * phases * taps };
 }
 
 /** One filter for each place that an output sample can have between two input samples. */

@@ -1,0 +1,169 @@
+// Sounds of the caller's account: uploading, reading, deleting. Another account's is a 404 like what never was.
+
+import type { FastifyRequest } from 'fastify';
+import type { ApiInstance, Caller } from '../http/http.ts';
+import { invalidBody } from '../http/json-body.ts';
+import { invalidRequest, ProblemError } from '../http/problem.ts';
+import { authenticated, responses } from '../http/route-schema.ts';
+import { maxFileBytes } from '../sounds/conversion.ts';
+import type { StoredSound } from '../sounds/sound-store.ts';
+import type { ApiServices } from './services.ts';
+import {
+  soundParams,
+  soundRemovalSchema,
+  soundSchema,
+  soundsSchema,
+  wavFile,
+} from './sound-schemas.ts';
+
+export type SoundRoutesDependencies = {
+  readonly services: Pick<ApiServices, 'sounds'>;
+  readonly caller: Caller;
+};
+
+const prefix = '/api/public/sounds';
+const tags = ['sounds'];
+const access = { scope: 'Dialout' } as const;
+
+/** What programs call a WAV file; some know no name for it. */
+const wavTypes = [
+  'audio/wav',
+  'audio/wave',
+  'audio/x-wav',
+  'audio/vnd.wave',
+  'application/octet-stream',
+];
+
+export function registerSounds(server: ApiInstance, deps: SoundRoutesDependencies): void {
+  registerReads(server, deps);
+  registerRemoval(server, deps);
+  // Elsewhere nothing but JSON is taken.
+  void server.register((scoped: ApiInstance, _options, done) => {
+    scoped.removeAllContentTypeParsers();
+    scoped.addContentTypeParser<Buffer>(
+      wavTypes,
+      { parseAs: 'buffer', bodyLimit: maxFileBytes },
+      async (_request: FastifyRequest, body: Buffer) => body,
+    );
+    registerUpload(scoped, deps);
+    done();
+  });
+}
+
+function registerReads(server: ApiInstance, { services, caller }: SoundRoutesDependencies): void {
+  const { sounds } = services;
+
+  server.route({
+    method: 'GET',
+    url: prefix,
+    onRequest: caller.require(access),
+    schema: {
+      operationId: 'listSounds',
+      summary: 'Sounds of the account',
+      tags,
+      response: responses('The sounds', soundsSchema, [401, 403, 406]),
+      ...authenticated,
+    },
+    handler: async (request) => ({
+      sounds: (await sounds.list(caller.of(request).accountId)).map(bodyOf),
+    }),
+  });
+
+  server.route({
+    method: 'GET',
+    url: `${prefix}/:soundName`,
+    onRequest: caller.require(access),
+    schema: {
+      operationId: 'getSound',
+      summary: 'One sound',
+      tags,
+      params: soundParams,
+      response: responses('The sound', soundSchema, [400, 401, 403, 404, 406]),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const sound = await sounds.find(caller.of(request).accountId, request.params.soundName);
+      if (sound === undefined) throw noSuchSound();
+      return bodyOf(sound);
+    },
+  });
+}
+
+function registerRemoval(server: ApiInstance, { services, caller }: SoundRoutesDependencies): void {
+  server.route({
+    method: 'DELETE',
+    url: `${prefix}/:soundName`,
+    onRequest: caller.require(access),
+    schema: {
+      operationId: 'deleteSound',
+      summary: 'Delete a sound',
+      description: 'Calls that were dialled before still play it.',
+      tags,
+      params: soundParams,
+      response: responses(
+        'The sound is deleted',
+        soundRemovalSchema,
+        [400, 401, 403, 404, 406, 413, 415],
+      ),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const { soundName: name } = request.params;
+      const wasThere = await services.sounds.remove(caller.of(request).accountId, name);
+      if (!wasThere) throw noSuchSound();
+      return { name, removed: true as const };
+    },
+  });
+}
+
+function registerUpload(server: ApiInstance, { services, caller }: SoundRoutesDependencies): void {
+  server.route({
+    method: 'PUT',
+    url: `${prefix}/:soundName`,
+    onRequest: caller.require(access),
+    bodyLimit: maxFileBytes,
+    schema: {
+      operationId: 'putSound',
+      summary: 'Upload a sound, or replace it',
+      description:
+        'The body is the file itself, as `audio/wav`. It is converted to what a telephone call carries, mono µ-law of 8 kHz, and stored once. An account has at most 1,000 sounds, and 500 MB of them as they are stored.',
+      tags,
+      params: soundParams,
+      body: wavFile,
+      consumes: ['audio/wav'],
+      response: responses(
+        'The sound as it is stored',
+        soundSchema,
+        [400, 401, 403, 404, 406, 409, 413, 415],
+      ),
+      ...authenticated,
+    },
+    handler: async (request) => {
+      const { accountId } = caller.of(request);
+      if (!Buffer.isBuffer(request.body))
+        throw invalidBody('The body is empty; a WAV file is expected.');
+      const stored = await services.sounds.put(accountId, request.params.soundName, request.body);
+      switch (stored.kind) {
+        case 'unreadable':
+          throw invalidRequest([{ path: 'body', message: `is no sound: ${stored.problem}` }]);
+        case 'full':
+          throw new ProblemError('conflict', stored.message);
+        case 'created':
+        case 'replaced':
+          return bodyOf(stored.sound);
+      }
+    },
+  });
+}
+
+function bodyOf({ createdAt, updatedAt, ...sound }: StoredSound) {
+  return {
+    ...sound,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+function noSuchSound(): ProblemError {
+  return new ProblemError('not-found', 'There is no such sound.');
+}

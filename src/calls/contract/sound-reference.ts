@@ -1,0 +1,30 @@
+// How requests and commands name a sound: one of their account by its name, or a WAV file by its URL.
+
+import { plainId } from '../../lib/ids.ts';
+
+export const soundName = plainId;
+
+const namePrefix = 'sound:';
+const maxUrlLength = 2_048;
+
+/** Where a sound is. */
+export type SoundPlace =
+  | { readonly kind: 'stored'; readonly name: string }
+  | { readonly kind: 'url'; readonly url: URL };
+
+/** Undefined: it is no reference. Whether an address may be fetched from is not judged here. */
+export function soundPlaceOf(reference: string): SoundPlace | undefined {
+  if (reference.startsWith(namePrefix)) {
+    const name = reference.slice(namePrefix.length);
+    return soundName.safeParse(name).success ? { kind: 'stored', name } : undefined;
+  }
+  return urlProblem(reference) === undefined ? { kind: 'url', url: new URL(reference) } : undefined;
+}
+
+function urlProblem(text: string): string | undefined {
+  if (text.length > maxUrlLength || !URL.canParse(text)) return 'must be a sound:<name> or a URL';
+  const { protocol, username, password } = new URL(text);
+  if (protocol !== 'https:' && protocol !== 'http:')
+    return 'must be a sound:<name> or an https URL';
+  return username === '' && password === '' ? undefined : 'must not hold a user or password';
+}

@@ -1,0 +1,10 @@
+// A thread that converts one file after the other, so that calls do not wait for it.
+
+import { parentPort } from 'node:worker_threads';
+import { convert } from './conversion.ts';
+
+parentPort?.on('message', (file: Uint8Array) => {
+  const converted = convert(Buffer.from(file.buffer, file.byteOffset, file.byteLength));
+  if (converted.ok) parentPort?.postMessage(converted, [converted.mulaw.buffer]);
+  else parentPort?.postMessage(converted);
+});

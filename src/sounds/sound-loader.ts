@@ -1,0 +1,71 @@
+// Gets a call what it is to play: a sound of its account, in memory while it is not replaced.
+
+import { soundPlaceOf } from '../calls/contract/sound-reference.ts';
+import type { Sound } from '../calls/playback.ts';
+import type { SoundPort, SoundResult } from '../calls/ports.ts';
+import type { Logger } from '../lib/logger.ts';
+import { SoundCache } from './sound-cache.ts';
+import type { SoundStore } from './sound-store.ts';
+
+/** An hour and a half: what a node's calls play in a day is mostly a handful of messages. */
+const cacheBytes = 48_000_000;
+
+type Stored = { readonly sound: Sound; readonly version: string };
+
+export type SoundLoaderDependencies = {
+  readonly store: Pick<SoundStore, 'version' | 'read'>;
+  readonly logger: Logger;
+};
+
+export function createSoundLoader({ store, logger }: SoundLoaderDependencies): SoundPort {
+  const cache = new SoundCache<Stored>(cacheBytes);
+  /** What is being read, by the version that was asked for: many calls begin at once. */
+  const reading = new Map<string, Promise<Stored | undefined>>();
+
+  const read = async (accountId: string, name: string): Promise<Stored | undefined> => {
+    const found = await store.read(accountId, name);
+    if (found === undefined) return undefined;
+    const stored = { version: found.version, sound: soundOf(`sound:${name}`, found.mulaw) };
+    cache.set(keyOf(accountId, name), stored);
+    return stored;
+  };
+
+  const loadStored = async (accountId: string, name: string): Promise<SoundResult> => {
+    const version = await store.version(accountId, name);
+    const known = cache.get(keyOf(accountId, name));
+    if (version !== undefined && known?.version === version)
+      return { ok: true, sound: known.sound };
+    if (version === undefined) return { ok: false, reason: `There is no sound ${name}` };
+    const inReading = reading.get(version);
+    const work = inReading ?? read(accountId, name).finally(() => reading.delete(version));
+    if (inReading === undefined) reading.set(version, work);
+    const stored = await work;
+    return stored === undefined
+      ? { ok: false, reason: `There is no sound ${name}` }
+      : { ok: true, sound: stored.sound };
+  };
+
+  return {
+    async loadSound(accountId, reference) {
+      const place = soundPlaceOf(reference);
+      if (place?.kind !== 'stored') return { ok: false, reason: 'It is no reference to a sound' };
+      try {
+        return await loadStored(accountId, place.name);
+      } catch (error) {
+        logger.error({ err: error, accountId }, 'a sound could not be read');
+        return { ok: false, reason: `The sound ${place.name} could not be read` };
+      }
+    },
+  };
+}
+
+function keyOf(accountId: string, name: string): string {
+  return `${accountId}/${name}`;
+}
+
+/** In memory that threads share: a call's media worker gets it without a copy. */
+function soundOf(name: string, audio: Uint8Array): Sound {
+  const mulaw = new Uint8Array(new SharedArrayBuffer(audio.length));
+  mulaw.set(audio);
+  return { name, mulaw, durationMs: audio.length / 8 };
+}

@@ -1,0 +1,133 @@
+// The sounds of accounts, in SQL. Each is stored once, as it goes out.
+
+import { randomUUID } from 'node:crypto';
+import type { PoolClient } from 'pg';
+import type { Clock } from '../calls/ports.ts';
+import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/transaction.ts';
+
+export type StoredSound = {
+  readonly name: string;
+  readonly durationMs: number;
+  /** As it is stored. */
+  readonly bytes: number;
+  readonly createdAt: Date;
+  /** When it was uploaded last. */
+  readonly updatedAt: Date;
+};
+
+export type PutSound =
+  | { readonly kind: 'created' | 'replaced'; readonly sound: StoredSound }
+  | { readonly kind: 'full'; readonly message: string };
+
+export type SoundStore = {
+  put(accountId: string, name: string, mulaw: Uint8Array): Promise<PutSound>;
+  /** By name. */
+  list(accountId: string): Promise<readonly StoredSound[]>;
+  find(accountId: string, name: string): Promise<StoredSound | undefined>;
+  /** False: there is none. */
+  remove(accountId: string, name: string): Promise<boolean>;
+  /** What tells one upload from the next. */
+  version(accountId: string, name: string): Promise<string | undefined>;
+  read(
+    accountId: string,
+    name: string,
+  ): Promise<{ readonly version: string; readonly mulaw: Uint8Array } | undefined>;
+};
+
+export type SoundLimits = { readonly maxSounds: number; readonly maxBytes: number };
+
+/** Of an account; some 17 hours. */
+export const soundLimits: SoundLimits = { maxSounds: 1_000, maxBytes: 500_000_000 };
+
+const columns =
+  'name, octet_length(mulaw) as bytes, created_at as "createdAt", updated_at as "updatedAt"';
+
+/** Of PostgreSQL's advisory locks, those on the sounds of an account. */
+const lockClass = 1_936_684_404;
+
+/** What is replaced does not count against its successor. */
+const putStatement = `
+with others as (
+  select count(*) as sounds, coalesce(sum(octet_length(mulaw)), 0) as bytes
+  from sounds where account_id = $1 and name <> $2
+)
+insert into sounds (account_id, name, mulaw, version, created_at, updated_at)
+select $1, $2, $3, $4, $5, $5 from others
+where others.sounds < $6 and others.bytes + octet_length($3::bytea) <= $7
+on conflict (account_id, name) do update
+  set mulaw = excluded.mulaw, version = excluded.version, updated_at = excluded.updated_at
+returning ${columns}, xmax = 0 as "isNew"`;
+
+type SoundRow = Omit<StoredSound, 'durationMs'>;
+
+export function createSoundStore(
+  {
+    database: { pool },
+    clock,
+  }: { readonly database: Pick<Database, 'pool'>; readonly clock: Clock },
+  limits: SoundLimits = soundLimits,
+): SoundStore {
+  return {
+    put: (accountId, name, mulaw) =>
+      inTransaction(pool, async (client) => {
+        await lockSoundsOf(client, accountId);
+        const { rows } = await client.query<SoundRow & { isNew: boolean }>(putStatement, [
+          ...[accountId, name, Buffer.from(mulaw.buffer, mulaw.byteOffset, mulaw.length)],
+          ...[randomUUID(), clock.now(), limits.maxSounds, limits.maxBytes],
+        ]);
+        const [row] = rows;
+        if (row === undefined) return { kind: 'full', message: fullMessage(limits) };
+        const { isNew, ...sound } = row;
+        return { kind: isNew ? 'created' : 'replaced', sound: soundOf(sound) };
+      }),
+    async list(accountId) {
+      const { rows } = await pool.query<SoundRow>(
+        `select ${columns} from sounds where account_id = $1 order by name collate "C"`,
+        [accountId],
+      );
+      return rows.map(soundOf);
+    },
+    async find(accountId, name) {
+      const { rows } = await pool.query<SoundRow>(
+        `select ${columns} from sounds where account_id = $1 and name = $2`,
+        [accountId, name],
+      );
+      return rows.map(soundOf)[0];
+    },
+    async remove(accountId, name) {
+      const { rowCount } = await pool.query(
+        'delete from sounds where account_id = $1 and name = $2',
+        [accountId, name],
+      );
+      return rowCount === 1;
+    },
+    async version(accountId, name) {
+      const { rows } = await pool.query<{ version: string }>(
+        'select version from sounds where account_id = $1 and name = $2',
+        [accountId, name],
+      );
+      return rows[0]?.version;
+    },
+    async read(accountId, name) {
+      const { rows } = await pool.query<{ version: string; mulaw: Buffer }>(
+        'select version, mulaw from sounds where account_id = $1 and name = $2',
+        [accountId, name],
+      );
+      return rows[0];
+    },
+  };
+}
+
+/** Two uploads at once would each find room for itself alone. */
+async function lockSoundsOf(client: PoolClient, accountId: string): Promise<void> {
+  await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, accountId]);
+}
+
+function soundOf(row: SoundRow): StoredSound {
+  return { ...row, durationMs: row.bytes / 8 };
+}
+
+function fullMessage({ maxSounds, maxBytes }: SoundLimits): string {
+  return `The account has as many sounds as it may: ${maxSounds}, or ${maxBytes / 1_000_000} MB together.`;
+}

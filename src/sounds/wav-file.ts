@@ -1,0 +1,127 @@
+// WAV files of strangers: RIFF/WAVE with PCM, float, µ-law or A-law, plain or as WAVE_FORMAT_EXTENSIBLE. Every length in the
+// file is a claim that is checked; what cannot be read is said in words, never thrown.
+
+import { decodeTable } from '../media/g711.ts';
+
+export type WavFile = {
+  readonly codec: WavCodec;
+  readonly channels: number;
+  readonly sampleRateHz: number;
+  /** Samples of each channel; at least 1. */
+  readonly length: number;
+  /** 16 bits, whatever the file has. Both count from 0. */
+  sampleAt(index: number, channel: number): number;
+};
+
+export type WavResult =
+  | { readonly ok: true; readonly wav: WavFile }
+  | { readonly ok: false; readonly problem: string };
+
+type WavCodec = 'PCM' | 'float' | 'A-law' | 'µ-law';
+
+type WavFormat = Pick<WavFile, 'codec' | 'channels' | 'sampleRateHz'> & {
+  /** Of one sample of one channel. */
+  readonly bytes: number;
+};
+
+/** A telephone's: what is lower has less than a call can carry. */
+const lowestRateHz = 8_000;
+/** Beyond it the numbers of a broken header become buffers. */
+const mostChannels = 32;
+
+const codecs: Readonly<Record<number, WavCodec>> = { 1: 'PCM', 3: 'float', 6: 'A-law', 7: 'µ-law' };
+const possibleBits: Readonly<Record<WavCodec, readonly number[]>> = {
+  PCM: [8, 16, 24, 32],
+  float: [32, 64],
+  'A-law': [8],
+  'µ-law': [8],
+};
+const extensibleFormat = 0xfffe;
+/** KSDATAFORMAT_SUBTYPE_*: the old code in front, this behind it. */
+const subFormatTail = '000000001000800000aa00389b71';
+
+export function openWav(file: Buffer, { highestRateHz }: { highestRateHz: number }): WavResult {
+  if (file.length < 12 || file.toString('latin1', 0, 4) !== 'RIFF') {
+    return unreadable('not a WAV file (no RIFF header)');
+  }
+  if (file.toString('latin1', 8, 12) !== 'WAVE') return unreadable('a RIFF file, but not WAVE');
+  let format: WavFormat | string | undefined;
+  for (const { id, content } of chunksOf(file)) {
+    if (id === 'fmt ') format = readFormat(content, highestRateHz);
+    if (id === 'data') return openData(content, format);
+  }
+  return unreadable(typeof format === 'string' ? format : 'no audio data in it');
+}
+
+/** Four letters, a length, the content, padded to even. Programs that write to a pipe leave lengths of 0 or 4 GB. */
+function* chunksOf(file: Buffer): Generator<{ readonly id: string; readonly content: Buffer }> {
+  for (let at = 12; at + 8 <= file.length; ) {
+    const id = file.toString('latin1', at, at + 4);
+    const length = file.readUInt32LE(at + 4);
+    yield { id, content: file.subarray(at + 8, Math.min(file.length, at + 8 + length)) };
+    at += 8 + length + (length % 2);
+  }
+}
+
+function openData(content: Buffer, format: WavFormat | string | undefined): WavResult {
+  if (format === undefined) return unreadable('the data come before the format');
+  if (typeof format === 'string') return unreadable(format);
+  const { codec, channels, sampleRateHz, bytes } = format;
+  const length = Math.floor(content.length / (bytes * channels));
+  if (length === 0) return unreadable('no audio data in it');
+  const readAt = sampleReader(content, format);
+  const sampleAt = (index: number, channel: number) => readAt((index * channels + channel) * bytes);
+  return { ok: true, wav: { codec, channels, sampleRateHz, length, sampleAt } };
+}
+
+function readFormat(chunk: Buffer, highestRateHz: number): WavFormat | string {
+  if (chunk.length < 16) return 'its format chunk is cut off';
+  const codec = codecOf(chunk);
+  const channels = chunk.readUInt16LE(2);
+  const sampleRateHz = chunk.readUInt32LE(4);
+  const bits = chunk.readUInt16LE(14);
+  if (typeof codec === 'number') {
+    return `format ${codec} is not known; PCM, float, µ-law and A-law are`;
+  }
+  if (channels < 1 || channels > mostChannels) return `${channels} channels`;
+  if (sampleRateHz < lowestRateHz || sampleRateHz > highestRateHz) {
+    return `a sample rate of ${sampleRateHz} Hz; ${lowestRateHz} to ${highestRateHz} are possible`;
+  }
+  const widths = possibleBits[codec];
+  return widths.includes(bits)
+    ? { codec, channels, sampleRateHz, bytes: bits / 8 }
+    : `${codec} of ${bits} bits; ${widths.join(', ')} are possible`;
+}
+
+/** A number: a format that we do not know. */
+function codecOf(chunk: Buffer): WavCodec | number {
+  const code = chunk.readUInt16LE(0);
+  if (code !== extensibleFormat) return codecs[code] ?? code;
+  if (chunk.length < 40 || chunk.toString('hex', 26, 40) !== subFormatTail) return code;
+  const inner = chunk.readUInt16LE(24);
+  return codecs[inner] ?? inner;
+}
+
+function sampleReader(content: Buffer, { codec, bytes }: WavFormat): (at: number) => number {
+  if (codec === 'float') {
+    return bytes === 4
+      ? (at) => clipped(content.readFloatLE(at) * 32_768)
+      : (at) => clipped(content.readDoubleLE(at) * 32_768);
+  }
+  if (codec !== 'PCM') {
+    const table = decodeTable[codec === 'µ-law' ? 'PCMU' : 'PCMA'];
+    return (at) => table[content[at] ?? 0] ?? 0;
+  }
+  // Eight bits are unsigned; wider ones are signed, and their lowest bits are below any line's noise.
+  if (bytes === 1) return (at) => ((content[at] ?? 128) - 128) << 8;
+  return (at) => content.readInt16LE(at + bytes - 2);
+}
+
+/** NaN is as silent as a number can be. */
+function clipped(sample: number): number {
+  return Math.max(-32_768, Math.min(32_767, Math.round(sample))) || 0;
+}
+
+function unreadable(problem: string): WavResult {
+  return { ok: false, problem };
+}

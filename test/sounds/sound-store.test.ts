@@ -1,0 +1,135 @@
+// Sounds of accounts in SQL, their limits, and what calls get of them.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createSoundLoader } from '../../src/sounds/sound-loader.ts';
+import { createSoundStore, type SoundStore } from '../../src/sounds/sound-store.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const noon = new Date('2026-03-01T12:00:00.000Z');
+const limits = { maxSounds: 5, maxBytes: 1_000 };
+
+describe.each(databaseKinds)('sounds on %s', (kind) => {
+  let database: TestDatabase;
+  let now = noon;
+  let store: SoundStore;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+    store = createSoundStore({ database, clock: { now: () => now } }, limits);
+  });
+  afterEach(async () => {
+    now = noon;
+    await database.pool.query('delete from sounds');
+  });
+  afterAll(() => database.remove());
+
+  test('are created, replaced, listed by name and deleted, each account its own', async () => {
+    const created = await store.put('acme', 'b', new Uint8Array(80));
+    now = new Date(noon.getTime() + 1);
+    const replaced = await store.put('acme', 'b', new Uint8Array(160));
+    await store.put('acme', 'B', new Uint8Array(8));
+    await store.put('rival', 'a', new Uint8Array(8));
+
+    expect(created).toMatchObject({ kind: 'created', sound: { durationMs: 10 } });
+    const b = { name: 'b', bytes: 160, durationMs: 20, createdAt: noon, updatedAt: now };
+    expect(replaced).toEqual({ kind: 'replaced', sound: b });
+    expect((await store.list('acme')).map(({ name }) => name)).toEqual(['B', 'b']);
+    expect(await store.find('acme', 'b')).toEqual(b);
+    expect(await store.find('rival', 'b')).toBeUndefined();
+    expect(await store.remove('rival', 'b')).toBe(false);
+    expect(await store.remove('acme', 'b')).toBe(true);
+    expect(await store.find('acme', 'b')).toBeUndefined();
+  });
+
+  test('come back byte for byte', async () => {
+    const mulaw = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+    await store.put('acme', 'all', mulaw);
+
+    expect(Uint8Array.from((await store.read('acme', 'all'))?.mulaw ?? [])).toEqual(mulaw);
+  });
+
+  test('are not more than an account may have, however many are uploaded at once', async () => {
+    const puts = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => store.put('acme', `s-${index}`, new Uint8Array(8))),
+    );
+
+    expect(puts.filter(({ kind }) => kind === 'created')).toHaveLength(5);
+    expect(puts.filter(({ kind }) => kind === 'full')).toHaveLength(15);
+    expect(await store.list('acme')).toHaveLength(5);
+    expect(await store.put('rival', 'first', new Uint8Array(8))).toMatchObject({ kind: 'created' });
+  });
+
+  test('are not more together than an account may have, without what is replaced', async () => {
+    const puts = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name) => store.put('acme', name, new Uint8Array(400))),
+    );
+    const kept = await store.list('acme');
+
+    expect(puts.filter(({ kind }) => kind === 'full')).toHaveLength(2);
+    expect(kept).toHaveLength(2);
+    const [first] = kept;
+    expect(await store.put('acme', first?.name ?? '', new Uint8Array(600))).toMatchObject({
+      kind: 'replaced',
+    });
+    expect(await store.put('acme', first?.name ?? '', new Uint8Array(601))).toMatchObject({
+      kind: 'full',
+    });
+  });
+
+  describe('as calls load them', () => {
+    const reads: string[] = [];
+    const load = (reference: string, accountId = 'acme') => loader.loadSound(accountId, reference);
+    let loader: ReturnType<typeof createSoundLoader>;
+    beforeAll(() => {
+      const counted = {
+        version: store.version,
+        read: (accountId: string, name: string) => {
+          reads.push(name);
+          return store.read(accountId, name);
+        },
+      };
+      loader = createSoundLoader({ store: counted, logger: silentLogger });
+    });
+    afterEach(() => {
+      reads.length = 0;
+    });
+
+    test('are read once for many calls, and shared between threads', async () => {
+      await store.put('acme', 'hello', new Uint8Array(160).fill(7));
+
+      const results = await Promise.all(Array.from({ length: 5 }, () => load('sound:hello')));
+      results.push(await load('sound:hello'));
+
+      for (const result of results) {
+        expect(result).toEqual({
+          ok: true,
+          sound: { name: 'sound:hello', durationMs: 20, mulaw: new Uint8Array(160).fill(7) },
+        });
+        expect(result.ok && result.sound.mulaw.buffer).toBeInstanceOf(SharedArrayBuffer);
+      }
+      expect(reads).toEqual(['hello']);
+    });
+
+    test('are the new ones once they are replaced, and gone once they are deleted', async () => {
+      await store.put('acme', 'offer', new Uint8Array(8).fill(1));
+      const before = await load('sound:offer');
+      await store.put('acme', 'offer', new Uint8Array(8).fill(2));
+      const after = await load('sound:offer');
+      await store.remove('acme', 'offer');
+
+      expect(before.ok && before.sound.mulaw[0]).toBe(1);
+      expect(after.ok && after.sound.mulaw[0]).toBe(2);
+      expect(await load('sound:offer')).toEqual({ ok: false, reason: 'There is no sound offer' });
+    });
+
+    test("are not another account's", async () => {
+      await store.put('acme', 'offer', new Uint8Array(8));
+      await load('sound:offer');
+
+      expect(await load('sound:offer', 'rival')).toEqual({
+        ok: false,
+        reason: 'There is no sound offer',
+      });
+    });
+  });
+});
