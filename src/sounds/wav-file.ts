@@ -10,7 +10,7 @@ export type WavFile = {
   /** Samples of each channel; at least 1. */
   readonly length: number;
   /** 16 bits, whatever the file has. Both count from 0. */
-  sampleAt(index: number, channel: number): number;
+  readonly sampleAt: (index: number, channel: number) => number;
 };
 
 export type WavResult =

@@ -82,7 +82,7 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
     let loader: ReturnType<typeof createSoundLoader>;
     beforeAll(() => {
       const counted = {
-        version: store.version,
+        version: (accountId: string, name: string) => store.version(accountId, name),
         read: (accountId: string, name: string) => {
           reads.push(name);
           return store.read(accountId, name);
