@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { layDatabaseWire, layWire, through, type Wire } from '../support/wire.ts';
+import { FaultyBots } from './faulty-bots.ts';
 import type { Random } from './random.ts';
 
 const names = ['a', 'b', 'c'] as const;
@@ -20,6 +21,8 @@ type Member = {
   busy: Promise<void> | undefined;
 };
 
+// biome-ignore format: one line
+const sharedFaults = ['nats-kill', 'nats-stop', 'engine', 'receiver', 'bots-kill', 'bots-stop'] as const;
 const leaseMs = 3_000;
 const maxCallMs = 8_000;
 /** A node that was taken for dead has ended itself within this. */
@@ -27,6 +30,7 @@ const endsItselfWithinMs = 5_000;
 
 export class FaultyCluster implements AsyncDisposable {
   readonly cluster: Cluster;
+  readonly bots: FaultyBots;
   readonly engineDeaths: number[] = [];
   readonly #databaseUrl: string;
   readonly #members = new Map<Name, Member>();
@@ -39,8 +43,14 @@ export class FaultyCluster implements AsyncDisposable {
   /** The fault of what all share. */
   #shared: Promise<void> | undefined;
 
-  private constructor(cluster: Cluster, databaseUrl: string, log: (line: string) => void) {
+  private constructor(
+    cluster: Cluster,
+    bots: FaultyBots,
+    databaseUrl: string,
+    log: (line: string) => void,
+  ) {
     this.cluster = cluster;
+    this.bots = bots;
     this.#databaseUrl = databaseUrl;
     this.#log = log;
   }
@@ -59,7 +69,7 @@ export class FaultyCluster implements AsyncDisposable {
         MAX_CALL_DURATION_MS: String(maxCallMs),
       },
     });
-    const world = new FaultyCluster(cluster, databaseUrl, log);
+    const world = new FaultyCluster(cluster, await FaultyBots.start(), databaseUrl, log);
     try {
       for (const name of names) await world.#add(name);
       return world;
@@ -98,6 +108,7 @@ export class FaultyCluster implements AsyncDisposable {
   async calm(): Promise<void> {
     await this.#faultsOver();
     for (const [name, member] of this.#members) await this.#revive(name, member);
+    this.bots.calm();
     this.#say('calm');
   }
 
@@ -115,6 +126,7 @@ export class FaultyCluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#faultsOver();
     await this.cluster[Symbol.asyncDispose]();
+    await this.bots[Symbol.asyncDispose]();
     for (const { wires } of this.#members.values()) {
       await Promise.all(Object.values(wires).map((wire) => wire.close()));
     }
@@ -207,31 +219,67 @@ export class FaultyCluster implements AsyncDisposable {
   }
 
   async #sharedFault(random: Random): Promise<void> {
-    const kind = random.pick(['nats-kill', 'nats-stop', 'engine', 'receiver'] as const);
+    const kind = random.pick(sharedFaults);
     const ms = random.between(200, 3_000);
-    const { nats, engine, receiver } = this.cluster;
-    const { pid } = nats;
+    switch (kind) {
+      case 'nats-kill':
+      case 'nats-stop':
+        return await this.#natsFault(kind, ms);
+      case 'engine':
+        return await this.#engineFault(ms);
+      case 'receiver':
+        return await this.#receiverFault(ms);
+      case 'bots-kill':
+        return await this.#botsKilled(ms);
+      case 'bots-stop':
+        return await this.#botsStopped(ms);
+    }
+  }
+
+  async #natsFault(kind: 'nats-kill' | 'nats-stop', ms: number): Promise<void> {
+    const { pid } = this.cluster.nats;
     if (kind === 'nats-kill') {
       this.#count('natsKills', 'kill nats-server');
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
       await pause(ms);
-    } else if (kind === 'nats-stop') {
-      this.#count('natsPauses', `stop nats-server for ${ms} ms`);
-      if (pid !== undefined) process.kill(pid, 'SIGSTOP');
-      await pause(ms);
-      if (pid !== undefined) process.kill(pid, 'SIGCONT');
-    } else if (kind === 'engine') {
-      this.#count('engineKills', `kill the SIP engine for ${ms} ms`);
-      this.engineDeaths.push(Date.now());
-      await engine.kill();
-      await pause(ms);
-      await engine.start();
-    } else {
-      this.#count('receiverFailures', `the receiver refuses for ${ms} ms`);
-      receiver.answerWith(() => 503);
-      await pause(ms);
-      receiver.answerWith(() => 200);
+      return;
     }
+    this.#count('natsPauses', `stop nats-server for ${ms} ms`);
+    if (pid !== undefined) process.kill(pid, 'SIGSTOP');
+    await pause(ms);
+    if (pid !== undefined) process.kill(pid, 'SIGCONT');
+  }
+
+  async #engineFault(ms: number): Promise<void> {
+    const { engine } = this.cluster;
+    this.#count('engineKills', `kill the SIP engine for ${ms} ms`);
+    this.engineDeaths.push(Date.now());
+    await engine.kill();
+    await pause(ms);
+    await engine.start();
+  }
+
+  async #receiverFault(ms: number): Promise<void> {
+    const { receiver } = this.cluster;
+    this.#count('receiverFailures', `the receiver refuses for ${ms} ms`);
+    receiver.answerWith(() => 503);
+    await pause(ms);
+    receiver.answerWith(() => 200);
+  }
+
+  async #botsKilled(ms: number): Promise<void> {
+    this.#count('botKills', `kill the bots for ${ms} ms`);
+    await this.bots.kill();
+    await pause(ms);
+    await this.bots.revive();
+  }
+
+  /** Longer than anything else: to 9 s. */
+  async #botsStopped(ms: number): Promise<void> {
+    this.#count('botPauses', `stop the bots for ${3 * ms} ms`);
+    this.bots.stop();
+    await pause(3 * ms);
+    this.bots.resume();
   }
 
   #count(kind: string, line: string): void {

@@ -25,6 +25,7 @@ const good: Aftermath = {
   notifications: [told(1, 'Answered'), told(2, 'completed')],
   startedAt: at(0),
   engineDeaths: [],
+  botConnections: [{ bot: 'talk', number: '1', openedAt: at(2), closedAt: at(6) }],
 };
 
 describe('the invariants', () => {
@@ -46,6 +47,20 @@ describe('the invariants', () => {
     [
       'two bodies delivered',
       { notifications: [...good.notifications, { ...told(2, 'completed'), raw: '{}' }] },
+    ],
+    ['is still connected', { botConnections: [{ bot: 'deaf', number: '1', openedAt: at(2) }] }],
+    [
+      'was connected 1000 ms too long',
+      { botConnections: [{ bot: 'talk', number: '1', openedAt: at(2), closedAt: at(31) }] },
+    ],
+    [
+      'its stream stopped 2 times',
+      {
+        events: [
+          ...[event(1, 'queued'), event(2, 'stream-stopped'), event(3, 'stream-stopped')],
+          event(4, 'completed'),
+        ],
+      },
     ],
     ['ms too long', { farCalls: [{ ...phone, endedAt: at(16) }] }],
     [

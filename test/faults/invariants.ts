@@ -2,6 +2,7 @@
 // stream and the receiver got. Pure. Each violation is a sentence.
 
 import type { FarCall } from '../support/far-end.ts';
+import type { BotConnection } from './faulty-bots.ts';
 
 export type StreamEvent = {
   readonly id: string;
@@ -30,10 +31,13 @@ export type Aftermath = {
   readonly startedAt: number;
   /** When the SIP engine died. */
   readonly engineDeaths: readonly number[];
+  readonly botConnections: readonly BotConnection[];
 };
 
 /** After the end of its call a phone may be up for so long. */
 const hangUpWithinMs = 10_000;
+/** A bot that was stopped for 9 s, or whose node was, sees the end of its call that much later. */
+const botLeavesWithinMs = 25_000;
 /** The engine died with the INVITE unanswered: the phone's 200 may come, and be sent again, for 32 s. */
 const engineDiedWithinMs = 42_000;
 
@@ -44,6 +48,8 @@ export function violations(aftermath: Aftermath): readonly string[] {
     ...wholeOnStream(aftermath),
     ...wholeAtReceiver(aftermath),
     ...nobodyLeftUp(aftermath),
+    ...noBotLeft(aftermath),
+    ...streamsOverOnce(aftermath),
   ];
 }
 
@@ -165,6 +171,34 @@ function nobodyLeftUp({
         ]
       : [];
   });
+}
+
+/** What does not read sees nothing until the calm: then its connection must be over, too. */
+function noBotLeft({ accepted, events, botConnections, startedAt }: Aftermath): string[] {
+  const endedAt = new Map<string, number>();
+  for (const { event } of events) {
+    if (isTerminal(event.type)) endedAt.set(event.callId, Date.parse(event.time));
+  }
+  return botConnections.flatMap(({ bot, number, openedAt, closedAt }) => {
+    const callId = accepted.get(number) ?? 'nobody';
+    const over = endedAt.get(callId);
+    if (over === undefined) return [];
+    const where = `${callId}: its bot (${bot}, connected at ${openedAt - startedAt} ms)`;
+    if (closedAt === undefined) return [`${where} is still connected`];
+    const lateMs = closedAt - Math.max(over, openedAt) - botLeavesWithinMs;
+    const isBlind = bot === 'deaf' || bot === 'mute' || bot === 'flood';
+    return lateMs > 0 && !isBlind ? [`${where} was connected ${lateMs} ms too long`] : [];
+  });
+}
+
+function streamsOverOnce({ events }: Aftermath): string[] {
+  const ends = new Map<string, Set<string>>();
+  for (const { event } of events) {
+    if (event.type === 'stream-stopped') add(ends, event.callId, event.id);
+  }
+  return [...ends].flatMap(([callId, ids]) =>
+    ids.size === 1 ? [] : [`${callId}: its stream stopped ${ids.size} times`],
+  );
 }
 
 /** Milliseconds before and after the end of the call. */

@@ -74,13 +74,14 @@ async function untilNotified(
     );
     const owed = rows[0]?.owed ?? 0;
     const { up } = world.cluster.farEnd;
+    const { open } = world.bots;
     const unnotified = traffic.unnotified();
     const waitedMs = performance.now() - started;
-    if (owed + unnotified + up === 0) return;
-    // Phones that stay up are a violation; they need not be waited for for ever.
+    if (owed + unnotified + up + open === 0) return;
+    // Phones and bots that stay in a call are a violation; they need not be waited for for ever.
     if (owed + unnotified === 0 && waitedMs > lastLookMs) return;
     if (waitedMs > calmTimeoutMs) {
-      log(`gave up waiting: ${owed} owed, ${unnotified} unnotified, ${up} up`);
+      log(`gave up waiting: ${owed} owed, ${unnotified} unnotified, ${up} up, ${open} bots open`);
       return;
     }
     await pause(200);
@@ -98,6 +99,7 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
     notifications: taken.map(({ rawBody, body }) => ({ raw: rawBody, body })),
     startedAt: world.startedAt,
     engineDeaths: world.engineDeaths,
+    botConnections: world.bots.connections,
   });
   const ids = new Set(taken.map(({ body }) => body.eventId));
   return {
@@ -107,7 +109,10 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
       ...world.counts(),
       invites: farEnd.calls.length,
       answered: farEnd.calls.filter((call) => call.answeredAt !== undefined).length,
+      // The answer to a BYE may die with who sent it: then another says it again, and is told that it is known.
+      hungUpAgain: farEnd.calls.filter(({ byes = 0 }) => byes > 1).length,
       eventsOnStream: events.length,
+      botConnections: world.bots.connections.length,
       notifications: ids.size,
       deliveredAgain: taken.length - ids.size,
       refusedByReceiver: receiver.received.length - taken.length,

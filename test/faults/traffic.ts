@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { numberFor } from '../support/far-end.ts';
 import { isTerminal } from '../support/receiver.ts';
+import type { BotKind } from './bots-process.ts';
 import type { FaultyCluster } from './faulty-cluster.ts';
 import type { Random } from './random.ts';
 
@@ -15,6 +16,13 @@ type Request = {
 
 /** After the storm every node answers; more than a few tries mean that something is wrong. */
 const mostDoubtTries = 50;
+/** Of all calls. */
+const streamed = 0.4;
+/** Half of the bots do what bots should. */
+const oddBots: readonly [BotKind, ...BotKind[]] = [
+  ...(['goodbye', 'goodbye', 'deploy', 'deploy', 'cut', 'cut'] as const),
+  ...(['deaf', 'mute', 'garbage', 'flood'] as const),
+];
 
 export class Traffic {
   /** Call ids by number. */
@@ -92,8 +100,14 @@ export class Traffic {
         timeoutInMs: random.between(2_000, 6_000),
         machineDetection: random.pick(['disabled', 'detect']),
         metadata: { index },
+        ...(random.next() < streamed && { stream: this.#stream(number) }),
       },
     };
+  }
+
+  #stream(number: string): object {
+    const bot = this.#random.next() < 0.5 ? 'talk' : this.#random.pick(oddBots);
+    return { url: this.#world.bots.url(bot, number) };
   }
 
   /** False: whether it was accepted is not known. */

@@ -3,9 +3,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mulawToAlaw, silenceByte } from '../../src/media/g711.ts';
+import { PlayoutClock } from '../../src/media/playout.ts';
 import { PlayoutPool } from '../../src/media/playout-pool.ts';
 import { PlayoutQueue } from '../../src/media/playout-queue.ts';
 import type { BotStream } from '../../src/media/stream-port.ts';
+import { randomFrom } from '../faults/random.ts';
 import { remote, SessionBench } from './support/session-bench.ts';
 
 const frameBytes = 160;
@@ -101,6 +103,33 @@ describe('what a bot says as RTP', () => {
 
     expect(queue.statistics.bytesDropped).toBe(0);
     expect(marks).toEqual([{ name: 'last', packets: Math.ceil(written / frameBytes) }]);
+  });
+
+  test('does not drift: after ten minutes of wake-ups that are late the last mark is within 20 ms', () => {
+    const random = randomFrom(3);
+    const bench = new SessionBench();
+    let nowMs = 0;
+    let markedAtMs = 0;
+    const queue = new PlayoutQueue(new PlayoutPool(100_000_000), () => {
+      markedAtMs = nowMs;
+    });
+    bench.session.startStream(quietBot, queue);
+    bench.session.applyRemote(remote, 'answer');
+    queue.write(new Uint8Array(599 * 8_000));
+    queue.mark('last');
+    const clock = new PlayoutClock(0);
+    while (markedAtMs === 0) {
+      // Mostly a few milliseconds; now and then the thread stands still, for as long as is made up for by packets in a row.
+      const lateMs = random.next() < 0.01 ? random.between(20, 60) : random.next() * 5;
+      nowMs = Math.max(nowMs, clock.nextMs) + lateMs;
+      clock.run(nowMs, (phase, transmit) => {
+        if (phase === 0) bench.session.tick(transmit);
+      });
+    }
+
+    expect(bench.counts.unsent).toBe(0);
+    // The first packet leaves after the first step of 5 ms.
+    expect(Math.abs(markedAtMs - (5 + (599 * 50 - 1) * 20))).toBeLessThanOrEqual(20);
   });
 
   test('is what a model says, whatever comes: chunks, marks, clears, late ticks, holds, codecs', () => {

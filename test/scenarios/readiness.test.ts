@@ -1,6 +1,8 @@
 // /ready of a gateway whose parts go away and come back, one at a time: a load balancer takes it out and in by this, and
 // whoever is on call reads what is missing.
 
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +18,8 @@ import { numberFor } from '../support/far-end.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 import { glance } from '../support/receiver.ts';
+import { ScriptedBot } from '../support/streams/scripted-bot.ts';
+import { speech } from '../support/streams/stream-rig.ts';
 
 const well = {
   database: 'ok',
@@ -56,12 +60,15 @@ describe('/ready of a gateway', () => {
   let gateway: GatewayProcess;
   let databaseUrl: string;
   let nats: Awaited<ReturnType<typeof startNats>>;
+  const phones = createSocket('udp4');
   beforeAll(async () => {
+    phones.bind(0, '127.0.0.1');
+    await once(phones, 'listening');
     database = await openTestDatabase('postgres');
     databaseUrl = database.location.databaseUrl ?? '';
     // The commands below must not be among the sessions that they end.
     await database.close();
-    cluster = await startCluster({ databaseUrl });
+    cluster = await startCluster({ databaseUrl, audioPort: phones.address().port });
     nats = await startNats();
     gateway = await cluster.startNode('a', {
       NATS_URL: nats.url,
@@ -71,6 +78,7 @@ describe('/ready of a gateway', () => {
   });
   afterAll(async () => {
     await cluster[Symbol.asyncDispose]();
+    phones.close();
     await nats.remove();
     await database.remove();
   });
@@ -85,6 +93,13 @@ describe('/ready of a gateway', () => {
     degraded?: string[];
     checks: Record<string, string>;
   };
+
+  function allowDatabase(isAllowed: boolean): Promise<void> {
+    return asSuperuser(databaseUrl, (name) => [
+      `alter database ${name} allow_connections ${String(isAllowed)}`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+    ]);
+  }
 
   async function untilUnready(check: keyof typeof well, reason: string): Promise<void> {
     await eventually(
@@ -134,16 +149,39 @@ describe('/ready of a gateway', () => {
   });
 
   test('names the database while it is unreachable', async () => {
-    const allow = (isAllowed: boolean) =>
-      asSuperuser(databaseUrl, (name) => [
-        `alter database ${name} allow_connections ${String(isAllowed)}`,
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
-      ]);
-
-    await allow(false);
+    await allowDatabase(false);
     await untilUnready('database', 'the database does not answer');
-    await allow(true);
+    await allowDatabase(true);
     await untilReady();
+  });
+
+  test('carries the audio of its calls without NATS and the database', async () => {
+    const heard: Buffer[] = [];
+    phones.on('message', (packet) => heard.push(packet.subarray(12)));
+    await using bot = await ScriptedBot.start();
+    const { callId } = await gateway.dialer.dial({
+      target: `tel:+${numberFor('stay', 0, 78)}`,
+      ...{ notifyurl: cluster.receiver.url, stream: { url: bot.url } },
+    });
+    const connection = await bot.connection();
+    await nats.stop();
+    await allowDatabase(false);
+    await untilUnready('database', 'the database does not answer');
+    const said = speech(8_000);
+    connection.say(said);
+    connection.mark('said');
+    await eventually(() => connection.marks.includes('said'), 'it is played');
+    await eventually(() => Buffer.concat(heard).includes(said), 'it is heard');
+    const { length } = connection.of('media');
+    await eventually(() => connection.of('media').length > length + 25, 'the bot hears on');
+
+    await allowDatabase(true);
+    await nats.start();
+    await untilReady();
+    expect(bot.connections).toHaveLength(1);
+    await gateway.dialer.end(callId);
+    expect(glance(await cluster.receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
+    await eventually(() => connection.closeCode === 1_000, 'the stream is closed');
   });
 
   test('names the lease while it cannot be renewed', async () => {

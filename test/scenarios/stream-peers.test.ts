@@ -2,7 +2,7 @@
 // is killed.
 
 import { execFile } from 'node:child_process';
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:https';
@@ -16,7 +16,7 @@ import { mulawToAlaw } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway-process.ts';
 import { startSipp } from '../support/sipp.ts';
-import { BotConnection } from '../support/streams/scripted-bot.ts';
+import { BotConnection, type ScriptedBot } from '../support/streams/scripted-bot.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 
 let folder: string;
@@ -39,41 +39,151 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+type Heard = { readonly timestamp: number; readonly audio: Buffer };
+
+/** Where sipp says that its audio is; sipp itself takes none. */
+class Phone {
+  readonly heard: Heard[] = [];
+  readonly #socket: Socket = createSocket('udp4');
+
+  static async open(payloadType = 0): Promise<Phone> {
+    const phone = new Phone();
+    phone.#socket.on('message', (packet) => {
+      if (((packet[1] ?? 0) & 0x7f) !== payloadType) return;
+      phone.heard.push({ timestamp: packet.readUInt32BE(4), audio: packet.subarray(12) });
+    });
+    phone.#socket.bind(0, '127.0.0.1');
+    await once(phone.#socket, 'listening');
+    return phone;
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  get audio(): Buffer {
+    return Buffer.concat(this.heard.map(({ audio }) => audio));
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}
+
 describe('sipp as the phone', () => {
   test.each([
     ['PCMU', 0],
     ['PCMA', 8],
   ])('hears the bot in %s', async (codec, type) => {
     const bot = await rig.startBot();
-    const phone = createSocket('udp4');
-    phone.bind(0, '127.0.0.1');
-    await once(phone, 'listening');
-    const heard: Buffer[] = [];
-    phone.on('message', (packet) => {
-      if (((packet[1] ?? 0) & 0x7f) === type) heard.push(packet.subarray(12));
-    });
+    const phone = await Phone.open(type);
     await using sipp = await startSipp({
       scenario: 'answer-codec',
       keys: {
         audio_type: String(type),
         audio_codec: codec,
-        audio_port: String(phone.address().port),
+        audio_port: String(phone.port),
       },
     });
-    const stream = { url: bot.url };
-    await rig.laptop.dial(sipp.uri('callee'), { stream, machineDetection: 'disabled' });
-    const connection = await bot.connection();
+    const connection = await talkTo(sipp.uri('callee'), bot);
     const said = speech(2_000);
     connection.say(said);
     const wanted =
       codec === 'PCMA' ? Buffer.from(said.map((byte) => mulawToAlaw[byte] ?? 0)) : said;
-    await eventually(() => Buffer.concat(heard).includes(wanted), 'it is heard');
+    await eventually(() => phone.audio.includes(wanted), 'it is heard');
+
+    connection.socket.close(1000);
+    expect((await sipp.exited).code).toBe(0);
+    phone.close();
+  });
+
+  test('hears the rest of a sentence where a re-INVITE moves its audio to', async () => {
+    const bot = await rig.startBot();
+    const [before, after] = [await Phone.open(), await Phone.open()];
+    await using sipp = await startSipp({
+      scenario: 'move-audio',
+      pauseMs: 500,
+      keys: { audio_port: String(before.port), next_audio_port: String(after.port) },
+    });
+    const connection = await talkTo(sipp.uri('callee'), bot);
+    const said = speech(12_000);
+    connection.say(said);
+    connection.mark('said');
+    await eventually(() => connection.marks.includes('said'), 'it is played');
+    await eventually(
+      () => Buffer.concat([before.audio, after.audio]).includes(said),
+      'it is heard whole',
+    );
+    expect(after.heard.length).toBeGreaterThan(10);
+
+    connection.socket.close(1000);
+    expect((await sipp.exited).code).toBe(0);
+    for (const phone of [before, after]) phone.close();
+  });
+
+  test('on hold misses what is said meanwhile, and hears the rest in its time', async () => {
+    const bot = await rig.startBot();
+    const phone = await Phone.open();
+    await using sipp = await startSipp({
+      scenario: 'hold-resume',
+      pauseMs: 500,
+      keys: { media_ip: '127.0.0.1', media_port: String(phone.port) },
+    });
+    const connection = await talkTo(sipp.uri('callee'), bot);
+    const said = speech(16_000);
+    connection.say(said);
+    connection.mark('said');
+    await eventually(() => connection.marks.includes('said'), 'it is over');
+    connection.say(speech(800, 3));
+    await eventually(() => phone.audio.includes(speech(800, 3)), 'it is heard after');
+
+    // By its timestamp each packet has what the sentence has there: what was said on hold is left out, and nothing is late.
+    const first = phone.heard.findIndex(({ audio }) => audio.equals(said.subarray(0, 160)));
+    const { timestamp = 0 } = phone.heard[first] ?? {};
+    const sentence = phone.heard.filter((one) => (one.timestamp - timestamp) >>> 0 < said.length);
+    for (const one of sentence) {
+      const at = (one.timestamp - timestamp) >>> 0;
+      expect(one.audio.equals(said.subarray(at, at + 160)), `at ${at}`).toBe(true);
+    }
+    expect(sentence.length).toBeLessThan(said.length / 160 - 10);
+    expect(sentence.length).toBeGreaterThan(10);
+    connection.socket.close(1000);
+    expect((await sipp.exited).code).toBe(0);
+    phone.close();
+  });
+
+  test('that plays early media hears the bot from the answer on, and not before', async () => {
+    const phone = await Phone.open();
+    const greeting = speech(800);
+    const bot = await rig.startBot({
+      onConnection: (connection) => {
+        connection.onMessage = ({ event }) => {
+          if (event === 'start') connection.say(greeting);
+        };
+      },
+    });
+    await using sipp = await startSipp({
+      scenario: 'early-media-answer',
+      pauseMs: 700,
+      keys: { media_ip: '127.0.0.1', media_port: String(phone.port) },
+    });
+    const calling = talkTo(sipp.uri('callee'), bot);
+    calling.catch(() => undefined);
+    await eventually(() => bot.tcpConnections === 1, 'the bot is connected in advance');
+    expect([bot.connections, phone.heard]).toEqual([[], []]);
+    const connection = await calling;
+    await eventually(() => phone.audio.includes(greeting), 'the greeting is heard');
 
     connection.socket.close(1000);
     expect((await sipp.exited).code).toBe(0);
     phone.close();
   });
 });
+
+async function talkTo(target: string, bot: ScriptedBot): Promise<BotConnection> {
+  await rig.laptop.dial(target, { stream: { url: bot.url }, machineDetection: 'disabled' });
+  return await bot.connection();
+}
 
 test('a bot behind TLS is reached by its name, and its certificate is looked at', async () => {
   const server = createServer({
@@ -117,6 +227,7 @@ test('a gateway that is killed leaves neither bot nor phone in the call', async 
   await callee.isHungUp();
   expect(bot.connections).toHaveLength(1);
   await next.terminate();
+  expect(callee.isBeingHungUp).toBe(false);
   await own.reset();
   await own.close();
 });

@@ -183,6 +183,27 @@ describe('a bot that does not read', () => {
     expect(reports.at(-1)).toEqual({ kind: 'broken', reason: 'silent' });
   });
 
+  test('for ten seconds has the call when it goes on, and all that its line could hold', async () => {
+    const { bot, connection, queue, reports, pass } = await openStream();
+    const raw = (connection.socket as unknown as { _socket: import('node:net').Socket })._socket;
+    raw.pause();
+    connection.say(new Uint8Array(16_000));
+    await eventually(() => queue.queuedBytes > 0, 'it speaks');
+    connection.mark('said');
+    for (let seconds = 0; seconds < 10; seconds += 1) pass(1_000);
+    raw.resume();
+    await eventually(
+      () => connection.of('media').length === 500,
+      'it hears what was said meanwhile',
+    );
+    await eventually(() => connection.marks.length === 1, 'and what was played');
+
+    const times = connection.of('media').map(({ media }) => Number(media.timestamp));
+    expect(times).toEqual(times.map((_, index) => index * 20));
+    expect(reports.map(({ kind }) => kind)).toEqual(['opened']);
+    expect(bot.connections).toHaveLength(1);
+  });
+
   test('but answers pings is not', async () => {
     const { reports, pass } = await openStream();
     for (let seconds = 0; seconds < 60; seconds += 1) {

@@ -14,6 +14,8 @@ export type FarCall = {
   rangAt?: number;
   answeredAt?: number;
   acknowledgedAt?: number;
+  /** Of the other side, each counted once. */
+  byes?: number;
   /** BYE, either way, or a final response that is no 200. */
   endedAt?: number;
 };
@@ -22,6 +24,8 @@ type Dialog = FarCall & {
   readonly invite: Message;
   readonly from: RemoteInfo;
   readonly timers: Set<NodeJS.Timeout>;
+  /** By their branches (RFC 3261, 17.2.3). */
+  readonly byeBranches: Set<string>;
   lastResponse: string;
 };
 
@@ -140,7 +144,11 @@ export class FarEnd implements AsyncDisposable {
       from,
     );
     if (dialog === undefined) return;
-    if (message.method === 'BYE') this.#over(dialog);
+    if (message.method === 'BYE') {
+      dialog.byeBranches.add(/branch=([^;]+)/.exec(first(message, 'via'))?.[1] ?? '');
+      dialog.byes = dialog.byeBranches.size;
+      this.#over(dialog);
+    }
     if (message.method === 'CANCEL' && dialog.answeredAt === undefined) {
       this.#end(dialog, 487, 'Request Terminated');
     }
@@ -158,6 +166,7 @@ export class FarEnd implements AsyncDisposable {
       ...{ sipCallId, number, invitedAt: Date.now(), invite, from },
       audioPort: Number(/^m=audio (\d+)/m.exec(invite.body)?.[1]),
       timers: new Set(),
+      byeBranches: new Set(),
       lastResponse: '',
     };
     this.#dialogs.set(sipCallId, dialog);

@@ -130,7 +130,7 @@ async function judge(
   when: { readonly startedAt: number; readonly engineDeaths: readonly number[] },
 ): Promise<number> {
   const found = violations({
-    ...{ accepted, ...when },
+    ...{ accepted, ...when, botConnections: [] },
     farCalls: farEnd.calls,
     events: await eventsOnStream(nats.url),
     notifications: receiver.accepted().map(({ rawBody, body }) => ({ raw: rawBody, body })),
