@@ -52,6 +52,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'notifier',
     'sounds',
     'store',
+    // By which names bots know an app.
+    'streams',
   ],
 };
 

@@ -11,6 +11,7 @@ import {
 } from '../store/app-credentials.ts';
 import { type JwtAlgorithm, type Scope, scopes } from '../store/app-directory.ts';
 import { updateDevAppFile } from '../store/dev-app-file.ts';
+import { noteBotCredentials } from './bot-credentials.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
@@ -65,6 +66,7 @@ export async function createApp(context: CliContext, options: CreateAppOptions):
     ...keys,
   });
   context.note('These credentials are shown once; the API key is stored only as a hash.');
+  noteBotCredentials(context, credentials.appId);
   context.print(JSON.stringify(credentials, undefined, 2));
 }
 
@@ -124,6 +126,7 @@ export async function rotateApp(
       ? 'The former one is taken no more.'
       : `The former one is taken until ${rotated.previousUntil}.`,
   );
+  if (what === 'stream') noteBotCredentials(context, appId);
   context.print(JSON.stringify(rotated, undefined, 2));
 }
 

@@ -1,6 +1,7 @@
 // offhook bots.
 
 import type { StreamConnect } from '../calls/stream.ts';
+import { noteDevBotCredentials } from './bot-credentials.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { openAdminAccess } from './tokens.ts';
@@ -30,6 +31,7 @@ export async function addBot(
     ...(icon === undefined ? {} : { iconUrl: icon }),
     ...(stream === undefined ? {} : { stream }),
   });
+  if (stream !== undefined && stream !== null) await noteDevBotCredentials(context);
   context.print(JSON.stringify(bot));
 }
 

@@ -18,6 +18,7 @@ import { type AddBotOptions, addBot, listBots } from '../../src/cli/bots-command
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { AppCredentials } from '../../src/store/apps.ts';
+import { streamIdsOf } from '../../src/streams/stream-ids.ts';
 import { makeSeededDataDir, openTestDatabase } from '../support/databases.ts';
 import { startGateway } from '../support/gateway-process.ts';
 
@@ -102,12 +103,16 @@ describe.each(places)('commands on %s', (_name, open) => {
   const made = async (command: Command) => JSON.parse((await run(command)).out) as AppCredentials;
 
   test('an app is created, listed, rotated and revoked', async () => {
-    const created = await made((context) => createApp(context, { ...acme, jwtAlgorithm: 'HS512' }));
+    const creation = await run((context) => createApp(context, { ...acme, jwtAlgorithm: 'HS512' }));
+    const created = JSON.parse(creation.out) as AppCredentials;
     const { appId } = created;
     const rotated = await run((context) => rotateApp(context, appId, 'jwt', { grace: '24h' }));
     const token = await run((context) => printToken(context, { app: appId, ttl: '1m' }));
 
     expect(Object.keys(created)).toContain('jwtSecret');
+    expect(creation.notes).toContain(
+      `account_sid ${streamIdsOf({ appId, callId: '' }).accountSid}`,
+    );
     expect(rotated.notes).toMatch(/The former one is taken until 20\d\d-\d\d-\d\dT/);
     expect(JSON.parse(rotated.out)).toMatchObject({ appId });
     expect(rotated.out).not.toContain(created.jwtSecret);

@@ -102,7 +102,8 @@ function begin(bot: BotKind, link: WebSocket, socket: Socket, { customParameters
       // A text frame of 4,096 bytes, of which three come.
       socket.end(Buffer.from([0x81, 0x7e, 0x10, 0x00, 0x7b, 0x22, 0x65]));
       return;
-    default:
+    case 'mute':
+    case 'talk':
       say(link);
   }
 }

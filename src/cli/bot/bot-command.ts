@@ -1,5 +1,6 @@
 // offhook bot: the sample bot, for trying audio streams out.
 
+import { noteDevBotCredentials } from '../bot-credentials.ts';
 import { type CliContext, readDevApp } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
 import { whenInterrupted } from '../listen-command.ts';
@@ -35,6 +36,7 @@ export async function runBot(context: CliContext, options: BotOptions): Promise<
   if (options.json === true) context.print(JSON.stringify({ type: 'listening', url: bot.url }));
   const unsigned = streamSecret === undefined ? ' It talks to whoever connects: no --secret.' : '';
   context.note(`the bot is on ${bot.url}; Ctrl-C ends.${unsigned}`);
+  await noteDevBotCredentials(context);
   await whenInterrupted(context.interrupted);
 }
 
