@@ -17,7 +17,8 @@ const humanListenMs = 5_000;
 const recordingMs = 1_000;
 /** After what was said since the verdict: a mailbox takes no longer to beep. */
 const beepWithinMs = 3_000;
-/** The wait for a greeting's end, from the answer: the longest announcements, and then some. */
+/** The wait for a greeting's end, from the answer: the longest announcements, and then some. For a message that is to be left, also
+ * the wait for its beep. */
 const longestGreetingMs = 60_000;
 const toneConfidence = 0.95;
 const phraseConfidence = 0.95;
@@ -286,8 +287,18 @@ function greeting(phase: Phase & { name: 'greeting' }, heard: Believed, step: St
 
 function awaitingTone(phase: Phase, heard: Believed, step: Step): Phase {
   if (heard.found?.kind === 'beep') return toneStated(heard.found, heard.utterance, step);
-  const { toneTimeoutMs } = step.settings.timers;
-  return step.elapsedMs >= toneTimeoutMs ? stopped(step, 'tone-timeout') : phase;
+  return hasWaitedForTone(heard, step) ? stopped(step, 'tone-timeout') : phase;
+}
+
+function hasWaitedForTone({ utterance, tonePending }: Believed, step: Step): boolean {
+  const { waitForBeepMs } = step.settings;
+  if (step.elapsedMs >= toneLimitMs(step)) return true;
+  // A greeting that goes on begins the wait anew.
+  return waitForBeepMs !== undefined && !tonePending && (utterance?.pauseMs ?? 0) >= waitForBeepMs;
+}
+
+function toneLimitMs({ settings }: Step): number {
+  return settings.waitForBeepMs === undefined ? settings.timers.toneTimeoutMs : longestGreetingMs;
 }
 
 /**
@@ -317,7 +328,7 @@ function toneStated(
   corrects?: AmdEventName,
 ): Phase {
   // Over the time-out the search is off: a tone that nobody waits for any more is not stated.
-  if (step.elapsedMs > step.settings.timers.toneTimeoutMs) return stopped(step, 'tone-timeout');
+  if (step.elapsedMs > toneLimitMs(step)) return stopped(step, 'tone-timeout');
   state(step, 'amd_tone_detected', {
     reason: 'beep',
     confidence: toneConfidence,

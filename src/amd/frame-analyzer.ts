@@ -3,7 +3,12 @@
 import type { Heard } from './event-grammar.ts';
 import { frameSamples } from './frame.ts';
 import { addFrame, addLostFrame, newRecentAudio, type RecentAudio } from './recent-audio.ts';
-import { createToneDetector, type ToneDetector, type ToneStep } from './tone-detector.ts';
+import {
+  createToneDetector,
+  type ToneDetector,
+  type ToneFound,
+  type ToneStep,
+} from './tone-detector.ts';
 import { createUtteranceTracker, type UtteranceTracker } from './utterance.ts';
 import { createVoiceActivity, type VoiceActivity } from './voice-activity.ts';
 
@@ -11,6 +16,8 @@ import { createVoiceActivity, type VoiceActivity } from './voice-activity.ts';
 export type HeardInDetail = Heard & {
   readonly speech: boolean;
   readonly tonal: boolean;
+  /** Of a tone that is about to be `found`. */
+  readonly ending: ToneFound | undefined;
 };
 
 export type FrameAnalyzer = {
@@ -53,6 +60,7 @@ export function openFrameAnalyzer(): FrameAnalyzer {
       toneHz: 0,
       speech: false,
       tonal: false,
+      ending: undefined,
     },
     filledFrames: 0,
     lastPower: 0,
@@ -77,6 +85,7 @@ function analyze(listening: Listening, frame: Int16Array, lost: boolean): HeardI
   heard.tonePending = tone.pending;
   heard.toneHz = tone.hz;
   heard.tonal = tone.tonal;
+  heard.ending = tone.ending;
   return heard;
 }
 

@@ -43,6 +43,8 @@ export type ToneStep = {
   /** Of a steady tone that sounds; 0: none does. */
   readonly hz: number;
   readonly found?: ToneFound;
+  /** What `found` will most likely say two frames later: for those who cannot wait, and can take it back. */
+  readonly ending?: ToneFound;
 };
 
 export type ToneDetector = {
@@ -97,7 +99,8 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
     if (run.tonalFrames === 0) return noTone;
     run.afterDb[run.gap] = dbfs;
     run.gap += 1;
-    if (run.gap < afterFrames) return isOpen(run) ? mayBeTone : noTone;
+    if (run.gap < afterFrames)
+      return withEnding(isOpen(run) ? mayBeTone : noTone, run, afterSpeech);
     const found = run.reported ? undefined : whatEnded(run, afterSpeech);
     clearRun(run);
     return found === undefined ? noTone : { ...noTone, found };
@@ -120,6 +123,16 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
       return isOpen(run) ? mayBeTone : noTone;
     },
   };
+}
+
+/** 60 ms: half of what ends a tone for good, and more than any coder's gap. */
+const endingFrames = 3;
+
+function withEnding(step: ToneStep, run: ToneRun, afterSpeech: boolean): ToneStep {
+  if (run.gap < endingFrames || run.ending || run.reported) return step;
+  run.ending = true;
+  const ending = whatEnded(run, afterSpeech);
+  return ending === undefined ? step : { ...step, ending };
 }
 
 function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
@@ -158,7 +171,7 @@ function continuesRun(run: ToneRun, { hz, db }: Readonly<ToneFrame>): boolean {
 /** Not of the first frame, which may hold the tone's end, and not the loudest of several: a key, a click. */
 function quietAfter(run: ToneRun): number {
   const heard = run.afterDb
-    .subarray(1)
+    .subarray(1, run.gap)
     .filter((db) => !Number.isNaN(db))
     .toSorted();
   return heard[Math.max(0, Math.min(heard.length - 1, 2))] ?? 0;

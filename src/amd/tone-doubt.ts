@@ -41,8 +41,8 @@ function fallOf({ db, keptFrames }: ToneRun): number {
 }
 
 /** How far the line falls in the 60 ms after the frame that holds the tone's end. */
-function echoOf({ afterDb }: ToneRun): number {
-  const [, first = Number.NaN, , , last = Number.NaN] = afterDb;
+function echoOf({ afterDb, gap }: ToneRun): number {
+  const { 1: first = Number.NaN, [gap - 1]: last = Number.NaN } = afterDb;
   // A lost frame says nothing.
   return Number.isNaN(first - last) || last < quietestDbfs ? 0 : first - last;
 }

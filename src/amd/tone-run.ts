@@ -38,6 +38,8 @@ export type ToneRun = {
   closePair: boolean;
   /** What it is was said while it lasted. */
   reported: boolean;
+  /** What it seems to be was said, before its end was sure. */
+  ending: boolean;
   keptFrames: number;
   readonly hz: Float32Array;
   readonly secondHz: Float32Array;
@@ -68,6 +70,7 @@ const noTone = {
   beforeDb: 0,
   closePair: false,
   reported: false,
+  ending: false,
   keptFrames: 0,
 } as const;
 
@@ -83,6 +86,7 @@ export function extendRun(run: ToneRun, frame: ToneFrame): void {
   run.tonalFrames += 1;
   run.frames += run.gap + 1;
   run.gap = 0;
+  run.ending = false;
   run.lastHz = frame.hz;
   run.lastDb = frame.db;
   if (run.keptFrames === maxKeptFrames) return;

@@ -12,6 +12,7 @@ import type { App } from '../store/app-directory.ts';
 import type { Bot } from '../store/bot-directory.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
+import { planErrors, voicemailSchema } from './plan-requests.ts';
 import type { ApiServices } from './services.ts';
 import { resolveStream, streamSchema } from './stream-request.ts';
 
@@ -91,6 +92,7 @@ function acrossMembers(
   const detects = wanted.machineDetection !== 'disabled';
   const stream = resolveStream(wanted.stream, { bot, app, detects, streams });
   if (!stream.ok) errors.push(...stream.errors);
+  errors.push(...planErrors(wanted, wanted.machineDetection));
   if (errors.length > 0 || !headers.ok || !route.ok || !stream.ok) return { ok: false, errors };
 
   return {
@@ -127,6 +129,8 @@ function toRequest(
       ...(callControlParameter === undefined ? {} : { speechToText: callControlParameter }),
     },
     ...(stream === undefined ? {} : { stream }),
+    ...(wanted.voicemail === undefined ? {} : { voicemail: wanted.voicemail }),
+    ...(wanted.screening === undefined ? {} : { screening: wanted.screening }),
     ...(amdEventsSubscription === undefined
       ? {}
       : { amdEventsSubscription: [...new Set(amdEventsSubscription)] }),
@@ -156,6 +160,9 @@ function canonicalSpelling(body: Members) {
   errors.push(...misspellings(members, Object.keys(dialoutSchema.shape), ''));
   errors.push(...misspellings(members['timers'], Object.keys(timersSchema.shape), 'timers.'));
   errors.push(...misspellings(members['stream'], Object.keys(streamSchema.shape), 'stream.'));
+  errors.push(
+    ...misspellings(members['voicemail'], Object.keys(voicemailSchema.shape), 'voicemail.'),
+  );
   errors.push(
     ...misspellings(
       members['callControlParameter'],

@@ -8,6 +8,7 @@ import { jsonProblem } from '../http/stored-json.ts';
 import { plainId } from '../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../notifier/notify-url.ts';
 import { isSipUser, parseTarget } from './dial-target.ts';
+import { screeningSchema, voicemailSchema } from './plan-requests.ts';
 import { streamSchema } from './stream-request.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
@@ -171,6 +172,16 @@ export const dialoutSchema = z
       .optional()
       .describe(
         'the audio stream to the bot (Twilio Media Streams over WebSocket). Left out: as the bot is registered; null: none',
+      ),
+    voicemail: voicemailSchema
+      .optional()
+      .describe(
+        'a message for a machine, which begins within 150 ms after the beep; then the call is hung up. Needs `machineDetection: detect`',
+      ),
+    screening: screeningSchema
+      .optional()
+      .describe(
+        'what a call screener hears, once; then detection begins anew for whoever comes. Needs `machineDetection: detect`',
       ),
     callControlParameter: callControlSchema
       .optional()

@@ -2,6 +2,7 @@
 // Started by src/media/media-port.ts.
 
 import { parentPort, workerData } from 'node:worker_threads';
+import { openLineListener } from '../amd/line-listener.ts';
 import type { SpeechToText } from '../amd/stt/transcribed-detector.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import type { CreateDetector } from '../media/detector-port.ts';
@@ -23,6 +24,7 @@ const engine = new MediaEngine(
   data,
   {
     createDetector: await loadDetector(data),
+    openLineListener,
     createStream: (settings, queue, sink) => new CallStream(settings, queue, sink, streams),
   },
   post,

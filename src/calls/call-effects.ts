@@ -22,6 +22,7 @@ import {
   endOfMaxDuration,
   endOfRemoteBye,
   endOfRingTimeout,
+  endOfVoicemail,
 } from './call-outcome.ts';
 import { type CallMachineContext, callSetup } from './call-setup.ts';
 import { closingAmdEvents } from './closing-amd-events.ts';
@@ -113,12 +114,19 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
   enqueue({ type: 'append', params: { events: [stated] } });
 });
 
+/** Detection listens to whoever comes after a call screening. */
+export const noteRound = callSetup.assign(({ event }) => {
+  assertEvent(event, 'line.plan');
+  const { report } = event;
+  return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
+});
+
 /** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
 export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
-  const { event, progress } = stoppedEvent({ ...context, answeredAt }, at);
+  const { event, progress } = stoppedEvent({ ...context, answeredAt }, at, context.round);
   enqueue.assign({ detection: 'stopped', ...progress });
   enqueue({ type: 'append', params: { events: [event] } });
 });
@@ -179,9 +187,9 @@ export function endIfAnswered(context: CallMachineContext): readonly CallEvent[]
   return [stated, ...(stopped === undefined ? [] : [stopped.event]), last.event];
 }
 
-function stoppedEvent(progress: CallProgress & { readonly answeredAt: Date }, at: Date) {
+function stoppedEvent(progress: CallProgress & { readonly answeredAt: Date }, at: Date, round = 1) {
   const { answeredAt } = progress;
-  const [, amd] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime());
+  const [, amd] = closingAmdEvents('call-ended', at.getTime() - answeredAt.getTime(), round);
   const amdEvents = [...progress.amdEvents, amd];
   const { event, ...sequences } = amdEvent({ ...progress, amdEvents }, at, amd);
   return { event, progress: { amdEvents, ...sequences } };
@@ -234,6 +242,15 @@ export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {
 export const hangUpOnBotFailure = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endOfBotFailure(context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot unreachable' } });
+});
+
+/** The message was left, or there was nobody to leave one with. */
+export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.plan');
+  const at = context.clock.now();
+  const isLeft = event.report.kind === 'over' && event.report.outcome === 'voicemail-left';
+  enqueue.assign({ end: isLeft ? endOfVoicemail(at) : endOfMachine(at) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'voicemail' } });
 });
 
 export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) => {

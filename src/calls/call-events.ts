@@ -251,8 +251,18 @@ const verdicts: ReadonlySet<AmdEventName> = new Set<AmdEventName>([
   'amd_error',
 ]);
 
-/** What detection came to: the first verdict, unless a later event took it back. Never `amd_stopped`. */
+/** What detection came to, in the last round that came to anything. */
 export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined {
+  const rounds = [...new Set(events.map(({ round = 1 }) => round))].reverse();
+  for (const last of rounds) {
+    const verdict = verdictOfRound(events.filter(({ round = 1 }) => round === last));
+    if (verdict !== undefined) return verdict;
+  }
+  return undefined;
+}
+
+/** The first verdict, unless a later event took it back. Never `amd_stopped`. */
+function verdictOfRound(events: readonly AmdEvent[]): AmdEventName | undefined {
   const correction = events.find((event) => event.corrects !== undefined);
   return correction?.event ?? events.find((event) => verdicts.has(event.event))?.event;
 }

@@ -6,6 +6,8 @@ import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
 import { closingAmdEvents } from './closing-amd-events.ts';
 import type { CallId } from './contract/identity.ts';
+import { loadPlans } from './plan-sounds.ts';
+import type { CallPlans, PlanReport } from './plans.ts';
 import type {
   CallLeg,
   Clock,
@@ -58,8 +60,11 @@ class Line {
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
   /** Detection's events since the answer, while the answer is being stored. */
   #held: LineEvent[] | undefined;
-  /** A sound was asked for. */
+  /** A sound was asked for, or planned. */
   #mayPlay = false;
+  #plans: CallPlans | undefined;
+  /** Of detection. */
+  #round = 1;
   #detectionStartedAt: Date | undefined;
   /** Asked for when the call begins, and there long before anybody answers. */
   #streamSettings: Promise<StreamSettings> | undefined;
@@ -76,16 +81,19 @@ class Line {
       // It is told when the call is answered, and matters to nobody before.
       this.#streamSettings?.catch(() => undefined);
     }
-    const session = await this.#openMedia();
-    if (this.#state === 'over') {
+    const [session, loaded] = await Promise.all([
+      this.#openMedia(),
+      loadPlans(this.#call, this.#ports.sounds),
+    ]);
+    if (this.#state === 'over' || session === undefined || !loaded.ok) {
       session?.close();
-      return;
-    }
-    if (session === undefined) {
-      this.#send({ type: 'line.mediaLost', reason: 'No media port is free' });
+      if (this.#state === 'over') return;
+      const reason = loaded.ok ? 'No media port is free' : loaded.reason;
+      this.#send({ type: 'line.mediaLost', reason });
       return;
     }
     this.#session = session;
+    this.#plans = loaded.plans;
     await this.#ports.untilTurn?.(this.#call.callId, () => this.#state === 'opening');
     if (this.#state === 'opening') this.#place(session);
   }
@@ -247,7 +255,8 @@ class Line {
     const { machineDetection, amd } = this.#call.request;
     if (machineDetection === 'disabled') return;
     this.#detectionStartedAt = at;
-    this.#session?.startDetection(amd);
+    if (this.#plans !== undefined) this.#mayPlay = true;
+    this.#session?.startDetection(amd, this.#plans);
   }
 
   #prepareStream(): void {
@@ -280,6 +289,7 @@ class Line {
       },
       onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'rtp'),
       onStream: (report) => this.#sendStream(report),
+      onPlan: (report) => this.#sendPlan(report),
       onPlayback: (report) =>
         this.#sendOrHold({ type: 'line.playback', at: this.#ports.clock.now(), report }),
       onInactive: () => this.#loseMedia('No RTP from the far end'),
@@ -287,12 +297,25 @@ class Line {
     };
   }
 
+  #sendPlan(report: PlanReport): void {
+    const at = this.#ports.clock.now();
+    if (report.kind === 'armed') {
+      this.#detectionStartedAt = at;
+      this.#round = report.round;
+    }
+    this.#sendOrHold({ type: 'line.plan', at, report });
+  }
+
   #loseMedia(reason: string): void {
     const startedAt = this.#detectionStartedAt;
     this.#detectionStartedAt = undefined;
     const at = this.#ports.clock.now();
     if (startedAt !== undefined) {
-      const closing = closingAmdEvents('media-lost', at.getTime() - startedAt.getTime());
+      const closing = closingAmdEvents(
+        'media-lost',
+        at.getTime() - startedAt.getTime(),
+        this.#round,
+      );
       for (const amd of closing) this.#sendOrHold({ type: 'line.amd', at, amd });
     }
     this.#sendOrHold({ type: 'line.mediaLost', reason });

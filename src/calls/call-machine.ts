@@ -31,12 +31,14 @@ import {
   endIfAnswered,
   hangUpByBot,
   hangUpByCommand,
+  hangUpByPlan,
   hangUpOnBotFailure,
   hangUpOnFailure,
   hangUpOnMachine,
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
+  noteRound,
   stateAmd,
   stateAmdStopped,
   stateDialing,
@@ -57,6 +59,7 @@ export const callMachine = callSetup.createMachine({
     clock: input.clock,
     journal: input.journal,
     detection: 'off',
+    round: 1,
     stream: 'off',
     digits: 0,
     streamEvents: 0,
@@ -147,6 +150,14 @@ export const callMachine = callSetup.createMachine({
           { actions: stateStream },
         ],
         'line.playback': { actions: statePlayback },
+        'line.plan': [
+          {
+            guard: ({ event }) => event.report.kind === 'over',
+            target: 'closing',
+            actions: hangUpByPlan,
+          },
+          { actions: noteRound },
+        ],
         'command.play': {
           actions: {
             type: 'commandLine',

@@ -63,6 +63,7 @@ const outcomeByClass: ReadonlyMap<number, Meaning> = new Map([
 const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   completed: undefined,
   machine: undefined,
+  'voicemail-left': undefined,
   busy: 'callee',
   declined: 'callee',
   'no-answer': 'callee',
@@ -171,9 +172,14 @@ export function endOfRemoteBye(at: Date): CallEnd {
   return { at, outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
 }
 
-/** `machineDetection: disconnect` did what it was asked for. */
+/** `machineDetection: disconnect`, or a plan that leaves no message, did what it was asked for. */
 export function endOfMachine(at: Date): CallEnd {
   return { at, outcome: 'machine', reason: '200 OK', reasonCode: 'Bot-disconnected' };
+}
+
+/** A plan left its message, or began to: `complete` says which. */
+export function endOfVoicemail(at: Date): CallEnd {
+  return { at, outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /** The call's own maximum length: nothing failed, but the gateway ended it. */

@@ -9,6 +9,7 @@ import type { AcceptedCall } from './call-types.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
+import type { PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport } from './playback.ts';
 import type { Clock, LegEnd, LegFailure, StepResult } from './ports.ts';
 import type { StreamReport } from './stream.ts';
@@ -46,6 +47,7 @@ export type LineEvent =
     }
   | { readonly type: 'line.stream'; readonly at: Date; readonly report: StreamReport }
   | { readonly type: 'line.playback'; readonly at: Date; readonly report: PlaybackReport }
+  | { readonly type: 'line.plan'; readonly at: Date; readonly report: PlanReport }
   | { readonly type: 'line.mediaLost'; readonly reason: string };
 
 /** What the machine asks of the line. */
@@ -112,6 +114,8 @@ export type CallMachineContext = CallProgress & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly detection: 'off' | 'running' | 'stopped';
+  /** Of detection: it begins anew after a call screening. */
+  readonly round: number;
   /** Whether its end is still to be told. */
   readonly stream: 'off' | 'running';
   /** Stated so far. */

@@ -2,6 +2,7 @@
 
 import type { AmdEventName } from './contract/amd-event.ts';
 import type { CallIdentity } from './contract/identity.ts';
+import type { RequestedScreening, RequestedVoicemail } from './plans.ts';
 import type { RequestedStream } from './stream.ts';
 
 export const machineDetectionModes = ['disconnect', 'detect', 'disabled'] as const;
@@ -26,6 +27,11 @@ export type AmdSettings = {
   readonly timers: AmdTimers;
   /** A strict rule when given: this many words make a machine. */
   readonly thresholdWordCount?: number;
+  /**
+   * A message is to be left: the tone is searched until the machine has been silent for so long, in place of `toneTimeoutMs`
+   * from the answer.
+   */
+  readonly waitForBeepMs?: number;
   /** A recogniser's second opinion, where the request names a provider. */
   readonly speechToText?: SpeechToTextSettings;
 };
@@ -63,6 +69,9 @@ export type DialoutRequest = {
   readonly amd: AmdSettings;
   /** Of the request, or else of its bot; left out: the person hears silence. */
   readonly stream?: RequestedStream;
+  /** Of a call with `detect` only. */
+  readonly voicemail?: RequestedVoicemail;
+  readonly screening?: RequestedScreening;
   /** Left out: all AMD events are notified. Empty: none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
 };

@@ -7,9 +7,14 @@ import type { AmdEvent } from './contract/amd-event.ts';
 export function closingAmdEvents(
   reason: string,
   elapsedMs: number,
+  round = 1,
 ): readonly [error: AmdEvent, stopped: AmdEvent] {
   // Two clocks may have been read: the second never says that it was before the answer.
-  const evidence = { reason, elapsedMs: Math.max(0, Math.round(elapsedMs)) };
+  const evidence = {
+    reason,
+    elapsedMs: Math.max(0, Math.round(elapsedMs)),
+    ...(round === 1 ? {} : { round }),
+  };
   return [
     { event: 'amd_error', ...evidence },
     { event: 'amd_stopped', ...evidence },

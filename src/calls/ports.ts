@@ -7,6 +7,7 @@ import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
+import type { CallPlans, PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport, Sound } from './playback.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
 
@@ -155,6 +156,7 @@ export type MediaObserver = {
   onStream?(report: StreamReport): void;
   /** What becomes of the sounds that were asked for. */
   onPlayback?(report: PlaybackReport): void;
+  onPlan?(report: PlanReport): void;
   /** The media worker died. */
   onFailed(reason: string): void;
 };
@@ -164,7 +166,7 @@ export type MediaSession = {
   /** Reads the far end's SDP: early (18x) or of the answer. False when no codec or address in it is usable. */
   applyAnswer(sdp: string, phase: 'early' | 'answer'): boolean;
   /** Starts the sample clock of detection: called at the 200 OK. Events arrive at the observer, `amd_stopped` last. */
-  startDetection(settings: AmdSettings): void;
+  startDetection(settings: AmdSettings, plans?: CallPlans): void;
   /** Ends detection early (the call ended): `amd_stopped` with this reason is still told, if detection ran. */
   stopDetection(reason: string): void;
   /** The phone rings: name, connection and TLS to the bot are seen to. The media worker may do nothing about it. */

@@ -15,4 +15,30 @@ export type Detector = {
   readonly done: boolean;
 };
 
+/** One object, changed with every frame. */
+export type HeardOnLine = {
+  /** A beep ended: within 80 ms where it is plainly one. Each is told once. */
+  readonly beep: boolean;
+  /** A tone is under way whose meaning is not known. */
+  readonly tonePending: boolean;
+  /** Of what was said since `restart`, pauses left out, and since its last word. */
+  readonly speechMs: number;
+  readonly pauseMs: number;
+  /** Who that was. */
+  readonly who: 'human' | 'machine' | undefined;
+};
+
+/** Listens while we speak ourselves, to other things than detection. src/amd implements it. */
+export type LineListener = {
+  /** The next 20 ms, and the power of what was sent before (1: full scale). */
+  push(frame: Int16Array, lost: boolean, sentPower: number): HeardOnLine;
+  /** Whoever speaks next is somebody else. */
+  restart(): void;
+  /** Gives memory back; afterwards nothing is heard. */
+  release(): void;
+};
+
+/** @throws Error when no memory is left. */
+export type OpenLineListener = () => LineListener;
+
 export type CreateDetector = (settings: AmdSettings) => Detector;

@@ -64,6 +64,16 @@ export function encodeMulawFrame(samples: Int16Array, bytes: Uint8Array): void {
   }
 }
 
+/** Mean power of coded audio, 1 being full scale. */
+export function powerOf(bytes: Uint8Array, codec: Codec): number {
+  const decoded = decodeTable[codec];
+  let energy = 0;
+  for (let index = 0; index < bytes.length; index += 1) {
+    energy += (decoded[bytes[index] as number] as number) ** 2;
+  }
+  return energy / Math.max(1, bytes.length) / 32_768 ** 2;
+}
+
 export function encode(codec: Codec, samples: Int16Array): Uint8Array {
   const encodeSample = codec === 'PCMU' ? encodeMulaw : encodeAlaw;
   const bytes = new Uint8Array(samples.length);

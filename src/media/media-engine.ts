@@ -1,8 +1,8 @@
 // The worker's side: sockets, sessions, the playout clock, and answers to the main thread's messages.
 
 import { randomBytes } from 'node:crypto';
-import type { StreamSettings } from '../calls/stream.ts';
-import type { CreateDetector } from './detector-port.ts';
+import type { StreamReport, StreamSettings } from '../calls/stream.ts';
+import type { CreateDetector, OpenLineListener } from './detector-port.ts';
 import type {
   FromMediaWorker,
   MediaStatistics,
@@ -26,6 +26,7 @@ const maxBindAttempts = 512;
 export type MediaPrograms = {
   readonly createDetector: CreateDetector;
   readonly createStream: CreateStream;
+  readonly openLineListener: OpenLineListener;
 };
 
 type Live = {
@@ -37,8 +38,7 @@ type Live = {
 
 export class MediaEngine {
   readonly #data: MediaWorkerData;
-  readonly #createDetector: CreateDetector;
-  readonly #createStream: CreateStream;
+  readonly #programs: MediaPrograms;
   readonly #post: (message: FromMediaWorker) => void;
   readonly #pool: PortPool;
   readonly #playoutPool: PlayoutPool;
@@ -57,12 +57,11 @@ export class MediaEngine {
 
   constructor(
     data: MediaWorkerData,
-    { createDetector, createStream }: MediaPrograms,
+    programs: MediaPrograms,
     post: (message: FromMediaWorker) => void,
   ) {
     this.#data = data;
-    this.#createDetector = createDetector;
-    this.#createStream = createStream;
+    this.#programs = programs;
     this.#post = post;
     this.#playoutPool = new PlayoutPool(data.streams.bufferBytes);
     this.#pool = new PortPool({ ...data, drainMs: data.portDrainMs });
@@ -77,7 +76,7 @@ export class MediaEngine {
         this.#live.get(message.id)?.session.applyRemote(message.remote, message.phase);
         return;
       case 'detect':
-        this.#live.get(message.id)?.session.startDetection(message.settings);
+        this.#live.get(message.id)?.session.startDetection(message.settings, message.plans);
         return;
       case 'stop':
         this.#live.get(message.id)?.session.stopDetection(message.reason);
@@ -147,7 +146,8 @@ export class MediaEngine {
     const random = randomBytes(10);
     return new RtpSession(
       {
-        createDetector: this.#createDetector,
+        createDetector: this.#programs.createDetector,
+        openLineListener: this.#programs.openLineListener,
         inactivityFrames: Math.ceil(this.#data.inactivityTimeoutMs / tickMs),
         scratch: this.#scratch,
         ssrc: random.readUInt32BE(0),
@@ -162,6 +162,7 @@ export class MediaEngine {
         onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
         onDtmf: (digit, durationMs) => this.#post({ kind: 'dtmf', id, digit, durationMs }),
         onPlayback: (report) => this.#post({ kind: 'playback', id, report }),
+        onPlan: (report) => this.#post({ kind: 'plan', id, report }),
         onInactive: () => this.#post({ kind: 'inactive', id }),
       },
       this.#counts,
@@ -182,9 +183,12 @@ export class MediaEngine {
       (name) => stream.tellMark(name),
       this.#played,
     );
-    const stream = this.#createStream(settings, queue, {
+    const stream = this.#programs.createStream(settings, queue, {
       statistics: this.#streamStatistics,
-      report: (report) => this.#post({ kind: 'stream', id, report }),
+      report: (report) => {
+        const told = session.isPlanned ? withoutHangUp(report) : report;
+        this.#post({ kind: 'stream', id, report: told });
+      },
       warn: (warning) => this.#post({ kind: 'streamWarning', id, warning }),
       defect: (error) => this.#fail(id, `stream failed: ${stackOf(error)}`),
     });
@@ -294,6 +298,14 @@ export class MediaEngine {
       },
     };
   }
+}
+
+/** While a plan has the call, a bot that goes is only gone. */
+function withoutHangUp(report: StreamReport): StreamReport {
+  if (report.kind === 'botLeft') {
+    return { kind: 'stopped', reason: 'bot-closed', counts: report.counts };
+  }
+  return report.kind === 'lost' ? { kind: 'stopped', reason: report.reason } : report;
 }
 
 /** Errors of other realms (a WebAssembly trap) come here too. */

@@ -2,6 +2,7 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
 import type { RemoteMedia } from './sdp.ts';
@@ -39,7 +40,12 @@ export type ToMediaWorker =
       readonly remote: RemoteMedia;
       readonly phase: 'early' | 'answer';
     }
-  | { readonly kind: 'detect'; readonly id: number; readonly settings: AmdSettings }
+  | {
+      readonly kind: 'detect';
+      readonly id: number;
+      readonly settings: AmdSettings;
+      readonly plans?: CallPlans;
+    }
   | { readonly kind: 'stop'; readonly id: number; readonly reason: string }
   /** The phone rings, or is answered. The first of the two has the settings, and makes the stream. */
   | {
@@ -81,6 +87,7 @@ export type FromMediaWorker =
     }
   | { readonly kind: 'stream'; readonly id: number; readonly report: StreamReport }
   | { readonly kind: 'playback'; readonly id: number; readonly report: PlaybackReport }
+  | { readonly kind: 'plan'; readonly id: number; readonly report: PlanReport }
   /** For the log, once for each kind of thing and call. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string }
   | { readonly kind: 'inactive'; readonly id: number }

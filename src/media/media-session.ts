@@ -1,11 +1,10 @@
 // A call's media on the main thread: the offer and answers, and the way to the worker that has the sockets.
 
 import { randomBytes } from 'node:crypto';
-import type { AmdSettings } from '../calls/call-types.ts';
 import type { MediaSession, VoiceCodec } from '../calls/ports.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
 import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';
-import { sharedPlayback } from './shared-sound.ts';
+import { sharedPlans, sharedPlayback } from './shared-sound.ts';
 
 export type MediaSessionOptions = {
   readonly id: number;
@@ -51,8 +50,8 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
       worker.setRemote({ kind: 'remote', id, remote, phase });
       return true;
     },
-    startDetection(settings: AmdSettings) {
-      worker.startDetection(id, settings);
+    startDetection(settings, plans) {
+      worker.startDetection(id, settings, plans && sharedPlans(plans));
     },
     stopDetection(reason) {
       worker.stopDetection(id, reason);

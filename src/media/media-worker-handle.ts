@@ -6,6 +6,7 @@ import type { AmdSettings } from '../calls/call-types.ts';
 import { assertNever } from '../calls/call-types.ts';
 import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { CallPlans } from '../calls/plans.ts';
 import type { MediaObserver } from '../calls/ports.ts';
 import { Changes } from '../lib/changes.ts';
 import { deadline } from '../lib/deadline.ts';
@@ -48,8 +49,10 @@ type Entry = {
     | { readonly kind: 'open' }
     /** `close` was sent: only what detection still has to say is passed on. */
     | { readonly kind: 'closing' };
-  /** Detection runs at most once in a session. */
+  /** Runs once, and again where a plan has it begin anew. */
   detection: 'none' | 'over' | { readonly startedMs: number };
+  /** Of detection. */
+  round: number;
 };
 
 export class MediaWorkerHandle implements AsyncDisposable {
@@ -106,7 +109,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     this.#nextId += 1;
     const port = await new Promise<number | undefined>((resolve) => {
       const phase = { kind: 'opening', settle: resolve } as const;
-      this.#entries.set(id, { observer, phase, detection: 'none' });
+      this.#entries.set(id, { observer, phase, detection: 'none', round: 1 });
       this.#watchAnswer(id);
       this.#post({ kind: 'open', id });
     });
@@ -117,11 +120,11 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (this.#isLive(message.id)) this.#post(message);
   }
 
-  startDetection(id: number, settings: AmdSettings): void {
+  startDetection(id: number, settings: AmdSettings, plans: CallPlans | undefined): void {
     const entry = this.#entries.get(id);
     if (entry?.phase.kind !== 'open' || entry.detection !== 'none') return;
     entry.detection = { startedMs: performance.now() };
-    this.#post({ kind: 'detect', id, settings });
+    this.#post({ kind: 'detect', id, settings, ...(plans === undefined ? {} : { plans }) });
   }
 
   stopDetection(id: number, reason: string): void {
@@ -218,7 +221,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (this.#life.kind === 'stopping') return;
     if (typeof entry.detection === 'object') {
       const elapsedMs = performance.now() - entry.detection.startedMs;
-      for (const event of closingAmdEvents('media-failed', elapsedMs)) {
+      for (const event of closingAmdEvents('media-failed', elapsedMs, entry.round)) {
         this.#safely(() => entry.observer.onAmd(event));
       }
     }
@@ -261,6 +264,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
         return;
       case 'playback':
         this.#tellLive(message.id, (observer) => observer.onPlayback?.(message.report));
+        return;
+      case 'plan':
+        this.#tellPlan(message);
         return;
       case 'streamWarning':
         this.#logger.warn({ warning: message.warning }, 'a bot does not keep to the wire format');
@@ -324,6 +330,15 @@ export class MediaWorkerHandle implements AsyncDisposable {
     if (entry === undefined) return;
     if (event.event === 'amd_stopped') entry.detection = 'over';
     this.#safely(() => entry.observer.onAmd(event));
+  }
+
+  #tellPlan({ id, report }: Extract<FromMediaWorker, { kind: 'plan' }>): void {
+    const entry = this.#entries.get(id);
+    if (report.kind === 'armed' && entry !== undefined) {
+      entry.detection = { startedMs: performance.now() };
+      entry.round = report.round;
+    }
+    this.#tellLive(id, (observer) => observer.onPlan?.(report));
   }
 
   #tellLive(id: number, tell: (observer: MediaObserver) => void): void {

@@ -39,6 +39,7 @@ export class PlayoutQueue implements BlockHolder {
   #queued = 0;
   readonly #marks: Mark[] = [];
   #markNameLength = 0;
+  #isMuted = false;
   /** Since audio was played last; undefined: none was yet, or it was cleared. */
   #dryFrames: number | undefined;
   readonly statistics = createPlayoutStatistics();
@@ -74,8 +75,15 @@ export class PlayoutQueue implements BlockHolder {
     return this.#blocks.length;
   }
 
+  /** What is queued is dropped, and what comes while it is muted; marks come back at once. */
+  mute(isMuted: boolean): void {
+    this.#isMuted = isMuted;
+    if (isMuted) this.clear();
+  }
+
   /** Copies. What there is no room for is dropped, the newest first; false then. */
   write(audio: Uint8Array): boolean {
+    if (this.#isMuted) return true;
     let from = 0;
     while (from < audio.length) {
       const room = Math.min(this.#maxBytes - this.queuedBytes, audio.length - from);

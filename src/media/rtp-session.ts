@@ -3,16 +3,26 @@
 
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import { Detection, type DetectionSink } from './detection.ts';
-import type { CreateDetector } from './detector-port.ts';
+import type { CreateDetector, OpenLineListener } from './detector-port.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
-import { decodeTable, encodeMulawFrame } from './g711.ts';
+import { decodeTable, encodeMulawFrame, powerOf } from './g711.ts';
 import { frameSamples, JitterBuffer } from './jitter-buffer.ts';
+import { PlannedCall } from './plans/call-plans.ts';
+import { settingsOfLaterRound } from './plans/later-round.ts';
+import { tickMs } from './playout.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 import { RemoteSource } from './remote-source.ts';
 import type { RtpCounts } from './rtp-counts.ts';
-import { createRtpHeader, type RtpHeader, readRtp, sequenceDistance } from './rtp-packet.ts';
+import {
+  createRtpHeader,
+  type RtpHeader,
+  readRtp,
+  rtpHeaderBytes,
+  sequenceDistance,
+} from './rtp-packet.ts';
 import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
 import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
 import { SoundPlayer } from './sound-player.ts';
@@ -28,11 +38,13 @@ export type RtpSessionSink = DetectionSink & {
   disconnect(): void;
   onDtmf(digit: string, durationMs: number): void;
   onPlayback(report: PlaybackReport): void;
+  onPlan(report: PlanReport): void;
   onInactive(): void;
 };
 
 export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
+  readonly openLineListener: OpenLineListener;
   readonly inactivityFrames: number;
   readonly scratch: RtpScratch;
 };
@@ -70,7 +82,15 @@ export class RtpSession {
   #answered = false;
   #quietFrames = 0;
   #detection: Detection | undefined;
+  /** In this round. */
   #hasStated = false;
+  #settings: AmdSettings | undefined;
+  #plans: PlannedCall | undefined;
+  #isBotMuted = false;
+  #sentPower = 0;
+  #round = 1;
+  #heardFrames = 0;
+  #roundStartFrames = 0;
   #streaming: Streaming | undefined;
   readonly #player: SoundPlayer;
   #jitter: JitterBuffer | undefined;
@@ -84,7 +104,10 @@ export class RtpSession {
     this.#sink = sink;
     this.#counts = counts;
     this.#sender = new RtpSender(options);
-    this.#player = new SoundPlayer((report) => sink.onPlayback(report));
+    this.#player = new SoundPlayer((report) => {
+      sink.onPlayback(report);
+      this.#plans?.played(report);
+    });
     this.#dtmf = new DtmfReceiver((digit, durationMs) => {
       sink.onDtmf(digit, durationMs);
       this.tellDigit(digit);
@@ -112,14 +135,48 @@ export class RtpSession {
   }
 
   /** What was heard until now was ringback. */
-  startDetection(settings: AmdSettings): void {
+  startDetection(settings: AmdSettings, plans?: CallPlans): void {
     if (this.#detection !== undefined) return;
+    this.#settings = settings;
     this.#jitter ??= new JitterBuffer(this.#counts.jitter);
+    if (plans !== undefined) this.#startPlans(settings, plans);
+    this.#detect(this.#settings);
+  }
+
+  #startPlans(settings: AmdSettings, plans: CallPlans): void {
+    const { voicemail } = plans;
+    if (voicemail !== undefined) {
+      this.#settings = { ...settings, waitForBeepMs: voicemail.waitForBeepMs };
+    }
+    this.#plans = new PlannedCall(plans, this.#options.openLineListener, {
+      play: (playback) => this.#player.play(playback),
+      stopPlayback: () => this.stopPlayback(),
+      muteBot: (isMuted) => {
+        this.#isBotMuted = isMuted;
+        this.#streaming?.queue.mute(isMuted);
+      },
+      stopStream: (reason) => this.stopStream(reason),
+      stopDetection: (reason) => this.stopDetection(reason),
+      detectAnew: () => this.#detectAnew(),
+      report: (report) => this.#sink.onPlan(report),
+    });
+  }
+
+  #detect(settings: AmdSettings): void {
+    this.#hasStated = false;
     this.#detection = new Detection(this.#options.createDetector, settings, {
       onAmd: (events) => this.#tellAmd(events),
       onDetectorError: (error) => this.#sink.onDetectorError(error),
     });
     this.#releaseWhenDone();
+  }
+
+  /** Whoever comes after a call screening takes as long as it takes. */
+  #detectAnew(): void {
+    if (this.#settings === undefined) return;
+    this.#round += 1;
+    this.#roundStartFrames = this.#heardFrames;
+    this.#detect(settingsOfLaterRound(this.#settings));
   }
 
   stopDetection(reason: string): void {
@@ -129,8 +186,14 @@ export class RtpSession {
 
   /** What is queued is played from the answer on; what is heard goes to the stream from then on. */
   startStream(stream: BotStream, queue: PlayoutQueue): void {
+    queue.mute(this.#isBotMuted);
     this.#streaming = { stream, queue };
     this.#player.attach(queue);
+  }
+
+  /** A plan has the call: what the bot does does not end it. */
+  get isPlanned(): boolean {
+    return this.#plans?.hasCall === true;
   }
 
   get streaming(): Streaming | undefined {
@@ -201,11 +264,12 @@ export class RtpSession {
     this.#dtmf.tick();
     this.#framesSinceSsrc += 1;
     this.#sender.tick();
+    // First: what a plan wants to be played after a beep is sent in the same tick.
+    this.#listen();
     if (this.#answered && this.#remote !== undefined) {
       this.#transmit(this.#remote, transmit);
       this.#watchActivity(this.#remote);
     }
-    this.#listen();
     this.#streaming?.stream.tick();
   }
 
@@ -219,11 +283,14 @@ export class RtpSession {
       encodeMulawFrame(frame, mulaw);
       this.#streaming.stream.hear(mulaw);
     }
+    this.#heardFrames += 1;
     this.#detection?.push(frame, !received);
+    this.#plans?.tick(frame, !received, this.#sentPower);
     this.#releaseWhenDone();
   }
 
-  #tellAmd(events: readonly AmdEvent[]): void {
+  #tellAmd(ofRound: readonly AmdEvent[]): void {
+    const events = this.#round === 1 ? ofRound : ofRound.map((event) => this.#inRound(event));
     this.#sink.onAmd(events);
     for (const event of events) {
       // What was stated stands: a detection that fails after it only stops, as the call states it too.
@@ -231,7 +298,14 @@ export class RtpSession {
         this.#streaming?.stream.tellAmd(event);
       }
       this.#hasStated = true;
+      this.#plans?.told(event);
     }
+  }
+
+  /** A detector's clock begins with its round; the call's with the answer. */
+  #inRound(event: AmdEvent): AmdEvent {
+    const elapsedMs = event.elapsedMs + this.#roundStartFrames * tickMs;
+    return { ...event, elapsedMs, round: this.#round };
   }
 
   #connectOrDisconnect(): void {
@@ -274,7 +348,9 @@ export class RtpSession {
     const queue = this.#streaming?.queue;
     if (remote.weSend && isInTime) {
       this.#counts.sent += 1;
+      const listens = this.#plans !== undefined && this.#player.isPlaying;
       const packet = this.#sender.next(remote, this.#player);
+      this.#sentPower = listens ? powerOf(packet.subarray(rtpHeaderBytes), remote.codec) : 0;
       this.#sink.send(packet, this.#source.port, this.#source.address);
     } else {
       this.#sender.skip();
@@ -293,7 +369,12 @@ export class RtpSession {
   }
 
   #releaseWhenDone(): void {
-    if (this.#streaming === undefined && this.#detection?.done === true) this.#jitter = undefined;
+    if (this.#plans?.isOver === true) {
+      this.#plans.release();
+      this.#plans = undefined;
+    }
+    const isIdle = this.#streaming === undefined && this.#plans === undefined;
+    if (isIdle && this.#detection?.done === true) this.#jitter = undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 // A sound in memory that all threads see: however many calls play it, in however many workers, its samples are there once.
 
+import type { CallPlans } from '../calls/plans.ts';
 import type { Playback, Sound } from '../calls/playback.ts';
 
 /** By the samples that were loaded: they are kept as long as whoever loaded them keeps those. */
@@ -18,4 +19,11 @@ export function sharedSound(sound: Sound): Sound {
 
 export function sharedPlayback(playback: Playback): Playback {
   return { ...playback, sound: sharedSound(playback.sound) };
+}
+
+export function sharedPlans({ voicemail, screening }: CallPlans): CallPlans {
+  return {
+    ...(voicemail && { voicemail: { ...voicemail, sound: sharedSound(voicemail.sound) } }),
+    ...(screening && { screening: { sound: sharedSound(screening.sound) } }),
+  };
 }

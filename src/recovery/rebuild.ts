@@ -29,7 +29,8 @@ export function rebuild(
   const { answeredAt } = progress;
   if (answeredAt === undefined || !owesAmdStopped(progress)) return { progress, missing };
 
-  const [, amd] = closingAmdEvents(`gateway-${loss}`, now.getTime() - answeredAt.getTime());
+  const elapsedMs = now.getTime() - answeredAt.getTime();
+  const [, amd] = closingAmdEvents(`gateway-${loss}`, elapsedMs, lastRound(progress.amdEvents));
   const stopped = { ...progress, answeredAt, amdEvents: [...progress.amdEvents, amd] };
   const { event, ...sequences } = amdEvent(stopped, now, amd);
   return { progress: { ...stopped, ...sequences }, missing: [...missing, event] };
@@ -77,10 +78,15 @@ function timeOf(events: readonly CallEvent[], type: CallEvent['type']): Date | u
 }
 
 function owesAmdStopped({ call, amdEvents }: CallProgress): boolean {
+  const round = lastRound(amdEvents);
   return (
     call.request.machineDetection !== 'disabled' &&
-    !amdEvents.some((amd) => amd.event === 'amd_stopped')
+    !amdEvents.some((amd) => amd.event === 'amd_stopped' && (amd.round ?? 1) === round)
   );
+}
+
+function lastRound(amdEvents: CallProgress['amdEvents']): number {
+  return Math.max(1, ...amdEvents.map(({ round = 1 }) => round));
 }
 
 function lastSequences(events: readonly CallEvent[]) {

@@ -9,6 +9,7 @@ import {
   endOfRemoteBye,
   endOfRingTimeout,
   endOfUnknown,
+  endOfVoicemail,
   faultOf,
 } from '../../src/calls/call-outcome.ts';
 
@@ -144,6 +145,7 @@ describe('what we did ourselves', () => {
       'Bot-disconnected',
       'Bot unreachable',
     ],
+    ['a message was left', endOfVoicemail(at), 'voicemail-left', 'Bot-disconnected', '200 OK'],
     ['disconnect mode met a machine', endOfMachine(at), 'machine', 'Bot-disconnected', '200 OK'],
   ])('%s', (_name, end, outcome, reasonCode, reason) => {
     expect(end).toEqual({ at, outcome, reasonCode, reason });

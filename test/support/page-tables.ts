@@ -12,6 +12,7 @@ import {
   endOfRemoteBye,
   endOfRingTimeout,
   endOfUnknown,
+  endOfVoicemail,
   faultOf,
   outcomeBySipStatus,
 } from '../../src/calls/call-outcome.ts';
@@ -118,7 +119,11 @@ export const outcomes = table(
   [
     rowOf('the person hung up', endOfRemoteBye(at)),
     rowOf('the bot or the dialer hung up', endAfterAnswer(application, at)),
-    rowOf('`machineDetection: disconnect` detected a machine', endOfMachine(at)),
+    rowOf(
+      '`machineDetection: disconnect` detected a machine, or a plan leaves it no message',
+      endOfMachine(at),
+    ),
+    rowOf('a plan left its message', endOfVoicemail(at)),
     rowOf('the bot could not be reached, or did not come back', endOfBotFailure(at)),
     rowOf('`MAX_CALL_DURATION_MS` was reached', endOfMaxDuration(at)),
     rowOf(

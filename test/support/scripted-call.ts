@@ -13,12 +13,14 @@ import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import type { CallPlans } from '../../src/calls/plans.ts';
 import type {
   CallOutbox,
   LegFailure,
   LegObserver,
   MediaObserver,
   PlaceRequest,
+  SoundPort,
   StepResult,
 } from '../../src/calls/ports.ts';
 import type { StreamSettings } from '../../src/calls/stream.ts';
@@ -74,10 +76,17 @@ export type ScriptOptions = {
   readonly noMedia?: boolean;
   /** Asked for calls with a stream only. */
   readonly streamSettings?: () => Promise<StreamSettings>;
+  /** Asked for calls with plans only; any is there unless given. */
+  readonly loadSound?: SoundPort['loadSound'];
   readonly unusableAnswer?: boolean;
   /** The SIP port throws, which it never should. */
   readonly brokenSip?: boolean;
 };
+
+const loadAnySound: SoundPort['loadSound'] = async (_accountId, name) => ({
+  ok: true,
+  sound: { name, mulaw: new Uint8Array(8_000), durationMs: 1_000 },
+});
 
 /** Plays one call. `now` follows the simulated clock. */
 export function scriptCall(options: ScriptOptions = {}) {
@@ -88,11 +97,13 @@ export function scriptCall(options: ScriptOptions = {}) {
   let leg: LegObserver | undefined;
   let media: MediaObserver | undefined;
   let placed: PlaceRequest | undefined;
+  let plans: CallPlans | undefined;
 
   const ports: CallPorts = {
     outbox: options.outbox ?? sql.outbox,
     clock: { now },
     logger: silentLogger,
+    sounds: { loadSound: options.loadSound ?? loadAnySound },
     streams: { settingsOf: options.streamSettings ?? (async () => streamSettings) },
     media: {
       open: (_callId, observer) => {
@@ -104,7 +115,10 @@ export function scriptCall(options: ScriptOptions = {}) {
             log.push(`media ${phase}`);
             return options.unusableAnswer !== true;
           },
-          startDetection: () => log.push('startDetection'),
+          startDetection: (_settings, planned) => {
+            plans = planned;
+            log.push('startDetection');
+          },
           stopDetection: (reason) => log.push(`stopDetection ${reason}`),
           prepareStream: () => log.push('prepareStream'),
           answerStream: () => log.push('answerStream'),
@@ -158,6 +172,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     stored: sql.stored,
     now,
     placed: () => present(placed, 'the INVITE'),
+    plans: () => plans,
     leg: () => present(leg, 'the leg'),
     media: () => present(media, 'the media session'),
     /** Lets promises settle; nothing here waits on real time. */

@@ -39,6 +39,12 @@ export const amdEvidence = z.object({
   speechMs: z.number().exactOptional(),
   pauseMs: z.number().exactOptional().describe('silence since the last speech'),
   tone: z.object({ hz: z.number(), ms: z.number() }).exactOptional(),
+  round: z
+    .number()
+    .int()
+    .min(2)
+    .exactOptional()
+    .describe('detection began anew, after a call screening was answered: 2, 3, …'),
   corrects: z.enum(amdEventNames).exactOptional().describe('the event that this one takes back'),
   transcript: z.string().exactOptional().describe('what the speech-to-text provider understood'),
   transcription: z

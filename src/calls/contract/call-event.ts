@@ -90,7 +90,7 @@ const end = z.object({
   machineDetected: z
     .boolean()
     .exactOptional()
-    .describe('true when `machineDetection: disconnect` ended the call'),
+    .describe('true when the call was ended because a machine picked up'),
   playedMs: durationMs
     .exactOptional()
     .describe('of all sounds, what went out; absent where none was played'),

@@ -20,6 +20,7 @@ export type InteractionStatus = (typeof interactionStatuses)[number];
 export const callOutcomes = [
   'completed',
   'machine',
+  'voicemail-left',
   'busy',
   'declined',
   'no-answer',

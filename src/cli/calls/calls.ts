@@ -2,6 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { interactionStatuses } from '../../calls/contract/call-words.ts';
+import { noBeepChoices } from '../../calls/plans.ts';
 import { streamConnects } from '../../calls/stream.ts';
 import type { AppOptions } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
@@ -54,6 +55,11 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
       new Option('--stream-connect <when>', 'when the bot gets it').choices(streamConnects),
     )
     .addOption(several('--stream-parameter <name=value>', 'told to the bot'))
+    .option('--voicemail <sound>', 'a message for a machine, e.g. sound:offer')
+    .addOption(
+      new Option('--if-no-beep <what>', 'after a greeting without a beep').choices(noBeepChoices),
+    )
+    .option('--screening <sound>', 'what a call screener hears')
     .option('--no-stream', 'no audio stream, also where the bot has one')
     .option('--bot <id>', 'bot', defaultBot)
     .option('--app <id>', 'app that asks; left out: the dev app')

@@ -19,6 +19,9 @@ export type DialOptions = {
   readonly streamConnect?: string;
   /** `name=value` */
   readonly streamParameter?: readonly string[];
+  readonly voicemail?: string;
+  readonly ifNoBeep?: string;
+  readonly screening?: string;
   /** False: `--no-stream`. */
   readonly stream?: boolean;
 };
@@ -43,6 +46,8 @@ export function dialRequest(
     thresholdWordCount:
       words === undefined ? undefined : readNumber('--threshold-word-count', words),
     stream: streamOf(options),
+    voicemail: voicemailOf(options),
+    screening: options.screening === undefined ? undefined : { play: options.screening },
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
@@ -84,6 +89,12 @@ function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | nul
   if (stream) return given.length === 0 ? undefined : Object.fromEntries(given);
   if (given.length > 0) throw new CliError('--no-stream goes with no other option of a stream.');
   return null;
+}
+
+function voicemailOf({ voicemail: play, ifNoBeep }: DialOptions) {
+  if (play !== undefined) return { play, ...(ifNoBeep === undefined ? {} : { ifNoBeep }) };
+  if (ifNoBeep !== undefined) throw new CliError('--if-no-beep goes with --voicemail only.');
+  return undefined;
 }
 
 function readParameters(texts: readonly string[]): Readonly<Record<string, string>> {

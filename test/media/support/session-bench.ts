@@ -1,6 +1,8 @@
 // An RTP session on a clock that the test turns by hand, what it says, and a far end that sends what it is told.
 
+import { openLineListener } from '../../../src/amd/line-listener.ts';
 import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { PlanReport } from '../../../src/calls/plans.ts';
 import type { PlaybackReport } from '../../../src/calls/playback.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
@@ -37,6 +39,7 @@ export class SessionBench {
   readonly amd: AmdEvent[] = [];
   readonly dtmf: string[] = [];
   readonly playbacks: PlaybackReport[] = [];
+  readonly plans: PlanReport[] = [];
   readonly detectorErrors: unknown[] = [];
   inactive = 0;
   /** What the detector got: the level of each frame in thousands, `-` where lost. */
@@ -51,6 +54,7 @@ export class SessionBench {
     this.session = new RtpSession(
       {
         createDetector: createDetector ?? (() => this.#recordingDetector()),
+        openLineListener,
         inactivityFrames,
         scratch: createRtpScratch(),
         ssrc: 0xcafe,
@@ -79,6 +83,7 @@ export class SessionBench {
         onDetectorError: (error) => this.detectorErrors.push(error),
         onDtmf: (digit, durationMs) => this.dtmf.push(`${digit}:${durationMs}`),
         onPlayback: (report) => this.playbacks.push(report),
+        onPlan: (report) => this.plans.push(report),
         onInactive: () => {
           this.inactive += 1;
         },

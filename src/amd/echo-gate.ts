@@ -1,0 +1,73 @@
+// Keeps what we send ourselves from being heard: the line gives some of it back, quieter and later. What comes in no louder than
+// an echo may be is turned down so far that nobody takes it for a voice or a tone; what is louder is the far end's (Geigel's
+// detector of double talk, by the power of frames).
+
+import { frameSamples } from './frame.ts';
+
+/** 700 ms: the way there and back, by satellite, and the buffers on it. */
+const keptFrames = 35;
+/** Hybrids give back 12 dB less, and most lines nothing at all: then a quieter far end is heard too. */
+const loudestEcho = powerOf(-12);
+const quietestEcho = powerOf(-34);
+/** What was measured may be this much louder another time. */
+const allowance = powerOf(8);
+/** Of our sound: before that an echo may not have come back yet. */
+const learningFrames = 75;
+/** Below −60 dBFS nothing is heard anyway, and nothing learnt. */
+const audiblePower = powerOf(-60);
+const attenuationShift = 5;
+
+export type EchoGate = {
+  /**
+   * The next 20 ms as they may be listened to, and the power of what was sent in the same 20 ms (1: full scale). The frame itself,
+   * or one that is used again.
+   */
+  pass(frame: Int16Array, sentPower: number): Int16Array;
+};
+
+const fullScale = 32_768 ** 2 * frameSamples;
+
+export function createEchoGate(): EchoGate {
+  const sent = new Float64Array(keptFrames);
+  const quieter = new Int16Array(frameSamples);
+  let at = 0;
+  let quietFrames = keptFrames;
+  let heardFrames = 0;
+  let loudestRatio = 0;
+  let limit = loudestEcho;
+
+  function learn(power: number, loudestSent: number): void {
+    heardFrames += 1;
+    loudestRatio = Math.max(loudestRatio, power / loudestSent);
+    if (heardFrames < learningFrames) return;
+    limit = Math.min(loudestEcho, Math.max(quietestEcho, loudestRatio * allowance));
+  }
+
+  return {
+    pass(frame, sentPower) {
+      sent[at] = sentPower;
+      at = (at + 1) % keptFrames;
+      quietFrames = sentPower > audiblePower ? 0 : quietFrames + 1;
+      // Nothing of ours is on its way.
+      if (quietFrames >= keptFrames) return frame;
+      const power = framePower(frame);
+      const loudestSent = Math.max(...sent);
+      if (power > loudestSent * limit) return frame;
+      learn(power, loudestSent);
+      for (let index = 0; index < frameSamples; index += 1) {
+        quieter[index] = (frame[index] as number) >> attenuationShift;
+      }
+      return quieter;
+    },
+  };
+}
+
+function framePower(frame: Int16Array): number {
+  let energy = 0;
+  for (let index = 0; index < frame.length; index += 1) energy += (frame[index] as number) ** 2;
+  return energy / fullScale;
+}
+
+function powerOf(db: number): number {
+  return 10 ** (db / 10);
+}

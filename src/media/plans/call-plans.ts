@@ -1,0 +1,124 @@
+// The plans of one call, between its session and them: tells them of frames, events and sounds, and does what they want.
+
+import type { AmdEvent } from '../../calls/contract/amd-event.ts';
+import type { CallPlans, PlanReport } from '../../calls/plans.ts';
+import type { Playback, PlaybackReport } from '../../calls/playback.ts';
+import type { HeardOnLine, LineListener, OpenLineListener } from '../detector-port.ts';
+import type { PlanAction } from './plan-port.ts';
+import { ScreeningPlan } from './screening-plan.ts';
+import { VoicemailPlan } from './voicemail-plan.ts';
+
+/** Of the session. */
+export type PlanHost = {
+  play(playback: Playback): void;
+  stopPlayback(): void;
+  muteBot(isMuted: boolean): void;
+  stopStream(reason: string): void;
+  stopDetection(reason: string): void;
+  detectAnew(): void;
+  report(report: PlanReport): void;
+};
+
+export class PlannedCall {
+  readonly #host: PlanHost;
+  readonly #voicemail: VoicemailPlan | undefined;
+  readonly #screening: ScreeningPlan | undefined;
+  #listener: LineListener | undefined;
+  /** A sound of a plan. */
+  #isPlaying = false;
+
+  constructor(plans: CallPlans, openListener: OpenLineListener, host: PlanHost) {
+    this.#host = host;
+    if (plans.screening !== undefined) this.#screening = new ScreeningPlan(plans.screening);
+    if (plans.voicemail === undefined) return;
+    this.#voicemail = new VoicemailPlan(plans.voicemail);
+    try {
+      this.#listener = openListener();
+    } catch {
+      // No memory is left: the message is left by what detection says alone.
+    }
+  }
+
+  /** What a bot does is no end of the call now. */
+  get hasCall(): boolean {
+    return this.#voicemail?.hasCall === true || this.#isScreened();
+  }
+
+  /** Frames are wanted. */
+  get isOver(): boolean {
+    return this.#voicemail?.isOver !== false && this.#screening?.isOver !== false;
+  }
+
+  told(event: AmdEvent): void {
+    const wasScreened = this.#isScreened();
+    this.#do(this.#screening?.told(event));
+    // What a screener says is for its own plan.
+    if (!wasScreened && !this.#isScreened()) this.#do(this.#voicemail?.told(event));
+  }
+
+  played(report: PlaybackReport): void {
+    if (report.kind === 'finished' && report.source !== 'command') this.#isPlaying = false;
+  }
+
+  /** The next 20 ms, and the power of what was sent before them. */
+  tick(frame: Int16Array, lost: boolean, sentPower: number): void {
+    const heard = this.#listen(frame, lost, sentPower);
+    const isPlaying = this.#isPlaying;
+    this.#do(this.#screening?.advance({ heard, isPlaying }));
+    this.#do(this.#voicemail?.advance({ heard, isPlaying }));
+    if (this.#voicemail?.isOver !== false) this.release();
+  }
+
+  release(): void {
+    this.#listener?.release();
+    this.#listener = undefined;
+  }
+
+  #isScreened(): boolean {
+    return this.#screening?.hasCall === true;
+  }
+
+  #listen(frame: Int16Array, lost: boolean, sentPower: number): HeardOnLine | undefined {
+    try {
+      return this.#listener?.push(frame, lost, sentPower);
+    } catch {
+      this.#listener = undefined;
+      return undefined;
+    }
+  }
+
+  #do(actions: readonly PlanAction[] = []): void {
+    for (const action of actions) this.#doOne(action);
+  }
+
+  #doOne(action: PlanAction): void {
+    switch (action.do) {
+      case 'play':
+        this.#host.stopPlayback();
+        this.#isPlaying = true;
+        this.#host.play(action.playback);
+        break;
+      case 'stopPlaying':
+        this.#host.stopPlayback();
+        break;
+      case 'muteBot':
+        this.#host.muteBot(action.isMuted);
+        break;
+      case 'stopStream':
+        this.#host.stopStream('voicemail');
+        break;
+      case 'forgetSpeaker':
+        this.#listener?.restart();
+        break;
+      case 'stopDetection':
+        this.#host.stopDetection(action.reason);
+        break;
+      case 'detect':
+        this.#host.detectAnew();
+        break;
+      case 'report':
+        this.#host.report(action.report);
+        break;
+    }
+  }
+}

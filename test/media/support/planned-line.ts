@@ -1,0 +1,114 @@
+// A call with plans on a clock that the test turns: a far end that says what it is told and gives back an echo of what it hears,
+// a session with the real detector, and when what was heard and sent.
+
+import { createDetector } from '../../../src/amd/detector.ts';
+import { type AmdSettings, defaultAmdTimers } from '../../../src/calls/call-types.ts';
+import type { CallPlans, VoicemailSettings } from '../../../src/calls/plans.ts';
+import type { Sound } from '../../../src/calls/playback.ts';
+
+import {
+  readMulawBytes,
+  readMulawWav,
+  recordingUrl,
+} from '../../../src/embedded/sandbox/wav-file.ts';
+import type { CreateDetector } from '../../../src/media/detector-port.ts';
+import { decodeTable, encode } from '../../../src/media/g711.ts';
+import { remote, SessionBench } from './session-bench.ts';
+
+export const frameMs = 20;
+const frameSamples = 160;
+
+const audio = readMulawBytes(recordingUrl('bot-message'));
+export const message: Sound = {
+  name: 'sound:offer',
+  mulaw: audio,
+  durationMs: audio.length / 8,
+};
+export const greeting = readMulawWav(recordingUrl('voicemail-greeting'));
+export const person = readMulawWav(recordingUrl('person-hello'));
+
+export const voicemail: VoicemailSettings = {
+  ...{ sound: message, ifNoBeep: 'play', waitForBeepMs: 4_000, maxMs: 60_000 },
+};
+
+export type PlannedLineOptions = {
+  readonly plans?: CallPlans;
+  readonly settings?: Partial<AmdSettings>;
+  readonly createDetector?: CreateDetector;
+  /** Of what it hears, in dB, and after which delay. */
+  readonly echo?: { readonly db: number; readonly delayMs: number };
+};
+
+export class PlannedLine {
+  readonly bench: SessionBench;
+  readonly #echo: PlannedLineOptions['echo'];
+  /** Of the far end, since the answer. */
+  nowMs = 0;
+  /** When each event was told. */
+  readonly log: string[] = [];
+
+  constructor({ plans = { voicemail }, settings, echo, ...options }: PlannedLineOptions = {}) {
+    this.bench = new SessionBench(options.createDetector ?? createDetector);
+    this.#echo = echo;
+    this.bench.session.applyRemote(remote, 'answer');
+    this.bench.session.startDetection({ timers: defaultAmdTimers, ...settings }, plans);
+  }
+
+  /** The far end says this; what the call sends meanwhile comes back as its echo. */
+  hear(samples: Int16Array): void {
+    const { bench } = this;
+    for (let at = 0; at < samples.length; at += frameSamples) {
+      const frame = new Int16Array(frameSamples);
+      frame.set(samples.subarray(at, at + frameSamples));
+      this.#addEcho(frame);
+      bench.receive(encode('PCMU', frame));
+      bench.tick(1);
+      this.nowMs += frameMs;
+      this.#note();
+    }
+  }
+
+  get isOver(): boolean {
+    return this.bench.plans.some(({ kind }) => kind === 'over');
+  }
+
+  /** What the far end recorded since then. */
+  recorded(fromMs = 0): Uint8Array {
+    const packets = this.bench.sent.slice(Math.max(0, fromMs / frameMs));
+    return Uint8Array.from(packets.flatMap(({ payload }) => payload));
+  }
+
+  #addEcho(frame: Int16Array): void {
+    if (this.#echo === undefined) return;
+    const gain = 10 ** (this.#echo.db / 20);
+    const packet = this.bench.sent[this.bench.sent.length - 1 - this.#echo.delayMs / frameMs];
+    for (const [index, byte] of (packet?.payload ?? []).entries()) {
+      const sum = (frame[index] ?? 0) + gain * (decodeTable.PCMU[byte] ?? 0);
+      frame[index] = Math.max(-32_768, Math.min(32_767, Math.round(sum)));
+    }
+  }
+
+  #note(): void {
+    const { amd, playbacks, plans } = this.bench;
+    const told = [
+      ...amd.map(({ event, round }) => (round === undefined ? event : `${event} ${round}`)),
+      ...playbacks.map((one) =>
+        one.kind === 'started'
+          ? `${one.source} started${one.restart === undefined ? '' : ` ${one.restart}`}`
+          : `${one.source} ${one.reason}`,
+      ),
+      ...plans.map((one) => (one.kind === 'over' ? one.outcome : `round ${one.round}`)),
+    ];
+    if (told.length > this.log.length) {
+      const unknown = [...told];
+      for (const known of this.log) unknown.splice(unknown.indexOf(known), 1);
+      this.log.push(...unknown);
+    }
+  }
+}
+
+/** Where `sound` is in `recorded`, from its first sample to its last; undefined: it is not whole. */
+export function findWhole(recorded: Uint8Array, sound: Uint8Array): number | undefined {
+  const at = Buffer.from(recorded).indexOf(Buffer.from(sound));
+  return at === -1 ? undefined : at;
+}
