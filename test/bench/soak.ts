@@ -9,6 +9,7 @@ import { randomFrom } from '../faults/random.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FarCall, numberFor } from '../support/far-end.ts';
+import { freeUdpPort } from '../support/free-port.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { startPostgres } from '../support/postgres-server.ts';
 import { isTerminal, type Received } from '../support/receiver.ts';
@@ -43,6 +44,8 @@ export async function benchSoak(args: readonly string[]): Promise<void> {
       minutes: { type: 'string', default: '30' },
       streams: { type: 'string', default: '50' },
       seed: { type: 'string', default: '1' },
+      /** Nobody takes the notifications. */
+      'dead-receiver': { type: 'boolean', default: false },
     },
   });
   const minutes = Number(values.minutes);
@@ -53,7 +56,10 @@ export async function benchSoak(args: readonly string[]): Promise<void> {
   const ticker = spawnWorker(new URL('./soak-ticker.ts', import.meta.url), undefined);
   try {
     const gateway = await cluster.startNode('soak', { MEDIA_WORKERS: '1' });
-    const soak = new Soak(cluster, gateway, phones, bots, Number(values.streams));
+    const notifyUrl = values['dead-receiver']
+      ? `http://127.0.0.1:${await freeUdpPort()}/`
+      : cluster.receiver.url;
+    const soak = new Soak({ cluster, gateway, phones, bots, notifyUrl }, Number(values.streams));
     const samples: Sample[] = [];
     await soak.run(minutes, async (minute) => {
       samples.push(await sampleOf(gateway, ticker, minute));
@@ -77,32 +83,29 @@ export async function benchSoak(args: readonly string[]): Promise<void> {
   }
 }
 
+type SoakParts = {
+  readonly cluster: Cluster;
+  readonly gateway: GatewayProcess;
+  readonly phones: SoakPhones;
+  readonly bots: SoakBots;
+  readonly notifyUrl: string;
+};
+
 class Soak {
-  readonly #cluster: Cluster;
-  readonly #gateway: GatewayProcess;
-  readonly #phones: SoakPhones;
-  readonly #bots: SoakBots;
+  readonly #parts: SoakParts;
   readonly #streams: number;
   readonly #callIds = new Map<string, string>();
   #dialled = 0;
 
-  constructor(
-    cluster: Cluster,
-    gateway: GatewayProcess,
-    phones: SoakPhones,
-    bots: SoakBots,
-    streams: number,
-  ) {
-    this.#cluster = cluster;
-    this.#gateway = gateway;
-    this.#phones = phones;
-    this.#bots = bots;
+  constructor(parts: SoakParts, streams: number) {
+    this.#parts = parts;
     this.#streams = streams;
   }
 
   /** `look` is called every few seconds. */
   async run(minutes: number, look: (minute: number) => Promise<void>): Promise<void> {
-    const { farEnd } = this.#cluster;
+    const { cluster, phones, bots } = this.#parts;
+    const { farEnd } = cluster;
     const startMs = performance.now();
     const speechMs = Math.min(longestSpeechMs, Math.floor(minutes * 36) * 1_000);
     await this.#dial({ speechMs: String(speechMs) });
@@ -113,32 +116,40 @@ class Soak {
         await look(minute);
       }
       for (let up = farEnd.up; up < this.#streams; up += 1) await this.#dial({});
-      this.#phones.speak(farEnd.calls.filter(isUp));
+      phones.speak(farEnd.calls.filter(isUp));
       await pause(250);
     }
     for (const { number } of farEnd.calls.filter(isUp)) await this.#hangUp(number);
-    const { receiver } = this.#cluster;
-    const isOver = () =>
-      farEnd.up + this.#bots.open === 0 &&
-      receiver.accepted().filter(isEnd).length >= this.#dialled;
-    await eventually(isOver, 'all end, and are told', endsWithinMs);
+    const isOver = async () =>
+      farEnd.up + bots.open === 0 && (await this.#ended()) === this.#dialled;
+    await eventually(isOver, 'all end', endsWithinMs);
   }
 
   async #dial(parameters: Readonly<Record<string, string>>): Promise<void> {
     const number = numberFor('stay', 0, this.#dialled);
     this.#dialled += 1;
-    const { callId } = await this.#gateway.dialer.dial({
+    const { cluster, gateway, bots, notifyUrl } = this.#parts;
+    const { callId } = await gateway.dialer.dial({
       target: `tel:+${number}`,
-      notifyurl: this.#cluster.receiver.url,
+      notifyurl: notifyUrl,
       machineDetection: this.#dialled % 2 === 0 ? 'detect' : 'disabled',
-      stream: { url: this.#bots.url, parameters },
+      stream: { url: bots.url, parameters },
     });
     this.#callIds.set(number, callId);
-    await eventually(() => this.#cluster.farEnd.calls.length === this.#dialled, 'it rings');
+    await eventually(() => cluster.farEnd.calls.length === this.#dialled, 'it rings');
+  }
+
+  /** As their receiver was told, where there is one. */
+  async #ended(): Promise<number> {
+    const { cluster, gateway, notifyUrl } = this.#parts;
+    const { receiver } = cluster;
+    if (notifyUrl === receiver.url) return receiver.accepted().filter(isEnd).length;
+    const metric = await metricsOf(gateway);
+    return this.#dialled - metric('offhook_calls_active');
   }
 
   async #hangUp(number: string): Promise<void> {
-    await this.#gateway.dialer.end(this.#callIds.get(number) ?? '');
+    await this.#parts.gateway.dialer.end(this.#callIds.get(number) ?? '');
   }
 }
 
@@ -238,9 +249,9 @@ function judgeEnds({ farEnd, receiver }: Cluster, bots: SoakBots): boolean {
   );
   const numbers = new Set(farEnd.calls.map(({ number }) => number));
   print('calls; ends told', `${farEnd.calls.length}; ${ends.size}`);
-  return (
-    bots.open === 0 && numbers.size === farEnd.calls.length && ends.size === farEnd.calls.length
-  );
+  // All, or none where nobody is there to be told.
+  const areTold = ends.size === 0 || ends.size === farEnd.calls.length;
+  return bots.open === 0 && numbers.size === farEnd.calls.length && areTold;
 }
 
 function print(what: string, figure: string): void {

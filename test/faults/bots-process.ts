@@ -27,7 +27,7 @@ export type FromBots =
       readonly number: string;
     }
   | { readonly kind: 'closed'; readonly id: number };
-/** Those who did not read do now. */
+/** Those who did not read do, from now on. */
 export type ToBots = { readonly kind: 'read' };
 
 const oneSecond = Buffer.alloc(8_000, 1).toString('base64');
@@ -37,6 +37,7 @@ const random = randomFrom(process.pid);
 const webSockets = new WebSocketServer({ noServer: true });
 const deaf = new Set<Socket>();
 let connections = 0;
+let isCalm = false;
 
 const tell = (message: FromBots): void => void process.send?.(message);
 
@@ -60,6 +61,7 @@ server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   tell({ kind: 'listening', port: (server.address() as AddressInfo).port });
 });
 process.on('message', (_message: ToBots) => {
+  isCalm = true;
   for (const socket of deaf) socket.resume();
 });
 process.on('disconnect', () => process.exit(0));
@@ -116,6 +118,7 @@ function say(link: WebSocket): void {
 }
 
 function neverRead(socket: Socket): void {
+  if (isCalm) return;
   deaf.add(socket);
   socket.pause();
 }
