@@ -6,27 +6,16 @@ import { beyondLaptop, networksOpenTo } from './app/networks.ts';
 import { readRuntime } from './app/runtime-file.ts';
 import { streamConnects } from './calls/stream.ts';
 import { addAmdCommand } from './cli/amd/amd.ts';
-import {
-  type CreateAppOptions,
-  createApp,
-  type LimitOptions,
-  limitApp,
-  listApps,
-  printToken,
-  type RotateOptions,
-  revokeApp,
-  rotateApp,
-} from './cli/apps-commands.ts';
-import { type BotOptions, runBot } from './cli/bot/bot-command.ts';
-import { type AddBotOptions, addBot, listBots } from './cli/bots-commands.ts';
+import type { CreateAppOptions, LimitOptions, RotateOptions } from './cli/apps-commands.ts';
+import type { BotOptions } from './cli/bot/bot-command.ts';
+import type { AddBotOptions } from './cli/bots-commands.ts';
 import { addCallCommands } from './cli/calls/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
-import { type ListenOptions, listen } from './cli/listen-command.ts';
-import { listNodes } from './cli/nodes-command.ts';
-import { runSipEngine, type SipEngineOptions } from './cli/sip-engine-command.ts';
-import { type CreateTableOptions, createTable, listTables } from './cli/tables-commands.ts';
+import type { ListenOptions } from './cli/listen-command.ts';
+import type { SipEngineOptions } from './cli/sip-engine-command.ts';
+import type { CreateTableOptions } from './cli/tables-commands.ts';
 import { addWebhooksCommand } from './cli/webhooks/webhooks.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
@@ -34,6 +23,11 @@ import { trunksPath } from './sip/trunks/trunks-path.ts';
 import { type RotatableCredential, rotatable } from './store/app-credentials.ts';
 import { jwtAlgorithms } from './store/app-directory.ts';
 import { version } from './version.ts';
+
+// Loaded when they are asked for, so that each command starts without the others.
+const appCommands = () => import('./cli/apps-commands.ts');
+const botCommands = () => import('./cli/bots-commands.ts');
+const tableCommands = () => import('./cli/tables-commands.ts');
 
 function createContext(): CliContext {
   const config = loadConfig();
@@ -85,6 +79,7 @@ function addProcessCommands(program: Command): void {
     .option('--secret <whsec>', "webhook secret; left out: the dev app's")
     .option('--json', 'one JSON object a line, with headers and raw body')
     .action(async (options: ListenOptions) => {
+      const { listen } = await import('./cli/listen-command.ts');
       await listen(createContext(), options);
     });
 
@@ -96,6 +91,7 @@ function addProcessCommands(program: Command): void {
     .option('--secret <secret>', "stream secret that signs; left out: the dev app's")
     .option('--json', 'one JSON object a line')
     .action(async (options: BotOptions) => {
+      const { runBot } = await import('./cli/bot/bot-command.ts');
       await runBot(createContext(), options);
     });
 
@@ -108,6 +104,7 @@ function addProcessCommands(program: Command): void {
     .option('--control-port <port>', 'port for gateways; 0 takes a free one', '9022')
     .option('--secret <secret>', 'what gateways must know; left out: a random one')
     .action(async (options: SipEngineOptions) => {
+      const { runSipEngine } = await import('./cli/sip-engine-command.ts');
       await runSipEngine(createContext(), options);
     });
 }
@@ -123,7 +120,7 @@ function addAppCommands(program: Command): void {
       '1h',
     )
     .action(async (options: { app?: string; ttl: string }) => {
-      await printToken(createContext(), options);
+      await (await appCommands()).printToken(createContext(), options);
     });
 
   const apps = program.command('apps').description('who may call the API');
@@ -142,14 +139,14 @@ function addAppCommands(program: Command): void {
     .option('--public-key <file>', 'for RS256, ES256, EdDSA: PEM, or a JWK')
     .option('--jwks <file>', 'the same as a JWKS document of several keys')
     .action(async (options: CreateAppOptions) => {
-      await createApp(createContext(), options);
+      await (await appCommands()).createApp(createContext(), options);
     });
   apps
     .command('list')
     .description('every app, oldest first')
     .option('--json', 'one JSON object a line')
     .action(async (options: { json?: boolean }) => {
-      await listApps(createContext(), options);
+      await (await appCommands()).listApps(createContext(), options);
     });
   apps
     .command('rotate <appId>')
@@ -160,7 +157,7 @@ function addAppCommands(program: Command): void {
     .option('--jwks <file>', 'the same as a JWKS document of several keys')
     .option('--force', 'also within the grace time of the rotation before: ends the oldest one now')
     .action(async (appId: string, what: RotatableCredential, options: RotateOptions) => {
-      await rotateApp(createContext(), appId, what, options);
+      await (await appCommands()).rotateApp(createContext(), appId, what, options);
     });
   apps
     .command('limit <appId>')
@@ -171,13 +168,13 @@ function addAppCommands(program: Command): void {
     .option('--calls-a-day <number>', 'accepted between midnights in UTC; none: no limit')
     .option('--token-ttl <duration>', 'how long its tokens may live, e.g. 24h; none: as they say')
     .action(async (appId: string, options: LimitOptions) => {
-      await limitApp(createContext(), appId, options);
+      await (await appCommands()).limitApp(createContext(), appId, options);
     });
   apps
     .command('revoke <appId>')
     .description('refuse an app from now on, for good')
     .action(async (appId: string) => {
-      await revokeApp(createContext(), appId);
+      await (await appCommands()).revokeApp(createContext(), appId);
     });
 }
 
@@ -191,13 +188,13 @@ function addTableCommands(program: Command): void {
     .option('--account <id>', 'account that it belongs to; left out: dev, on the embedded database')
     .option('--replace', 'change the definition of a table that there is; its rows stay')
     .action(async (file: string, options: CreateTableOptions) => {
-      await createTable(createContext(), file, options);
+      await (await tableCommands()).createTable(createContext(), file, options);
     });
   tables
     .command('list')
     .description('one JSON object a line, by account and name')
     .action(async () => {
-      await listTables(createContext());
+      await (await tableCommands()).listTables(createContext());
     });
 }
 
@@ -207,6 +204,7 @@ function addNodeCommand(program: Command): void {
     .description('gateway processes that share the database: state, calls, lease, version')
     .option('--json', 'one JSON object a line')
     .action(async (options: { json?: boolean }) => {
+      const { listNodes } = await import('./cli/nodes-command.ts');
       await listNodes(createContext(), options);
     });
 }
@@ -225,13 +223,13 @@ function addBotCommands(program: Command): void {
       new Option('--stream-connect <when>', 'when it gets the audio').choices(streamConnects),
     )
     .action(async (botId: string, options: AddBotOptions) => {
-      await addBot(createContext(), botId, options);
+      await (await botCommands()).addBot(createContext(), botId, options);
     });
   bots
     .command('list')
     .description('one JSON object a line, oldest first')
     .action(async () => {
-      await listBots(createContext());
+      await (await botCommands()).listBots(createContext());
     });
 }
 

@@ -6,23 +6,16 @@ import { noBeepChoices } from '../../calls/plans.ts';
 import { streamConnects } from '../../calls/stream.ts';
 import type { AppOptions } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
-import {
-  type ListOptions,
-  listNotifications,
-  type ReplayOptions,
-  replayNotifications,
-} from '../notifications-command.ts';
-import { type CallOptions, placeCall } from './call-command.ts';
-import {
-  type ListCallsOptions,
-  listCalls,
-  type ShowCallOptions,
-  showCall,
-  showContext,
-} from './calls-command.ts';
+import type { ListOptions, ReplayOptions } from '../notifications-command.ts';
+import type { CallOptions } from './call-command.ts';
+import type { ListCallsOptions, ShowCallOptions } from './calls-command.ts';
 
 /** The dev app may use every bot; this one needs no thought. */
 const defaultBot = 'dev-bot';
+
+// Loaded when they are asked for, so that each command starts without the others.
+const callsCommands = () => import('./calls-command.ts');
+const notificationsCommands = () => import('../notifications-command.ts');
 
 export function addCallCommands(program: Command, createContext: () => CliContext): void {
   addPlacing(program, createContext);
@@ -68,6 +61,7 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
     .option('--timeout <ms>', 'how long to ring')
     .option('--follow', 'print what happens until the call ended; Ctrl-C hangs up')
     .action(async (target: string, options: CallOptions) => {
+      const { placeCall } = await import('./call-command.ts');
       await placeCall(createContext(), target, options);
     });
 }
@@ -80,18 +74,18 @@ function addReading(program: Command, createContext: () => CliContext): void {
     .option('--limit <number>', 'how many', '50')
     .option('--json', 'one JSON object a line')
     .action(async (options: ListCallsOptions) => {
-      await listCalls(createContext(), options);
+      await (await callsCommands()).listCalls(createContext(), options);
     });
   ofApp(calls.command('show <callId>'))
     .description('one call with its timeline')
     .option('--json', 'as one JSON object')
     .action(async (callId: string, options: ShowCallOptions) => {
-      await showCall(createContext(), callId, options);
+      await (await callsCommands()).showCall(createContext(), callId, options);
     });
   ofApp(program.command('context <callId>'))
     .description('what a bot flow reads of a call, as JSON')
     .action(async (callId: string, options: AppOptions) => {
-      await showContext(createContext(), callId, options);
+      await (await callsCommands()).showContext(createContext(), callId, options);
     });
 }
 
@@ -102,14 +96,14 @@ function addNotifications(program: Command, createContext: () => CliContext): vo
     .option('--failed-since <duration>', 'dead letters of the last e.g. 2h')
     .option('--json', 'one JSON object a line')
     .action(async (callId: string | undefined, options: ListOptions) => {
-      await listNotifications(createContext(), callId, options);
+      await (await notificationsCommands()).listNotifications(createContext(), callId, options);
     });
   ofApp(notifications.command('replay [eventId]'))
     .description('send dead letters again: one, those of a call, or those of a time')
     .option('--call <callId>', 'of this call')
     .option('--failed-since <duration>', 'given up in the last e.g. 2h')
     .action(async (eventId: string | undefined, options: ReplayOptions) => {
-      await replayNotifications(createContext(), eventId, options);
+      await (await notificationsCommands()).replayNotifications(createContext(), eventId, options);
     });
 }
 
