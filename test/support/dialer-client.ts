@@ -82,6 +82,16 @@ export async function createDialer(httpUrl: string, app: DevApp) {
         throw new Error(`dial-out: ${answer.status} ${JSON.stringify(answer.body)}`);
       return answer.body as Placed;
     },
+    /** Fails unless it is taken. */
+    async addSound(name: string, wav: Uint8Array): Promise<void> {
+      const response = await undiciRequest(`${httpUrl}/api/public/sounds/${name}`, {
+        method: 'PUT',
+        headers: { ...auth, 'content-type': 'audio/wav' },
+        body: wav,
+      });
+      const text = await response.body.text();
+      if (response.statusCode >= 300) throw new Error(`sound: ${response.statusCode} ${text}`);
+    },
     call: (callId: string) => request('GET', `${calls}/${callId}`),
     context: (callId: string) => request('GET', `${calls}/${callId}/context`),
     notifications: (callId: string) => request('GET', `${calls}/${callId}/notifications`),

@@ -7,6 +7,7 @@ import type { Codec } from '../../media/g711.ts';
 import type { FrameClock } from './frame-clock.ts';
 import { RtpLeg } from './rtp-leg.ts';
 import type { SandboxBehaviour, SandboxNumber } from './sandbox-numbers.ts';
+import { Screener } from './screener.ts';
 import { type AudioOffer, readOffer, writeAnswer } from './sdp-answer.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
 import type { CalleeDialog, CalleeRequest, CalleeResponse, SrfCallee } from './srf-callee.ts';
@@ -25,6 +26,8 @@ export type SandboxCallSummary = {
   readonly codec?: Codec;
   readonly packetsSent: number;
   readonly packetsReceived: number;
+  /** µ-law or A-law, of a mailbox: what came after its last beep. */
+  readonly recorded?: Uint8Array;
   /** Of a callee who talks. */
   readonly talk?: TalkSummary;
 };
@@ -40,6 +43,8 @@ export type SandboxCallDeps = {
 
 /** A call that neither side ends is ended here: a developer's forgotten call must not last for ever. */
 const longestCallMs = 600_000;
+/** A message, and more than anybody listens to. */
+const longestRecordingMs = 120_000;
 /** Longer than any ring time-out of a caller. */
 const longestRingMs = 300_000;
 
@@ -59,6 +64,8 @@ export class SandboxCall {
   readonly #response: CalleeResponse;
   readonly #sessionId = randomInt(1, 2 ** 31);
   readonly #talker: Talker | undefined;
+  readonly #screener: Screener | undefined;
+  readonly #recorded: Uint8Array[] = [];
   #phase: Phase = { name: 'starting' };
   #leg: RtpLeg | undefined;
   #sdpVersion = 1;
@@ -77,7 +84,9 @@ export class SandboxCall {
     this.#request = request;
     this.#response = response;
     this.#deps = deps;
-    this.#talker = row.behaviour.next.do === 'talk' ? new Talker(deps.sounds) : undefined;
+    const { next } = row.behaviour;
+    this.#talker = next.do === 'talk' ? new Talker(deps.sounds) : undefined;
+    this.#screener = next.do === 'screen' ? new Screener(deps.sounds) : undefined;
   }
 
   async start(): Promise<void> {
@@ -166,7 +175,7 @@ export class SandboxCall {
   #talk(dialog: CalleeDialog): void {
     const { next } = this.#behaviour;
     if (next.do === 'answer') this.#play(next.sound);
-    else if (next.do === 'talk') this.#converse();
+    else this.#converse(this.#talker ?? this.#screener);
     if (this.#wantsToHangUp()) {
       this.#hangUp(dialog, 'callee-hung-up').catch((error: unknown) => this.#fail(error));
     } else if (this.#totalMs >= longestCallMs) {
@@ -176,19 +185,33 @@ export class SandboxCall {
 
   #wantsToHangUp(): boolean {
     const { next } = this.#behaviour;
+    if (next.do === 'screen') {
+      return (this.#screener?.unansweredMs ?? 0) >= next.hangUpUnansweredAfterMs;
+    }
     if (next.do === 'talk') return (this.#talker?.silentMs ?? 0) >= next.hangUpAfterSilenceMs;
     return next.do === 'answer' && this.#phaseMs >= (next.hangUpAfterMs ?? Infinity);
   }
 
-  #converse(): void {
-    if (this.#leg !== undefined && this.#talker !== undefined) {
-      this.#leg.send(this.#talker.nextFrame(this.#leg.remote.codec));
+  #converse(speaker: Talker | Screener | undefined): void {
+    if (this.#leg !== undefined && speaker !== undefined) {
+      this.#leg.send(speaker.nextFrame(this.#leg.remote.codec));
     }
   }
 
   /** What comes before the answer is none of a conversation. */
   #hear(payload: Uint8Array, codec: Codec): void {
-    if (this.#phase.name === 'talking') this.#talker?.hear(payload, codec);
+    if (this.#phase.name !== 'talking') return;
+    this.#talker?.hear(payload, codec);
+    this.#screener?.hear(payload, codec);
+    this.#record(payload);
+  }
+
+  #record(payload: Uint8Array): void {
+    const { next } = this.#behaviour;
+    if (next.do !== 'answer' || next.records !== true) return;
+    const isRecording = this.#phaseMs > this.#deps.sounds.lengthMs(next.sound);
+    const isFull = this.#recorded.length * frameMs >= longestRecordingMs;
+    if (isRecording && !isFull) this.#recorded.push(Uint8Array.from(payload));
   }
 
   #play(sound: SoundName): void {
@@ -247,7 +270,18 @@ export class SandboxCall {
       ...(leg === undefined ? {} : { codec: leg.remote.codec }),
       packetsSent: leg?.packetsSent ?? 0,
       packetsReceived: leg?.packetsReceived ?? 0,
+      ...(this.#recorded.length === 0 ? {} : { recorded: joinedBytes(this.#recorded) }),
       ...(this.#talker === undefined ? {} : { talk: this.#talker.summary }),
     });
   }
+}
+
+function joinedBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

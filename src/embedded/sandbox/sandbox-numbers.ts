@@ -12,10 +12,19 @@ export type SandboxBehaviour = {
   readonly next:
     | { readonly do: 'refuse'; readonly sipStatus: number }
     | { readonly do: 'ring-on' }
-    /** Plays the sound, then is silent. Left out: stays until the caller hangs up. */
-    | { readonly do: 'answer'; readonly sound: SoundName; readonly hangUpAfterMs?: number }
+    | {
+        readonly do: 'answer';
+        /** Silence follows. */
+        readonly sound: SoundName;
+        /** Left out: stays until the caller hangs up. */
+        readonly hangUpAfterMs?: number;
+        /** What is heard after the sound is in the call's summary. */
+        readonly records?: true;
+      }
     /** Talks with the caller, see `talker.ts`. */
-    | { readonly do: 'talk'; readonly hangUpAfterSilenceMs: number };
+    | { readonly do: 'talk'; readonly hangUpAfterSilenceMs: number }
+    /** Asks who calls, see `screener.ts`. */
+    | { readonly do: 'screen'; readonly hangUpUnansweredAfterMs: number };
 };
 
 export type SandboxNumber = {
@@ -69,7 +78,10 @@ export const sandboxNumbers = [
     number: '+12025550110',
     name: 'voicemail',
     description: 'rings 1 s, a greeting of 5 s, a beep; records for 4 s and hangs up',
-    behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'voicemail', hangUpAfterMs: 10_500 } },
+    behaviour: {
+      ringMs: 1_000,
+      next: { do: 'answer', sound: 'voicemail', hangUpAfterMs: 10_500, records: true },
+    },
   },
   {
     number: '+12025550111',
@@ -85,6 +97,23 @@ export const sandboxNumbers = [
     name: 'fax',
     description: 'rings 1 s, a fax machine: 3 s of 2100 Hz; hangs up 10 s after answering',
     behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'fax', hangUpAfterMs: 10_000 } },
+  },
+  {
+    number: '+12025550113',
+    name: 'voicemail-two-beeps',
+    description:
+      'rings 1 s, a greeting of 5 s, a beep, 1.5 s later another; records for 6.6 s and hangs up',
+    behaviour: {
+      ringMs: 1_000,
+      next: { do: 'answer', sound: 'voicemailTwice', hangUpAfterMs: 15_000, records: true },
+    },
+  },
+  {
+    number: '+12025550114',
+    name: 'screener',
+    description:
+      'rings 1 s, asks who is calling and why (7 s); then a person comes, "Hello?"; hangs up on who says nothing for 8 s',
+    behaviour: { ringMs: 1_000, next: { do: 'screen', hangUpUnansweredAfterMs: 8_000 } },
   },
   {
     number: '+12025550120',

@@ -114,7 +114,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 }
 
 /** Who tries a bot with the talker wants to know what came through. */
-function logEnd(logger: Logger, summary: SandboxCallSummary): void {
+function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void {
+  const summary = recorded === undefined ? rest : { ...rest, recordedMs: recorded.length / 8 };
   if (summary.talk === undefined) logger.debug(summary, 'sandbox call ended');
   else logger.info(summary, 'the sandbox has talked with a caller');
 }

@@ -1,0 +1,86 @@
+// The whole gateway leaves a message: from the request to what a mailbox has recorded, and what is told of it.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
+import { readMulawWav, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
+import { encode } from '../../src/media/g711.ts';
+import { eventually } from '../support/eventually.ts';
+import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
+import { makeWav } from '../support/wav.ts';
+
+let rig: StreamRig;
+/** 1.2 s; another file than what is played: 8 kHz PCM. */
+const message = readMulawWav(recordingUrl('bot-message')).subarray(0, 9_600);
+const messageBytes = Buffer.from(encode('PCMU', message));
+const greeting = readMulawWav(recordingUrl('voicemail-greeting')).subarray(0, 2_000 * 8);
+const beep = tone([1_000], 400, -9);
+const mailbox = encode('PCMU', joined([silence(300), greeting, silence(400), beep]));
+const quiet = (ms: number) => new Uint8Array(ms * 8).fill(0xff);
+
+beforeAll(async () => {
+  rig = await startStreamRig();
+  await rig.laptop.gateway.dialer.addSound('offer', makeWav({ samples: [message] }));
+});
+afterEach(() => rig.reset());
+afterAll(() => rig.close());
+
+const leaveMessage = { machineDetection: 'detect', voicemail: { play: 'sound:offer' } };
+
+describe('a message for a machine', () => {
+  test('is recorded whole after the beep; the call is hung up, and all doors tell it', async () => {
+    const { callee, callId } = await rig.call(null, leaveMessage);
+    await callee.answer();
+    await callee.speak(mailbox);
+    await Promise.all([callee.speak(quiet(1_900)), callee.isHungUp()]);
+    const end = await rig.endOf(callId);
+
+    expect(callee.heard.includes(messageBytes)).toBe(true);
+    expect(end).toMatchObject({
+      ...{ outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' },
+      ...{ machineDetection: 'amd_machine_detected', playedMs: 1_200 },
+      voicemail: { durationMs: 1_200, complete: true, afterBeep: true },
+    });
+    expect(rig.typesOf(callId).filter((type) => type !== 'amd')).toEqual([
+      ...['queued', 'dialing', 'answered', 'playback-started', 'playback-finished', 'completed'],
+    ]);
+    const { laptop } = rig;
+    const notifications = await laptop.receiver.untilEnded(callId);
+    expect(notifications.at(-1)).toMatchObject({
+      ...{ status: 'completed', outcome: 'voicemail-left', playedMs: 1_200 },
+      voicemail: { complete: true, afterBeep: true },
+    });
+  });
+
+  test('takes the call from its bot, whose marks return and whose close ends nothing', async () => {
+    const bot = await rig.startBot();
+    const { callee, callId } = await rig.call({ url: bot.url }, leaveMessage);
+    await callee.answer();
+    const connection = await bot.connection();
+    const said = speech(80_000);
+    connection.say(said);
+    connection.mark('said');
+    await callee.speak(mailbox);
+    await eventually(() => connection.closeCode !== undefined, 'the stream is closed');
+    connection.say(said);
+    await Promise.all([callee.speak(quiet(1_900)), callee.isHungUp()]);
+
+    expect(connection.marks).toEqual(['said']);
+    const stopped = rig.eventsOf(callId).find(({ type }) => type === 'stream-stopped');
+    expect(stopped?.data).toMatchObject({ reason: 'voicemail' });
+    expect(callee.heard.includes(messageBytes)).toBe(true);
+    expect(await rig.endOf(callId)).toMatchObject({ outcome: 'voicemail-left' });
+  });
+
+  test('that is not there is not dialled for', async () => {
+    const { callId } = await rig.laptop.dial('sip:nobody@127.0.0.1:9', {
+      ...leaveMessage,
+      voicemail: { play: 'sound:no-such-sound' },
+    });
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ outcome: 'gateway-failure', reasonCode: 'Service Unavailable' },
+      reason: expect.stringMatching(/^Voicemail: .*no-such-sound/),
+    });
+    expect(rig.typesOf(callId)).toEqual(['queued', 'failed']);
+  });
+});
