@@ -100,6 +100,7 @@ function ingestWebhooks(document: Node): Node {
       const post = {
         operationId: `publish${name}`,
         summary: `What is published on \`${subject}\``,
+        security: [],
         description:
           'Not HTTP: a JetStream message with this body as its payload. What is not valid goes to a dead-letter subject with the reason.',
         requestBody: {
@@ -120,6 +121,8 @@ function webhooks(): Node {
       post: {
         operationId: 'callNotification',
         summary: 'What the notify URL of a call receives',
+        // Not a token: its signature.
+        security: [],
         description:
           'At least once, and in order within a call; de-duplicate by `eventId`. Any 2xx accepts it; 410 ends the notifications of the call; everything else is tried again for 24 hours, and is a dead letter then. The headers of `notifyHeaders` come along.',
         parameters: [

@@ -1,5 +1,6 @@
 // The OpenAPI document of the whole service: well-formed, complete, and of the routes that there are.
 
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -30,6 +31,7 @@ afterAll(() => rig.close());
 /** For whoever looks after the service, not for its users. */
 const undocumented = [
   '/',
+  '/asyncapi.json',
   '/live',
   '/metrics',
   '/openapi.json',
@@ -51,6 +53,22 @@ describe('the OpenAPI document', () => {
 
     expect(ajv.errors ?? []).toEqual([]);
     expect(isValid).toBe(true);
+  });
+
+  test('passes the recommended rules of Redocly, without a warning', async () => {
+    const problems = await lintFromString({
+      source: JSON.stringify(document),
+      config: await createConfig({
+        extends: ['recommended'],
+        // Of the tests: where a gateway has no PUBLIC_URL the document has a relative one.
+        rules: { 'no-server-example.com': 'off' },
+      }),
+    });
+    const told = problems.map(
+      ({ ruleId, message, location: [place] }) => `${ruleId} at ${place?.pointer}: ${message}`,
+    );
+
+    expect(told).toEqual([]);
   });
 
   test('has schemas that are JSON Schema 2020-12', () => {

@@ -202,6 +202,11 @@ export type EventOf<Type extends CallEventType> = Immutable<z.infer<typeof envel
 export type CallEvent = { [Type in CallEventType]: EventOf<Type> }[CallEventType];
 export type TerminalEvent = EventOf<'completed'> | EventOf<'failed'>;
 
+/** What is published of a type: the message of JetStream, and `data` of a server-sent event. */
+export function callEventSchema(type: CallEventType) {
+  return z.object({ ...envelope.shape, type: z.literal(type), data: callEventData[type] });
+}
+
 /** Made once: a schema costs more to make than to hold a message against. */
 const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
   callEventTypes.map((type) => [type, z.object({ ...envelope.shape, data: callEventData[type] })]),

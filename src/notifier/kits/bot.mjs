@@ -5,32 +5,32 @@ const [botId, callId] = process.argv.slice(2).map(encodeURIComponent);
 const call = `${process.env.OFFHOOK_URL}/api/public/bot/${botId}/calls/${callId}`;
 const headers = { auth: process.env.OFFHOOK_TOKEN };
 
-async function ask(url, method = 'GET') {
-  const response = await fetch(url, { method, headers });
+async function ask(url, { method = 'GET', known } = {}) {
+  // The `ETag` of the answer before: the next one is held back until there is something else to say.
+  const more = known === undefined ? {} : { 'if-none-match': known };
+  const response = await fetch(url, { method, headers: { ...headers, ...more } });
   if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
-  return await response.json();
+  return { body: await response.json(), etag: response.headers.get('etag') ?? undefined };
 }
 
 /** Detection is over when `amd_stopped` is there, which every call gets that was answered with detection on. */
 async function isOver(amd) {
-  return amd.includes('amd_stopped') || (await ask(call)).state === 'ended';
+  return amd.includes('amd_stopped') || (await ask(call)).body.state === 'ended';
 }
 
-let known = 0;
+let seen = 0;
+let known;
 for (;;) {
-  const askedAt = Date.now();
-  const { session, metadata } = await ask(`${call}/context?wait=30s`);
-  const { amd, amdInfo } = session.UserSession;
-  for (const { event, reason, words } of (amdInfo.amdEvents ?? []).slice(known)) {
-    console.log(JSON.stringify({ event, reason, words, metadata }));
+  const { body, etag } = await ask(`${call}/context?wait=30s`, { known });
+  const { amd, amdInfo } = body.session.UserSession;
+  for (const { event, reason, words } of (amdInfo.amdEvents ?? []).slice(seen)) {
+    console.log(JSON.stringify({ event, reason, words, metadata: body.metadata }));
     if (event === 'amd_human_detected') console.log('a person: go on talking');
     if (event === 'amd_machine_detected') {
-      const { state } = await ask(call, 'DELETE');
+      const { state } = (await ask(call, { method: 'DELETE' })).body;
       console.log(`a machine: hung up, the call is ${state}`);
     }
   }
-  known = amd.length;
+  [seen, known] = [amd.length, etag];
   if (await isOver(amd)) break;
-  // Whatever the answer: not more than five questions a second.
-  await new Promise((resolve) => setTimeout(resolve, 200 - (Date.now() - askedAt)));
 }

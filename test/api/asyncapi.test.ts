@@ -1,0 +1,126 @@
+// The AsyncAPI document: valid by the schema of its specification, and with an example of each event that is what it says.
+
+import specs from '@asyncapi/specs';
+import { Ajv, type ValidateFunction } from 'ajv';
+import addFormats from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { callEventTypes, parseCallEvent } from '../../src/calls/contract/call-event.ts';
+import { commandReply, commandSchema } from '../../src/calls/contract/command.ts';
+import { eventTable } from '../../src/calls/contract/event-table.ts';
+import { notificationSchema } from '../../src/calls/contract/notification.ts';
+import { type Harness, startHarness } from './support.ts';
+
+type Message = {
+  readonly name: string;
+  readonly summary?: string;
+  readonly payload: object;
+  readonly examples: readonly { readonly name: string; readonly payload: unknown }[];
+};
+type Document = {
+  readonly asyncapi: string;
+  readonly channels: Readonly<Record<string, { readonly messages: object }>>;
+  readonly components: { readonly messages: Readonly<Record<string, Message>> };
+};
+
+let harness: Harness;
+let document: Document;
+beforeAll(async () => {
+  harness = await startHarness();
+  document = (await harness.server.inject('/asyncapi.json')).json();
+});
+afterAll(async () => {
+  await harness[Symbol.asyncDispose]();
+});
+
+const isEvent = (name: string) => (callEventTypes as readonly string[]).includes(name);
+const eventMessages = () =>
+  Object.values(document.components.messages).filter(({ name }) => isEvent(name));
+const payloadsOf = (key: string) =>
+  (document.components.messages[key]?.examples ?? []).map(({ payload }) => payload);
+
+/** The specification's schema has that of JSON Schema in it, which Ajv would know as well. */
+const options = { strict: false, allErrors: true, meta: false, validateSchema: false } as const;
+
+function validatorOf(schema: object): ValidateFunction {
+  const ajv = new Ajv(options);
+  addFormats.default(ajv);
+  return ajv.compile(schema);
+}
+
+/** By its place in the document, so that its references lead on. */
+function validatorOfPayload(key: string): ValidateFunction {
+  const ajv = new Ajv(options);
+  addFormats.default(ajv);
+  ajv.addSchema(document, 'document');
+  return ajv.compile({ $ref: `document#/components/messages/${key}/payload` });
+}
+
+describe('/asyncapi.json', () => {
+  test('is valid AsyncAPI 3.0', () => {
+    const { $schema: _meta, ...schema } = specs.schemas['3.0.0'] as object & { $schema?: string };
+    const validate = validatorOf(schema);
+    validate(document);
+
+    expect(validate.errors ?? []).toEqual([]);
+    expect(validate({ ...document, channels: { wrong: { address: 5 } } })).toBe(false);
+  });
+
+  test('every reference leads somewhere', () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)];
+    expect(references.length).toBeGreaterThan(callEventTypes.length);
+    for (const [, path = ''] of references) {
+      const target = path
+        .split('/')
+        .reduce<unknown>((node, key) => (node as Record<string, unknown>)[key], document);
+      expect(target, path).toBeDefined();
+    }
+  });
+
+  test('has a message for each type of event, on NATS and over HTTP', () => {
+    expect(eventMessages().map(({ name }) => name)).toEqual(callEventTypes);
+    for (const channel of ['callEvents', 'botEvents']) {
+      expect(Object.keys(document.channels[channel]?.messages ?? {})).toHaveLength(
+        callEventTypes.length,
+      );
+    }
+  });
+
+  test('has an example of each message, which matches its schema', () => {
+    for (const [key, { name, examples }] of Object.entries(document.components.messages)) {
+      const validate = validatorOfPayload(key);
+      expect(examples.length, name).toBeGreaterThan(0);
+      for (const example of examples) {
+        validate(example.payload);
+        expect(validate.errors ?? [], `${name}: ${example.name}`).toEqual([]);
+      }
+    }
+  });
+
+  test('its schemas refuse what is none of theirs', () => {
+    for (const [key, { examples, name }] of Object.entries(document.components.messages)) {
+      if (!isEvent(name)) continue;
+      const validate = validatorOfPayload(key);
+      const [example] = examples;
+      expect(validate({ ...(example?.payload as object), type: 'another' }), name).toBe(false);
+      expect(validate({ ...(example?.payload as object), eventSequence: 0 }), name).toBe(false);
+    }
+  });
+
+  test('its examples are read by the gateway itself', () => {
+    const events = eventMessages().flatMap(({ examples }) => examples);
+    for (const { payload } of events) {
+      expect(parseCallEvent(JSON.stringify(payload))).toMatchObject({ ok: true });
+    }
+    for (const body of payloadsOf('notification')) notificationSchema.strict().parse(body);
+    for (const command of payloadsOf('command')) commandSchema.parse(command);
+    for (const reply of payloadsOf('commandReply')) commandReply.parse(reply);
+  });
+
+  test('has an example of a notification of every status', () => {
+    const rows = Object.values(eventTable).map(({ notification }) => notification);
+    const statuses = rows.flatMap((row) => (row === 'never' ? [] : [row.status]));
+    const examples = document.components.messages['notification']?.examples ?? [];
+
+    expect(examples.map(({ name }) => name)).toEqual(statuses);
+  });
+});
