@@ -7,6 +7,7 @@ import {
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { ApiInstance } from '../http/http.ts';
+import { registerAsyncApi } from './asyncapi.ts';
 import { notificationSchema } from './notification-schema.ts';
 
 export type OpenApiOptions = { readonly publicUrl: string | undefined };
@@ -69,6 +70,7 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
     transformObject: (document) => complete(completeObject(document)),
   });
   server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+  registerAsyncApi(server, options);
 }
 
 type Node = { [name: string]: unknown };

@@ -25,7 +25,6 @@ import { validatorCompiler } from '../http/validation.ts';
 import { refuseWrongMethods } from '../http/wrong-method.ts';
 import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
-import { registerAsyncApi } from './asyncapi.ts';
 import { registerCallRoutes } from './call-routes.ts';
 import { registerContext } from './context-route.ts';
 import { registerDeadLetters } from './dead-letter-routes.ts';
@@ -105,7 +104,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   refuseWrongMethods(server, maxParamLength);
 
   await registerOpenApi(server, { publicUrl: config.http.publicUrl });
-  registerAsyncApi(server, { publicUrl: config.http.publicUrl });
   await registerDocsPage(server);
   const audience = config.http.publicUrl ?? `http://${config.http.host}:${config.http.port}`;
   const authenticate = createAuthenticator(services.apps, {
