@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { SubmittedRequest } from '../calls/dialout-ports.ts';
 import type { RequestedStream } from '../calls/stream.ts';
+import type { TransferPlan } from '../calls/transfer.ts';
 import type { MemberError } from '../http/problem.ts';
 import { canonicalJson } from '../http/stored-json.ts';
 import { describeIssues } from '../lib/issues.ts';
@@ -15,6 +16,7 @@ import { checkNotifyHeaders } from './notify-headers.ts';
 import { planErrors, voicemailSchema } from './plan-requests.ts';
 import type { ApiServices } from './services.ts';
 import { resolveStream, streamSchema } from './stream-request.ts';
+import { bridgeSchema, resolveBridge } from './transfer-request.ts';
 
 export type ParsedDialout =
   | {
@@ -73,6 +75,36 @@ function acrossMembers(
   const errors = [...found];
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
+  errors.push(...namedErrors(wanted, { speechToTextProviders, isNotifiable }));
+  const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
+  if (!route.ok) errors.push({ path: route.field, message: route.message });
+  const detects = wanted.machineDetection !== 'disabled';
+  const stream = resolveStream(wanted.stream, { bot, app, detects, streams });
+  if (!stream.ok) errors.push(...stream.errors);
+  const trunk = route.ok ? route.trunk : undefined;
+  const ofCall = { caller: wanted.caller, trunk, accountId: bot.accountId, routes };
+  const plan = resolveBridge(wanted.bridge, ofCall, wanted.machineDetection);
+  if (!plan.ok) errors.push(...plan.errors);
+  errors.push(...planErrors(wanted, wanted.machineDetection));
+  if (errors.length > 0 || !headers.ok || !stream.ok || !plan.ok) return { ok: false, errors };
+
+  return {
+    ok: true,
+    request: toRequest(wanted, trunk, { ...stream, ...plan }),
+    ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
+    // Before the default trunk is filled in: a repeated request stays the same when that default changes.
+    requestHash: createHash('sha256')
+      .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
+      .digest('hex'),
+  };
+}
+
+/** What they name, by itself. */
+function namedErrors(
+  wanted: Wanted,
+  { speechToTextProviders, isNotifiable }: Pick<Known, 'speechToTextProviders' | 'isNotifiable'>,
+): readonly MemberError[] {
+  const errors: MemberError[] = [];
   if (wanted.notifyurl !== undefined && !isNotifiable(new URL(wanted.notifyurl))) {
     errors.push({
       path: 'notifyurl',
@@ -87,31 +119,18 @@ function acrossMembers(
       message: 'no speech-to-text provider of this name is configured',
     });
   }
-  const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
-  if (!route.ok) errors.push({ path: route.field, message: route.message });
-  const detects = wanted.machineDetection !== 'disabled';
-  const stream = resolveStream(wanted.stream, { bot, app, detects, streams });
-  if (!stream.ok) errors.push(...stream.errors);
-  errors.push(...planErrors(wanted, wanted.machineDetection));
-  if (errors.length > 0 || !headers.ok || !route.ok || !stream.ok) return { ok: false, errors };
-
-  return {
-    ok: true,
-    request: toRequest(wanted, route.trunk, stream.stream),
-    ...(notifyHeaders === undefined ? {} : { notifyHeaders: headers.headers }),
-    // Before the default trunk is filled in: a repeated request stays the same when that default changes.
-    requestHash: createHash('sha256')
-      .update(canonicalJson({ ...wanted, notifyHeaders: headers.headers }))
-      .digest('hex'),
-  };
+  return errors;
 }
 
 type Wanted = Omit<z.output<typeof dialoutSchema>, 'notifyHeaders'>;
 
+/** What members come to together. */
+type Resolved = { readonly stream?: RequestedStream; readonly bridge?: TransferPlan };
+
 function toRequest(
   wanted: Wanted,
   trunk: string | undefined,
-  stream: RequestedStream | undefined,
+  { stream, bridge }: Resolved,
 ): SubmittedRequest {
   const { thresholdWordCount, amdEventsSubscription, callControlParameter } = wanted;
   return {
@@ -131,6 +150,7 @@ function toRequest(
     ...(stream === undefined ? {} : { stream }),
     ...(wanted.voicemail === undefined ? {} : { voicemail: wanted.voicemail }),
     ...(wanted.screening === undefined ? {} : { screening: wanted.screening }),
+    ...(bridge === undefined ? {} : { bridge }),
     ...(amdEventsSubscription === undefined
       ? {}
       : { amdEventsSubscription: [...new Set(amdEventsSubscription)] }),
@@ -160,6 +180,7 @@ function canonicalSpelling(body: Members) {
   errors.push(...misspellings(members, Object.keys(dialoutSchema.shape), ''));
   errors.push(...misspellings(members['timers'], Object.keys(timersSchema.shape), 'timers.'));
   errors.push(...misspellings(members['stream'], Object.keys(streamSchema.shape), 'stream.'));
+  errors.push(...misspellings(members['bridge'], Object.keys(bridgeSchema.shape), 'bridge.'));
   errors.push(
     ...misspellings(members['voicemail'], Object.keys(voicemailSchema.shape), 'voicemail.'),
   );

@@ -10,6 +10,7 @@ import { maxNotifyUrlLength, notifyUrlProblem } from '../notifier/notify-url.ts'
 import { isSipUser, parseTarget } from './dial-target.ts';
 import { screeningSchema, voicemailSchema } from './plan-requests.ts';
 import { streamSchema } from './stream-request.ts';
+import { bridgeSchema } from './transfer-request.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
 
@@ -183,6 +184,9 @@ export const dialoutSchema = z
       .describe(
         'what a call screener hears, once; then detection begins anew for whoever comes. Needs `machineDetection: detect`',
       ),
+    bridge: bridgeSchema
+      .optional()
+      .describe("whom the person is connected to, e.g. an agents' queue"),
     callControlParameter: callControlSchema
       .optional()
       .describe('speech-to-text as a second opinion on the words of the greeting'),

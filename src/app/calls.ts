@@ -3,14 +3,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CallRegistry } from '../calls/call-registry.ts';
 import { defaultCallLimits } from '../calls/call-setup.ts';
+import type { SecondLeg } from '../calls/call-step.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallControl, Intake, Submission, TrunkLimits } from '../calls/dialout-ports.ts';
-import type { MediaPort, SipPort } from '../calls/ports.ts';
+import type { CallOutbox, MediaPort, SipPort } from '../calls/ports.ts';
 import { createCallControl, type NodeCallControl } from '../dialout/call-control.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
 import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts';
 import { type GuardedSip, guardSip } from '../dialout/guarded-sip.ts';
 import { createIntake, type IntakePorts } from '../dialout/intake.ts';
+import { SecondLegs } from '../dialout/second-legs.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
 import { sendCommand, serveCommands } from '../events/commands.ts';
 import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
@@ -73,10 +76,14 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { lease } = parts.node;
   const sip = guardSip(parts.sip, {
     mayPlace: () => lease.isHeld,
-    onPlaced: (callId) => taking.onPlaced(callId),
-    onReleased: (callId) => taking.onReleased(callId),
+    onPlaced: (legId) => taking.onPlaced(legId),
+    onReleased: (legId) => {
+      taking.onReleased(legId);
+      secondLegs.giveBack(legId);
+    },
     clock,
   });
+  const secondLegs = openSecondLegs(environment, parts);
   const out = openOutbox(environment, {
     ...parts,
     untilReleased: (callId) => sip.untilReleased(callId),
@@ -87,6 +94,10 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       ...{ outbox: out.outbox, clock, logger, sip, media: parts.media },
       streams: createStreamPort(storage),
       sounds: parts.sounds.port,
+      transfers: {
+        ...{ sip, clock, admission: secondLegs },
+        storeLeg: (call, leg) => storeSecondLeg(out.outbox, call, leg),
+      },
       untilTurn: (callId, isWanted) => taking.turnOf(callId)?.(isWanted),
     },
     {
@@ -134,6 +145,32 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       }
     },
   };
+}
+
+function openSecondLegs({ clock, logger }: Environment, parts: Parts): SecondLegs {
+  const { storage, limitsOf } = parts;
+  return new SecondLegs({
+    ...{ takes: storage.secondLegTakes, limitsOf, clock, logger },
+    nextStart: (trunk, intervalMs) => storage.takes.nextStart(trunk, intervalMs),
+    appLimits: async (appId) => {
+      const app = await storage.apps.find(appId);
+      return app && { limits: app.limits };
+    },
+  });
+}
+
+/** False: it was not, and the call is not this process's any more, or has ended. */
+async function storeSecondLeg(
+  outbox: CallOutbox,
+  call: AcceptedCall,
+  leg: SecondLeg,
+): Promise<boolean> {
+  try {
+    return (await outbox.append(call, { events: [], secondLegs: [leg] })) === 'stored';
+  } catch {
+    // The outbox is full, or at its end; it has said so.
+    return false;
+  }
 }
 
 function openRecovery(

@@ -1,6 +1,6 @@
 // SQL: PostgreSQL or the embedded PGlite, the apps, and the ledger of calls.
 
-import type { CallTakes } from '../calls/dialout-ports.ts';
+import type { CallTakes, SecondLegTakes } from '../calls/dialout-ports.ts';
 import { type AppStore, createAppStore } from '../store/apps.ts';
 import { type BotStore, createBotDirectory } from '../store/bot-directory.ts';
 import { type CallLedger, createCallLedger } from '../store/call-ledger.ts';
@@ -10,6 +10,7 @@ import { type Database, openDatabase } from '../store/database.ts';
 import { ensureDevApp } from '../store/dev-app.ts';
 import { devAccountId } from '../store/dev-app-file.ts';
 import { createNodeDirectory, type NodeDirectory } from '../store/nodes.ts';
+import { createSecondLegTakes } from '../store/second-leg-takes.ts';
 import { openSecretBox, type SecretBox } from '../store/secrets.ts';
 import type { Environment } from './environment.ts';
 
@@ -22,6 +23,7 @@ export type Storage = {
   readonly secrets: SecretBox;
   readonly ledger: CallLedger;
   readonly takes: CallTakes;
+  readonly secondLegTakes: SecondLegTakes;
   /** How long rounds over the database may rest while there is nothing to be found; 0: others write there too. */
   readonly longestRestMs: number;
 };
@@ -68,6 +70,7 @@ export async function openStorage({
     secrets,
     ledger: createCallLedger({ database, secrets, logger, clock }),
     takes: createCallTakes(database.pool, config.ownerId),
+    secondLegTakes: createSecondLegTakes(database.pool, config.ownerId),
     longestRestMs: databaseUrl === undefined ? longestRestMs : 0,
   };
 }

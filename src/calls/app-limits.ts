@@ -1,6 +1,6 @@
 // What an app may dial, and how much: guards against toll fraud with stolen credentials. Pure.
 
-import type { DialTarget } from './call-types.ts';
+import type { DialoutRequest, DialTarget } from './call-types.ts';
 
 export type AppLimits = {
   /** Digits that a number must begin with, country code first; left out: any number. */
@@ -12,6 +12,14 @@ export type AppLimits = {
   /** Accepted on one day in UTC. */
   readonly callsPerDay?: number;
 };
+
+/** Whom a request would have called: each must be allowed. */
+export function targetsOf({
+  target,
+  bridge,
+}: Pick<DialoutRequest, 'target' | 'bridge'>): readonly DialTarget[] {
+  return bridge === undefined ? [target] : [target, bridge.to];
+}
 
 /** The number that is dialled must be known to judge it: with prefixes, nothing but a global number is. */
 export function mayDial(limits: AppLimits | undefined, target: DialTarget): boolean {

@@ -13,6 +13,7 @@ import {
   type TerminalEvent,
 } from './contract/call-event.ts';
 import type { CallIdentity } from './contract/identity.ts';
+import type { TransferSummary } from './contract/transfer-summary.ts';
 import { nothingPlayed, type PlaybackProgress, playedMembers } from './playback.ts';
 import type { StreamReport } from './stream.ts';
 
@@ -31,6 +32,8 @@ export type CallProgress = {
   /** Over gateways that were given up for the next one. */
   readonly failedAttempts: readonly FailedAttempt[];
   readonly playback: PlaybackProgress;
+  /** What became of the last one. */
+  readonly transfer?: TransferSummary | undefined;
 };
 
 /** An accepted call has stated one event, `queued`, which is not notified. */
@@ -189,6 +192,7 @@ export function endEvent(progress: CallProgress, end: CallEnd): Stated<TerminalE
             callDurationMs: elapsed(answeredAt, end.at),
             sessionId: sessionIdOf(call),
             ...(verdict === undefined ? {} : { machineDetection: verdict }),
+            ...(progress.transfer === undefined ? {} : { transfer: progress.transfer }),
           }),
       ...(end.outcome === 'machine' ? { machineDetected: true } : {}),
       ...playedMembers(progress.playback),

@@ -6,6 +6,7 @@ import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
 import { closingAmdEvents } from './closing-amd-events.ts';
 import type { CallId } from './contract/identity.ts';
+import { LineTransfer } from './line-transfer.ts';
 import { loadPlans } from './plan-sounds.ts';
 import type { CallPlans, PlanReport } from './plans.ts';
 import type {
@@ -20,6 +21,7 @@ import type {
   StreamPort,
 } from './ports.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
+import type { TransferPorts } from './transfer-ports.ts';
 
 export type LinePorts = {
   readonly sip: SipPort;
@@ -29,6 +31,8 @@ export type LinePorts = {
   readonly streams?: StreamPort;
   /** Left out: no call plays anything. */
   readonly sounds?: SoundPort;
+  /** Left out: no call is transferred. */
+  readonly transfers?: TransferPorts;
   /**
    * Resolves when the call's INVITE may leave, or is not wanted any more; never rejects. Asked when all else is ready, because
    * what it takes is unsteady. Undefined: at once.
@@ -68,11 +72,15 @@ class Line {
   #detectionStartedAt: Date | undefined;
   /** Asked for when the call begins, and there long before anybody answers. */
   #streamSettings: Promise<StreamSettings> | undefined;
+  readonly #transfer: LineTransfer;
 
   constructor(call: AcceptedCall, ports: LinePorts, send: (event: LineEvent) => void) {
     this.#call = call;
     this.#ports = ports;
     this.#send = send;
+    this.#transfer = new LineTransfer(call, ports.transfers, (report) =>
+      send({ type: 'line.transfer', at: ports.clock.now(), report }),
+    );
   }
 
   async open(): Promise<void> {
@@ -136,6 +144,15 @@ class Line {
       case 'stopPlayback':
         if (this.#mayPlay) this.#session?.stopPlayback();
         break;
+      case 'transfer':
+        if (this.#leg !== undefined && this.#session !== undefined && this.#state === 'answered') {
+          const { transfer } = command;
+          this.#transfer.start(transfer, { leg: this.#leg, session: this.#session });
+        }
+        break;
+      case 'tellTransferFailed':
+        this.#session?.tellTransferFailed(command.failure);
+        break;
       case 'close':
         this.close();
         break;
@@ -172,6 +189,7 @@ class Line {
     // Before the leg was there: `open` finds the line over and places nothing.
     const state = this.#state;
     this.#state = 'over';
+    this.#transfer.giveUp(reason);
     if (state === 'placed') this.#leg?.cancel(reason);
     if (state === 'answered') this.#leg?.hangUp(reason);
   }
@@ -201,6 +219,8 @@ class Line {
         break;
       case 'ended':
         this.#state = 'over';
+        if (event.end.by === 'remote') this.#transfer.endsBySuccess();
+        this.#transfer.giveUp('the other end is gone');
         this.#send({ type: 'line.ended', end: event.end });
         break;
       case 'reoffer':

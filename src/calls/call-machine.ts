@@ -10,7 +10,8 @@
 //             `refusing` (hang up; whether the call was answered is decided by what SQL holds) to the end.
 // answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
 //             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
-//             media, by the longest duration.
+//             media, by the longest duration, by the end of a second leg. A transfer is under way, or has connected the person,
+//             while `ongoing` says so.
 // closing     The call is over; detection still owes its `amd_stopped`, the bot's stream and the sound that plays their ends.
 //             Left when they come, or after a bound.
 // recording   The end is stored, with what was stated before and is not stored yet. Left when it is; where that takes longer
@@ -49,6 +50,15 @@ import {
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
 import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
+import {
+  closeTransfer,
+  endsTransfer,
+  hangUpOnTransfer,
+  noteTransferEnd,
+  startCommandedTransfer,
+  startPlannedTransfer,
+  stateTransfer,
+} from './call-transfer-effects.ts';
 import { statePlayback, statePlaybackFailed } from './playback-effects.ts';
 
 export const callMachine = callSetup.createMachine({
@@ -63,6 +73,7 @@ export const callMachine = callSetup.createMachine({
     stream: 'off',
     digits: 0,
     streamEvents: 0,
+    transfers: 0,
   }),
   output: ({ context }) => ({ end: context.end }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
@@ -118,7 +129,7 @@ export const callMachine = callSetup.createMachine({
     },
     refusing: { entry: doubtAnswer, always: { target: 'recording' } },
     answered: {
-      entry: acknowledge,
+      entry: [acknowledge, startPlannedTransfer],
       always: { guard: 'hasEnded', target: 'closing' },
       after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
       on: {
@@ -133,10 +144,12 @@ export const callMachine = callSetup.createMachine({
             target: 'closing',
             actions: [stateAmd, hangUpOnFailure],
           },
-          { actions: stateAmd },
+          { actions: [stateAmd, startPlannedTransfer] },
         ],
         'line.dtmf': { actions: stateDtmf },
         'line.stream': [
+          // Whoever transfers a call may leave it.
+          { guard: 'isTransferring', actions: stateStream },
           {
             guard: ({ event }) => event.report.kind === 'botLeft',
             target: 'closing',
@@ -167,6 +180,15 @@ export const callMachine = callSetup.createMachine({
         'command.stopPlayback': {
           actions: { type: 'commandLine', params: { type: 'stopPlayback' } },
         },
+        'line.transfer': [
+          {
+            guard: ({ context, event }) => endsTransfer(context, event.report),
+            target: 'closing',
+            actions: [noteTransferEnd, hangUpOnTransfer],
+          },
+          { actions: stateTransfer },
+        ],
+        'command.transfer': { actions: startCommandedTransfer },
         'line.ended': { target: 'closing', actions: endByLeg },
         'line.mediaLost': { target: 'closing', actions: hangUpOnFailure },
         'command.end': { target: 'closing', actions: hangUpByCommand },
@@ -174,6 +196,7 @@ export const callMachine = callSetup.createMachine({
     },
     closing: {
       entry: [
+        closeTransfer,
         { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
         { type: 'commandLine', params: { type: 'stopStream', reason: 'call-ended' } },
         { type: 'commandLine', params: { type: 'stopPlayback' } },

@@ -62,6 +62,7 @@ const outcomeByClass: ReadonlyMap<number, Meaning> = new Map([
 
 const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   completed: undefined,
+  transferred: undefined,
   machine: undefined,
   'voicemail-left': undefined,
   busy: 'callee',
@@ -170,6 +171,11 @@ export function endOfBotFailure(at: Date): CallEnd {
 
 export function endOfRemoteBye(at: Date): CallEnd {
   return { at, outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
+}
+
+/** The far end's carrier has connected them to somebody else. */
+export function endOfReferral(at: Date): CallEnd {
+  return { at, outcome: 'transferred', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }
 
 /** `machineDetection: disconnect`, or a plan that leaves no message, did what it was asked for. */

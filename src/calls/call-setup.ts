@@ -13,6 +13,8 @@ import type { PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport } from './playback.ts';
 import type { Clock, LegEnd, LegFailure, StepResult } from './ports.ts';
 import type { StreamReport } from './stream.ts';
+import type { Transfer, TransferFailure, TransferRequest } from './transfer.ts';
+import type { TransferReport } from './transfer-report.ts';
 
 /** What the line (SIP leg and media session together) tells the machine. */
 export type LineEvent =
@@ -48,6 +50,7 @@ export type LineEvent =
   | { readonly type: 'line.stream'; readonly at: Date; readonly report: StreamReport }
   | { readonly type: 'line.playback'; readonly at: Date; readonly report: PlaybackReport }
   | { readonly type: 'line.plan'; readonly at: Date; readonly report: PlanReport }
+  | { readonly type: 'line.transfer'; readonly at: Date; readonly report: TransferReport }
   | { readonly type: 'line.mediaLost'; readonly reason: string };
 
 /** What the machine asks of the line. */
@@ -60,6 +63,8 @@ export type LineCommand =
   | { readonly type: 'play'; readonly playback: Playback }
   /** What is queued is not played any more: of sounds, and of the bot. */
   | { readonly type: 'stopPlayback' }
+  | { readonly type: 'transfer'; readonly transfer: Transfer }
+  | { readonly type: 'tellTransferFailed'; readonly failure: TransferFailure }
   /** Leaves nothing open, whatever state it is in. */
   | { readonly type: 'close' };
 
@@ -68,7 +73,8 @@ export type CallMachineEvent =
   | { readonly type: 'command.end'; readonly command: EndCommand }
   /** In a call that is not answered they do nothing. */
   | { readonly type: 'command.play'; readonly playback: Playback }
-  | { readonly type: 'command.stopPlayback' };
+  | { readonly type: 'command.stopPlayback' }
+  | { readonly type: 'command.transfer'; readonly transfer: TransferRequest };
 
 export type CallLimits = {
   readonly maxDurationMs: number;
@@ -82,6 +88,8 @@ export type CallLimits = {
   readonly maxDigits: number;
   /** Connections to the bot that are stated, made or lost; the stream's end always is. */
   readonly maxStreamEvents: number;
+  /** Tried in one call, one after the other: an application that tries for ever rings phones for ever. */
+  readonly maxTransfers: number;
 };
 
 export const defaultCallLimits: CallLimits = {
@@ -93,6 +101,7 @@ export const defaultCallLimits: CallLimits = {
   maxDigits: 2_000,
   // A bot that takes the stream and drops it again and again is tried for as long as the call lasts.
   maxStreamEvents: 200,
+  maxTransfers: 20,
 };
 
 /** Of one call. */
@@ -121,6 +130,10 @@ export type CallMachineContext = CallProgress & {
   /** Stated so far. */
   readonly digits: number;
   readonly streamEvents: number;
+  /** Begun so far. */
+  readonly transfers: number;
+  /** The one that is under way. */
+  readonly ongoing?: Ongoing | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
   /** Where the far end can be ended: known from the 200 on. */
@@ -130,6 +143,13 @@ export type CallMachineContext = CallProgress & {
   readonly beforeAnswer?: Sequences;
   /** It was given up; SQL may hold it all the same. */
   readonly doubtfulAnswer?: Sequences & { readonly answeredAt: Date };
+};
+
+export type Ongoing = {
+  readonly transfer: Transfer;
+  /** The two are connected. */
+  readonly isAnswered: boolean;
+  readonly hasRung: boolean;
 };
 
 export type StoreInput = { readonly journal: Journal; readonly step: CallStep };
@@ -174,5 +194,6 @@ export const callSetup = setup({
       context.detection !== 'running' &&
       context.stream === 'off' &&
       context.playback.playing.length === 0,
+    isTransferring: ({ context }) => context.ongoing !== undefined,
   },
 });

@@ -13,11 +13,16 @@ export type CallEnding = {
   readonly ifAnswered?: readonly CallEvent[];
 };
 
+/** Without a leg: it is off the wire, and nobody needs to know of it any more. */
+export type SecondLeg = { readonly legId: string; readonly leg?: StoredLeg };
+
 export type CallStep = {
   /** Without those of the ending. */
   readonly events: readonly CallEvent[];
   /** INVITE, early dialog or dialog: what another process needs to end it. */
   readonly leg?: StoredLeg;
+  /** The same of second legs, each once. */
+  readonly secondLegs?: readonly SecondLeg[];
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
   readonly ending?: CallEnding;
@@ -30,13 +35,19 @@ export function fold(earlier: CallStep, later: CallStep): CallStep {
   const kept: CallStep = isDoubted
     ? { ...rest, events: earlier.events.filter(({ type }) => type !== 'answered') }
     : earlier;
+  const secondLegs = latest([...(earlier.secondLegs ?? []), ...(later.secondLegs ?? [])]);
   const ringingAt = earlier.ringingAt ?? later.ringingAt;
   return {
     ...kept,
     ...later,
     ...(ringingAt === undefined ? {} : { ringingAt }),
+    ...(secondLegs.length === 0 ? {} : { secondLegs }),
     events: [...kept.events, ...later.events],
   };
+}
+
+function latest(legs: readonly SecondLeg[]): readonly SecondLeg[] {
+  return [...new Map(legs.map((leg) => [leg.legId, leg])).values()];
 }
 
 /** Every event that may come of it. */

@@ -2,8 +2,12 @@
 
 import type { AmdEventName } from './contract/amd-event.ts';
 import type { CallIdentity } from './contract/identity.ts';
+import type { DialTarget } from './dial-target.ts';
 import type { RequestedScreening, RequestedVoicemail } from './plans.ts';
 import type { RequestedStream } from './stream.ts';
+import type { TransferPlan } from './transfer.ts';
+
+export type { DialTarget } from './dial-target.ts';
 
 export const machineDetectionModes = ['disconnect', 'detect', 'disabled'] as const;
 export type MachineDetectionMode = (typeof machineDetectionModes)[number];
@@ -47,12 +51,6 @@ export type SpeechToTextSettings = {
   readonly sttVendorEndpointing?: number;
 };
 
-export type DialTarget =
-  /** E.164 digits without `+` or separators. */
-  | { readonly kind: 'tel'; readonly number: string }
-  /** `port` left out means the transport's default (and NAPTR/SRV are not asked). */
-  | { readonly kind: 'sip'; readonly user: string; readonly host: string; readonly port?: number };
-
 /** A dial-out request after validation, in canonical spelling. Kept with the call. No secrets: `notifyHeaders` stay apart. */
 export type DialoutRequest = {
   readonly target: DialTarget;
@@ -72,6 +70,8 @@ export type DialoutRequest = {
   /** Of a call with `detect` only. */
   readonly voicemail?: RequestedVoicemail;
   readonly screening?: RequestedScreening;
+  /** Whom the person is to be connected to. */
+  readonly bridge?: TransferPlan;
   /** Left out: all AMD events are notified. Empty: none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
 };

@@ -60,6 +60,8 @@ export type RoutePlanner = {
         readonly trunk?: string;
       }
     | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
+  /** Whether a trunk carries this header of an application, which vouches for something. */
+  passes(trunk: string, headerName: string): boolean;
 };
 
 export type CallControl = {
@@ -129,4 +131,18 @@ export type CallTakes = {
   release(callIds: readonly CallId[]): Promise<void>;
   /** Also frees the slots of calls that ended while nobody could release them. `here`: calls that this process has. */
   sweep(here: readonly CallId[]): Promise<Sweep>;
+};
+
+/** What second legs ask of SQL. */
+export type SecondLegTakes = {
+  /** False: the app has had so many calls today. */
+  countToday(appId: string, mostToday: number, at: Date): Promise<boolean>;
+  /** Undefined: the trunk is full. In how long the INVITE may leave, as the answer was written. */
+  takeSlot(leg: {
+    readonly legId: string;
+    readonly callId: CallId;
+    readonly trunk: string;
+    readonly limits: TrunkLimits;
+  }): Promise<{ readonly startInMs: number; readonly tookMs: number } | undefined>;
+  release(legIds: readonly string[]): Promise<void>;
 };

@@ -10,6 +10,7 @@ import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
 import type { CallPlans, PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport, Sound } from './playback.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
+import type { BridgePhase, Transfer, TransferFailure } from './transfer.ts';
 
 export type Clock = { now(): Date };
 
@@ -36,6 +37,10 @@ export type SipPort = {
 
 export type PlaceRequest = {
   readonly callId: CallId;
+  /** Of a second leg; left out: the call's first. */
+  readonly legId?: string;
+  /** More than the trunk's own, of the INVITE. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly target: DialTarget;
   readonly trunk?: string;
   /** User part of the caller ID. */
@@ -129,8 +134,44 @@ export type CallLeg = {
   acknowledge(): void;
   /** BYE; `ended` follows at once, with the BYE's transaction finished in the background. */
   hangUp(reason: string): void;
+  /**
+   * Asks the far end of an answered call to call somebody else (RFC 3515). Told what comes of it, in order, ending with one
+   * `taken over` or `failed`, unless the leg ends before. Bounded by the request's time-out. One at a time.
+   */
+  refer(request: ReferRequest, tell: (event: ReferEvent) => void): void;
   /** Settles when nothing of this leg is on the wire any more: the trunk's slot is free. Bounded; never rejects. */
   readonly released: Promise<void>;
+};
+
+export type ReferRequest = {
+  readonly target: DialTarget;
+  /** Of the call: how numbers are written. */
+  readonly trunk?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+};
+
+export type ReferEvent =
+  /** The far end says what its own call has come to; 202 for the REFER itself. */
+  | { readonly kind: 'progress'; readonly sipStatus: number }
+  | { readonly kind: 'taken over' }
+  | { readonly kind: 'failed'; readonly failure: LegFailure }
+  /** It was taken, and then nothing was heard of it. */
+  | { readonly kind: 'unheard'; readonly reason: string };
+
+/** A second leg of a call: who may place one, and when. */
+export type SecondLegPort = {
+  /**
+   * Asks for what a leg needs: that the app may call there, and room on the trunk at the trunk's pace, which is waited for as long
+   * as it is wanted. Never rejects. What was given is given back when the placed leg is released, or by `giveBack`.
+   */
+  admit(
+    call: AcceptedCall,
+    transfer: Transfer,
+    isWanted: () => boolean,
+  ): Promise<{ readonly ok: true } | { readonly ok: false; readonly reason: string }>;
+  /** Nothing was placed. */
+  giveBack(legId: string): void;
 };
 
 // ── Media ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,6 +198,8 @@ export type MediaObserver = {
   /** What becomes of the sounds that were asked for. */
   onPlayback?(report: PlaybackReport): void;
   onPlan?(report: PlanReport): void;
+  /** Of a second leg: audio has gone both ways. */
+  onConnected?(): void;
   /** The media worker died. */
   onFailed(reason: string): void;
 };
@@ -183,8 +226,26 @@ export type MediaSession = {
   tellDigit(digit: string): void;
   /** Answer to a re-offer of the far end (hold, resume, new address); undefined when nothing in it is usable. */
   answerReoffer(sdp: string): string | undefined;
+  /** Closed: the bot is sent silence, and no keys. */
+  gateStream(isClosed: boolean): void;
+  /** The bot is told that the call goes on with it. */
+  tellTransferFailed(failure: TransferFailure): void;
+  /** Another one beside it, for the second leg of this call. Undefined when none can be opened. */
+  openPartner(
+    observer: MediaObserver,
+    codecs: readonly VoiceCodec[],
+  ): Promise<PartnerSession | undefined>;
   /** Closes the socket and gives the port back (drained). Idempotent. */
   close(): void;
+};
+
+/** Of a second leg. Closing it ends the bridge. */
+export type PartnerSession = Pick<
+  MediaSession,
+  'offerSdp' | 'applyAnswer' | 'answerReoffer' | 'close'
+> & {
+  /** How much of each other the two ends hear. */
+  bridge(phase: BridgePhase): void;
 };
 
 export type StreamPort = {
@@ -234,8 +295,8 @@ export type UnfinishedCall = {
   readonly call: AcceptedCall;
   /** Who dialled it. */
   readonly ownerId: string;
-  /** Absent where no INVITE was confirmed to have left. */
-  readonly leg?: StoredLeg;
+  /** None where no INVITE was confirmed to have left; two where a second leg was placed. */
+  readonly legs: readonly StoredLeg[];
   readonly ringingAt?: Date;
   readonly answeredAt?: Date;
   /** That SQL holds, in order. */
@@ -254,6 +315,6 @@ export type UnsettledEnd = {
   readonly events: readonly CallEvent[];
   /** Of a version that kept them with the call: those that are not on its timeline. */
   readonly unstored: readonly CallEvent[];
-  /** Of a process that was lost: its leg may be up. */
-  readonly leg?: StoredLeg;
+  /** Of a process that was lost: they may be up. */
+  readonly legs: readonly StoredLeg[];
 };

@@ -41,6 +41,7 @@ export type CallTakingPorts = {
 };
 
 type Held = {
+  readonly callId: CallId;
   readonly source: CallSource;
   readonly turn: Turn | undefined;
   /** Without limits there is nothing to be given back. */
@@ -54,7 +55,7 @@ const endUnknownPauseMs = 10_000;
 export class CallTaking {
   readonly #ports: CallTakingPorts;
   readonly #takers = new Map<CallSource, SourceTaker>();
-  readonly #held = new Map<CallId, Held>();
+  readonly #held = new Map<string, Held>();
   /** Off the wire, and their slots not given back yet: where that fails, the sweep does it. */
   readonly #unreleased = new Set<CallId>();
   /** One statement at a time, for as many as there are. */
@@ -103,7 +104,7 @@ export class CallTaking {
     const { takes, mayPlace, here } = this.#ports;
     if (this.#isStopped || !mayPlace()) return true;
     if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
-    const known = [...new Set([...here(), ...this.#held.keys()])];
+    const known = [...new Set([...here(), ...[...this.#held.values()].map((held) => held.callId)])];
     const found = await takes.sweep(known);
     this.#waiting = new Map(found.waiting);
     for (const source of found.waiting.keys()) this.wake(source);
@@ -122,15 +123,16 @@ export class CallTaking {
   }
 
   /** The call's leg is the SIP port's now: it says when the slot is free. */
-  onPlaced(callId: CallId): void {
-    const held = this.#held.get(callId);
+  onPlaced(legId: string): void {
+    const held = this.#held.get(legId);
     if (held !== undefined) held.isPlaced = true;
   }
 
-  /** Nothing of the call is on the wire any more. */
-  onReleased(callId: CallId): void {
-    const held = this.#held.get(callId);
+  /** Nothing of the leg is on the wire any more. Its id is the call's, or it is nothing of ours: a second leg. */
+  onReleased(legId: string): void {
+    const held = this.#held.get(legId);
     if (held === undefined) return;
+    const { callId } = held;
     this.#held.delete(callId);
     if (!held.hasSlot) return;
     this.#unreleased.add(callId);
@@ -184,7 +186,7 @@ export class CallTaking {
   #start(source: CallSource, { call, queued }: Grant, turn: Turn | undefined): void {
     const { callId } = call;
     const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
-    this.#held.set(callId, { source, turn, hasSlot, isPlaced: false });
+    this.#held.set(callId, { callId, source, turn, hasSlot, isPlaced: false });
     this.#ports.start(call, queued);
   }
 

@@ -1,13 +1,13 @@
 // The SIP port as calls of this process get it: no INVITE leaves without the lease, not even a call's second one, because
 // a process that was paused may come to itself when another one has long ended the call.
-// And it says when a call's leg is off the wire.
+// And it says when a call's legs are off the wire.
 
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
 import { atMost } from '../lib/at-most.ts';
 
 export type GuardedSip = SipPort & {
-  /** Resolves when the call's leg is off the wire; at once where it has none. */
+  /** Resolves when the call's legs are off the wire; at once where it has none. */
   untilReleased(callId: CallId): Promise<void>;
   /** Calls with a leg on the wire. */
   onTheWire(): readonly CallId[];
@@ -19,35 +19,46 @@ export function guardSip(
   sip: SipPort,
   options: {
     readonly mayPlace: () => boolean;
-    readonly onPlaced: (callId: CallId) => void;
-    readonly onReleased: (callId: CallId) => void;
+    /** By the leg's id, which is the call's for its first. */
+    readonly onPlaced: (legId: string) => void;
+    readonly onReleased: (legId: string) => void;
     readonly clock: Clock;
   },
 ): GuardedSip {
-  const legs = new Map<CallId, Promise<void>>();
+  /** By call: its first leg, and a second one or what is left of former ones. */
+  const legs = new Map<CallId, Set<Promise<void>>>();
 
   function place(request: PlaceRequest, observer: LegObserver): CallLeg {
+    const { callId, legId = callId } = request;
     if (!options.mayPlace()) {
-      options.onReleased(request.callId);
+      options.onReleased(legId);
       return refused(observer, options.clock);
     }
     const leg = sip.place({ ...request, mayInvite: options.mayPlace }, observer);
-    options.onPlaced(request.callId);
-    legs.set(request.callId, leg.released);
+    options.onPlaced(legId);
+    const ofCall = legs.get(callId) ?? new Set();
+    ofCall.add(leg.released);
+    legs.set(callId, ofCall);
     void leg.released.then(() => {
-      legs.delete(request.callId);
-      options.onReleased(request.callId);
+      ofCall.delete(leg.released);
+      if (ofCall.size === 0) legs.delete(callId);
+      options.onReleased(legId);
     });
     return leg;
   }
+
+  const untilReleased = async (callId: CallId): Promise<void> => {
+    await Promise.all(legs.get(callId) ?? []);
+  };
 
   return {
     codecsFor: (trunk) => sip.codecsFor(trunk),
     endOrphan: (orphan) => sip.endOrphan(orphan),
     place,
-    untilReleased: (callId) => legs.get(callId) ?? Promise.resolve(),
+    untilReleased,
     onTheWire: () => [...legs.keys()],
-    idle: (timeoutMs) => atMost(Promise.all(legs.values()), timeoutMs),
+    idle: (timeoutMs) =>
+      atMost(Promise.all([...legs.values()].flatMap((each) => [...each])), timeoutMs),
   };
 }
 
@@ -57,5 +68,6 @@ function refused(observer: LegObserver, clock: Clock): CallLeg {
     const reason = 'The node lost its lease';
     observer.observe({ kind: 'failed', failure: { at: clock.now(), kind: 'transport', reason } });
   });
-  return { cancel: nothing, acknowledge: nothing, hangUp: nothing, released: Promise.resolve() };
+  const released = Promise.resolve();
+  return { cancel: nothing, acknowledge: nothing, hangUp: nothing, refer: nothing, released };
 }

@@ -1,7 +1,7 @@
 // Takes a dial-out request in. It is accepted when SQL has it; then it is taken here at once, or another process is woken.
 
 import { randomUUID } from 'node:crypto';
-import { type AppLimits, mayDial } from '../calls/app-limits.ts';
+import { type AppLimits, mayDial, targetsOf } from '../calls/app-limits.ts';
 import { queuedEvent } from '../calls/call-events.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
@@ -59,7 +59,8 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
     async submit(submission) {
       // A request with a key may be one that was accepted before; the ledger knows.
       const { limits: allowed, idempotency, request } = submission;
-      if (idempotency === undefined && !mayDial(allowed, request.target)) return targetForbidden;
+      const mayDialAll = targetsOf(request).every((target) => mayDial(allowed, target));
+      if (idempotency === undefined && !mayDialAll) return targetForbidden;
       const call = acceptedCall(submission, ports.clock.now(), limits);
       try {
         // Counted a second ago at the earliest: it guards memory and patience, not a contract.

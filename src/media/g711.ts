@@ -53,6 +53,11 @@ export const mulawToAlaw: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte
   encodeAlaw(decodeMulawByte(byte)),
 );
 
+/** And back, for a bridge. */
+export const alawToMulaw: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
+  encodeMulaw(decodeAlawByte(byte)),
+);
+
 const linearToMulaw: Uint8Array = Uint8Array.from({ length: 65_536 }, (_, index) =>
   encodeMulaw((index << 16) >> 16),
 );

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
+import { Bridges } from './bridges.ts';
 import type { CreateDetector, OpenLineListener } from './detector-port.ts';
 import type {
   FromMediaWorker,
@@ -49,6 +50,10 @@ export class MediaEngine {
     { length: phases },
     () => new Map(),
   );
+  readonly #bridges = new Bridges(
+    (id) => this.#live.get(id)?.session,
+    (id) => this.#post({ kind: 'connected', id }),
+  );
   readonly #counts = createRtpCounts();
   readonly #scratch = createRtpScratch();
   #clock: PlayoutClock | undefined;
@@ -95,6 +100,15 @@ export class MediaEngine {
         return;
       case 'digit':
         this.#live.get(message.id)?.session.tellDigit(message.digit);
+        return;
+      case 'bridge':
+        this.#bridges.enter(message.id, message.partner, message.phase);
+        return;
+      case 'gate':
+        this.#live.get(message.id)?.session.gateStream(message.isClosed);
+        return;
+      case 'transferFailed':
+        this.#live.get(message.id)?.session.streaming?.stream.tellTransferFailed(message.failure);
         return;
       case 'close':
         this.#close(message.id);
@@ -213,6 +227,7 @@ export class MediaEngine {
   #release(id: number): void {
     const live = this.#live.get(id);
     if (live === undefined) return;
+    this.#bridges.leave(id);
     this.#live.delete(id);
     live.session.stopStream('media-failed');
     this.#byPhase[live.phase]?.delete(live.session);

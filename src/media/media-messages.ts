@@ -5,6 +5,7 @@ import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
+import type { BridgePhase, TransferFailure } from '../calls/transfer.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { StreamStatistics } from './stream-port.ts';
 
@@ -59,6 +60,17 @@ export type ToMediaWorker =
   | { readonly kind: 'stopPlayback'; readonly id: number }
   /** Of a SIP INFO. */
   | { readonly kind: 'digit'; readonly id: number; readonly digit: string }
+  /** `partner` is the session of a second leg: `id` hears it ring, hears it, or talks with it. */
+  | {
+      readonly kind: 'bridge';
+      readonly id: number;
+      readonly partner: number;
+      readonly phase: BridgePhase;
+    }
+  /** Whether the bot of `id` hears only silence. */
+  | { readonly kind: 'gate'; readonly id: number; readonly isClosed: boolean }
+  /** The second leg came to nothing: the bot is told. */
+  | { readonly kind: 'transferFailed'; readonly id: number; readonly failure: TransferFailure }
   | { readonly kind: 'close'; readonly id: number }
   | { readonly kind: 'statistics'; readonly request: number };
 
@@ -91,6 +103,8 @@ export type FromMediaWorker =
   /** For the log, once for each kind of thing and call. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string }
   | { readonly kind: 'inactive'; readonly id: number }
+  /** Of the second leg: each of the two has been sent audio of the other. */
+  | { readonly kind: 'connected'; readonly id: number }
   | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
   | { readonly kind: 'closed'; readonly id: number }
   | {

@@ -1,7 +1,8 @@
 // A call's media on the main thread: the offer and answers, and the way to the worker that has the sockets.
 
 import { randomBytes } from 'node:crypto';
-import type { MediaSession, VoiceCodec } from '../calls/ports.ts';
+import type { AmdSettings } from '../calls/call-types.ts';
+import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/ports.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
 import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';
 import { sharedPlans, sharedPlayback } from './shared-sound.ts';
@@ -82,8 +83,29 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
       worker.setRemote({ kind: 'remote', id, remote: answer.remote, phase: 'answer' });
       return keepVersion(answer.build);
     },
+    gateStream(isClosed) {
+      worker.tell({ kind: 'gate', id, isClosed });
+    },
+    tellTransferFailed(failure) {
+      worker.tell({ kind: 'transferFailed', id, failure });
+    },
+    async openPartner(observer, codecs) {
+      const opened = await worker.open(observer);
+      return opened && partnerOf(id, { ...options, ...opened, codecs });
+    },
     close() {
       worker.close(id);
+    },
+  };
+}
+
+/** Beside the session `id`, in the same worker. */
+function partnerOf(id: number, options: MediaSessionOptions): PartnerSession {
+  const session = createMediaSession(options);
+  return {
+    ...session,
+    bridge(phase) {
+      options.worker.tell({ kind: 'bridge', id, partner: options.id, phase });
     },
   };
 }

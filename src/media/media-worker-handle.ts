@@ -30,7 +30,15 @@ const flushTimeoutMs = 1_000;
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
 
-type Told = 'stream' | 'stopStream' | 'digit' | 'play' | 'stopPlayback';
+type Told =
+  | 'stream'
+  | 'stopStream'
+  | 'digit'
+  | 'play'
+  | 'stopPlayback'
+  | 'bridge'
+  | 'gate'
+  | 'transferFailed';
 
 /** The worker's life. */
 type Life =
@@ -270,6 +278,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
         return;
       case 'streamWarning':
         this.#logger.warn({ warning: message.warning }, 'a bot does not keep to the wire format');
+        return;
+      case 'connected':
+        this.#tellLive(message.id, (observer) => observer.onConnected?.());
         return;
       case 'inactive':
         this.#tellLive(message.id, (observer) => observer.onInactive());

@@ -3,7 +3,8 @@
 
 import { mulawToAlaw, silenceByte } from './g711.ts';
 import { frameSamples } from './jitter-buffer.ts';
-import { rtpHeaderBytes, writeRtpHeader } from './rtp-packet.ts';
+import type { Ringback } from './ringback.ts';
+import { rtpHeaderBytes, timestampDistance, writeRtpHeader } from './rtp-packet.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { SoundPlayer } from './sound-player.ts';
 
@@ -17,6 +18,13 @@ export type RtpSenderOptions = {
   readonly firstTimestamp: number;
 };
 
+export type RelayedFields = {
+  readonly payloadType: number;
+  readonly marker: boolean;
+  readonly timestamp: number;
+  readonly samples: number;
+};
+
 export class RtpSender {
   readonly #ssrc: number;
   readonly #packets: readonly Uint8Array[] = Array.from(
@@ -26,6 +34,8 @@ export class RtpSender {
   #turn = 0;
   #sequence: number;
   #timestamp: number;
+  /** After the last sample that was sent. */
+  #end: number;
   /** The next packet begins a stretch of audio (RFC 3551 4.1): the first, and any after a time in which none were sent. */
   #marker = true;
 
@@ -33,6 +43,17 @@ export class RtpSender {
     this.#ssrc = ssrc;
     this.#sequence = firstSequence & 0xffff;
     this.#timestamp = firstTimestamp >>> 0;
+    this.#end = this.#timestamp;
+  }
+
+  /** By our clock. */
+  get clockTimestamp(): number {
+    return this.#timestamp;
+  }
+
+  /** By our clock, but never before what was sent. */
+  get nextTimestamp(): number {
+    return timestampDistance(this.#end, this.#timestamp) > 0 ? this.#end : this.#timestamp;
   }
 
   /** 20 ms have passed. */
@@ -41,10 +62,14 @@ export class RtpSender {
   }
 
   /** The packet of this tick; valid until three more were made. */
-  next(remote: RemoteMedia, player: SoundPlayer): Uint8Array {
+  next(remote: RemoteMedia, player: SoundPlayer, ringback?: Ringback): Uint8Array {
     const packet = this.#packets[this.#turn] as Uint8Array;
     this.#turn = (this.#turn + 1) % packetsInTurn;
-    const count = player.read(packet, rtpHeaderBytes, frameSamples);
+    let count = player.read(packet, rtpHeaderBytes, frameSamples);
+    if (count === 0 && ringback !== undefined) {
+      ringback.read(packet, rtpHeaderBytes, packet.length);
+      count = frameSamples;
+    }
     const end = rtpHeaderBytes + count;
     if (remote.codec === 'PCMA') {
       for (let index = rtpHeaderBytes; index < end; index += 1) {
@@ -52,16 +77,26 @@ export class RtpSender {
       }
     }
     packet.fill(silenceByte[remote.codec], end);
-    writeRtpHeader(packet, {
-      payloadType: remote.payloadType,
-      marker: this.#marker,
-      sequence: this.#sequence,
-      timestamp: this.#timestamp,
-      ssrc: this.#ssrc,
-    });
+    this.#timestamp = this.nextTimestamp;
+    const { payloadType } = remote;
+    const timestamp = this.#timestamp;
+    this.#number(packet, { payloadType, marker: this.#marker, timestamp, samples: frameSamples });
     this.#marker = false;
-    this.#sequence = (this.#sequence + 1) & 0xffff;
     return packet;
+  }
+
+  /** A packet of the other end of a bridge becomes one of this stream. What we say ourselves later begins anew. */
+  relay(packet: Uint8Array, fields: RelayedFields): void {
+    this.#number(packet, fields);
+    this.#marker = true;
+  }
+
+  #number(packet: Uint8Array, { payloadType, marker, timestamp, samples }: RelayedFields): void {
+    const sequence = this.#sequence;
+    writeRtpHeader(packet, { payloadType, marker, sequence, timestamp, ssrc: this.#ssrc });
+    this.#sequence = (sequence + 1) & 0xffff;
+    const end = (timestamp + samples) >>> 0;
+    if (timestampDistance(end, this.#end) > 0) this.#end = end;
   }
 
   /** Nothing is sent in this tick: on hold, or because the clock is late. */

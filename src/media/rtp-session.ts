@@ -8,13 +8,14 @@ import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import { Detection, type DetectionSink } from './detection.ts';
 import type { CreateDetector, OpenLineListener } from './detector-port.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
-import { decodeTable, encodeMulawFrame, powerOf } from './g711.ts';
+import { decodeTable, encodeMulawFrame, powerOf, silenceByte } from './g711.ts';
 import { frameSamples, JitterBuffer } from './jitter-buffer.ts';
 import { PlannedCall } from './plans/call-plans.ts';
 import { settingsOfLaterRound } from './plans/later-round.ts';
 import { tickMs } from './playout.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 import { RemoteSource } from './remote-source.ts';
+import type { Ringback } from './ringback.ts';
 import type { RtpCounts } from './rtp-counts.ts';
 import {
   createRtpHeader,
@@ -23,6 +24,7 @@ import {
   rtpHeaderBytes,
   sequenceDistance,
 } from './rtp-packet.ts';
+import { RtpRelay } from './rtp-relay.ts';
 import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
 import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
 import { SoundPlayer } from './sound-player.ts';
@@ -56,6 +58,7 @@ export type RtpScratch = {
   readonly header: RtpHeader;
   readonly frame: Int16Array;
   readonly mulaw: Uint8Array;
+  readonly silence: Uint8Array;
 };
 
 export function createRtpScratch(): RtpScratch {
@@ -63,6 +66,7 @@ export function createRtpScratch(): RtpScratch {
     header: createRtpHeader(),
     frame: new Int16Array(frameSamples),
     mulaw: new Uint8Array(frameSamples),
+    silence: new Uint8Array(frameSamples).fill(silenceByte.PCMU),
   };
 }
 
@@ -93,6 +97,13 @@ export class RtpSession {
   #roundStartFrames = 0;
   #streaming: Streaming | undefined;
   readonly #player: SoundPlayer;
+  /** The bot hears nothing of the call, and no key. */
+  #isGated = false;
+  /** The other end of a bridge: hears what is heard here. */
+  #listener: RtpSession | undefined;
+  /** What comes from the other end of a bridge. */
+  #relay: RtpRelay | undefined;
+  #ringback: Ringback | undefined;
   #jitter: JitterBuffer | undefined;
   #ssrc: number | undefined;
   #framesSinceSsrc = 0;
@@ -202,7 +213,29 @@ export class RtpSession {
 
   /** Those of the far end that came as SIP INFO too. */
   tellDigit(digit: string): void {
-    this.#streaming?.stream.tellDigit(digit);
+    if (!this.#isGated) this.#streaming?.stream.tellDigit(digit);
+  }
+
+  /** Closed: what the person says to somebody else is not for the bot. */
+  gateStream(isClosed: boolean): void {
+    this.#isGated = isClosed;
+  }
+
+  /** Heard wherever there would be silence. */
+  ring(ringback: Ringback | undefined): void {
+    this.#ringback = ringback;
+  }
+
+  /** What is heard here goes on to `listener`, in place of all that is said to it. `onFirst`: the first packet of it has left. */
+  relayTo(listener: RtpSession, onFirst: () => void): void {
+    this.#listener = listener;
+    listener.#relay = new RtpRelay(listener.#sender, onFirst);
+  }
+
+  stopRelay(): void {
+    const listener = this.#listener;
+    if (listener !== undefined) listener.#relay = undefined;
+    this.#listener = undefined;
   }
 
   /** The bot hears of it; what it has said goes with it. */
@@ -232,8 +265,11 @@ export class RtpSession {
     this.#counts.received += 1;
     this.#quietFrames = 0;
     const kind = this.#kinds.get(header.payloadType);
+    if (kind === undefined || kind === 'noise') return;
+    const listener = this.#listener;
+    if (listener !== undefined) listener.#passOn(packet, header, kind);
     // Ringback and announcements before the answer are no person's.
-    if (!this.#answered || kind === undefined || kind === 'noise') return;
+    if (!this.#answered) return;
     const { payloadStart, payloadEnd, timestamp } = header;
     if (kind === 'event') {
       this.#dtmf.receive(packet, payloadStart, payloadEnd, timestamp);
@@ -266,6 +302,7 @@ export class RtpSession {
     this.#sender.tick();
     // First: what a plan wants to be played after a beep is sent in the same tick.
     this.#listen();
+    this.#relay?.tick();
     if (this.#answered && this.#remote !== undefined) {
       this.#transmit(this.#remote, transmit);
       this.#watchActivity(this.#remote);
@@ -281,7 +318,7 @@ export class RtpSession {
     const received = this.#jitter.take(frame);
     if (this.#streaming !== undefined) {
       encodeMulawFrame(frame, mulaw);
-      this.#streaming.stream.hear(mulaw);
+      this.#streaming.stream.hear(this.#isGated ? this.#options.scratch.silence : mulaw);
     }
     this.#heardFrames += 1;
     this.#detection?.push(frame, !received);
@@ -346,10 +383,14 @@ export class RtpSession {
 
   #transmit(remote: RemoteMedia, isInTime: boolean): void {
     const queue = this.#streaming?.queue;
-    if (remote.weSend && isInTime) {
+    if (this.#relay?.isFlowing === true) {
+      // Somebody else speaks: what the bot says meanwhile is over when they are.
+      this.#sender.skip();
+      this.#player.pass();
+    } else if (remote.weSend && isInTime) {
       this.#counts.sent += 1;
       const listens = this.#plans !== undefined && this.#player.isPlaying;
-      const packet = this.#sender.next(remote, this.#player);
+      const packet = this.#sender.next(remote, this.#player, this.#ringback);
       this.#sentPower = listens ? powerOf(packet.subarray(rtpHeaderBytes), remote.codec) : 0;
       this.#sink.send(packet, this.#source.port, this.#source.address);
     } else {
@@ -359,6 +400,20 @@ export class RtpSession {
       else this.#player.pass();
     }
     queue?.returnMarks();
+  }
+
+  /** A packet of the other end of the bridge. */
+  #passOn(packet: Uint8Array, header: RtpHeader, kind: Exclude<PacketKind, 'noise'>): void {
+    const remote = this.#remote;
+    const relay = this.#relay;
+    if (relay === undefined || remote?.weSend !== true || !this.#answered) return;
+    const relayed =
+      kind === 'event'
+        ? relay.event(packet, header, remote)
+        : relay.audio(packet, header, kind, remote);
+    if (relayed === undefined) return;
+    this.#counts.sent += 1;
+    this.#sink.send(relayed, this.#source.port, this.#source.address);
   }
 
   #watchActivity(remote: RemoteMedia): void {

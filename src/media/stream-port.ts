@@ -3,6 +3,7 @@
 
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
+import type { TransferFailure } from '../calls/transfer.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
 
 export type BotStream = {
@@ -14,6 +15,8 @@ export type BotStream = {
   hear(frame: Uint8Array): void;
   tellDigit(digit: string): void;
   tellAmd(event: AmdEvent): void;
+  /** The second leg of a transfer came to nothing: the call goes on with the bot. */
+  tellTransferFailed(failure: TransferFailure): void;
   /** All before the mark was played. */
   tellMark(name: string): void;
   /** A tick is over. */

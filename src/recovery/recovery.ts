@@ -132,11 +132,11 @@ export class Recovery {
     const { ledger, logger } = this.#ports;
     const found = await ledger.unfinished(this.#ownerId, { callIds }, unfinishedLimit);
     for (const unfinished of found) {
-      const { call, leg } = unfinished;
+      const { call, legs } = unfinished;
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
       await this.#tryToEnd(unfinished);
       // Not waited for: a far end that does not answer takes its time.
-      void this.#endFarEnd(call.callId, leg).finally(() => this.#farEnds.delete(call.callId));
+      void this.#endFarEnds(call.callId, legs).finally(() => this.#farEnds.delete(call.callId));
     }
     if (found.length === 0) return;
     // Not waited for: NATS may be away.
@@ -174,13 +174,13 @@ export class Recovery {
   }
 
   /** Resolves when it is published; no hang-up waits for that. False: it could not be. */
-  async #settle({ call, events, unstored, leg }: UnsettledEnd): Promise<boolean> {
+  async #settle({ call, events, unstored, legs }: UnsettledEnd): Promise<boolean> {
     const { publish, settle, logger } = this.#ports;
     const { callId } = call;
     this.#owed.add(callId);
     const published = this.#storeOlder(call, unstored).then(() => publish(events));
     const finish = async (): Promise<boolean> => {
-      const [isOver] = await Promise.all([this.#endFarEnd(callId, leg), published]);
+      const [isOver] = await Promise.all([this.#endFarEnds(callId, legs), published]);
       if (isOver) settle(callId);
       return true;
     };
@@ -193,7 +193,7 @@ export class Recovery {
         this.#owed.delete(callId);
         this.#farEnds.delete(callId);
       });
-    if (leg === undefined) return await finished;
+    if (legs.length === 0) return await finished;
     return await published.then(
       () => true,
       () => false,
@@ -209,11 +209,13 @@ export class Recovery {
   }
 
   /** False: this process stops before it is certain. One attempt for a call at a time. */
-  #endFarEnd(callId: CallId, leg: StoredLeg | undefined): Promise<boolean> {
-    if (leg === undefined) return Promise.resolve(true);
+  #endFarEnds(callId: CallId, legs: readonly StoredLeg[]): Promise<boolean> {
+    if (legs.length === 0) return Promise.resolve(true);
     const underWay = this.#farEnds.get(callId);
     if (underWay !== undefined) return underWay;
-    const ending = this.#keepHangingUp(callId, leg);
+    const ending = Promise.all(legs.map((leg) => this.#keepHangingUp(callId, leg))).then(
+      (results) => results.every((isOver) => isOver),
+    );
     this.#farEnds.set(callId, ending);
     return ending;
   }
@@ -263,9 +265,9 @@ export class Recovery {
 
   /** False: it could not be ended now. */
   async #tryToEnd(unfinished: UnfinishedCall): Promise<boolean> {
-    const { call, leg } = unfinished;
+    const { call, legs } = unfinished;
     // No far end is left in a call because its story cannot be read just now. `settleEnds` looks whether it worked.
-    this.#endFarEnd(call.callId, leg).catch(() => undefined);
+    this.#endFarEnds(call.callId, legs).catch(() => undefined);
     try {
       await this.#recordEnd(unfinished, await this.#ports.eventsOnStream(call));
       return true;
@@ -282,7 +284,7 @@ export class Recovery {
     const { ends, outbox, clock } = this.#ports;
     // What a lost process stored last may not be on the stream: `settleEnds` publishes all, in order.
     const isTakenOver = unfinished.ownerId !== this.#ownerId;
-    const how = { isRecovered: isTakenOver || unfinished.leg !== undefined };
+    const how = { isRecovered: isTakenOver || unfinished.legs.length > 0 };
     // Only where a backup of SQL was restored. Receivers have that end: another one under its id would contradict it.
     const stated = onStream.find(isEnd);
     if (stated !== undefined) {

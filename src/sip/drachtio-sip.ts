@@ -157,6 +157,7 @@ class DrachtioPool implements DrachtioSip {
           this.#health.pause(trunk, gateway, failure.retryAfterS);
       },
       onAbandoned: (stored) => this.#abandoned.add(stored),
+      referTo: (target, trunk) => this.#router.referTo(target, trunk),
     });
     this.#legs.add(leg);
     void leg.released.then(() => this.#legs.delete(leg));

@@ -88,3 +88,12 @@ function indexOutsideQuotes(text: string, wanted: string): number {
   }
   return -1;
 }
+
+/** Of a body `message/sipfrag` (RFC 3420): a status line, and perhaps more. Undefined: there is none. */
+export function statusOfFragment(
+  body: string | undefined,
+): { readonly code: number; readonly reason: string } | undefined {
+  const [, code, reason = ''] =
+    /^\s*SIP\/2\.0[ \t]+([1-6]\d\d)(?:[ \t]+([^\r\n]{0,200}))?/i.exec(body ?? '') ?? [];
+  return code === undefined ? undefined : { code: Number(code), reason: reason.trim() };
+}

@@ -1,7 +1,7 @@
 // Accepting calls: a batch of them in one statement, each with its first event, and its idempotency key where it has one.
 
 import type { Pool } from 'pg';
-import type { AppLimits } from '../calls/app-limits.ts';
+import { type AppLimits, targetsOf } from '../calls/app-limits.ts';
 import { queuedEvent } from '../calls/call-events.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import { GroupWriter } from './group-writer.ts';
@@ -119,12 +119,12 @@ export function createCallIntake(
 }
 
 function limitedCall(
-  { callId, appId, botId, acceptedAt, request: { target } }: AcceptedCall,
+  { callId, appId, botId, acceptedAt, request }: AcceptedCall,
   { limits, idempotency }: AcceptExtra,
 ): LimitedCall | undefined {
   if (limits === undefined) return undefined;
   const key = idempotency === undefined ? {} : { idempotencyKey: idempotency.key };
-  return { callId, appId, botId, acceptedAt, target, limits, ...key };
+  return { callId, appId, botId, acceptedAt, targets: targetsOf(request), limits, ...key };
 }
 
 function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): string {

@@ -43,9 +43,10 @@ export type CallReads = {
 // `calls_open` is known by.
 const openCondition = 'end_published_at is null and ended_at is null';
 
-/** A version before kept it with the call. */
-const firstLeg = `
-  coalesce((select l.leg from call_legs l where l.call_id = calls.call_id and l.leg_id = calls.call_id), calls.leg)`;
+/** A version before kept the first one with the call. */
+const storedLegs = `
+  coalesce((select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id),
+    case when calls.leg is not null then json_build_array(calls.leg) end)`;
 
 /** As they were stated; the call's identity is that of its row. */
 const eventsAbove = (sequence: string) => `
@@ -57,7 +58,7 @@ type EventRow = Pick<CallEvent, 'id' | 'type' | 'time' | 'eventSequence' | 'data
 
 type UnfinishedColumns = CallColumns & {
   readonly owner_id: string;
-  readonly leg: StoredLeg | null;
+  readonly legs: readonly StoredLeg[] | null;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
   readonly answered_event: CallEvent | null;
@@ -68,7 +69,7 @@ type UnfinishedColumns = CallColumns & {
 type UnsettledColumns = CallColumns & {
   readonly end_event: TerminalEvent;
   readonly unpublished_events: readonly CallEvent[] | null;
-  readonly leg: StoredLeg | null;
+  readonly legs: readonly StoredLeg[] | null;
   readonly events: readonly EventRow[];
 };
 
@@ -93,7 +94,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
           ? ['previous_owner_id is not null', []]
           : ['call_id = any($3::text[])', [which.callIds]];
       const { rows } = await pool.query<UnfinishedColumns>(
-        `select ${callColumns}, coalesce(previous_owner_id, owner_id) as owner_id, ${firstLeg} as leg, ringing_at, answered_at,
+        `select ${callColumns}, coalesce(previous_owner_id, owner_id) as owner_id, ${storedLegs} as legs, ringing_at, answered_at,
            answered_event, unpublished_events, ${eventsAbove('0')} as events
          from calls
          where ${openCondition} and dial_started_at is not null and owner_id = $2 and ${condition}
@@ -104,7 +105,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     },
     async unsettledEnds(ownerId, except, limit) {
       const { rows } = await pool.query<UnsettledColumns>(
-        `select ${callColumns}, end_event, unpublished_events, case when previous_owner_id is not null then ${firstLeg} end as leg,
+        `select ${callColumns}, end_event, unpublished_events, case when previous_owner_id is not null then ${storedLegs} end as legs,
            ${eventsAbove('coalesce(calls.published_event_sequence, 0)')} as events
          from calls
          where end_published_at is null and ended_at is not null and owner_id = $1 and call_id <> all($2::text[])
@@ -155,7 +156,7 @@ function unfinishedCallOf(row: UnfinishedColumns): UnfinishedCall {
       ...(row.unpublished_events ?? []),
       ...(row.answered_event === null ? [] : [row.answered_event]),
     ],
-    ...(row.leg === null ? {} : { leg: row.leg }),
+    legs: row.legs ?? [],
     ...(row.ringing_at === null ? {} : { ringingAt: row.ringing_at }),
     ...(row.answered_at === null ? {} : { answeredAt: row.answered_at }),
   };
@@ -170,7 +171,7 @@ function unsettledEndOf(row: UnsettledColumns): UnsettledEnd {
     call,
     events: [...events, ...unstored],
     unstored,
-    ...(row.leg === null ? {} : { leg: row.leg }),
+    legs: row.legs ?? [],
   };
 }
 

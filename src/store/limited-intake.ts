@@ -5,7 +5,7 @@
 
 import type { Pool, PoolClient } from 'pg';
 import { type AppLimits, mayDial } from '../calls/app-limits.ts';
-import type { AcceptedCall } from '../calls/call-types.ts';
+import type { DialTarget } from '../calls/call-types.ts';
 import { inTransaction } from './transaction.ts';
 
 export type LimitName = 'target' | 'callsAtOnce' | 'callsPerDay';
@@ -14,7 +14,8 @@ export type LimitedCall = {
   readonly callId: string;
   readonly appId: string;
   readonly acceptedAt: Date;
-  readonly target: AcceptedCall['request']['target'];
+  /** Of the call, and of whom it is to be connected to. */
+  readonly targets: readonly DialTarget[];
   readonly limits: AppLimits;
   /** With the bot; left out: none. */
   readonly idempotencyKey?: string;
@@ -145,11 +146,11 @@ function refuse(
 }
 
 function limitReached(
-  { limits, target }: LimitedCall,
+  { limits, targets }: LimitedCall,
   { open, today }: Usage = { open: 0, today: 0 },
   more: number,
 ): LimitName | undefined {
-  if (!mayDial(limits, target)) return 'target';
+  if (!targets.every((target) => mayDial(limits, target))) return 'target';
   if (open + more >= (limits.callsAtOnce ?? Number.POSITIVE_INFINITY)) return 'callsAtOnce';
   if (today + more >= (limits.callsPerDay ?? Number.POSITIVE_INFINITY)) return 'callsPerDay';
   return undefined;

@@ -4,6 +4,7 @@
 import { verdictOf } from '../calls/call-events.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { StreamCounts, StreamSettings } from '../calls/stream.ts';
+import type { TransferFailure } from '../calls/transfer.ts';
 import type { AddressGuard } from '../lib/address-guard.ts';
 import type { PlayoutQueue } from '../media/playout-queue.ts';
 import type { BotStream, StreamSink } from '../media/stream-port.ts';
@@ -116,6 +117,10 @@ export class CallStream implements BotStream {
     this.#amdEvents.push(event);
     this.#tell((writer) => writer.amd(event));
     if (event.event === 'amd_human_detected' && this.#isAnswered) this.#begin();
+  }
+
+  tellTransferFailed(failure: TransferFailure): void {
+    this.#tell((writer) => writer.transferFailed(failure));
   }
 
   tellMark(name: string): void {

@@ -2,6 +2,7 @@
 // `sequenceNumber`, `chunk` and `timestamp` are strings, those in `mediaFormat` numbers: bots compare them by type.
 
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { TransferFailure } from '../calls/transfer.ts';
 import type { StreamIds } from './stream-ids.ts';
 
 export const connectedMessage = '{"event":"connected","protocol":"Call","version":"1.0.0"}';
@@ -48,6 +49,10 @@ export class MessageWriter {
 
   amd(amd: AmdEvent): string {
     return this.#write('amd', { amd });
+  }
+
+  transferFailed(transfer: TransferFailure): string {
+    return this.#write('transfer-failed', { transfer });
   }
 
   stop(): string {

@@ -109,6 +109,7 @@ export async function startHarness(
         if (target.kind === 'tel') return { ok: true, trunk: trunk ?? 'carrier' };
         return trunk === undefined ? { ok: true } : { ok: true, trunk };
       },
+      passes: (_trunk, name) => name.toLowerCase() === 'diversion',
     },
     speechToTextProviders: undefined,
     control: {

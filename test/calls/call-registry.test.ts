@@ -6,6 +6,7 @@ import type { LegObserver } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { acceptedCall, storedLeg } from '../support/call-records.ts';
 import { DialoutWorld, settled } from '../support/dialout-world.ts';
+import { withoutTransfers } from '../support/scripted-call.ts';
 
 const ownerId = 'node-1/a';
 
@@ -33,6 +34,7 @@ function rig(maxConcurrent = 10) {
           stopPlayback: () => undefined,
           tellDigit: () => undefined,
           answerReoffer: () => undefined,
+          ...withoutTransfers,
           close: () => log.push('media closed'),
         }),
       },
@@ -44,6 +46,7 @@ function rig(maxConcurrent = 10) {
             cancel: () => log.push('cancel'),
             acknowledge: () => log.push('ack'),
             hangUp: () => log.push('bye'),
+            refer: () => undefined,
             released: Promise.resolve(),
           };
         },
@@ -108,7 +111,7 @@ describe('the calls of a process', () => {
 
     expect(world.timelineOf(callId).map(({ type }) => type)).toEqual(['queued', 'dialing']);
     // Whoever has it now hangs up.
-    expect(world.row(callId).leg).toEqual(storedLeg);
+    expect([...world.row(callId).legs.values()]).toEqual([storedLeg]);
   });
 
   test('a machine that fails leaves nobody in a call and no port taken', async () => {

@@ -122,7 +122,10 @@ export async function startRig(
       apps,
       bots,
       intake: { submit: unused },
-      routes: { plan: () => ({ ok: false, field: 'target', message: 'no calls here' }) },
+      routes: {
+        plan: () => ({ ok: false, field: 'target', message: 'no calls here' }),
+        passes: () => false,
+      },
       speechToTextProviders: undefined,
       control: { end: unused },
       calls: { list: unused, details: unused, context: unused, notifications: unused },

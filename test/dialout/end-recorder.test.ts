@@ -58,14 +58,16 @@ describe('the end of a call without a machine', () => {
   test('is not done with while somebody may be left in the call', async () => {
     const { world, call, ends, progress } = rig();
     world.leave({
-      ...{ call, ownerId: 'node-1/old', leg: storedLeg },
+      ...{ call, ownerId: 'node-1/old', legs: [storedLeg] },
       ...{ events: world.timelineOf(call.callId), keptEvents: [] },
     });
     world.takeOver(own);
     await ends.record(progress, endOfUnknown('restarted', at), [], { isRecovered: true });
     await settled();
 
-    expect(await world.ledger.unsettledEnds(own, [], 10)).toMatchObject([{ call, leg: storedLeg }]);
+    expect(await world.ledger.unsettledEnds(own, [], 10)).toMatchObject([
+      { call, legs: [storedLeg] },
+    ]);
   });
 
   test('of a call that another process has taken over is not recorded', async () => {

@@ -8,8 +8,8 @@ const request = { callId: 'call-1' as CallId } as PlaceRequest;
 function rig() {
   const placed: CallId[] = [];
   const requests: PlaceRequest[] = [];
-  const placedCalls: CallId[] = [];
-  const releasedCalls: CallId[] = [];
+  const placedCalls: string[] = [];
+  const releasedCalls: string[] = [];
   const failures: LegFailure[] = [];
   const line = {
     mayPlace: true,
@@ -29,8 +29,8 @@ function rig() {
   } as unknown as SipPort;
   const guarded = guardSip(sip, {
     mayPlace: () => line.mayPlace,
-    onPlaced: (callId) => placedCalls.push(callId),
-    onReleased: (callId) => releasedCalls.push(callId),
+    onPlaced: (legId) => placedCalls.push(legId),
+    onReleased: (legId) => releasedCalls.push(legId),
     clock: { now: () => new Date(0) },
   });
   const observer: LegObserver = {

@@ -83,21 +83,25 @@ function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
 }
 
 function left(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
-  return { call: told.call, ownerId: 'node-1/old', events: [told.queued], keptEvents: [], ...more };
+  return {
+    ...{ call: told.call, ownerId: 'node-1/old', events: [told.queued], keptEvents: [] },
+    legs: [],
+    ...more,
+  };
 }
 
 function leftDialing(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
-  return left(told, { leg: storedLeg, events: [told.queued, told.dialing], ...more });
+  return left(told, { legs: [storedLeg], events: [told.queued, told.dialing], ...more });
 }
 
 function leftRinging(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
   const events = [told.queued, told.dialing, told.ringing];
-  return left(told, { leg: storedLeg, ringingAt: at(2), events, ...more });
+  return left(told, { legs: [storedLeg], ringingAt: at(2), events, ...more });
 }
 
 function leftAnswered(told: Story, more: Partial<UnfinishedCall> = {}): UnfinishedCall {
   return leftRinging(told, {
-    leg: { ...storedLeg, dialogId: 'dialog-1' },
+    legs: [{ ...storedLeg, dialogId: 'dialog-1' }],
     answeredAt: at(5),
     events: [told.queued, told.dialing, told.ringing, told.answered],
     ...more,
@@ -150,7 +154,7 @@ const crashPoints: readonly CrashPoint[] = [
   ['taken', left, (s) => [s.queued], ['failed 2/1']],
   [
     'taken over while it was dialled: the leg alone got through',
-    (s) => left(s, { leg: storedLeg }),
+    (s) => left(s, { legs: [storedLeg] }),
     (s) => [s.queued],
     ['failed 2/1'],
   ],
@@ -207,13 +211,13 @@ const olderCrashPoints: readonly CrashPoint[] = [
   ['claimed', leftByOlder, (s) => [s.queued], ['failed 2/1']],
   [
     'INVITE stored, `dialing` lost',
-    (s) => leftByOlder(s, { leg: storedLeg }),
+    (s) => leftByOlder(s, { legs: [storedLeg] }),
     (s) => [s.queued],
     ['failed 2/1'],
   ],
   [
     'dialing',
-    (s) => leftByOlder(s, { leg: storedLeg }),
+    (s) => leftByOlder(s, { legs: [storedLeg] }),
     (s) => [s.queued, s.dialing],
     ['failed 3/1'],
   ],
@@ -225,7 +229,7 @@ const olderCrashPoints: readonly CrashPoint[] = [
   ],
   [
     'ringing',
-    (s) => leftByOlder(s, { leg: storedLeg, ringingAt: at(2) }),
+    (s) => leftByOlder(s, { legs: [storedLeg], ringingAt: at(2) }),
     (s) => [s.queued, s.dialing, s.ringing],
     ['failed 4/1'],
   ],
@@ -390,7 +394,7 @@ describe('the recovery', () => {
 
     expect(ended).toBe(2);
     // By the recovery, and looked after by the one that settles the ends: here two processes.
-    expect(new Set(next.hungUp)).toEqual(new Set([one.leg]));
+    expect(new Set(next.hungUp)).toEqual(new Set(one.legs));
     expect(world.rows().every(({ isSettled }) => isSettled)).toBe(true);
   });
 
@@ -404,7 +408,7 @@ describe('the recovery', () => {
     const round = settleEnds(next.ports);
     await settled();
 
-    expect(new Set(next.hungUp)).toEqual(new Set([one.leg]));
+    expect(new Set(next.hungUp)).toEqual(new Set(one.legs));
     expect(world.row(one.call.callId).isSettled).toBe(false);
     world.resumePublishing();
     await round;
@@ -421,7 +425,7 @@ describe('the recovery', () => {
     const { failed } = await recoverCalls({ ...next.ports, eventsOnStream });
 
     expect(failed).toBe(1);
-    expect(next.hungUp).toEqual([one.leg]);
+    expect(next.hungUp).toEqual(one.legs);
   });
 
   test('goes on trying while the SIP engine is unreachable, and leaves it to the next process when it stops', async () => {
@@ -450,7 +454,7 @@ describe('the recovery', () => {
     expect(world.row(one.call.callId).isSettled).toBe(false);
     await settleEnds(next.ports);
     await settled();
-    expect(next.hungUp).toEqual([one.leg]);
+    expect(next.hungUp).toEqual(one.legs);
     expect(world.row(one.call.callId).isSettled).toBe(true);
   });
 
@@ -489,7 +493,7 @@ describe('the recovery', () => {
     function ringing(count: number, endOrphan: (leg: StoredLeg) => Promise<LegEndResult>) {
       const world = new DialoutWorld();
       for (let index = 0; index < count; index += 1) {
-        const one = left(story(), { leg: { ...storedLeg, transactionId: `leg-${index}` } });
+        const one = left(story(), { legs: [{ ...storedLeg, transactionId: `leg-${index}` }] });
         world.leave(one);
       }
       const recovery = recoveryOf({ ...nextProcess(world).ports, sip: { endOrphan } });
@@ -637,7 +641,8 @@ describe('the recovery', () => {
     const world = new DialoutWorld();
     const { notifyUrl: _none, ...request } = acceptedCall().request;
     const call = { ...acceptedCall(), request };
-    world.leave({ call, ownerId: 'node-1/old', events: [queuedEvent(call)], keptEvents: [] });
+    const events = [queuedEvent(call)];
+    world.leave({ call, ownerId: 'node-1/old', legs: [], events, keptEvents: [] });
     await recoverCalls(nextProcess(world).ports);
 
     expect(told(world.timelineOf(call.callId))).toEqual(['queued 1', 'failed 2']);
@@ -837,7 +842,7 @@ describe('ends of a version that kept its last events with the call', () => {
     expect(told(world.stream)).toEqual(told([s.queued, s.dialing, s.ringing, s.answered, end]));
     expect(world.timelineOf(s.call.callId)).toEqual(world.stream);
     expect(row).toMatchObject({ end, isSettled: true });
-    expect(hungUp).toEqual([row.leg]);
+    expect(hungUp).toEqual([...row.legs.values()]);
   });
 
   test('that cannot be stored now are left to the next round', async () => {
@@ -865,7 +870,7 @@ describe('calls of this process without a machine', () => {
     await settled();
 
     expect(world.ended()).toEqual([lost.call.callId]);
-    expect(next.hungUp).toEqual([lost.leg]);
+    expect(next.hungUp).toEqual(lost.legs);
   });
 
   test('one that cannot be ended does not hold up the next', async () => {

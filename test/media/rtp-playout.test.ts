@@ -20,6 +20,7 @@ const quietBot: BotStream = {
   hear: () => undefined,
   tellDigit: () => undefined,
   tellAmd: () => undefined,
+  tellTransferFailed: () => undefined,
   tellMark: () => undefined,
   tick: () => undefined,
   stop: () => undefined,

@@ -37,6 +37,7 @@ describe('trunks.yaml', () => {
       numberPrefix: '',
       assertedIdentity: 'caller',
       headers: { 'X-Account': '42' },
+      passHeaders: [],
       codecs: ['PCMU', 'PCMA'],
       limits: { callsPerSecond: 20, maxConcurrentCalls: 40 },
     });

@@ -76,12 +76,12 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       const found = await ledger.unsettledEnds('a', [], 10);
 
       expect(found).toHaveLength(2);
-      expect(found).toContainEqual({ call: own, events: [end.event], unstored: [] });
+      expect(found).toContainEqual({ call: own, events: [end.event], unstored: [], legs: [] });
       expect(found).toContainEqual({
         call: lost,
         events: [endEventOf(lost)],
         unstored: [],
-        leg: storedLeg,
+        legs: [storedLeg],
       });
       expect(await ledger.unsettledEnds('a', [own.callId, lost.callId], 10)).toEqual([]);
       expect(await ledger.unsettledEnds('b', [], 10)).toEqual([]);
@@ -94,7 +94,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       await database.pool.query('update calls set leg = $1', [JSON.stringify(storedLeg)]);
 
       const [unfinished] = await ledger.unfinished('a', { callIds: [call.callId] }, 10);
-      expect(unfinished?.leg).toEqual(storedLeg);
+      expect(unfinished?.legs).toEqual([storedLeg]);
     });
 
     test('an end that an older version kept with its call is told apart from what is stored', async () => {
@@ -108,7 +108,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       );
 
       expect(await ledger.unsettledEnds('a', [], 10)).toEqual([
-        { call, events: [queuedEvent(call), event, end], unstored: [event, end] },
+        { call, events: [queuedEvent(call), event, end], unstored: [event, end], legs: [] },
       ]);
     });
 

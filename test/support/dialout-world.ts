@@ -17,7 +17,8 @@ type Row = {
   readonly call: AcceptedCall;
   ownerId: string | undefined;
   previousOwnerId: string | undefined;
-  leg: StoredLeg | undefined;
+  /** As the table has them, by their ids. */
+  readonly legs: Map<string, StoredLeg>;
   ringingAt: Date | undefined;
   answeredAt: Date | undefined;
   /** Of a version that kept events with their call. */
@@ -71,7 +72,7 @@ export class DialoutWorld {
   /** As the intake does it: with its first event. Nobody has taken it. */
   accept(call: AcceptedCall): void {
     this.#rows.set(call.callId, {
-      ...{ call, ownerId: undefined, previousOwnerId: undefined, leg: undefined },
+      ...{ call, ownerId: undefined, previousOwnerId: undefined, legs: new Map() },
       ...{ ringingAt: undefined, answeredAt: undefined, end: undefined, keptEvents: [] },
       ...{ events: [queuedEvent(call)], publishedThrough: 0, isSettled: false },
     });
@@ -82,9 +83,21 @@ export class DialoutWorld {
   }
 
   /** A process is gone, and this is left of a call of it. */
-  leave({ call, ownerId, leg, ringingAt, answeredAt, events, keptEvents }: UnfinishedCall): void {
+  leave({ call, ownerId, legs, ringingAt, answeredAt, events, keptEvents }: UnfinishedCall): void {
+    const known = legs.map((leg, index): [string, StoredLeg] => [
+      index === 0 ? call.callId : `leg-${index}`,
+      leg,
+    ]);
     this.#rows.set(call.callId, {
-      ...{ call, ownerId, previousOwnerId: undefined, leg, ringingAt, answeredAt, keptEvents },
+      ...{
+        call,
+        ownerId,
+        previousOwnerId: undefined,
+        legs: new Map(known),
+        ringingAt,
+        answeredAt,
+        keptEvents,
+      },
       ...{ events: [...events], end: undefined, publishedThrough: 0, isSettled: false },
     });
   }
@@ -108,11 +121,11 @@ export class DialoutWorld {
     const row = this.row(callId);
     const isOurs = isUntaken ? row.ownerId === undefined : row.ownerId === ownerId;
     if (!isOurs || !mayEnd(row, step)) {
-      leaveLeg(row, step);
+      leaveLegs(row, step);
       return undefined;
     }
     row.ownerId = ownerId;
-    row.leg = step.leg ?? row.leg;
+    leaveLegs(row, step);
     row.ringingAt ??= step.ringingAt;
     row.answeredAt ??= step.answeredAt;
     row.publishedThrough = Math.max(row.publishedThrough, publishedThrough);
@@ -215,9 +228,14 @@ function mayEnd({ end, isSettled }: Row, { ending }: CallStep): boolean {
 }
 
 /** Somebody has to hang it up. */
-function leaveLeg(row: Row, { leg }: CallStep): void {
-  const isBetter = row.leg?.dialogId === undefined || leg?.dialogId !== undefined;
-  if (isBetter) row.leg = leg ?? row.leg;
+function leaveLegs(row: Row, { leg, secondLegs = [] }: CallStep): void {
+  const first = leg === undefined ? [] : [{ legId: row.call.callId, leg }];
+  for (const { legId, leg: stored } of [...first, ...secondLegs]) {
+    const known = row.legs.get(legId);
+    if (stored === undefined) row.legs.delete(legId);
+    else if (known?.dialogId === undefined || stored.dialogId !== undefined)
+      row.legs.set(legId, stored);
+  }
 }
 
 /** What is known under its number stands. */
@@ -235,24 +253,24 @@ function endingOf({ ending }: CallStep, isAnswered: boolean): readonly CallEvent
 }
 
 function unfinishedOf(row: Row): UnfinishedCall {
-  const { call, ownerId, previousOwnerId, leg, ringingAt, answeredAt, keptEvents } = row;
+  const { call, ownerId, previousOwnerId, legs, ringingAt, answeredAt, keptEvents } = row;
   return {
     ...{ call, keptEvents, events: inOrder(row.events) },
     ownerId: previousOwnerId ?? ownerId ?? '',
-    ...(leg === undefined ? {} : { leg }),
+    legs: [...legs.values()],
     ...(ringingAt === undefined ? {} : { ringingAt }),
     ...(answeredAt === undefined ? {} : { answeredAt }),
   };
 }
 
 function unsettledOf(row: Row) {
-  const { call, previousOwnerId, leg, end, keptEvents, publishedThrough } = row;
+  const { call, previousOwnerId, legs, end, keptEvents, publishedThrough } = row;
   const stored = inOrder(row.events).filter((event) => event.eventSequence > publishedThrough);
   const isStored = stored.some(({ id }) => id === end?.id);
   const unstored = isStored || end === undefined ? [] : [...keptEvents, end];
   return {
     ...{ call, unstored, events: [...stored, ...unstored] },
-    ...(leg === undefined || previousOwnerId === undefined ? {} : { leg }),
+    legs: previousOwnerId === undefined ? [] : [...legs.values()],
   };
 }
 

@@ -49,6 +49,13 @@ export class RawCallee implements AsyncDisposable {
     return this.#takeWhere((message) => message.status === status, `a ${status}`);
   }
 
+  /** The status of the next answer to a request of this method. */
+  async takeAnswer(method: string): Promise<number> {
+    const isWanted = (message: RawMessage) =>
+      message.status !== undefined && message.method === method;
+    return (await this.#takeWhere(isWanted, `an answer to ${method}`)).status ?? 0;
+  }
+
   has(method: string): boolean {
     return this.inbox.some((message) => message.status === undefined && message.method === method);
   }

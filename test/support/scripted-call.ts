@@ -19,6 +19,7 @@ import type {
   LegFailure,
   LegObserver,
   MediaObserver,
+  MediaSession,
   PlaceRequest,
   SoundPort,
   StepResult,
@@ -62,6 +63,16 @@ export function acceptedCall(request: Partial<DialoutRequest> = {}): AcceptedCal
 export const streamSettings: StreamSettings = {
   ...{ url: 'wss://bot.example/audio', secret: 's3cret', connect: 'answered' },
   ...{ accountSid: 'AC1', callSid: 'CA1', streamSid: 'MZ1', customParameters: {} },
+};
+
+/** Of a media session whose call is not transferred. */
+export const withoutTransfers: Pick<
+  MediaSession,
+  'gateStream' | 'tellTransferFailed' | 'openPartner'
+> = {
+  gateStream: () => undefined,
+  tellTransferFailed: () => undefined,
+  openPartner: async () => undefined,
 };
 
 export type ScriptOptions = {
@@ -127,6 +138,7 @@ export function scriptCall(options: ScriptOptions = {}) {
           stopPlayback: () => log.push('stopPlayback'),
           tellDigit: () => undefined,
           answerReoffer: () => 'answer',
+          ...withoutTransfers,
           close: () => log.push('media closed'),
         });
       },
@@ -141,6 +153,7 @@ export function scriptCall(options: ScriptOptions = {}) {
           cancel: () => log.push('cancel'),
           acknowledge: () => log.push('ack'),
           hangUp: () => log.push('bye'),
+          refer: () => undefined,
           released: Promise.resolve(),
         };
       },

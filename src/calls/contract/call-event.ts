@@ -27,6 +27,7 @@ import {
   sequence,
   wordOf,
 } from './schema.ts';
+import { transferNames, transferSummary } from './transfer-summary.ts';
 
 /**
  * Set on events that are notified (answered, subscribed AMD events, the end) when the call has a notify URL:
@@ -64,10 +65,11 @@ export const voicemailLeft = z.object({
   afterBeep: z.boolean().describe('false: no beep was heard in time'),
 });
 export type VoicemailLeft = Immutable<z.infer<typeof voicemailLeft>>;
+const outcome = wordOf<CallOutcome>(callOutcomes);
 
 /** The one terminal event of a call, `completed` or `failed`. */
 const end = z.object({
-  outcome: wordOf<CallOutcome>(callOutcomes),
+  outcome,
   reason: z.string(),
   reasonCode: wordOf<ReasonCode>(reasonCodes),
   sipStatus: z.number().int().exactOptional().describe('absent where no SIP status led to the end'),
@@ -95,6 +97,9 @@ const end = z.object({
     .exactOptional()
     .describe('of all sounds, what went out; absent where none was played'),
   voicemail: voicemailLeft.exactOptional().describe('absent where no message was begun'),
+  transfer: transferSummary
+    .exactOptional()
+    .describe('what became of the last transfer; absent where there was none'),
   failedAttempts,
   notificationSequence,
   context: callContextSchema,
@@ -178,6 +183,25 @@ export const callEventData = {
       playedMs: durationMs.describe('what went out of it'),
     })
     .describe('the last packet of a sound was sent, or it was stopped'),
+  'transfer-ringing': z
+    .object({
+      ...transferNames,
+      sipStatus: z.number().int().describe('the first 18x of the second leg'),
+      earlyMedia: z.boolean().describe('the person hears its ringback instead of ours'),
+    })
+    .describe('the phone of whom the person is to be connected to rings'),
+  'transfer-answered': z
+    .object(transferNames)
+    .describe('the person is connected: the second 200 OK was stored and acknowledged'),
+  'transfer-completed': transferSummary.describe('a connection that was made is over'),
+  'transfer-failed': z
+    .object({
+      ...transferNames,
+      outcome,
+      reason: z.string().describe('phrase without the status, or what failed'),
+      sipStatus: z.number().int().exactOptional(),
+    })
+    .describe('nobody was connected; the call goes on where there is a bot, or `onFailure: stay`'),
   completed: end.describe('an answered call ended'),
   failed: end.describe('a call ended before it was answered'),
 } as const;

@@ -19,6 +19,7 @@ export type InteractionStatus = (typeof interactionStatuses)[number];
 /** Our finer word beside the documented `reasonCode`s. Every call ends with exactly one. */
 export const callOutcomes = [
   'completed',
+  'transferred',
   'machine',
   'voicemail-left',
   'busy',

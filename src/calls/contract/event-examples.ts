@@ -46,6 +46,8 @@ const playback = {
   source: 'voicemail',
 } as const;
 
+const transferNames = { to: 'sip:agents@pbx.example', mode: 'bridge' } as const;
+
 const exampleData: { readonly [Type in CallEventType]: DataOf<Type> } = {
   queued: { trunk: 'carrier' },
   dialing: { trunk: 'carrier', gateway: 'sip.carrier.example:5060', attempt: 1 },
@@ -66,6 +68,21 @@ const exampleData: { readonly [Type in CallEventType]: DataOf<Type> } = {
   'stream-failed': { reason: 'ECONNREFUSED', willRetry: true },
   'playback-started': { ...playback, afterBeep: true },
   'playback-finished': { ...playback, reason: 'done', playedMs: 6_200 },
+  'transfer-ringing': { ...transferNames, sipStatus: 180, earlyMedia: false },
+  'transfer-answered': transferNames,
+  'transfer-completed': {
+    ...transferNames,
+    outcome: 'completed',
+    answeredAt: '2026-11-20T09:00:14.020Z',
+    durationMs: 65_300,
+    msToTwoWayAudio: 45,
+  },
+  'transfer-failed': {
+    ...transferNames,
+    outcome: 'busy',
+    reason: '486 Busy Here',
+    sipStatus: 486,
+  },
   completed: {
     outcome: 'completed',
     reason: '200 OK',

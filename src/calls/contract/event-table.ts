@@ -125,6 +125,31 @@ export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
     watched: ({ data: { sound, reason, playedMs } }) =>
       `has played ${seconds(playedMs)} of ${sound}: ${reason}`,
   },
+  'transfer-ringing': {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ to, sipStatus }) => `${to}: ${sipStatus}`,
+    watched: ({ data: { mode, sipStatus } }) => `transfer (${mode}) rings: ${sipStatus}`,
+  },
+  'transfer-answered': {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ to, mode }) => `${to} (${mode})`,
+    watched: ({ data: { mode } }) => `transfer (${mode}): connected`,
+  },
+  'transfer-completed': {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ to, durationMs = 0 }) => `${to}, ${seconds(durationMs)}`,
+    watched: ({ data: { outcome, durationMs = 0 } }) =>
+      `transfer over after ${seconds(durationMs)}: ${outcome}`,
+  },
+  'transfer-failed': {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ to, reason }) => `${to}: ${reason}`,
+    watched: ({ data: { outcome, reason } }) => `transfer failed: ${outcome} (${reason})`,
+  },
   completed: {
     notification: { status: 'completed', members: endMembers },
     context: ({ context }) => context,
@@ -210,6 +235,7 @@ function endMembers(data: EndData): Members {
     ...(data.playedMs === undefined ? {} : { playedMs: data.playedMs }),
     ...(data.voicemail === undefined ? {} : { voicemail: data.voicemail }),
     outcome: data.outcome,
+    ...(data.transfer === undefined ? {} : { transfer: data.transfer }),
     ...(data.sipStatus === undefined ? {} : { sipStatus: data.sipStatus }),
   };
 }

@@ -6,6 +6,7 @@ import { voicemailLeft } from './call-event.ts';
 import { type CallOutcome, callOutcomes, reasonCodes } from './call-words.ts';
 import { type Immutable, sequence, wordOf } from './schema.ts';
 import { timestamp } from './timestamp.ts';
+import { transferSummary } from './transfer-summary.ts';
 
 export const notificationSchema = z.object({
   eventId: z.string().describe('constant across retries: what receivers de-duplicate by'),
@@ -42,6 +43,9 @@ export const notificationSchema = z.object({
   outcome: wordOf<CallOutcome>(callOutcomes)
     .optional()
     .describe('finer than `reasonCode`, on `completed` and `Failed`'),
+  transfer: transferSummary
+    .exactOptional()
+    .describe('what became of the last transfer, on `completed`; absent where there was none'),
   sipStatus: z.number().int().exactOptional(),
 });
 export type NotificationBody = Immutable<z.infer<typeof notificationSchema>>;

@@ -2,11 +2,18 @@
 // `failover.ts` allows it. For the call it is one leg: it hears of the attempts, and of one end. `released` waits for every
 // attempt, given up or not.
 
-import type { CallLeg, LegObserver, PlaceRequest } from '../../calls/ports.ts';
+import type {
+  CallLeg,
+  LegObserver,
+  PlaceRequest,
+  ReferEvent,
+  ReferRequest,
+} from '../../calls/ports.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { Route } from '../trunks/routing.ts';
 import { type AttemptFailure, mayFailOver } from './failover.ts';
-import { type AttemptObserver, type LegDependencies, OutboundLeg } from './outbound-leg.ts';
+import type { AttemptObserver, LegDependencies } from './leg-types.ts';
+import { OutboundLeg } from './outbound-leg.ts';
 
 export type FailoverDependencies = LegDependencies & {
   /** Undefined: no engine is connected, or we are going down. */
@@ -74,6 +81,10 @@ export class FailoverLeg implements CallLeg {
   hangUp(reason: string): void {
     if (this.#attempt !== undefined) this.#attempt.hangUp(reason);
     else this.cancel(reason);
+  }
+
+  refer(request: ReferRequest, tell: (event: ReferEvent) => void): void {
+    this.#attempt?.refer(request, tell);
   }
 
   #nextWay(): Way | undefined {

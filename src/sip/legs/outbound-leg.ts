@@ -3,15 +3,14 @@
 // certainly out of the call, or a bound is over). `released` settles with the second.
 
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
-import type { CallLeg, Clock, LegEnd, LegEvent, PlaceRequest } from '../../calls/ports.ts';
-import type { Logger } from '../../lib/logger.ts';
+import type { CallLeg, LegEnd, PlaceRequest, ReferEvent, ReferRequest } from '../../calls/ports.ts';
 import {
   type DialogOwner,
   type EngineLink,
   guarded,
   type LinkOwner,
 } from '../engine/engine-link.ts';
-import { maxFrameBytes, type SipLimits } from '../engine/sip-limits.ts';
+import { maxFrameBytes } from '../engine/sip-limits.ts';
 import type {
   AckFunction,
   ReceivedRequest,
@@ -24,35 +23,11 @@ import type { Credentials, Route } from '../trunks/routing.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
 import { endDialog } from './end-dialog.ts';
-import { type AttemptFailure, retryAfterSeconds } from './failover.ts';
+import type { AttemptFailure } from './failover.ts';
 import { inviteOptions, requestFrameBytes } from './invite.ts';
-
-/** Hears more of a failure than the call does. */
-export type AttemptObserver = { observe(event: AttemptEvent): void };
-type AttemptEvent =
-  | Exclude<LegEvent, { readonly kind: 'failed' | 'attemptFailed' }>
-  | { readonly kind: 'failed'; readonly failure: AttemptFailure };
-
-export type LegDependencies = {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly limits: SipLimits;
-  /**
-   * The engine went away with this leg on it: somebody may still end it when the engine is back. Resolves when it is ended,
-   * or given up.
-   */
-  readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
-};
-
-type Wire =
-  | { readonly kind: 'idle' }
-  /** Given to the engine, which has not said yet that it was sent. */
-  | { readonly kind: 'inviting' }
-  | { readonly kind: 'pending'; readonly invite: SentRequest }
-  | { readonly kind: 'answered'; readonly dialogId: string; readonly ack: AckFunction }
-  | { readonly kind: 'confirmed'; readonly dialogId: string }
-  | { readonly kind: 'closing' }
-  | { readonly kind: 'released' };
+import type { AttemptObserver, LegDependencies, Wire } from './leg-types.ts';
+import { Referral } from './referral.ts';
+import { flawOf, retryAfterOf } from './response-facts.ts';
 
 export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   readonly released: Promise<void>;
@@ -72,6 +47,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #dialogId: string | undefined;
   #challengeTooLarge = false;
   #credentials: Credentials | undefined;
+  #referral: Referral | undefined;
 
   constructor(request: PlaceRequest, observer: AttemptObserver, dependencies: LegDependencies) {
     this.#request = request;
@@ -96,7 +72,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   /** Sends the INVITE. Called once. */
   start(link: EngineLink, route: Route): void {
-    const options = inviteOptions(route, this.#request.offerSdp, {
+    const headers = { ...route.headers, ...this.#request.headers };
+    const options = inviteOptions({ ...route, headers }, this.#request.offerSdp, {
       isWanted: () => this.#reported === 'nothing' && this.#request.mayInvite?.() !== false,
       onTooLarge: () => {
         this.#challengeTooLarge = true;
@@ -148,6 +125,27 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#bye();
   }
 
+  refer({ target, trunk, headers, timeoutMs }: ReferRequest, tell: (event: ReferEvent) => void) {
+    const now = () => this.#dependencies.clock.now();
+    if (this.#wire.kind !== 'confirmed' || this.#link === undefined) {
+      const failure = { at: now(), reason: 'The call is not up', kind: 'transport' } as const;
+      tell({ kind: 'failed', failure });
+      return;
+    }
+    this.#referral?.stop();
+    const { localUri } = this.#stored ?? {};
+    this.#referral = new Referral(
+      {
+        ...{ link: this.#link, dialogId: this.#wire.dialogId, timeoutMs, now },
+        referTo: this.#dependencies.referTo(target, trunk),
+        referredBy: localUri === undefined ? undefined : `<${localUri}>`,
+        headers: headers ?? {},
+        credentials: this.#credentials,
+      },
+      tell,
+    );
+  }
+
   onLinkLost(reason: string): void {
     const failure = `drachtio connection lost: ${reason}`;
     if (this.#wire.kind !== 'closing' && this.#stored !== undefined) {
@@ -161,7 +159,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   onRequest(request: ReceivedRequest, response: Responder): void {
     if (request.method === 'BYE') this.#onBye(request, response);
-    else answerDialogRequest(request, response, this.#peer);
+    else if (request.method === 'NOTIFY' && this.#referral !== undefined) {
+      this.#referral.onNotify(request, response);
+    } else answerDialogRequest(request, response, this.#peer);
   }
 
   #offer(sdp: string): string | undefined {
@@ -360,6 +360,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #reportEnded(by: LegEnd['by'], reason: string): void {
     if (this.#reported !== 'answered') return;
     this.#reported = 'end';
+    this.#referral?.stop();
     const at = this.#dependencies.clock.now();
     this.#observer.observe({ kind: 'ended', end: { by, reason, at } });
   }
@@ -377,17 +378,4 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#link?.detach(this);
     void this.#ended.then(this.#release);
   }
-}
-
-/** Only a 503 says by it that the gateway as a whole wants to be left alone (RFC 3261, section 21.5.4). */
-function retryAfterOf(response: ReceivedResponse): { readonly retryAfterS?: number } {
-  const seconds =
-    response.status === 503 ? retryAfterSeconds(response.get('Retry-After')) : undefined;
-  return seconds === undefined ? {} : { retryAfterS: seconds };
-}
-
-function flawOf(response: ReceivedResponse, sdp: string | undefined): string | undefined {
-  if (!response.has('Contact')) return '200 OK without Contact';
-  if (!response.stackDialogId) return '200 OK outside a dialog';
-  return sdp === undefined ? '200 OK without SDP' : undefined;
 }

@@ -57,6 +57,10 @@ export type Router = {
   /** Without an account every trunk may be used, and the default is the one that is everybody's. */
   plan(target: DialTarget, trunk: string | undefined, accountId?: string): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
+  /** Refer-To for the far end of a call over this trunk: a number as its carrier is dialled, else what was asked for. */
+  referTo(target: DialTarget, trunk: string | undefined): string;
+  /** Whether a trunk carries this header of an application. */
+  passes(trunk: string, headerName: string): boolean;
   /** Of a trunk by name, as `plan` told it. Undefined: it sets none, or there is no such trunk (any more). */
   limitsOf(trunk: string): TrunkLimits | undefined;
 };
@@ -121,7 +125,19 @@ export function createRouter(options: {
       : { ok: true, routes: [routeTo(target, address, caller)] };
   };
 
-  return { plan, resolve, limitsOf: (name) => trunks.get(name)?.limits };
+  const referTo: Router['referTo'] = (target, trunkName) => {
+    if (target.kind === 'sip') return `<sip:${userPart(target.user)}@${authority(target)}>`;
+    const trunk = trunkName === undefined ? undefined : trunks.get(trunkName);
+    const gateway = trunk?.gateways[0];
+    if (trunk === undefined || gateway === undefined) return `<tel:+${target.number}>`;
+    const user = trunk.numberPrefix + formatNumber(target.number, trunk.numberFormat);
+    return `<sip:${userPart(user)}@${authority(gateway)}>`;
+  };
+
+  const passes: Router['passes'] = (name, headerName) =>
+    trunks.get(name)?.passHeaders.includes(headerName.toLowerCase()) === true;
+
+  return { plan, resolve, referTo, passes, limitsOf: (name) => trunks.get(name)?.limits };
 }
 
 const notAllowed = 'the host is not in the allowed networks';

@@ -90,6 +90,17 @@ const trunkSchema = z.strictObject({
     )
     .optional(),
   headers: headersSchema.default({}),
+  passHeaders: z
+    .array(
+      z
+        .string()
+        .regex(
+          /^(P-[A-Za-z0-9-]{1,60}|Diversion|History-Info|Remote-Party-ID|Privacy)$/i,
+          'must be a P- header, Diversion, History-Info, Remote-Party-ID or Privacy',
+        ),
+    )
+    .max(16)
+    .default([]),
   codecs: z
     .array(z.enum(['PCMU', 'PCMA']))
     .min(1)

@@ -52,6 +52,8 @@ export type Trunk = {
   /** P-Asserted-Identity (RFC 3325): `caller`, or a URI that is the same for all calls. */
   readonly assertedIdentity?: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** In small letters: those of an application that its transfers may carry, beside the harmless ones. */
+  readonly passHeaders: readonly string[];
   readonly codecs: readonly VoiceCodec[];
   /** Absent: unlimited. */
   readonly limits?: TrunkLimits;
@@ -122,6 +124,7 @@ export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
     numberFormat: 'digits',
     numberPrefix: '',
     headers: {},
+    passHeaders: [],
     codecs: ['PCMU', 'PCMA'],
   };
 }
@@ -213,6 +216,7 @@ function trunkOf(
     ...(fromDomain !== undefined && { fromDomain }),
     ...(assertedIdentity !== undefined && { assertedIdentity }),
     headers: entry.headers,
+    passHeaders: entry.passHeaders.map((name) => name.toLowerCase()),
     codecs: entry.codecs,
     ...limitsOf(entry),
   };

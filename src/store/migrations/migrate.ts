@@ -24,6 +24,7 @@ import { outbox } from './0019-outbox.ts';
 import { streams } from './0020-streams.ts';
 import { callLegs } from './0021-call-legs.ts';
 import { sounds } from './0022-sounds.ts';
+import { secondLegs } from './0023-second-legs.ts';
 import { liveEvents } from './0025-live-events.ts';
 import type { Migration } from './migration.ts';
 
@@ -50,6 +51,7 @@ export const migrations: readonly Migration[] = [
   streams,
   callLegs,
   sounds,
+  secondLegs,
   liveEvents,
 ];
 

@@ -23,8 +23,7 @@ export const appendStatement = {
   name: 'append to calls',
   text: `
 with given as materialized (
-  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, is_repeated boolean, leg_id text,
-    leg jsonb, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
+  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, is_repeated boolean, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
     notification_sequence integer, published integer)
 ), moved as (
   update calls c set
@@ -52,10 +51,14 @@ with given as materialized (
   returning c.call_id, c.answered_at is not null as is_answered, c.published_event_sequence as published
 ), legs as (
   insert into call_legs as known (call_id, leg_id, leg)
-  select call_id, leg_id, leg from given where leg is not null
-  order by call_id
+  select call_id, leg_id, leg from json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
+  where leg is not null
+  order by call_id, leg_id
   on conflict (call_id, leg_id) do update set leg = excluded.leg
   where known.leg ->> 'dialogId' is null or excluded.leg ->> 'dialogId' is not null
+), released as (
+  delete from call_legs known using json_to_recordset($8::json) as l(call_id text, leg_id text, leg jsonb)
+  where l.leg is null and known.call_id = l.call_id and known.leg_id = l.leg_id
 ), stored as (
   insert into call_events (call_id, event_sequence, event_id, type, time, data)
   select e.call_id, e.event_sequence, e.event_id, e.type, e.time, e.data

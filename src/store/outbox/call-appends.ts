@@ -89,6 +89,7 @@ export async function appendSteps(
     now,
     leasedUntil,
     new Date(now.getTime() - ports.passRefusedAfterMs),
+    jsonRows(steps.flatMap(legRows)),
   ];
   const { rows } = await ports.pool.query<Row>({ ...appendStatement, values });
   const byCall = new Map(rows.map((row) => [row.call_id, row]));
@@ -168,14 +169,11 @@ function stepRow(
   { call, step, isUntaken, isRepeated }: WaitingStep,
   published: number | undefined,
 ): string {
-  const { events, leg, ringingAt, answeredAt, ending } = step;
+  const { events, ringingAt, answeredAt, ending } = step;
   return storableJson({
     call_id: call.callId,
     is_untaken: isUntaken,
     is_repeated: isRepeated,
-    // The call's first leg.
-    leg_id: call.callId,
-    leg,
     ringing_at: ringingAt,
     answered_at: answeredAt,
     ...(ending === undefined
@@ -188,6 +186,14 @@ function stepRow(
     notification_sequence: lastNotification(events),
     published,
   });
+}
+
+/** The first leg's id is that of its call. */
+function legRows({ call: { callId }, step: { leg, secondLegs = [] } }: WaitingStep): string[] {
+  const legs = leg === undefined ? secondLegs : [{ legId: callId, leg }, ...secondLegs];
+  return legs.map(({ legId, leg: stored }) =>
+    storableJson({ call_id: callId, leg_id: legId, leg: stored }),
+  );
 }
 
 /** Undefined: there is no such ending. */

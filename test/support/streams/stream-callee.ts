@@ -22,6 +22,12 @@ const payloadTypes = { PCMU: 0, PCMA: 8 } as const;
 const frameBytes = 160;
 const leadFrames = 7;
 
+export type WaitingCallee = {
+  readonly target: string;
+  called(): Promise<StreamCallee>;
+  isCalled(): boolean;
+};
+
 export class StreamCallee implements AsyncDisposable {
   packets: HeardPacket[] = [];
   readonly #sip: RawCallee;
@@ -50,8 +56,56 @@ export class StreamCallee implements AsyncDisposable {
     return { callee: new StreamCallee(sip, invite, await openRtp()), placed };
   }
 
+  /** A phone that nobody has called yet: its URI, and itself once its INVITE has come. */
+  static async waiting(): Promise<WaitingCallee> {
+    const sip = await RawCallee.start();
+    const rtp = await openRtp();
+    return {
+      target: `sip:agent@127.0.0.1:${sip.port}`,
+      called: async () => new StreamCallee(sip, await sip.take('INVITE'), rtp),
+      isCalled: () => sip.has('INVITE'),
+    };
+  }
+
+  get invite(): RawMessage {
+    return this.#invite;
+  }
+
   ring(): void {
     this.#sip.reply(this.#invite, 180, 'Ringing');
+  }
+
+  /** It lets hear how it rings. */
+  progress(codec: PhoneCodec = 'PCMU'): void {
+    const body = this.#sdp('sendrecv', codec);
+    this.#sip.reply(this.#invite, 183, 'Session Progress', { body });
+  }
+
+  refuse(status: number, reason: string): void {
+    this.#sip.reply(this.#invite, status, reason);
+  }
+
+  /** The other side gives it up while it rings. */
+  async isCancelled(): Promise<void> {
+    this.#sip.reply(await this.#sip.take('CANCEL'), 200, 'OK', { contact: false });
+    this.#sip.reply(this.#invite, 487, 'Request Terminated');
+  }
+
+  /** It is asked to call somebody else; answered where a status is given. */
+  async isReferred(status?: number, reason = 'Accepted'): Promise<RawMessage> {
+    const refer = await this.#sip.take('REFER');
+    if (status !== undefined) this.#sip.reply(refer, status, reason);
+    return refer;
+  }
+
+  /** What became of that, and what the other side says to it. */
+  async notify(fragment: string, state: string, event = 'refer'): Promise<number> {
+    this.#sip.request(this.#invite, 'NOTIFY', {
+      body: fragment,
+      type: 'message/sipfrag;version=2.0',
+      headers: [`Event: ${event}`, `Subscription-State: ${state}`],
+    });
+    return await this.#sip.takeAnswer('NOTIFY');
   }
 
   async answer(codec: PhoneCodec = 'PCMU'): Promise<void> {

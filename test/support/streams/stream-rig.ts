@@ -25,6 +25,8 @@ export async function startStreamRig(variables: Readonly<Record<string, string>>
       open.push(callee);
       return { callee, callId: placed.callId };
     },
+    /** Until the end of the test. */
+    keep: (one: AsyncDisposable) => void open.push(one),
     eventsOf,
     typesOf: (callId: string) => eventsOf(callId).map(({ type }) => type),
     /** The terminal event's data. */

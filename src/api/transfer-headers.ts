@@ -1,0 +1,67 @@
+// Headers that an application adds to the INVITE or REFER of a transfer. What the dialog, the gateway or the carrier's trust in us
+// rests on is refused by name.
+
+import type { MemberError } from '../http/problem.ts';
+
+/** Far below what a control frame to the SIP engine may have. */
+const mostHeaders = 16;
+const mostBytes = 2_048;
+
+const headerName = /^[A-Za-z0-9!%*_+`'~.-]{1,64}$/;
+const fieldValue = /^[\t\x20-\x7e]*$/;
+
+const refused: ReadonlySet<string> = new Set([
+  ...['from', 'to', 'via', 'contact', 'route', 'record-route', 'max-forwards', 'path'],
+  ...['call-id', 'cseq', 'replaces', 'authorization', 'proxy-authorization', 'require'],
+  ...['proxy-require', 'supported', 'allow', 'event', 'subscription-state', 'rack', 'rseq'],
+  ...['session-expires', 'min-se', 'identity'],
+  // Their short forms (RFC 3261, section 7.3.3, and the registry of IANA).
+  ...['f', 't', 'v', 'm', 'i', 'c', 'e', 'l', 'k', 'r', 'b', 'o', 'u', 'x', 'y', 'd', 'j', 'a'],
+]);
+
+/** `passes`: whether the trunk lets this one through. */
+export function checkTransferHeaders(
+  given: Readonly<Record<string, string>>,
+  passes: (name: string) => boolean,
+  prefix: string,
+): readonly MemberError[] {
+  const entries = Object.entries(given);
+  const bytes = entries.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+  const errors: MemberError[] = [];
+  if (entries.length > mostHeaders || bytes > mostBytes) {
+    const message = `must have at most ${mostHeaders} headers and ${mostBytes} bytes`;
+    errors.push({ path: `${prefix}headers`, message });
+  }
+  const seen = new Set<string>();
+  for (const [name, value] of entries) {
+    const lower = name.toLowerCase();
+    const problem = seen.has(lower) ? 'is given twice' : problemOf(lower, value, passes);
+    seen.add(lower);
+    if (problem !== undefined) {
+      errors.push({ path: `${prefix}headers.${name}`, message: `header ${name} ${problem}` });
+    }
+  }
+  return errors;
+}
+
+function problemOf(
+  lower: string,
+  value: string,
+  passes: (name: string) => boolean,
+): string | undefined {
+  if (!headerName.test(lower)) return 'is not a legal header name';
+  const isOurs = refused.has(lower) || /^(refer|content|referred)-/.test(lower);
+  if (isOurs) return 'cannot be set: the gateway writes it';
+  if (needsTrust(lower) && !passes(lower)) return 'is not among the passHeaders of the trunk';
+  if (!fieldValue.test(value)) return 'has a value with characters outside printable ASCII';
+  return undefined;
+}
+
+/** What carriers believe of whoever they trust. */
+export function needsTrust(name: string): boolean {
+  const lower = name.toLowerCase();
+  return (
+    lower.startsWith('p-') ||
+    ['diversion', 'history-info', 'remote-party-id', 'privacy'].includes(lower)
+  );
+}

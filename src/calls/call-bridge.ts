@@ -1,0 +1,272 @@
+// A bridge of one call: the second leg, its media beside that of the first, and how far the two ends hear each other. Stores
+// each of its legs' states, the dialog before its 200 is acknowledged, so that no crash leaves somebody in a call. The
+// machine is told what comes of it, and hangs up the first leg when the second one is over.
+
+import type { AcceptedCall } from './call-types.ts';
+import type { StoredLeg } from './contract/stored-leg.ts';
+import type { CallLeg, LegEvent, MediaSession, PartnerSession } from './ports.ts';
+import type { Transfer } from './transfer.ts';
+import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
+import type { TransferEnd, TransferReport } from './transfer-report.ts';
+
+/** Well below the 5 s after which a 200 that nobody acknowledges is hung up. */
+const storeAnswerTimeoutMs = 4_000;
+
+type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
+
+export class CallBridge implements OngoingTransfer {
+  readonly #call: AcceptedCall;
+  readonly #transfer: Transfer;
+  readonly #session: MediaSession;
+  readonly #ports: TransferPorts;
+  readonly #tell: (report: TransferReport) => void;
+  #partner: PartnerSession | undefined;
+  #leg: CallLeg | undefined;
+  /**
+   * preparing: the app's limits, the trunk's room and a media port are asked for. placed: until the 200 OK. storing: the 200 is
+   * here, not yet acknowledged. bridged: it is. over: the machine was told the end, or has given up.
+   */
+  #state: 'preparing' | 'placed' | 'storing' | 'bridged' | 'over' = 'preparing';
+  #answeredAtMs = 0;
+  /** Audio has gone both ways before the answer was stored. */
+  #twoWayMs: number | undefined;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(
+    call: AcceptedCall,
+    transfer: Transfer,
+    session: MediaSession,
+    ports: TransferPorts,
+    tell: (report: TransferReport) => void,
+  ) {
+    this.#call = call;
+    this.#transfer = transfer;
+    this.#session = session;
+    this.#ports = ports;
+    this.#tell = tell;
+    this.#timer = setTimeout(() => this.#timeOut(), transfer.timeoutMs);
+  }
+
+  start(): void {
+    // From here on nothing that the person says is for the bot.
+    if (!this.#transfer.keepStream) this.#session.gateStream(true);
+    this.#place().catch((error: unknown) => {
+      const reason = `Not placed: ${error instanceof Error ? error.message : 'unknown error'}`;
+      this.#fail({ kind: 'gateway', at: this.#now(), reason });
+    });
+  }
+
+  giveUp(reason: string): void {
+    const leg = this.#leg;
+    const state = this.#state;
+    this.#finish();
+    if (state === 'placed') leg?.cancel(reason);
+    else if (state !== 'over') leg?.hangUp(reason);
+  }
+
+  async #place(): Promise<void> {
+    const { admission, sip } = this.#ports;
+    const { trunk, legId } = this.#transfer;
+    const isWanted = (): boolean => this.#state === 'preparing';
+    const admitted = await admission.admit(this.#call, this.#transfer, isWanted);
+    if (!admitted.ok) {
+      this.#fail({ kind: 'refused', at: this.#now(), reason: admitted.reason });
+      return;
+    }
+    const partner = isWanted()
+      ? await this.#session.openPartner(this.#mediaObserver(), sip.codecsFor(trunk))
+      : undefined;
+    if (partner === undefined || !isWanted()) {
+      partner?.close();
+      admission.giveBack(legId);
+      this.#fail({ kind: 'gateway', at: this.#now(), reason: 'No media port is free' });
+      return;
+    }
+    this.#partner = partner;
+    this.#state = 'placed';
+    this.#leg = this.#placeLeg(partner);
+    void this.#leg.released.then(() => this.#ports.storeLeg(this.#call, { legId }));
+  }
+
+  #placeLeg({ offerSdp }: PartnerSession): CallLeg {
+    const { to: target, trunk, legId, caller, headers } = this.#transfer;
+    const { callId } = this.#call;
+    return this.#ports.sip.place(
+      {
+        ...{ callId, legId, target, caller, offerSdp },
+        ...(trunk === undefined ? {} : { trunk }),
+        ...(headers === undefined ? {} : { headers }),
+      },
+      { observe: (event) => this.#observe(event) },
+    );
+  }
+
+  #observe(event: LegEvent): void {
+    switch (event.kind) {
+      case 'sent':
+      case 'resent':
+        this.#store(event.leg);
+        break;
+      case 'provisional':
+        this.#observeProvisional(event);
+        break;
+      case 'answered':
+        this.#observeAnswer(event);
+        break;
+      case 'failed':
+        this.#fail({ kind: 'leg', failure: event.failure });
+        break;
+      case 'ended':
+        this.#observeEnd(event);
+        break;
+      case 'reoffer': {
+        const answerSdp = this.#partner?.answerReoffer(event.sdp);
+        if (answerSdp !== undefined) event.accept(answerSdp);
+        break;
+      }
+      // Another gateway is tried: the next `sent` says where. Keys of the second leg are nobody's but the person's, who hears
+      // them where they come as audio or RTP events.
+      case 'attemptFailed':
+      case 'dtmf':
+        break;
+    }
+  }
+
+  #observeProvisional({ status, sdp, leg }: LegEventOf<'provisional'>): void {
+    if (leg !== undefined) this.#store(leg);
+    if (status < 180 || this.#state !== 'placed') return;
+    if (status === 180) this.#partner?.bridge('ringing');
+    const earlyMedia = sdp !== undefined && this.#partner?.applyAnswer(sdp, 'early') === true;
+    if (earlyMedia) this.#partner?.bridge('early');
+    this.#tell({ kind: 'ringing', sipStatus: status, earlyMedia });
+  }
+
+  #observeAnswer({ at, sdp, leg }: LegEventOf<'answered'>): void {
+    if (this.#state !== 'placed') return;
+    this.#state = 'storing';
+    clearTimeout(this.#timer);
+    this.#answeredAtMs = performance.now();
+    if (this.#partner?.applyAnswer(sdp, 'answer') !== true) {
+      this.#giveUpAnswer({
+        kind: 'leg',
+        failure: { at, sipStatus: 200, reason: 'OK without usable SDP', kind: 'unusable' },
+      });
+      return;
+    }
+    // Not after the store: what an agent says first is said now.
+    this.#partner.bridge('answered');
+    void this.#storeAnswer(leg, at);
+  }
+
+  async #storeAnswer(leg: StoredLeg, at: Date): Promise<void> {
+    const { legId } = this.#transfer;
+    const isStored = await within(
+      this.#ports.storeLeg(this.#call, { legId, leg }),
+      storeAnswerTimeoutMs,
+    );
+    if (this.#state !== 'storing') return;
+    if (!isStored) {
+      const reason = 'The answer could not be recorded';
+      this.#giveUpAnswer({ kind: 'gateway', at: this.#now(), reason });
+      return;
+    }
+    this.#state = 'bridged';
+    this.#leg?.acknowledge();
+    this.#tell({ kind: 'answered', at });
+    if (this.#twoWayMs !== undefined) this.#tellConnected(this.#twoWayMs);
+  }
+
+  #giveUpAnswer(end: TransferEnd): void {
+    const leg = this.#leg;
+    this.#fail(end);
+    leg?.hangUp('the answer is of no use');
+  }
+
+  #observeEnd({ end }: LegEventOf<'ended'>): void {
+    const state = this.#state;
+    if (state === 'bridged') {
+      this.#finish();
+      this.#tell({ kind: 'ended', end });
+    } else if (state === 'storing') {
+      const { at, reason } = end;
+      this.#fail({ kind: 'leg', failure: { at, reason, kind: 'unusable' } });
+    }
+  }
+
+  #timeOut(): void {
+    if (this.#state !== 'preparing' && this.#state !== 'placed') return;
+    const leg = this.#leg;
+    this.#fail({ kind: 'timeout', at: this.#now() });
+    leg?.cancel('ring time-out');
+  }
+
+  #loseMedia(reason: string): void {
+    const state = this.#state;
+    const leg = this.#leg;
+    if (state === 'over' || state === 'preparing') return;
+    const at = this.#now();
+    if (state === 'bridged') {
+      this.#finish();
+      leg?.hangUp(reason);
+      this.#tell({ kind: 'ended', end: { at, by: 'lost', reason } });
+      return;
+    }
+    this.#fail({ kind: 'gateway', at, reason });
+    if (state === 'placed') leg?.cancel(reason);
+    else leg?.hangUp(reason);
+  }
+
+  #mediaObserver() {
+    return {
+      onAmd: () => undefined,
+      onDtmf: () => undefined,
+      onInactive: () => this.#loseMedia('No RTP from the second leg'),
+      onFailed: (reason: string) => this.#loseMedia(reason),
+      onConnected: () => {
+        const elapsedMs = Math.round(performance.now() - this.#answeredAtMs);
+        if (this.#state === 'bridged') this.#tellConnected(elapsedMs);
+        else this.#twoWayMs = elapsedMs;
+      },
+    };
+  }
+
+  #tellConnected(msToTwoWayAudio: number): void {
+    this.#tell({ kind: 'connected', msToTwoWayAudio });
+  }
+
+  /** Not waited for: the INVITE is on its way in any case. */
+  #store(leg: StoredLeg): void {
+    void this.#ports.storeLeg(this.#call, { legId: this.#transfer.legId, leg });
+  }
+
+  /** Tells it once. The call may go on: with its bot, which hears again. */
+  #fail(end: TransferEnd): void {
+    if (this.#state === 'over') return;
+    this.#finish();
+    this.#session.gateStream(false);
+    this.#tell({ kind: 'failed', failure: end });
+  }
+
+  #finish(): void {
+    this.#state = 'over';
+    clearTimeout(this.#timer);
+    this.#partner?.close();
+  }
+
+  #now(): Date {
+    return this.#ports.clock.now();
+  }
+}
+
+/** False also after the time-out. */
+async function within(promise: Promise<boolean>, timeoutMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

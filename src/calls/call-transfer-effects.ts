@@ -1,0 +1,181 @@
+// What the machine's transitions do about transfers. No I/O.
+
+import { assertEvent } from 'xstate';
+import { type CallEnd, endAfterAnswer, endOfReferral } from './call-outcome.ts';
+import { type CallMachineContext, callSetup, type Ongoing } from './call-setup.ts';
+import { uriOfTarget } from './dial-target.ts';
+import type { Transfer, TransferRequest } from './transfer.ts';
+import {
+  transferAnsweredEvent,
+  transferCompletedEvent,
+  transferFailedEvent,
+  transferRingingEvent,
+} from './transfer-events.ts';
+import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './transfer-report.ts';
+
+/** Undefined: it may not begin now. */
+export function nextTransfer(
+  context: CallMachineContext,
+  request: TransferRequest,
+): Transfer | undefined {
+  const { call, end, ongoing, transfers, limits } = context;
+  if (end !== undefined || ongoing !== undefined || transfers >= limits.maxTransfers) {
+    return undefined;
+  }
+  return { ...request, legId: `${call.callId}-leg-${transfers + 2}` };
+}
+
+/** Of the request, at the answer or when a person is there; once. */
+export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  const { bridge } = context.call.request;
+  if (bridge === undefined || context.transfers > 0) return;
+  const isPerson = event.type === 'line.amd' && event.amd.event === 'amd_human_detected';
+  if (bridge.on === 'person' && !isPerson) return;
+  const { on: _on, ...request } = bridge;
+  const transfer = nextTransfer(context, request);
+  if (transfer === undefined) return;
+  enqueue.assign(begun(context, transfer));
+  enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+});
+
+export const startCommandedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'command.transfer');
+  const transfer = nextTransfer(context, event.transfer);
+  if (transfer === undefined) return;
+  enqueue.assign(begun(context, transfer));
+  enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+});
+
+function begun({ transfers }: CallMachineContext, transfer: Transfer) {
+  const ongoing: Ongoing = { transfer, isAnswered: false, hasRung: false };
+  return { transfers: transfers + 1, ongoing, transfer: undefined };
+}
+
+/** Whether the call is over with it: a second leg that was up has ended, or nobody is left to talk to the person. */
+export function endsTransfer(
+  { ongoing, stream }: CallMachineContext,
+  report: TransferReport,
+): boolean {
+  if (ongoing === undefined) return false;
+  if (report.kind === 'ended' || report.kind === 'referred') return true;
+  if (report.kind !== 'failed') return false;
+  return stream === 'off' && ongoing.transfer.onFailure === 'hangup';
+}
+
+/** What changes nothing about the call's own course. */
+export const stateTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.transfer');
+  const { ongoing } = context;
+  const { at, report } = event;
+  if (ongoing === undefined) return;
+  switch (report.kind) {
+    case 'ringing': {
+      if (ongoing.hasRung) return;
+      const { event: stated, ...sequences } = transferRingingEvent(context, at, ongoing, report);
+      enqueue.assign({ ...sequences, ongoing: { ...ongoing, hasRung: true } });
+      enqueue({ type: 'append', params: { events: [stated] } });
+      return;
+    }
+    case 'answered': {
+      const { event: stated, ...progress } = transferAnsweredEvent(context, report.at, ongoing);
+      enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
+      enqueue({ type: 'append', params: { events: [stated] } });
+      // What was still to be heard would be heard between two who talk.
+      enqueue({ type: 'commandLine', params: { type: 'stopPlayback' } });
+      if (ongoing.transfer.keepStream) return;
+      enqueue({ type: 'commandLine', params: { type: 'stopStream', reason: 'transferred' } });
+      return;
+    }
+    case 'connected':
+      if (context.transfer === undefined) return;
+      enqueue.assign({
+        transfer: { ...context.transfer, msToTwoWayAudio: report.msToTwoWayAudio },
+      });
+      return;
+    case 'failed':
+      enqueue(fail(report.failure));
+      return;
+    case 'ended':
+    case 'referred':
+      return;
+  }
+});
+
+function fail(failure: TransferEnd) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
+    const { ongoing } = context;
+    if (ongoing === undefined) return;
+    const { event: stated, ...progress } = transferFailedEvent(
+      context,
+      instantOf(failure),
+      ongoing,
+      meaningOf(failure),
+    );
+    enqueue.assign({ ...progress, ongoing: undefined });
+    enqueue({ type: 'append', params: { events: [stated] } });
+    const { mode, to } = ongoing.transfer;
+    const told = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
+    enqueue({ type: 'commandLine', params: { type: 'tellTransferFailed', failure: told } });
+  });
+}
+
+/** The last word about it, before the call's own. */
+export const noteTransferEnd = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.transfer');
+  const { ongoing } = context;
+  const { report } = event;
+  if (ongoing === undefined) return;
+  if (report.kind === 'failed') {
+    enqueue(fail(report.failure));
+    return;
+  }
+  if (report.kind === 'referred') {
+    const answered = transferAnsweredEvent(context, report.at, ongoing);
+    const { event: stated, ...progress } = answered;
+    enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
+    enqueue({ type: 'append', params: { events: [stated] } });
+    enqueue(complete('transferred', report.at));
+  }
+  if (report.kind === 'ended') enqueue(complete('completed', report.end.at));
+});
+
+function complete(outcome: 'completed' | 'transferred', at: Date) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
+    const { ongoing } = context;
+    if (ongoing === undefined) return;
+    const { event: stated, ...progress } = transferCompletedEvent(context, at, ongoing, outcome);
+    enqueue.assign({ ...progress, ongoing: undefined });
+    enqueue({ type: 'append', params: { events: [stated] } });
+  });
+}
+
+export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  assertEvent(event, 'line.transfer');
+  enqueue.assign({ end: endOf(event.report, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
+});
+
+function endOf(report: TransferReport, now: Date): CallEnd {
+  if (report.kind === 'referred') return endOfReferral(report.at);
+  if (report.kind === 'ended' && report.end.by !== 'remote') {
+    return endAfterAnswer({ by: 'gateway', reason: report.end.reason }, report.end.at);
+  }
+  // The agent has hung up; or nobody was reached, and there is no bot: what an application does that hangs up.
+  return endAfterAnswer({ by: 'application' }, report.kind === 'ended' ? report.end.at : now);
+}
+
+/** The call ended first. */
+export const closeTransfer = callSetup.enqueueActions(({ context, enqueue }) => {
+  const { ongoing } = context;
+  if (ongoing === undefined) return;
+  const at = context.end?.at ?? context.clock.now();
+  if (ongoing.isAnswered) enqueue(complete('completed', at));
+  else {
+    enqueue(
+      fail({
+        kind: 'leg',
+        failure: { at, kind: 'cancelled', sipStatus: 487, reason: 'the call ended' },
+      }),
+    );
+  }
+});

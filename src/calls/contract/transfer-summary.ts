@@ -1,0 +1,25 @@
+// What became of a transfer, as its last event and the call's end tell it.
+
+import { z } from 'zod';
+import { transferModes } from '../transfer.ts';
+import { type CallOutcome, callOutcomes } from './call-words.ts';
+import { durationMs, type Immutable, instant, wordOf } from './schema.ts';
+
+export const transferNames = {
+  to: z.string().describe('`tel:` or `sip:` URI'),
+  mode: z.enum(transferModes),
+};
+
+export const transferSummary = z.object({
+  ...transferNames,
+  outcome: wordOf<CallOutcome>(callOutcomes).describe(
+    '`completed`: bridged; `transferred`: referred; else what it failed with',
+  ),
+  answeredAt: instant.exactOptional().describe('absent where nobody answered'),
+  durationMs: durationMs.exactOptional().describe('from the answer of the second leg to its end'),
+  msToTwoWayAudio: durationMs
+    .exactOptional()
+    .describe("from the second leg's 200 OK until audio had gone both ways"),
+  sipStatus: z.number().int().exactOptional().describe('of a second leg that failed'),
+});
+export type TransferSummary = Immutable<z.infer<typeof transferSummary>>;

@@ -1,0 +1,121 @@
+// What second legs of calls need before they are placed: that the app may call there, and room on the trunk, at its pace. They do
+// not wait in the queue: somebody is on the line meanwhile.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { type AppLimits, mayDial } from '../calls/app-limits.ts';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallTakes, SecondLegTakes, TrunkLimits } from '../calls/dialout-ports.ts';
+import type { Clock, SecondLegPort } from '../calls/ports.ts';
+import type { Transfer } from '../calls/transfer.ts';
+import type { Logger } from '../lib/logger.ts';
+import { createTurn, timed } from './turn.ts';
+
+export type SecondLegsPorts = {
+  readonly takes: SecondLegTakes;
+  readonly nextStart: CallTakes['nextStart'];
+  readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
+  /** Undefined: there is no such app (any more). */
+  readonly appLimits: (
+    appId: string,
+  ) => Promise<{ readonly limits: AppLimits | undefined } | undefined>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+};
+
+/** A trunk that is full has room when any of its calls ends; SQL that does not answer may do so the next time. */
+const retryMs = 250;
+/** What cannot be given back by then is given back by the sweep, when its call has ended. */
+const releaseTries = 20;
+const releaseRetryMs = 500;
+
+type Admission = Awaited<ReturnType<SecondLegPort['admit']>>;
+
+export class SecondLegs implements SecondLegPort {
+  readonly #ports: SecondLegsPorts;
+  /** With a slot. */
+  readonly #held = new Set<string>();
+
+  constructor(ports: SecondLegsPorts) {
+    this.#ports = ports;
+  }
+
+  async admit(call: AcceptedCall, transfer: Transfer, isWanted: () => boolean): Promise<Admission> {
+    const refusal = await this.#whileWanted(isWanted, () => this.#judge(call, transfer));
+    if (refusal === undefined) return { ok: false, reason: 'Not wanted any more' };
+    if (refusal !== 'allowed') return { ok: false, reason: refusal };
+    const { trunk, mode, legId } = transfer;
+    // A referral is the far end's own call.
+    if (mode === 'refer' || trunk === undefined) return { ok: true };
+    const turn = await this.#whileWanted(isWanted, () => this.#takeSlot(call, legId, trunk));
+    if (turn === undefined) {
+      // It may have been taken with an answer that was lost.
+      this.giveBack(legId);
+      return { ok: false, reason: 'The trunk has no room' };
+    }
+    await turn(isWanted);
+    return { ok: true };
+  }
+
+  giveBack(legId: string): void {
+    if (!this.#held.delete(legId)) return;
+    void this.#release(legId);
+  }
+
+  /** Undefined: it is not wanted any more. */
+  async #whileWanted<Value>(
+    isWanted: () => boolean,
+    attempt: () => Promise<Value | undefined>,
+  ): Promise<Value | undefined> {
+    while (isWanted()) {
+      try {
+        const value = await attempt();
+        if (value !== undefined) return value;
+      } catch (error) {
+        this.#ports.logger.warn({ err: error }, 'a second leg is not admitted yet');
+      }
+      await pause(retryMs);
+    }
+    return undefined;
+  }
+
+  async #judge({ appId }: AcceptedCall, { to }: Transfer): Promise<string> {
+    const { appLimits, takes, clock } = this.#ports;
+    const app = await appLimits(appId);
+    if (app === undefined) return 'The app is not known any more';
+    const { limits } = app;
+    if (!mayDial(limits, to)) return 'The app may not dial this number';
+    const { callsPerDay } = limits ?? {};
+    if (callsPerDay === undefined) return 'allowed';
+    const isCounted = await takes.countToday(appId, callsPerDay, clock.now());
+    return isCounted ? 'allowed' : 'The app has had all its calls of the day';
+  }
+
+  /** Undefined: the trunk is full. */
+  async #takeSlot({ callId }: AcceptedCall, legId: string, trunk: string) {
+    const { limitsOf, takes, nextStart, logger } = this.#ports;
+    const nowMs = (): number => performance.now();
+    const limits = limitsOf(trunk);
+    if (limits === undefined) return async () => undefined;
+    this.#held.add(legId);
+    const start = await timed(nowMs, async () => {
+      const slot = await takes.takeSlot({ legId, callId, trunk, limits });
+      return slot ?? { startInMs: undefined, tookMs: 0 };
+    });
+    const { startInMs } = start.answer;
+    if (startInMs === undefined) return undefined;
+    const ports = { takes: { nextStart }, limits: () => limitsOf(trunk), nowMs, logger };
+    return createTurn(ports, trunk, callId, start.startOf(startInMs));
+  }
+
+  async #release(legId: string): Promise<void> {
+    for (let tries = 1; tries <= releaseTries; tries += 1) {
+      try {
+        await this.#ports.takes.release([legId]);
+        return;
+      } catch (error) {
+        if (tries === 1) this.#ports.logger.warn({ err: error }, 'a slot was not released');
+      }
+      await pause(releaseRetryMs, undefined, { ref: false });
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// The bridges of a worker: which session is the second leg of which, and how far that has come.
+
+import type { BridgePhase } from '../calls/transfer.ts';
+import { Ringback } from './ringback.ts';
+import type { RtpSession } from './rtp-session.ts';
+
+type Bridge = {
+  /** Of the person who was called first. */
+  readonly person: number;
+  readonly partner: number;
+  phase: BridgePhase | undefined;
+};
+
+export class Bridges {
+  readonly #sessionOf: (id: number) => RtpSession | undefined;
+  readonly #onConnected: (partner: number) => void;
+  /** By either of its sessions. */
+  readonly #bridges = new Map<number, Bridge>();
+
+  /** `onConnected`: each of the two has been sent audio of the other. */
+  constructor(
+    sessionOf: (id: number) => RtpSession | undefined,
+    onConnected: (partner: number) => void,
+  ) {
+    this.#sessionOf = sessionOf;
+    this.#onConnected = onConnected;
+  }
+
+  enter(personId: number, partnerId: number, phase: BridgePhase): void {
+    const person = this.#sessionOf(personId);
+    const partner = this.#sessionOf(partnerId);
+    if (person === undefined || partner === undefined) return;
+    const bridge = this.#bridgeOf(personId, partnerId);
+    if (bridge === undefined) return;
+    switch (phase) {
+      case 'ringing':
+        // What the far end lets hear by itself is no more to be rung over.
+        if (bridge.phase === undefined) person.ring(new Ringback());
+        break;
+      case 'early':
+        if (bridge.phase === 'answered') return;
+        // An announced early media that never comes must not silence the ringback.
+        if (bridge.phase !== 'early') partner.relayTo(person, () => person.ring(undefined));
+        break;
+      case 'answered':
+        this.#connect(bridge, person, partner);
+        break;
+    }
+    bridge.phase = phase;
+  }
+
+  /** One of the two is over, or the other one is: what was between them ends. */
+  leave(id: number): void {
+    const bridge = this.#bridges.get(id);
+    if (bridge === undefined) return;
+    this.#bridges.delete(bridge.person);
+    this.#bridges.delete(bridge.partner);
+    this.#sessionOf(bridge.person)?.ring(undefined);
+    this.#sessionOf(bridge.person)?.stopRelay();
+    this.#sessionOf(bridge.partner)?.stopRelay();
+  }
+
+  /** Undefined: one of them is in another bridge. */
+  #bridgeOf(person: number, partner: number): Bridge | undefined {
+    const known = this.#bridges.get(person) ?? this.#bridges.get(partner);
+    if (known !== undefined) {
+      return known.person === person && known.partner === partner ? known : undefined;
+    }
+    const bridge: Bridge = { person, partner, phase: undefined };
+    this.#bridges.set(person, bridge);
+    this.#bridges.set(partner, bridge);
+    return bridge;
+  }
+
+  #connect(bridge: Bridge, person: RtpSession, partner: RtpSession): void {
+    if (bridge.phase === 'answered') return;
+    let waiting = 2;
+    const onFirst = (): void => {
+      waiting -= 1;
+      if (waiting === 0) this.#onConnected(bridge.partner);
+    };
+    person.ring(undefined);
+    person.relayTo(partner, onFirst);
+    partner.relayTo(person, onFirst);
+  }
+}

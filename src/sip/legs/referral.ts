@@ -1,0 +1,128 @@
+// REFER in a dialog of ours, and the NOTIFYs that say what came of it (RFC 3515). Each carrier has its own way: some take it
+// and tell each response of the call that they make, some tell only its end, some hang up and say nothing (RFC 4488 even allows to
+// announce that), some take it and fall silent.
+
+import type { ReferEvent } from '../../calls/ports.ts';
+import type { EngineLink } from '../engine/engine-link.ts';
+import type { ReceivedRequest, RequestOptions, Responder } from '../engine/srf-types.ts';
+import { statusOfFragment } from '../sip-headers.ts';
+import type { Credentials } from '../trunks/routing.ts';
+import { withCredentials } from './invite.ts';
+import { transact } from './transaction.ts';
+
+/** A request that nobody answers is given up by every stack after 64*T1 (RFC 3261, 17.1.2.2). */
+const longestAnswerMs = 32_500;
+
+export type ReferralOptions = {
+  readonly link: EngineLink;
+  readonly dialogId: string;
+  readonly referTo: string;
+  readonly referredBy: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly credentials: Credentials | undefined;
+  readonly timeoutMs: number;
+  readonly now: () => Date;
+};
+
+export class Referral {
+  readonly #options: ReferralOptions;
+  readonly #tell: (event: ReferEvent) => void;
+  /** asked: the REFER was taken. over: its one end was told, or the dialog is no more. */
+  #state: 'asking' | 'asked' | 'over' = 'asking';
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: ReferralOptions, tell: (event: ReferEvent) => void) {
+    this.#options = options;
+    this.#tell = tell;
+    this.#timer = setTimeout(() => this.#giveUp(), options.timeoutMs);
+    void this.#ask();
+  }
+
+  /** The dialog has ended. */
+  stop(): void {
+    this.#state = 'over';
+    clearTimeout(this.#timer);
+  }
+
+  /** May come before the answer to the REFER (RFC 3515, section 2.4.4). */
+  onNotify(request: ReceivedRequest, response: Responder): void {
+    if (!/^refer\s*(;|$)/i.test(request.get('Event') ?? '')) {
+      response.send(489);
+      return;
+    }
+    response.send(200);
+    const status = statusOfFragment(request.body);
+    const isLast = /^terminated\b/i.test(request.get('Subscription-State') ?? '');
+    if (status !== undefined && status.code >= 200) this.#conclude(status);
+    else if (isLast) this.#end({ kind: 'unheard', reason: 'The referral ended without a status' });
+    else this.#progress(status?.code ?? 100);
+  }
+
+  async #ask(): Promise<void> {
+    const { link, timeoutMs, now } = this.#options;
+    const result = await transact(link, this.#request(), {
+      until: 'answered',
+      timeoutMs: Math.min(longestAnswerMs, timeoutMs),
+    });
+    if (result.kind === 'response' && result.status < 300) {
+      this.#progress(result.status);
+      return;
+    }
+    if (result.kind === 'response') {
+      const reason = result.byStack === true ? 'No answer to REFER' : 'REFER refused';
+      const kind = result.byStack === true ? 'stack' : 'response';
+      const failure = { at: now(), sipStatus: result.status, reason, kind } as const;
+      this.#end({ kind: 'failed', failure });
+      return;
+    }
+    const reason = result.kind === 'refused' ? result.reason : 'No answer to REFER';
+    this.#end({ kind: 'failed', failure: { at: now(), reason, kind: 'transport' } });
+  }
+
+  #request(): RequestOptions {
+    const { dialogId, referTo, referredBy, headers, credentials } = this.#options;
+    const request: RequestOptions = {
+      method: 'REFER',
+      stackDialogId: dialogId,
+      headers: {
+        ...headers,
+        'Refer-To': referTo,
+        ...(referredBy === undefined ? {} : { 'Referred-By': referredBy }),
+      },
+    };
+    if (credentials === undefined) return request;
+    const handling = { isWanted: () => this.#state === 'asking', onTooLarge: () => undefined };
+    return withCredentials(request, credentials, handling);
+  }
+
+  #progress(sipStatus: number): void {
+    if (this.#state === 'over') return;
+    this.#state = 'asked';
+    this.#tell({ kind: 'progress', sipStatus });
+  }
+
+  #conclude({ code, reason }: { readonly code: number; readonly reason: string }): void {
+    if (code < 300) {
+      this.#end({ kind: 'taken over' });
+      return;
+    }
+    const at = this.#options.now();
+    this.#end({ kind: 'failed', failure: { at, sipStatus: code, reason, kind: 'response' } });
+  }
+
+  #giveUp(): void {
+    if (this.#state === 'asked') {
+      this.#end({ kind: 'unheard', reason: 'Nothing was heard of the referral' });
+      return;
+    }
+    const at = this.#options.now();
+    const failure = { at, reason: 'No answer to REFER', kind: 'transport' } as const;
+    this.#end({ kind: 'failed', failure });
+  }
+
+  #end(event: ReferEvent): void {
+    if (this.#state === 'over') return;
+    this.stop();
+    this.#tell(event);
+  }
+}

@@ -1,0 +1,245 @@
+// A person connected to an agent by the whole gateway: two phones on loopback, what each of them hears, and how it ends.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { alawToMulaw, mulawToAlaw } from '../../src/media/g711.ts';
+import { eventually } from '../support/eventually.ts';
+import { StreamCallee } from '../support/streams/stream-callee.ts';
+import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
+
+let rig: StreamRig;
+
+beforeAll(async () => {
+  rig = await startStreamRig();
+});
+afterEach(() => rig.reset());
+afterAll(() => rig.close());
+
+type Bridge = Readonly<Record<string, unknown>>;
+
+/** The person has answered, and the agent's phone is about to ring. */
+async function connecting(bridge: Bridge = {}, stream: object | null = null) {
+  const agents = await StreamCallee.waiting();
+  const { callee: person, callId } = await rig.call(stream, {
+    bridge: { to: agents.target, ...bridge },
+  });
+  expect(agents.isCalled()).toBe(false);
+  await person.answer();
+  const agent = await agents.called();
+  rig.keep(agent);
+  return { person, agent, callId };
+}
+
+async function connected(bridge?: Bridge) {
+  const { person, agent, callId } = await connecting(bridge);
+  agent.ring();
+  await agent.answer();
+  await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
+  return { person, agent, callId };
+}
+
+const isSilence = (payload: Buffer): boolean => payload.every((byte) => byte === 0xff);
+const transferOf = async (callId: string) => (await rig.endOf(callId))['transfer'];
+
+describe('a person and an agent', () => {
+  test('hear each other to the byte, each in one stream of numbers, until the agent hangs up', async () => {
+    const { person, agent, callId } = await connected();
+    const [question, answer] = [speech(3_200, 3), speech(3_200, 40)];
+    await Promise.all([person.speak(question), agent.speak(answer)]);
+    await agent.untilHeard((heard) => heard.includes(question), 'the agent hears the person');
+    await person.untilHeard((heard) => heard.includes(answer), 'the person hears the agent');
+    expectContinuous(person);
+    expectContinuous(agent);
+    agent.hangUp();
+    await person.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reason: '200 OK', reasonCode: 'Bot-disconnected', outcome: 'completed' },
+      transfer: {
+        ...{ mode: 'bridge', outcome: 'completed', to: expect.stringContaining('sip:agent@') },
+        ...{ answeredAt: expect.any(String), durationMs: expect.any(Number) },
+        msToTwoWayAudio: expect.any(Number),
+      },
+    });
+    expect(rig.typesOf(callId)).toEqual([
+      ...['queued', 'dialing', 'answered', 'transfer-ringing', 'transfer-answered'],
+      ...['transfer-completed', 'completed'],
+    ]);
+  });
+
+  test('who hangs up first has the other hung up, once', async () => {
+    const { person, agent, callId } = await connected();
+    person.hangUp();
+    await agent.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reasonCode: 'Caller-disconnected', outcome: 'completed' },
+      transfer: { outcome: 'completed' },
+    });
+    expect(agent.isBeingHungUp).toBe(false);
+    expect(person.isBeingHungUp).toBe(false);
+  });
+
+  test('of two codecs understand each other, also after one of them has changed it', async () => {
+    const { person, agent } = await connecting();
+    await agent.answer('PCMA');
+    const said = speech(1_600, 9);
+    await person.speak(said);
+    const inAlaw = Buffer.from(said.map((byte) => mulawToAlaw[byte] ?? 0));
+    await agent.untilHeard((heard) => heard.includes(inAlaw), 'the agent hears A-law');
+    const reply = speech(1_600, 21);
+    await agent.speak(reply, 8);
+    const inMulaw = Buffer.from(reply.map((byte) => alawToMulaw[byte] ?? 0));
+    await person.untilHeard((heard) => heard.includes(inMulaw), 'the person hears µ-law');
+
+    await agent.reoffer('sendrecv', 'PCMU');
+    const more = speech(1_600, 33);
+    await person.speak(more);
+    await agent.untilHeard((heard) => heard.includes(more), 'the agent hears µ-law now');
+  });
+
+  test('are told of each other by keys; a hold of one is answered by us, and silence for the other', async () => {
+    const { person, agent } = await connected();
+    await person.speak(speech(320));
+    person.press(5);
+    await eventually(
+      () => agent.packets.filter(({ payloadType }) => payloadType === 101).length === 3,
+      'the key is passed on',
+    );
+    const keys = agent.packets.filter(({ payloadType }) => payloadType === 101);
+    expect(new Set(keys.map(({ timestamp }) => timestamp)).size).toBe(1);
+    expect(keys.map(({ payload }) => payload[0])).toEqual([5, 5, 5]);
+
+    await person.reoffer('inactive');
+    const before = agent.packets.length;
+    await eventually(() => agent.packets.length > before + 10, 'the agent hears silence meanwhile');
+    expect(agent.packets.slice(-5).every(({ payload }) => isSilence(payload))).toBe(true);
+    await person.reoffer('sendrecv');
+    const said = speech(1_600, 50);
+    await person.speak(said);
+    await agent.untilHeard((heard) => heard.includes(said), 'they hear each other again');
+  });
+});
+
+describe('while the agent’s phone rings', () => {
+  test('the person hears our ringback', async () => {
+    const { person, agent } = await connecting();
+    agent.ring();
+    await person.untilHeard((heard) => heard.some((byte) => (byte & 0x7f) < 0x60), 'it rings');
+    await agent.answer();
+    const said = speech(1_600);
+    await agent.speak(said);
+    await person.untilHeard((heard) => heard.includes(said), 'the agent is heard');
+    await eventually(() => isSilence(person.packets.at(-1)?.payload ?? said), 'nothing else is');
+  });
+
+  test('the person hears its own early media instead, where there is some', async () => {
+    const { person, agent, callId } = await connecting();
+    agent.progress();
+    const music = speech(3_200, 11);
+    await agent.speak(music);
+    await person.untilHeard((heard) => heard.includes(music.subarray(1_600)), 'it is heard');
+    expect(rig.eventsOf(callId).at(-1)).toMatchObject({
+      type: 'transfer-ringing',
+      data: { sipStatus: 183, earlyMedia: true },
+    });
+  });
+});
+
+describe('a bot', () => {
+  test('hears silence from the INVITE on, and its stream ends when the agent answers', async () => {
+    const bot = await rig.startBot();
+    const { person, agent, callId } = await connecting({}, { url: bot.url });
+    const connection = await bot.connection();
+    await person.speak(speech(3_200));
+    agent.ring();
+    await agent.answer();
+    await eventually(() => connection.closeCode !== undefined, 'the stream ends');
+
+    expect(connection.heard.length).toBeGreaterThan(0);
+    expect(isSilence(connection.heard)).toBe(true);
+    await eventually(() => rig.typesOf(callId).includes('stream-stopped'), 'it is told');
+    expect(agent.isBeingHungUp).toBe(false);
+    agent.hangUp();
+    await person.isHungUp();
+  });
+
+  test('is told when nobody was reached, and hears the person again', async () => {
+    const bot = await rig.startBot();
+    const { person, agent, callId } = await connecting({}, { url: bot.url });
+    const connection = await bot.connection();
+    agent.refuse(486, 'Busy Here');
+    await eventually(
+      () => connection.texts.some((text) => text.includes('"transfer-failed"')),
+      'the bot is told',
+    );
+    const told = connection.texts.map((text) => JSON.parse(text)).find(isFailure);
+    expect(told).toMatchObject({
+      event: 'transfer-failed',
+      transfer: { mode: 'bridge', outcome: 'busy', reason: '486 Busy Here', sipStatus: 486 },
+    });
+    const said = speech(3_200);
+    await person.speak(said);
+    await eventually(() => connection.heard.includes(said.subarray(1_600)), 'the bot hears again');
+    person.hangUp();
+
+    expect(await transferOf(callId)).toMatchObject({ outcome: 'busy', sipStatus: 486 });
+  });
+});
+
+describe('nobody is reached', () => {
+  test.each([
+    [486, 'Busy Here', 'busy'],
+    [603, 'Decline', 'declined'],
+  ])('%i %s: the person is hung up', async (status, reason, outcome) => {
+    const { person, agent, callId } = await connecting();
+    agent.refuse(status, reason);
+    await person.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reason: '200 OK', reasonCode: 'Bot-disconnected', outcome: 'completed' },
+      transfer: { outcome, sipStatus: status },
+    });
+  });
+
+  test('it rings for as long as was asked for; an answer that comes too late is hung up', async () => {
+    const { person, agent, callId } = await connecting({ timeoutMs: 1_000, onFailure: 'stay' });
+    agent.ring();
+    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'it is given up');
+    await agent.answer();
+    await agent.isHungUp();
+    expect(person.isBeingHungUp).toBe(false);
+    person.hangUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      reasonCode: 'Caller-disconnected',
+      transfer: { outcome: 'no-answer' },
+    });
+  });
+
+  test('a person who hangs up while it rings has it cancelled', async () => {
+    const { person, agent, callId } = await connecting();
+    agent.ring();
+    await eventually(() => rig.typesOf(callId).includes('transfer-ringing'), 'it rings');
+    person.hangUp();
+    await agent.isCancelled();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      reasonCode: 'Caller-disconnected',
+      transfer: { outcome: 'cancelled' },
+    });
+  });
+});
+
+function isFailure(message: { readonly event?: string }): boolean {
+  return message.event === 'transfer-failed';
+}
+
+/** Sequence numbers without a gap, timestamps that never run back. */
+function expectContinuous({ packets }: StreamCallee): void {
+  for (const [index, { sequence, timestamp }] of packets.entries()) {
+    const before = packets[index - 1];
+    if (before === undefined) continue;
+    expect(sequence).toBe((before.sequence + 1) & 0xffff);
+    expect((timestamp - before.timestamp) | 0).toBeGreaterThan(0);
+  }
+}
