@@ -48,7 +48,7 @@ export function guardSip(
   }
 
   const untilReleased = async (callId: CallId): Promise<void> => {
-    await Promise.all(legs.get(callId) ?? []);
+    await Promise.all([...(legs.get(callId) ?? [])]);
   };
 
   return {

@@ -172,7 +172,7 @@ describe('a bot', () => {
       () => connection.texts.some((text) => text.includes('"transfer-failed"')),
       'the bot is told',
     );
-    const told = connection.texts.map((text) => JSON.parse(text)).find(isFailure);
+    const told = connection.texts.map((text) => JSON.parse(text) as Told).find(isFailure);
     expect(told).toMatchObject({
       event: 'transfer-failed',
       transfer: { mode: 'bridge', outcome: 'busy', reason: '486 Busy Here', sipStatus: 486 },
@@ -230,8 +230,10 @@ describe('nobody is reached', () => {
   });
 });
 
-function isFailure(message: { readonly event?: string }): boolean {
-  return message.event === 'transfer-failed';
+type Told = { readonly event?: string };
+
+function isFailure({ event }: Told): boolean {
+  return event === 'transfer-failed';
 }
 
 /** Sequence numbers without a gap, timestamps that never run back. */
