@@ -45,11 +45,13 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
       const common = { ownerId: 'node-1/old', keptEvents: [] };
       expect(unfinished).toHaveLength(2);
-      expect(unfinished).toContainEqual({ call: left, ...common, events: [queuedEvent(left)] });
+      expect(unfinished).toContainEqual({
+        ...{ call: left, ...common, legs: [], events: [queuedEvent(left)] },
+      });
       expect(unfinished).toContainEqual({
         call: answered,
         ...common,
-        leg,
+        legs: [leg],
         ringingAt: noon,
         answeredAt: noon,
         events: [queuedEvent(answered), event],
