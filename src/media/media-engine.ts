@@ -15,7 +15,8 @@ import { PlayoutPool } from './playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout-queue.ts';
 import { PortPool } from './port-pool.ts';
 import { createRtpCounts } from './rtp-counts.ts';
-import { createRtpScratch, RtpSession } from './rtp-session.ts';
+import { createRtpScratch } from './rtp-scratch.ts';
+import { RtpSession } from './rtp-session.ts';
 import { RtpSockets } from './rtp-sockets.ts';
 import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 

@@ -8,30 +8,23 @@ import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import { Detection, type DetectionSink } from './detection.ts';
 import type { CreateDetector, OpenLineListener } from './detector-port.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
-import { decodeTable, encodeMulawFrame, powerOf, silenceByte } from './g711.ts';
-import { frameSamples, JitterBuffer } from './jitter-buffer.ts';
+import { decodeTable, encodeMulawFrame, powerOf } from './g711.ts';
+import { JitterBuffer } from './jitter-buffer.ts';
 import { PlannedCall } from './plans/call-plans.ts';
 import { settingsOfLaterRound } from './plans/later-round.ts';
 import { tickMs } from './playout.ts';
 import type { PlayoutQueue } from './playout-queue.ts';
+import { PresentSsrc } from './present-ssrc.ts';
 import { RemoteSource } from './remote-source.ts';
 import type { Ringback } from './ringback.ts';
 import type { RtpCounts } from './rtp-counts.ts';
-import {
-  createRtpHeader,
-  type RtpHeader,
-  readRtp,
-  rtpHeaderBytes,
-  sequenceDistance,
-} from './rtp-packet.ts';
+import { createRtpHeader, type RtpHeader, readRtp, rtpHeaderBytes } from './rtp-packet.ts';
 import { RtpRelay } from './rtp-relay.ts';
+import type { RtpScratch } from './rtp-scratch.ts';
 import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
 import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
 import { SoundPlayer } from './sound-player.ts';
 import type { BotStream } from './stream-port.ts';
-
-/** The present sender must be silent for two frames before another SSRC from the same place takes over. */
-const ssrcSilentFrames = 2;
 
 export type RtpSessionSink = DetectionSink & {
   send(packet: Uint8Array, port: number, address: string): void;
@@ -52,23 +45,6 @@ export type RtpSessionOptions = RtpSenderOptions & {
 };
 
 type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
-
-/** Serves every session of a thread in turn, so that no packet and no frame costs an allocation. */
-export type RtpScratch = {
-  readonly header: RtpHeader;
-  readonly frame: Int16Array;
-  readonly mulaw: Uint8Array;
-  readonly silence: Uint8Array;
-};
-
-export function createRtpScratch(): RtpScratch {
-  return {
-    header: createRtpHeader(),
-    frame: new Int16Array(frameSamples),
-    mulaw: new Uint8Array(frameSamples),
-    silence: new Uint8Array(frameSamples).fill(silenceByte.PCMU),
-  };
-}
 
 /** A bot's, and what it has said. */
 type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
@@ -105,10 +81,10 @@ export class RtpSession {
   #relay: RtpRelay | undefined;
   #ringback: Ringback | undefined;
   #jitter: JitterBuffer | undefined;
-  #ssrc: number | undefined;
-  #framesSinceSsrc = 0;
-  #candidateSsrc: number | undefined;
-  #candidateSequence = 0;
+  readonly #ssrc = new PresentSsrc(() => {
+    this.#jitter?.reset();
+    this.#dtmf.reset();
+  });
 
   constructor(options: RtpSessionOptions, sink: RtpSessionSink, counts: RtpCounts) {
     this.#options = options;
@@ -298,7 +274,7 @@ export class RtpSession {
     this.#source.tick();
     this.#connectOrDisconnect();
     this.#dtmf.tick();
-    this.#framesSinceSsrc += 1;
+    this.#ssrc.tick();
     this.#sender.tick();
     // First: what a plan wants to be played after a beep is sent in the same tick.
     this.#listen();
@@ -357,28 +333,7 @@ export class RtpSession {
     const { header } = this.#options.scratch;
     if (!readRtp(packet, header) || !this.#kinds.has(header.payloadType)) return false;
     if (!this.#source.accept(address, port, header.ssrc, header.sequence)) return false;
-    return this.#isPresentSsrc(header.ssrc, header.sequence);
-  }
-
-  /** Two senders may overlap at one address (a forked or transferred call): one is heard at a time. */
-  #isPresentSsrc(ssrc: number, sequence: number): boolean {
-    if (ssrc === this.#ssrc || this.#ssrc === undefined) {
-      this.#ssrc = ssrc;
-      this.#framesSinceSsrc = 0;
-      this.#candidateSsrc = undefined;
-      return true;
-    }
-    const confirmed =
-      ssrc === this.#candidateSsrc && sequenceDistance(sequence, this.#candidateSequence) > 0;
-    this.#candidateSsrc = ssrc;
-    this.#candidateSequence = sequence;
-    if (!confirmed || this.#framesSinceSsrc < ssrcSilentFrames) return false;
-    this.#ssrc = ssrc;
-    this.#framesSinceSsrc = 0;
-    this.#candidateSsrc = undefined;
-    this.#jitter?.reset();
-    this.#dtmf.reset();
-    return true;
+    return this.#ssrc.accept(header.ssrc, header.sequence);
   }
 
   #transmit(remote: RemoteMedia, isInTime: boolean): void {

@@ -8,7 +8,8 @@ import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
 import { createRtpCounts } from '../../../src/media/rtp-counts.ts';
 import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp-packet.ts';
-import { createRtpScratch, RtpSession } from '../../../src/media/rtp-session.ts';
+import { createRtpScratch } from '../../../src/media/rtp-scratch.ts';
+import { RtpSession } from '../../../src/media/rtp-session.ts';
 import type { RemoteMedia } from '../../../src/media/sdp.ts';
 
 export const remote: RemoteMedia = {
