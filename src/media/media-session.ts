@@ -1,7 +1,6 @@
 // A call's media on the main thread: the offer and answers, and the way to the worker that has the sockets.
 
 import { randomBytes } from 'node:crypto';
-import type { AmdSettings } from '../calls/call-types.ts';
 import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/ports.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
 import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';

@@ -18,7 +18,7 @@ import { PresentSsrc } from './present-ssrc.ts';
 import { RemoteSource } from './remote-source.ts';
 import type { Ringback } from './ringback.ts';
 import type { RtpCounts } from './rtp-counts.ts';
-import { createRtpHeader, type RtpHeader, readRtp, rtpHeaderBytes } from './rtp-packet.ts';
+import { type RtpHeader, readRtp, rtpHeaderBytes } from './rtp-packet.ts';
 import { RtpRelay } from './rtp-relay.ts';
 import type { RtpScratch } from './rtp-scratch.ts';
 import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
