@@ -5,7 +5,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readRuntime } from '../../src/app/runtime-file.ts';
 import {
   createApp,
   limitApp,
@@ -16,31 +15,13 @@ import {
 } from '../../src/cli/apps-commands.ts';
 import { type AddBotOptions, addBot, listBots } from '../../src/cli/bots-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
-import { loadConfig } from '../../src/config.ts';
 import type { AppCredentials } from '../../src/store/apps.ts';
 import { streamIdsOf } from '../../src/streams/stream-ids.ts';
 import { makeSeededDataDir, openTestDatabase } from '../support/databases.ts';
 import { startGateway } from '../support/gateway-process.ts';
+import { printedBy } from './support.ts';
 
 type Command = (context: CliContext) => Promise<void>;
-
-/** What a command printed, as one text. */
-async function outputOf(
-  env: Readonly<Record<string, string>>,
-  command: Command,
-): Promise<{ out: string; notes: string }> {
-  const config = loadConfig(env);
-  const lines: string[] = [];
-  const notes: string[] = [];
-  await command({
-    config,
-    gateway: () => readRuntime(config),
-    print: (line) => void lines.push(line),
-    note: (line) => void notes.push(line),
-    interrupted: new AbortController().signal,
-  });
-  return { out: lines.join('\n'), notes: notes.join('\n') };
-}
 
 const { publicKey, privateKey } = generateKeyPairSync('ed25519');
 const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
@@ -99,7 +80,7 @@ describe.each(places)('commands on %s', (_name, open) => {
   });
   afterAll(() => place.close());
 
-  const run = async (command: Command) => await outputOf(place.env, command);
+  const run = async (command: Command) => await printedBy(place.env, command);
   const made = async (command: Command) => JSON.parse((await run(command)).out) as AppCredentials;
 
   test('an app is created, listed, rotated and revoked', async () => {
@@ -259,7 +240,7 @@ test('a bot’s stream is added, changed and taken away, and its query never tol
   const place = await onDatabase('pglite');
   onTestFinished(() => place.close());
   const streamAfter = async (options: Partial<AddBotOptions>) => {
-    const { out } = await outputOf(place.env, (context) =>
+    const { out } = await printedBy(place.env, (context) =>
       addBot(context, 'talker', { account: 'acme', ...options }),
     );
     return (JSON.parse(out) as { readonly stream?: object }).stream;
@@ -273,7 +254,7 @@ test('a bot’s stream is added, changed and taken away, and its query never tol
     url,
     connect: 'person',
   });
-  const listed = await outputOf(place.env, listBots);
+  const listed = await printedBy(place.env, listBots);
   expect(listed.out).toContain('"connect":"person"');
   expect(listed.out).not.toContain('s3cret');
   expect(await streamAfter({ streamUrl: false })).toBeUndefined();
@@ -283,17 +264,17 @@ test('commands open the embedded database themselves while nothing runs', async 
   const place = await onDatabase('pglite');
   onTestFinished(() => place.close());
 
-  const created = await outputOf(place.env, (context) =>
+  const created = await printedBy(place.env, (context) =>
     createApp(context, { ...acme, jwtAlgorithm: 'HS256' }),
   );
 
   const { appId } = JSON.parse(created.out) as AppCredentials;
-  const listed = await outputOf(place.env, (context) => listApps(context, { json: true }));
+  const listed = await printedBy(place.env, (context) => listApps(context, { json: true }));
   expect(JSON.parse(listed.out)).toMatchObject({ appId, accountId: 'acme' });
 });
 
 describe('a running gateway', () => {
-  const run = async (command: Command) => (await outputOf(running.env, command)).out;
+  const run = async (command: Command) => (await printedBy(running.env, command)).out;
   const statusOf = async (path: string, headers: Record<string, string>) =>
     (await fetch(`${running.httpUrl}${path}`, { headers })).status;
   const calls = '/api/public/bot/b1/calls';

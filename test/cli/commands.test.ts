@@ -5,9 +5,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listCalls, showCall, showContext } from '../../src/cli/calls/calls-command.ts';
+import type { CliContext } from '../../src/cli/cli-context.ts';
+import { listNotifications, replayNotifications } from '../../src/cli/notifications-command.ts';
 import { eventually } from '../support/eventually.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { type Running, removeFolder, run, temporaryFolder } from './support.ts';
+import { printedBy, type Running, removeFolder, run, temporaryFolder } from './support.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -19,6 +22,11 @@ afterAll(async () => {
 
 const offhook = (args: readonly string[], dataDir = folder) =>
   run('cli', args, { DATA_DIR: dataDir, LOG_LEVEL: 'warn' });
+
+type Command = (context: CliContext) => Promise<void>;
+
+/** Without the half second that a process takes. */
+const within = (command: Command) => printedBy({ DATA_DIR: folder }, command);
 
 describe('without a gateway', () => {
   test.each([
@@ -200,11 +208,11 @@ describe('with a gateway', () => {
     const placed = await offhook(['call', 'busy', '--bot', 'sales-bot', '--follow']).finished;
     const { callId } = JSON.parse(placed.out.split('\n')[0] ?? '') as { callId: string };
 
-    const calls = await offhook(['calls']).finished;
+    const calls = await within((context) => listCalls(context, { limit: '50' }));
     const shown = await offhook(['calls', 'show', callId]).finished;
-    const json = await offhook(['calls', 'show', callId, '--json']).finished;
-    const context = await offhook(['context', callId]).finished;
-    const sent = await offhook(['notifications', 'list', callId]).finished;
+    const json = await within((context) => showCall(context, callId, { json: true }));
+    const stored = await within((context) => showContext(context, callId, {}));
+    const sent = await within((context) => listNotifications(context, callId, {}));
 
     const line = new RegExp(
       String.raw`^\S+Z  ${callId}  sales-bot  tel:\+12025550130  failed  busy \(486 Busy Here\)$`,
@@ -214,25 +222,27 @@ describe('with a gateway', () => {
     expect(shown.out).toMatch(line);
     expect(shown.out).toMatch(/failed {5}486 Busy Here, Busy here\n$/);
     expect(JSON.parse(json.out)).toMatchObject({ callId, botId: 'sales-bot', outcome: 'busy' });
-    expect(JSON.parse(context.out)).toMatchObject({ session: {}, metadata: {} });
+    expect(JSON.parse(stored.out)).toMatchObject({ session: {}, metadata: {} });
     expect(sent.out).toMatch(/^#1 Failed {2}delivered/);
     const ofBot = await offhook(['calls', '--bot', 'other-bot']).finished;
     expect([ofBot.code, ofBot.out, ofBot.err]).toEqual([0, '', 'No calls.\n']);
   });
 
   const unknown = 'call-00000000-0000-4000-8000-000000000000';
-  test.each([
-    [['calls', 'show', unknown]],
-    [['context', unknown]],
-    [['notifications', 'list', unknown]],
-    [['notifications', 'list', 'nonsense']],
-    [['notifications', 'replay', '--call', unknown]],
-    [['notifications', 'replay', 'evt-00000000-0000-4000-8000-000000000000-end']],
-    [['notifications', 'replay', 'nonsense']],
-  ])('an unknown id is an error: %j', async (args) => {
-    const { code, out, err } = await offhook(args).finished;
-
-    expect([code, out, err]).toEqual([1, '', 'offhook: 404: There is no such call.\n']);
+  const unknownEvent = 'evt-00000000-0000-4000-8000-000000000000-end';
+  test.each<[string, Command]>([
+    ['calls show', (context) => showCall(context, unknown, {})],
+    ['context', (context) => showContext(context, unknown, {})],
+    ['notifications list', (context) => listNotifications(context, unknown, {})],
+    ['notifications list nonsense', (context) => listNotifications(context, 'nonsense', {})],
+    [
+      'notifications replay --call',
+      (context) => replayNotifications(context, undefined, { call: unknown }),
+    ],
+    ['notifications replay', (context) => replayNotifications(context, unknownEvent, {})],
+    ['notifications replay nonsense', (context) => replayNotifications(context, 'nonsense', {})],
+  ])('an unknown id is an error: %s', async (_what, command) => {
+    await expect(within(command)).rejects.toThrow('404: There is no such call.');
   });
 
   test('call sends metadata, headers, timers and the threshold along', async () => {

@@ -1,10 +1,14 @@
-// Commands and the gateway as processes of their own, from the build.
+// Commands and the gateway as processes of their own, from the build; and commands within the test, where it is their words that
+// count and not how they are typed.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { readRuntime } from '../../src/app/runtime-file.ts';
+import type { CliContext } from '../../src/cli/cli-context.ts';
+import { loadConfig } from '../../src/config.ts';
 
 export type Finished = { readonly code: number | null; readonly out: string; readonly err: string };
 
@@ -54,6 +58,24 @@ export function run(
       ]);
     },
   };
+}
+
+/** What a command printed, as one text. */
+export async function printedBy(
+  env: Readonly<Record<string, string>>,
+  command: (context: CliContext) => Promise<void>,
+): Promise<{ readonly out: string; readonly notes: string }> {
+  const config = loadConfig(env);
+  const lines: string[] = [];
+  const notes: string[] = [];
+  await command({
+    config,
+    gateway: () => readRuntime(config),
+    print: (line) => void lines.push(line),
+    note: (line) => void notes.push(line),
+    interrupted: new AbortController().signal,
+  });
+  return { out: lines.join('\n'), notes: notes.join('\n') };
 }
 
 export async function temporaryFolder(): Promise<string> {
