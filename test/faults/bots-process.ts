@@ -53,6 +53,8 @@ server.on('upgrade', (request, stream, head) => {
     tell({ kind: 'closed', id });
   });
   socket.on('error', () => undefined);
+  // A server's sockets stay half open until they are told otherwise.
+  socket.on('end', () => socket.end());
   if (bot === 'mute') neverRead(socket);
   else
     webSockets.handleUpgrade(request, socket, head, (link) => serve(bot as BotKind, link, socket));
@@ -118,7 +120,10 @@ function say(link: WebSocket): void {
 }
 
 function neverRead(socket: Socket): void {
-  if (isCalm) return;
+  if (isCalm) {
+    socket.resume();
+    return;
+  }
   deaf.add(socket);
   socket.pause();
 }
