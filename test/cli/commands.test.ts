@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listCalls, showCall, showContext } from '../../src/cli/calls/calls-command.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { listNotifications, replayNotifications } from '../../src/cli/notifications-command.ts';
+import { seedPglite } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { printedBy, type Running, removeFolder, run, temporaryFolder } from './support.ts';
@@ -61,6 +62,7 @@ describe('without a gateway', () => {
   });
 
   test('a gateway says that an address for media is not its own', async () => {
+    await seedPglite(join(folder, 'media'));
     const { code, err } = await run('main', [], {
       DATA_DIR: join(folder, 'media'),
       HTTP_PORT: '0',
@@ -127,6 +129,7 @@ describe('without a gateway', () => {
 describe('with a gateway', () => {
   let gateway: Running;
   beforeAll(async () => {
+    await seedPglite(folder);
     gateway = run('main', [], {
       DATA_DIR: folder,
       HTTP_PORT: '0',

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { seedPglite } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 
@@ -51,6 +52,7 @@ describe('the companion, as its page describes it', () => {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'visitors.json'), blockOf(area('Data tables'), 'json'));
     writeFileSync(join(folder, 'publish.mjs'), blockOf(area('What producers publish'), 'js'));
+    await seedPglite(join(folder, '.offhook'));
     gateway = await startGateway(join(folder, '.offhook'));
     const address = /base=\S+/.exec(preparation)?.[0] ?? '';
     const here = blockOf(preparation, 'sh').replace(address, `base=${gateway.runtime.httpUrl}`);

@@ -1,24 +1,25 @@
-// How calls with a stream end, and what becomes of a bot that is not there, goes away, or comes back.
+// How calls with a stream end, and what becomes of a bot that is not there, goes away, comes back, floods or stands still, and of
+// one whose notifications nobody takes.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readDevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
-import { ScriptedBot } from '../support/streams/scripted-bot.ts';
 import { problemsOfStream } from '../support/streams/stream-messages.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 
 let rig: StreamRig;
 
 beforeAll(async () => {
-  rig = await startStreamRig();
+  // A bound that one greedy bot reaches.
+  rig = await startStreamRig({ STREAM_BUFFER_MB: '1' });
 });
 afterEach(() => rig.reset());
 afterAll(() => rig.close());
 
-async function streamedCall() {
+async function streamedCall(more: Readonly<Record<string, unknown>> = {}) {
   const bot = await rig.startBot();
-  const { callee, callId } = await rig.call({ url: bot.url });
+  const { callee, callId } = await rig.call({ url: bot.url }, more);
   await callee.answer();
   return { bot, callee, callId, connection: await bot.connection() };
 }
@@ -187,18 +188,71 @@ describe('hanging up by the REST form of bots', () => {
   });
 });
 
+describe('what one call suffers is not another’s', () => {
+  test('a bot that sends 100 MB keeps its call, and takes nothing from another', async () => {
+    const greedy = await streamedCall();
+    const modest = await streamedCall();
+    const megabyte = speech(1_000_000);
+    for (let count = 0; count < 100; count += 1) greedy.connection.say(megabyte);
+    greedy.connection.mark('last');
+    const said = speech(24_000, 3);
+    modest.connection.say(said);
+    modest.connection.mark('said');
+    await eventually(() => modest.connection.marks.includes('said'), 'the other is played');
+    expect(modest.callee.heard.includes(said)).toBe(true);
+
+    greedy.connection.clear();
+    await eventually(() => greedy.connection.marks.includes('last'), 'its marks return');
+    greedy.connection.say(speech(800, 7));
+    await greedy.callee.untilHeard((heard) => heard.includes(speech(800, 7)), 'it is heard again');
+    greedy.callee.hangUp();
+    await rig.endOf(greedy.callId);
+    const stopped = rig.eventsOf(greedy.callId).find(({ type }) => type === 'stream-stopped');
+    expect(Number(stopped?.data['droppedMs'])).toBeGreaterThan(12_000_000);
+  });
+
+  test('a bot that stands still for a while has its call when it goes on', async () => {
+    const { bot, callee, connection } = await streamedCall();
+    const said = speech(4_000);
+    connection.say(said);
+    connection.socket.pause();
+    const { length } = callee.packets;
+    await eventually(() => callee.packets.length > length + 100, 'the phone hears on');
+    connection.socket.resume();
+    connection.mark('on');
+    await eventually(() => connection.marks.includes('on'), 'it goes on');
+
+    expect(callee.heard.includes(said)).toBe(true);
+    expect(bot.connections).toHaveLength(1);
+    // Two seconds fit into the buffers on the way: nothing is missing.
+    const times = connection.of('media').map(({ media }) => Number(media.timestamp));
+    expect(times).toEqual(times.map((_, index) => index * 20));
+  });
+
+  test('twenty bots talk while nobody takes the notifications of their calls', async () => {
+    const notifyurl = `http://127.0.0.1:${await freeUdpPort()}/`;
+    const calls = await Promise.all(Array.from({ length: 20 }, () => streamedCall({ notifyurl })));
+    for (const [index, { connection }] of calls.entries()) {
+      connection.say(speech(1_600, index));
+      connection.mark('said');
+    }
+    for (const { connection } of calls) {
+      await eventually(() => connection.marks.includes('said'), 'it is played');
+    }
+
+    for (const [index, { callee }] of calls.entries()) {
+      expect(callee.heard.includes(speech(1_600, index))).toBe(true);
+    }
+  });
+});
+
+// The last: it is this file's gateway that ends.
 test('a gateway that is told to stop closes streams with their calls', async () => {
-  await using bot = await ScriptedBot.start();
-  const own = await startStreamRig();
-  const { callee } = await own.call({ url: bot.url });
-  await callee.answer();
-  const connection = await bot.connection();
-  const closing = own.laptop.gateway.terminate();
+  const { callee, connection } = await streamedCall();
+  const closing = rig.laptop.gateway.terminate();
   await callee.isHungUp();
   await closing;
 
   await eventually(() => connection.closeCode !== undefined, 'the stream is closed');
   expect(problemsOfStream(connection.texts, { isOver: true })).toEqual([]);
-  await own.reset();
-  await own.close();
 });

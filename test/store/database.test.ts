@@ -10,7 +10,12 @@ import { logSerializers, silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startPglite } from '../../src/store/pglite-server.ts';
 import { inTransaction } from '../../src/store/transaction.ts';
-import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import {
+  databaseKinds,
+  makeTestDatabase,
+  openTestDatabase,
+  type TestDatabase,
+} from '../support/databases.ts';
 import { insertRows } from '../support/tables.ts';
 
 describe.each(databaseKinds)('the database on %s', (kind) => {
@@ -112,16 +117,15 @@ describe.each(databaseKinds)('the database on %s', (kind) => {
   });
 
   test('still has every accepted call after the process was killed', async () => {
-    await using own = await openTestDatabase(kind, { own: true });
-    await own.close();
-    const { dataDir, databaseUrl } = own.location;
+    const location = await makeTestDatabase(kind);
+    const { dataDir, databaseUrl } = location;
 
     const promised = await acceptUntilKilled([
       dataDir,
       ...(databaseUrl === undefined ? [] : [databaseUrl]),
     ]);
 
-    const reopened = await openDatabase({ ...own.location, logger: silentLogger });
+    const reopened = await openDatabase({ ...location, logger: silentLogger });
     try {
       const { rows } = await reopened.pool.query<{ call_id: string }>('select call_id from calls');
       const stored = new Set(rows.map((row) => row.call_id));
@@ -153,11 +157,10 @@ async function acceptUntilKilled(parameters: readonly string[]): Promise<readonl
 
 describe('the embedded database', () => {
   test('lives in a folder whose path is too long for a socket', async () => {
-    await using original = await openTestDatabase('pglite', { own: true });
-    await original.close();
-    const dataDir = join(original.location.dataDir, 'd'.repeat(120));
+    const original = await makeTestDatabase('pglite');
+    const dataDir = join(original.dataDir, 'd'.repeat(120));
     await mkdir(dataDir);
-    await rename(join(original.location.dataDir, 'pglite'), join(dataDir, 'pglite'));
+    await rename(join(original.dataDir, 'pglite'), join(dataDir, 'pglite'));
 
     const database = await openDatabase({ dataDir, logger: silentLogger });
     const folder = database.pool.options.host ?? '';
@@ -205,14 +208,13 @@ describe('the embedded database', () => {
   });
 
   test('tells when its worker died', async () => {
-    await using database = await openTestDatabase('pglite', { own: true });
-    await database.close();
+    const { dataDir } = await makeTestDatabase('pglite');
     let tell = (_error: Error): void => undefined;
     const fatal = new Promise<Error>((resolve) => {
       tell = resolve;
     });
 
-    const server = await startPglite(database.location.dataDir, tell);
+    const server = await startPglite(dataDir, tell);
     await server.worker.terminate();
 
     expect((await fatal).message).toContain('worker ended');
@@ -245,13 +247,8 @@ test('a DATABASE_URL that is wrong is refused at once, without its password', as
 });
 
 test('the embedded database plans each statement anew, because nobody analyses its tables', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'offhook-test-plans-'));
-  const database = await openDatabase({ dataDir, logger: silentLogger });
-  try {
-    const { rows } = await database.pool.query('show plan_cache_mode');
-    expect(rows).toEqual([{ plan_cache_mode: 'force_custom_plan' }]);
-  } finally {
-    await database.close();
-    await rm(dataDir, { recursive: true, force: true });
-  }
+  await using database = await openTestDatabase('pglite');
+  const { rows } = await database.pool.query('show plan_cache_mode');
+
+  expect(rows).toEqual([{ plan_cache_mode: 'force_custom_plan' }]);
 });

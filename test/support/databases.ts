@@ -52,9 +52,15 @@ export async function openTestDatabase(
   return { ...database, close, remove, [Symbol.asyncDispose]: remove };
 }
 
-async function openOwn(kind: DatabaseKind): Promise<TestDatabase & AsyncDisposable> {
+/** A database that nobody has opened. It is removed with the run. */
+export async function makeTestDatabase(kind: DatabaseKind): Promise<Location> {
   const dataDir = await mkdtemp(join(inject('sharedFolder'), 'data-'));
-  const location = kind === 'postgres' ? await clonePostgres(dataDir) : await seeded(dataDir);
+  return kind === 'postgres' ? await clonePostgres(dataDir) : await seeded(dataDir);
+}
+
+async function openOwn(kind: DatabaseKind): Promise<TestDatabase & AsyncDisposable> {
+  const location = await makeTestDatabase(kind);
+  const { dataDir } = location;
   const database = await openDatabase({ ...location, logger: silentLogger });
   const tables = await tableNamesIn(database.pool);
   let closing: Promise<void> | undefined;
