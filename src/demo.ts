@@ -1,5 +1,5 @@
 // `npm run demo`: the whole of Offhook in one process, with every embedded part, dialling the sandbox's person, talker, voicemail
-// and busy number at once; the sample bot talks to the talker. Exits 0 when every notification that must come came, signed and in
+// and busy number at once; the sample bot talks to the talker, and a message is left in the voicemail. Exits 0 when every notification that must come came, signed and in
 // order, and the two heard each other.
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -16,6 +16,12 @@ import {
   describeConversation,
   problemsOfConversation,
 } from './cli/demo-conversation.ts';
+import {
+  demoSound,
+  describeMessage,
+  problemsOfMessage,
+  uploadDemoSound,
+} from './cli/demo-message.ts';
 import { isEnd, problemsOf, type Scene, scenes } from './cli/demo-scenes.ts';
 import { createGatewayClient, tokensOf } from './cli/gateway-client.ts';
 import { describeNotification, readBody } from './cli/notification-lines.ts';
@@ -141,6 +147,7 @@ class Stage {
 
   async dial(httpUrl: string, app: DevApp, { notifyurl, botUrl }: DemoUrls): Promise<void> {
     const client = createGatewayClient(httpUrl, tokensOf(app)).bot(botId);
+    await uploadDemoSound(httpUrl, tokensOf(app));
     for (const scene of scenes) {
       const { number } = sandboxNumbers.find(({ name }) => name === scene.name) ?? { number: '' };
       const target = `tel:${number}`;
@@ -153,6 +160,7 @@ class Stage {
         machineDetection: 'detect',
         metadata: { scene: scene.name },
         ...(scene.hasBot === true ? { stream: { url: botUrl } } : {}),
+        ...(scene.hasMessage === true ? { voicemail: { play: `sound:${demoSound}` } } : {}),
       });
       this.#calls.set(answer.callId, scene);
       this.#report.dialled(scene, target, answer);
@@ -211,6 +219,7 @@ class Stage {
       const problems = [
         ...problemsOf(scene, received),
         ...(scene.hasBot === true ? problemsOfConversation(this.#record.conversation) : []),
+        ...(scene.hasMessage === true ? problemsOfMessage(this.#record.conversation.message) : []),
       ];
       return { name: scene.name, callId, notifications: received.length, problems };
     });
@@ -257,6 +266,7 @@ function textReporter(): Reporter {
       line(
         `\nThe conversation, measured at both ends: ${describeConversation(conversation).join(', ')}.`,
       );
+      line(`The message, as the mailbox recorded it: ${describeMessage(conversation.message)}.`);
       const ok = results.every(({ problems }) => problems.length === 0);
       line(ok ? '\nAll signed, in order, complete.' : '\nSomething is missing; see above.');
     },

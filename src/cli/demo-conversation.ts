@@ -1,12 +1,16 @@
-// The demo's conversation, as each side measured it: the bot at its WebSocket, the talker at its phone.
+// The demo's conversation, as each side measured it: the bot at its WebSocket, the talker at its phone. And the message, as the
+// mailbox has it.
 
 import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import type { TalkSummary } from '../embedded/sandbox/talker.ts';
 import type { BotCallSummary, BotEvent } from './bot/bot-events.ts';
+import { type LeftMessage, leftMessageIn } from './demo-message.ts';
 
 export type Conversation = {
   readonly bot?: BotCallSummary;
   readonly talker?: TalkSummary;
+  /** As the mailbox has it. */
+  readonly message?: LeftMessage;
 };
 
 /** What both sides tell, put together as it comes. */
@@ -18,16 +22,19 @@ export class ConversationRecord {
   }
 
   get isComplete(): boolean {
-    const { bot, talker } = this.#conversation;
-    return bot !== undefined && talker !== undefined;
+    const { bot, talker, message } = this.#conversation;
+    return bot !== undefined && talker !== undefined && message !== undefined;
   }
 
   hearBot(event: BotEvent): void {
     if (event.type === 'ended') this.#conversation = { ...this.#conversation, bot: event };
   }
 
-  hearSandbox({ talk }: SandboxCallSummary): void {
+  hearSandbox(summary: SandboxCallSummary): void {
+    const { talk } = summary;
     if (talk !== undefined) this.#conversation = { ...this.#conversation, talker: talk };
+    const message = leftMessageIn(summary);
+    if (message !== undefined) this.#conversation = { ...this.#conversation, message };
   }
 }
 

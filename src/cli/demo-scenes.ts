@@ -9,6 +9,8 @@ export type Scene = {
   readonly name: SandboxName;
   /** A bot talks to who answers. */
   readonly hasBot?: true;
+  /** The plan leaves a message. */
+  readonly hasMessage?: true;
   /** In this order; an array within: in any. */
   readonly expected: readonly (Expectation | readonly Expectation[])[];
 };
@@ -51,12 +53,17 @@ export const scenes: readonly Scene[] = [
   },
   {
     name: 'voicemail',
+    hasMessage: true,
     expected: [
       { status: 'Answered', reasonCode: 'OK' },
       amd('amd_machine_detected'),
       [amd('amd_machine_stopped_speaking'), amd('amd_tone_detected')],
       amd('amd_stopped'),
-      { status: 'completed', machineDetection: 'amd_machine_detected' },
+      {
+        status: 'completed',
+        machineDetection: 'amd_machine_detected',
+        reasonCode: 'Bot-disconnected',
+      },
     ],
   },
   {

@@ -9,6 +9,7 @@ import { benchIdle } from './idle.ts';
 import { benchNodes } from './nodes.ts';
 import { benchSoak } from './soak.ts';
 import { benchStreams } from './streams.ts';
+import { benchVoicemail } from './voicemail.ts';
 
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
   amd: benchAmd,
@@ -20,6 +21,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   nodes: benchNodes,
   soak: benchSoak,
   streams: benchStreams,
+  voicemail: benchVoicemail,
 };
 
 const [name = '', ...args] = process.argv.slice(2);

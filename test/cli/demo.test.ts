@@ -47,6 +47,7 @@ test('the demo shows a person, a conversation, a voicemail and a busy call, all 
   expect(summary?.conversation).toMatchObject({
     bot: { turns: 3, interruptions: 1, linesSaid: 3, code: 1000 },
     talker: { turns: 3, answers: 1, silencedAfterMs: expect.any(Number) },
+    message: { correlation: expect.closeTo(1, 1) },
   });
   expect(code).toBe(0);
 }, 90_000);

@@ -82,6 +82,8 @@ export async function createDialer(httpUrl: string, app: DevApp) {
         throw new Error(`dial-out: ${answer.status} ${JSON.stringify(answer.body)}`);
       return answer.body as Placed;
     },
+    command: (callId: string, command: Record<string, unknown>) =>
+      request('POST', `${calls}/${callId}/commands`, command),
     /** Fails unless it is taken. */
     async addSound(name: string, wav: Uint8Array): Promise<void> {
       const response = await undiciRequest(`${httpUrl}/api/public/sounds/${name}`, {

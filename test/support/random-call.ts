@@ -88,6 +88,22 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
     },
     () =>
       legIs() === 'answered' && call.leg().observe({ kind: 'dtmf', digit: '1', durationMs: 80 }),
+    () => {
+      if (!call.log.includes('startDetection')) return;
+      const told = { playbackId: 'voicemail', source: 'voicemail', sound: 'sound:a' } as const;
+      const finished = {
+        kind: 'finished',
+        reason: pick<'done' | 'stopped'>(['done', 'stopped']),
+        playedMs: 20,
+      } as const;
+      const report = random() < 0.5 ? { kind: 'started' as const } : finished;
+      call.media().onPlayback?.({ ...told, ...report });
+    },
+    () => {
+      if (random() < 0.85 || !call.log.includes('startDetection')) return;
+      const outcome = pick(['voicemail-left', 'machine'] as const);
+      call.media().onPlan?.({ kind: 'over', outcome });
+    },
     () => random() < 0.1 && call.media().onInactive(),
     () => random() < 0.1 && call.media().onFailed('media worker died'),
     () =>

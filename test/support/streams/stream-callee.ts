@@ -148,6 +148,11 @@ export class StreamCallee implements AsyncDisposable {
     }
   }
 
+  /** One packet, now. */
+  send(audio: Uint8Array): void {
+    this.#send(0, audio);
+  }
+
   /** RFC 4733: three packets of an event that is over. */
   press(event: number): void {
     for (let count = 0; count < 3; count += 1) {

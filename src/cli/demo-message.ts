@@ -1,0 +1,78 @@
+// The demo's message: what the mailbox has recorded of it, measured against what was to be left.
+
+import { readFile } from 'node:fs/promises';
+import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
+import { readMulawWav, recordingUrl } from '../embedded/sandbox/wav-file.ts';
+import { decodeTable } from '../media/g711.ts';
+import type { TokenSource } from './gateway-client.ts';
+
+export const demoSound = 'demo-message';
+const recording = 'bot-message';
+/** Of the message: enough to find where it begins. */
+const searchedSamples = 2_000;
+const samplesPerMs = 8;
+
+export type LeftMessage = {
+  /** From the beep's end, in the mailbox's recording. */
+  readonly startsAfterMs: number;
+  readonly messageMs: number;
+  /** Of the recording from there on with the message: 1 is the same. */
+  readonly correlation: number;
+};
+
+export async function uploadDemoSound(httpUrl: string, tokens: TokenSource): Promise<void> {
+  const response = await fetch(`${httpUrl}/api/public/sounds/${demoSound}`, {
+    method: 'PUT',
+    headers: { auth: await tokens(60), 'content-type': 'audio/wav' },
+    body: await readFile(recordingUrl(recording)),
+  });
+  if (!response.ok) throw new Error(`the demo's message was not taken: ${response.status}`);
+}
+
+/** Undefined: of another callee, or nothing was recorded. */
+export function leftMessageIn({
+  recorded,
+  codec = 'PCMU',
+}: SandboxCallSummary): LeftMessage | undefined {
+  if (recorded === undefined) return undefined;
+  const samples = Float64Array.from(recorded, (byte) => decodeTable[codec][byte] ?? 0);
+  const message = Float64Array.from(readMulawWav(recordingUrl(recording)));
+  const beginning = message.subarray(0, searchedSamples);
+  let at = 0;
+  let best = 0;
+  for (let from = 0; from + searchedSamples <= samples.length; from += 1) {
+    const likeness = correlationOf(samples.subarray(from, from + searchedSamples), beginning);
+    if (likeness > best) [at, best] = [from, likeness];
+  }
+  return {
+    startsAfterMs: Math.round(at / samplesPerMs),
+    messageMs: Math.round(message.length / samplesPerMs),
+    correlation: correlationOf(samples.subarray(at, at + message.length), message),
+  };
+}
+
+export function problemsOfMessage(left: LeftMessage | undefined): readonly string[] {
+  if (left === undefined) return ['the mailbox recorded nothing'];
+  return left.correlation < 0.95 ? ['the mailbox has not recorded the whole message'] : [];
+}
+
+export function describeMessage(left: LeftMessage | undefined): string {
+  if (left === undefined) return 'nothing';
+  const { startsAfterMs, messageMs, correlation } = left;
+  return `it begins ${startsAfterMs} ms after the beep, ${(messageMs / 1_000).toFixed(1)} s, correlation ${correlation.toFixed(3)}`;
+}
+
+/** What one lacks counts as silence. */
+function correlationOf(one: Float64Array, other: Float64Array): number {
+  let product = 0;
+  let energy = 0;
+  let otherEnergy = 0;
+  for (let index = 0; index < other.length; index += 1) {
+    const a = one[index] ?? 0;
+    const b = other[index] ?? 0;
+    product += a * b;
+    energy += a * a;
+    otherEnergy += b * b;
+  }
+  return energy === 0 || otherEnergy === 0 ? 0 : product / Math.sqrt(energy * otherEnergy);
+}
