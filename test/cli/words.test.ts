@@ -68,6 +68,16 @@ describe('a dial-out request', () => {
     });
   });
 
+  test('has the plans that were typed', () => {
+    const voicemail = 'sound:offer';
+    expect(request({ voicemail })).toMatchObject({ voicemail: { play: 'sound:offer' } });
+    expect(request({ voicemail, ifNoBeep: 'hangup', screening: 'sound:who' })).toMatchObject({
+      voicemail: { play: 'sound:offer', ifNoBeep: 'hangup' },
+      screening: { play: 'sound:who' },
+    });
+    expect(() => request({ ifNoBeep: 'hangup' })).toThrow('--if-no-beep');
+  });
+
   test.each([
     [{ streamUrl: 'ws://127.0.0.1:4001/' }, { url: 'ws://127.0.0.1:4001/' }],
     [
@@ -151,7 +161,11 @@ describe('the demo', () => {
       amd(first),
       amd(second),
       amd('amd_stopped'),
-      { status: 'completed', machineDetection: 'amd_machine_detected' },
+      {
+        status: 'completed',
+        machineDetection: 'amd_machine_detected',
+        reasonCode: 'Bot-disconnected',
+      },
     );
 
     expect(problemsOf(sceneOf('voicemail'), notifications)).toEqual([]);
