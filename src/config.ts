@@ -182,6 +182,17 @@ const environment = z.object({
     .describe(
       'a readable line for each step of a call and each attempt to notify its receiver; absent: on a terminal',
     ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url('must be an absolute URL, e.g. http://127.0.0.1:4318')
+    .optional()
+    .describe(
+      'an OpenTelemetry collector that takes OTLP over HTTP, e.g. http://127.0.0.1:4318; absent: no traces. OTEL_EXPORTER_OTLP_HEADERS is heeded',
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z
+    .url('must be an absolute URL')
+    .optional()
+    .describe('the same with its path, for traces alone; absent: /v1/traces below the other'),
+  OTEL_SERVICE_NAME: z.string().default('offhook').describe('`service.name` of the traces'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
@@ -244,6 +255,12 @@ function streamsOf(env: z.infer<typeof environment>) {
   };
 }
 
+function tracingOf(env: z.infer<typeof environment>) {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = env;
+  const url = traces ?? (base === undefined ? undefined : `${base.replace(/\/$/, '')}/v1/traces`);
+  return { url, serviceName: env.OTEL_SERVICE_NAME };
+}
+
 function resolveDefaults(env: z.infer<typeof environment>) {
   if (env.MEDIA_PORT_MIN >= env.MEDIA_PORT_MAX)
     throw new Error('Bad configuration:\n  MEDIA_PORT_MIN: must be below MEDIA_PORT_MAX');
@@ -292,6 +309,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
     calls: callsOf(env),
     notifier: { allowedNetworks: env.NOTIFY_ALLOWED_NETWORKS as readonly string[] | undefined },
     streams: streamsOf(env),
+    tracing: tracingOf(env),
     secretsKey: env.SECRETS_KEY,
     nodeId,
     leaseMs: env.NODE_LEASE_MS,

@@ -35,6 +35,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   // What a gateway needs, asked before it starts and by `offhook doctor`.
+  tracing: ['calls', 'lib'],
   checks: ['embedded', 'events', 'lib', 'notifier', 'sip'],
   // What a person in front of it sees.
   terminal: ['calls', 'lib', 'notifier'],
@@ -203,6 +204,10 @@ describe('what must not spread', () => {
         /^interactions\/context-store/,
       ),
     ).toEqual([]);
+  });
+
+  test('OpenTelemetry stays in tracing', () => {
+    expect(outside(usersOf(/^@opentelemetry/), /^tracing\//)).toEqual([]);
   });
 
   test('only config.ts reads the environment', () => {

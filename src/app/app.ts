@@ -30,6 +30,7 @@ import { openSip, type SipParts } from './sip.ts';
 import { openSounds, type Sounds } from './sounds.ts';
 import { openStorage, type Storage } from './storage.ts';
 import { createStreamServices } from './streams.ts';
+import { openTracing } from './tracing.ts';
 import { drainOlderVersions } from './upgrade.ts';
 
 export type AppOptions = {
@@ -65,11 +66,13 @@ const settleTimeoutMs = 3_000;
 /** @throws Error that says which part did not start; what was opened by then is closed again. */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
   const { logger } = options;
+  const closers = new Closers(logger);
   const environment: Environment = {
     config,
     logger,
     clock: { now: () => new Date() },
-    closers: new Closers(logger),
+    closers,
+    tracing: await openTracing(config, { logger, closers }),
     onFatal: options.onFatal ?? (() => undefined),
     watcher: options.watcher,
     onSandboxCallEnded: options.onSandboxCallEnded ?? (() => undefined),

@@ -32,6 +32,7 @@ import { startRounds } from './rounds.ts';
 import type { Sounds } from './sounds.ts';
 import type { Storage } from './storage.ts';
 import { createStreamPort } from './streams.ts';
+import { tracedIntake } from './tracing.ts';
 import type { OlderVersions } from './upgrade.ts';
 
 export type Calls = {
@@ -248,7 +249,7 @@ function openControl(
 }
 
 function openIntake(
-  { config, clock, logger }: Environment,
+  { config, clock, logger, tracing }: Environment,
   parts: Parts,
   {
     taking,
@@ -260,6 +261,7 @@ function openIntake(
   const { ledger } = storage;
   const onStored: IntakePorts['onStored'] = (event, submission) => {
     notifier.recipients.remember(event.callId, recipientOf(submission));
+    out.remember(event.callId, submission.request);
     out.relay.send([event]);
   };
   const intake = createIntake(
@@ -267,14 +269,18 @@ function openIntake(
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
   // The call may have been stored although it failed.
-  return { submit: (submission) => intake.submit(submission).finally(() => rest.wake()) };
+  const waking: Intake = {
+    submit: (submission) => intake.submit(submission).finally(() => rest.wake()),
+  };
+  return tracedIntake(waking, tracing);
 }
 
 function recipientOf({ appId, accountId, request, notifyHeaders }: Submission): Recipient {
-  const { notifyUrl } = request;
+  const { notifyUrl, traceparent } = request;
   return {
     appId,
     accountId,
+    ...(traceparent === undefined ? {} : { traceparent }),
     ...(notifyUrl === undefined ? {} : { notifyUrl }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
   };

@@ -6,6 +6,7 @@ import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import type { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 
 /** What every part gets. */
 export type Environment = {
@@ -15,5 +16,7 @@ export type Environment = {
   readonly closers: Closers;
   readonly onFatal: (error: Error) => void;
   readonly watcher: CallWatcher | undefined;
+  /** Undefined: nobody collects traces. */
+  readonly tracing: Tracing | undefined;
   readonly onSandboxCallEnded: (summary: SandboxCallSummary) => void;
 };

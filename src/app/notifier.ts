@@ -72,7 +72,7 @@ function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts
 }
 
 export async function openNotifier(environment: Environment, parts: Parts): Promise<Notifier> {
-  const { config, logger, clock, closers } = environment;
+  const { config, logger, clock, closers, tracing } = environment;
   const { ledger, apps, database } = parts.storage;
   const guard = createAddressGuard(
     networksOpenTo(config.notifier.allowedNetworks, parts.beyondLaptop),
@@ -98,6 +98,9 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
       random: Math.random,
       version,
       logger,
+      ...(tracing === undefined
+        ? {}
+        : { trace: (parent, attempt) => tracing.startDelivery(parent, attempt) }),
       onAttempt: (delivery, endpoint) => {
         const { verdict, record } = delivery;
         environment.watcher?.onDelivery(delivery, endpoint?.origin);

@@ -1,7 +1,7 @@
 // From what happens to a call to those who are told of it: stored in one statement, then notified and published from there.
 
 import { queuedEvent } from '../calls/call-events.ts';
-import type { AcceptedCall } from '../calls/call-types.ts';
+import type { AcceptedCall, DialoutRequest } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { QueuedEvent } from '../calls/dialout-ports.ts';
@@ -9,6 +9,7 @@ import { createPublisher, type RunningPublisher } from '../events/publisher.ts';
 import { EventRelay } from '../events/relay.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { createContextWriter } from '../interactions/context-writer.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-plan.ts';
 import { owedFor } from '../notifier/owed.ts';
 import { appendSteps } from '../store/outbox/call-appends.ts';
@@ -36,6 +37,8 @@ export type OutboxParts = {
   readonly outbox: Outbox;
   readonly relay: EventRelay;
   readonly publisher: RunningPublisher;
+  /** Of a call that was accepted here: what goes out with its events. */
+  remember(callId: string, request: Pick<DialoutRequest, 'traceparent'>): void;
   /** A call was taken; its first event is stored, or published, or neither is known. */
   begin(call: AcceptedCall, queued: QueuedEvent): void;
   /** All of it is on the stream, and nobody is left in it. */
@@ -47,18 +50,25 @@ export type OutboxParts = {
 
 /** What is not stored, or published, by then is found in SQL by the next process. */
 const stopTimeoutMs = 3_000;
+/** Calls whose trace is known, at some 100 bytes each; an event of another one goes out without it. */
+const mostTraces = 50_000;
 
 export function openOutbox(
-  { config, logger, clock, closers, watcher }: Environment,
+  { config, logger, clock, closers, watcher, tracing }: Environment,
   parts: Parts,
 ): OutboxParts {
   const { notifier } = parts;
   const { pool } = parts.storage.database;
   const settling = new Settling(pool, config.ownerId, parts.isHere, logger);
   closers.add('settling', () => settling.stop());
+  const traces = new BoundedMap<string, string>(mostTraces);
+  const remember: OutboxParts['remember'] = (callId, { traceparent }) => {
+    if (traceparent !== undefined) traces.set(callId, traceparent);
+  };
   const publisher = createPublisher(parts.events.connection, logger, {
     untilAllowed: () => parts.node.lease.untilHeld(),
     writeContext: createContextWriter(parts.contexts),
+    traceparentOf: (callId) => traces.get(callId),
   });
   closers.add('publisher', () => publisher.stop(stopTimeoutMs));
   const relay = new EventRelay({
@@ -82,7 +92,11 @@ export function openOutbox(
     append: (steps) => appendSteps(append, steps),
     onStored: (call, { isQueuedPublished, ...stored }, { isUntaken, isRepeated, isRecovered }) => {
       const { callId } = call;
-      for (const event of stored.events) watcher?.onEvent(event);
+      remember(callId, call.request);
+      for (const event of stored.events) {
+        watcher?.onEvent(event);
+        tracing?.onEvent(call, event);
+      }
       notifier.onStored({ ...stored, callId, isRepeated });
       // Whoever accepted a call that nobody has taken may have died before it was published.
       const isMissing = isUntaken && !isQueuedPublished && !relay.knows(callId);
@@ -92,8 +106,9 @@ export function openOutbox(
   });
   closers.add('outbox', () => outbox.stop(stopTimeoutMs));
   return {
-    ...{ outbox, relay, publisher },
+    ...{ outbox, relay, publisher, remember },
     begin: (call, queued) => {
+      remember(call.callId, call.request);
       const event = queuedEvent(call);
       if (queued === 'unknown') {
         outbox

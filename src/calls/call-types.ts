@@ -74,6 +74,8 @@ export type DialoutRequest = {
   readonly bridge?: TransferPlan;
   /** Left out: all AMD events are notified. Empty: none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
+  /** W3C Trace Context: of the span that took the request in, or what came with it where nothing is traced here. */
+  readonly traceparent?: string;
 };
 
 /** A call that was accepted: the machine's input, and what a worker reads from SQL before it dials. */

@@ -4,6 +4,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { JetStreamApiError } from '@nats-io/jetstream';
+import { headers, type MsgHdrs } from '@nats-io/transport-node';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -28,6 +29,8 @@ export type PublisherOptions = {
   readonly untilAllowed?: () => Promise<void> | undefined;
   /** Done before the event is published: its consumers find the call's context. */
   readonly writeContext?: (event: CallEvent) => Promise<void>;
+  /** W3C Trace Context: the header `traceparent` of the call's messages. */
+  readonly traceparentOf?: (callId: string) => string | undefined;
 };
 
 export type RunningPublisher = {
@@ -144,11 +147,12 @@ class Publisher implements RunningPublisher {
   async #publishOnce(event: CallEvent): Promise<void> {
     await this.#options.writeContext?.(event);
     const subject = callSubject(this.#connection.prefix, event, event.type);
-    await this.#put(subject, JSON.stringify(event), event.id);
+    const traceparent = this.#options.traceparentOf?.(event.callId);
+    await this.#put(subject, JSON.stringify(event), event.id, traceparent);
   }
 
   /** Gives up at once when the connection was replaced: the acknowledgement went with the old one. */
-  async #put(subject: string, payload: string, id: string): Promise<void> {
+  async #put(subject: string, payload: string, id: string, traceparent?: string): Promise<void> {
     let removeListener: (() => void) | undefined;
     const replaced = new Promise<never>((_, reject) => {
       removeListener = this.#connection.onReconnect(() => reject(new Error('reconnected')));
@@ -156,6 +160,7 @@ class Publisher implements RunningPublisher {
     const stored = this.#connection.jetstream.publish(subject, payload, {
       msgID: id,
       timeout: acknowledgeTimeoutMs,
+      ...(traceparent === undefined ? {} : { headers: tracing(traceparent) }),
     });
     try {
       await Promise.race([stored, replaced]);
@@ -174,6 +179,12 @@ class Publisher implements RunningPublisher {
       this.#logger.error({ err: error, eventId: id }, 'dead letter not stored'),
     );
   }
+}
+
+function tracing(traceparent: string): MsgHdrs {
+  const all = headers();
+  all.set('traceparent', traceparent);
+  return all;
 }
 
 /** By its content: larger than the stream, or the server, takes. A subject that cannot be one is refused before, by the API. */

@@ -21,6 +21,24 @@ export type DeliveryDeps = {
   readonly random: () => number;
   /** For the User-Agent. */
   readonly version: string;
+  /** Left out: attempts are not traced, and have the `traceparent` of the call's request. */
+  readonly trace?: TraceAttempt;
+};
+
+export type TraceAttempt = (
+  parent: string | undefined,
+  attempt: {
+    readonly callId: string;
+    readonly eventId: string;
+    readonly sequence: number;
+    /** 1, 2, … */
+    readonly attempt: number;
+    readonly host: string;
+  },
+) => {
+  /** Of this attempt, for the receiver. */
+  readonly traceparent: string;
+  end(result: { readonly status: number } | { readonly error: string }): void;
 };
 
 export type Delivery = {
@@ -40,7 +58,7 @@ export async function attemptDelivery(
   mayBeSent: () => boolean,
 ): Promise<Delivery | undefined> {
   const startedAt = deps.now();
-  const result = await send(deps, notification, recipient, startedAt, mayBeSent);
+  const result = await send(deps, notification, { callId, recipient, startedAt }, mayBeSent);
   if (result === undefined) return undefined;
   const at = deps.now();
   const attempts = notification.attempts + 1;
@@ -64,11 +82,16 @@ export async function attemptDelivery(
   return { notification, result, verdict, record };
 }
 
+type Attempt = {
+  readonly callId: string;
+  readonly recipient: Recipient | undefined;
+  readonly startedAt: Date;
+};
+
 async function send(
   deps: DeliveryDeps,
   notification: PendingNotification,
-  recipient: Recipient | undefined,
-  startedAt: Date,
+  { callId, recipient, startedAt }: Attempt,
   mayBeSent: () => boolean,
 ): Promise<AttemptResult | undefined> {
   if (recipient?.notifyUrl === undefined) {
@@ -90,11 +113,29 @@ async function send(
     body: notification.body,
     secrets,
   });
-  const headers = mergeHeaders(recipient.notifyHeaders ?? {}, {
-    'content-type': 'application/json',
-    'user-agent': `Offhook/${deps.version}`,
-    ...signatures,
-  });
   const { notifyUrl: url } = recipient;
-  return await deps.sender.send({ url, headers, body: notification.body, mayBeSent });
+  const { eventId, sequence, attempts } = notification;
+  const what = { callId, eventId, sequence, attempt: attempts + 1, host: hostOf(url) };
+  const span = deps.trace?.(recipient.traceparent, what);
+  const traceparent = span?.traceparent ?? recipient.traceparent;
+  const headers = mergeHeaders(
+    { ...(traceparent === undefined ? {} : { traceparent }), ...recipient.notifyHeaders },
+    {
+      'content-type': 'application/json',
+      'user-agent': `Offhook/${deps.version}`,
+      ...signatures,
+    },
+  );
+  const result = await deps.sender.send({ url, headers, body: notification.body, mayBeSent });
+  span?.end(spanResult(result));
+  return result;
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : '';
+}
+
+function spanResult(result: AttemptResult | undefined) {
+  if (result === undefined) return { error: 'withheld' };
+  return result.kind === 'response' ? { status: result.status } : { error: result.kind };
 }

@@ -8,6 +8,8 @@ export type Recipient = {
   /** Absent: the call is not notified. */
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
+  /** W3C Trace Context: of the request that the call came of. */
+  readonly traceparent?: string;
 };
 
 /** Calls that are unknown are absent. */

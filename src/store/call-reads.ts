@@ -15,6 +15,7 @@ export type CallNotifying = {
   readonly accountId: string;
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
+  readonly traceparent?: string;
 };
 
 export type CallOwnership =
@@ -84,6 +85,7 @@ type NotifyingColumns = {
   readonly account_id: string;
   readonly notify_url: string | null;
   readonly notify_headers: Buffer | null;
+  readonly traceparent: string | null;
 };
 
 export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger): CallReads {
@@ -116,7 +118,7 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     },
     async callForNotifying(callIds) {
       const { rows } = await pool.query<NotifyingColumns>(
-        `select call_id, app_id, account_id, notify_url, notify_headers from calls
+        `select call_id, app_id, account_id, notify_url, notify_headers, request ->> 'traceparent' as traceparent from calls
          where call_id = any($1::text[])`,
         [callIds],
       );
@@ -193,6 +195,7 @@ function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger):
     accountId: row.account_id,
     ...(row.notify_url === null ? {} : { notifyUrl: row.notify_url }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
+    ...(row.traceparent === null ? {} : { traceparent: row.traceparent }),
   };
 }
 

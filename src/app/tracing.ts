@@ -1,0 +1,37 @@
+// Traces, where OTEL_EXPORTER_OTLP_ENDPOINT says where they go; else nothing of OpenTelemetry is loaded.
+
+import type { Intake } from '../calls/dialout-ports.ts';
+import type { Config } from '../config.ts';
+import type { Closers } from '../lib/closers.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Tracing } from '../tracing/tracing.ts';
+import { version } from '../version.ts';
+
+export async function openTracing(
+  { tracing: { url, serviceName }, nodeId }: Pick<Config, 'tracing' | 'nodeId'>,
+  { logger, closers }: { readonly logger: Logger; readonly closers: Closers },
+): Promise<Tracing | undefined> {
+  if (url === undefined) return undefined;
+  const [{ openOtlp }, { createTracing }] = await Promise.all([
+    import('../tracing/otlp.ts'),
+    import('../tracing/tracing.ts'),
+  ]);
+  const otlp = openOtlp({ url, serviceName, version, nodeId, logger });
+  // The first that is opened and the last that is closed: what is closed before may end spans.
+  closers.add('traces', () => otlp.close());
+  return createTracing(otlp.tracer);
+}
+
+/** Each request in a span; the call remembers it as the parent of all that follows. */
+export function tracedIntake(intake: Intake, tracing: Tracing | undefined): Intake {
+  if (tracing === undefined) return intake;
+  return {
+    submit: async (submission) => {
+      const span = tracing.startIntake(submission.request.traceparent);
+      const request = { ...submission.request, traceparent: span.traceparent };
+      const result = await intake.submit({ ...submission, request });
+      span.end(result);
+      return result;
+    },
+  };
+}

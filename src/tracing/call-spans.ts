@@ -1,0 +1,160 @@
+// Of each call of this process the spans of its life, made from its events and their times: nothing in the call's own way knows of
+// them. All are children of the span that took the request in, whichever process that was; what happens at a gateway stands below
+// that gateway's leg. A call that was taken over has only what is stated here: its end.
+
+import {
+  type Attributes,
+  type Context,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallEvent, DataOf, EventOf, TerminalEvent } from '../calls/contract/call-event.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
+
+/** Ends come for all calls but those that were lost to another process: more than a process has at once. */
+const mostCalls = 20_000;
+
+type Leg = {
+  readonly span: Span;
+  /** Its span as the parent of others. */
+  readonly context: Context;
+  readonly startedAt: Date;
+  readonly ringingAt?: Date;
+  readonly answeredAt?: Date;
+  /** Undefined: none runs (any more). */
+  readonly detection?: Span;
+};
+
+export class CallSpans {
+  readonly #tracer: Tracer;
+  readonly #contextOf: (traceparent: string | undefined) => Context;
+  readonly #legs = new BoundedMap<string, Leg>(mostCalls);
+
+  constructor(tracer: Tracer, contextOf: (traceparent: string | undefined) => Context) {
+    this.#tracer = tracer;
+    this.#contextOf = contextOf;
+  }
+
+  onEvent(call: AcceptedCall, event: CallEvent): void {
+    const at = new Date(event.time);
+    const { type } = event;
+    if (type === 'dialing') this.#dialing(call, event, at);
+    else if (type === 'completed' || type === 'failed') this.#ended(call, event, at);
+    else this.#change(call, (leg) => this.#goneOn(leg, call, event, at));
+  }
+
+  #goneOn(leg: Leg, call: AcceptedCall, event: CallEvent, at: Date): Leg {
+    if (event.type === 'ringing') return this.#ringing(leg, call, event.data, at);
+    if (event.type === 'answered') return this.#answered(leg, call, at);
+    if (event.type === 'amd') return detected(leg, event, at);
+    // The rest of a leg's life, as points in it.
+    leg.span.addEvent(event.type, {}, at);
+    return leg;
+  }
+
+  #change(call: AcceptedCall, next: (leg: Leg) => Leg): void {
+    const leg = this.#legs.get(call.callId);
+    if (leg !== undefined) this.#legs.set(call.callId, next(leg));
+  }
+
+  #dialing(call: AcceptedCall, { data }: EventOf<'dialing'>, at: Date): void {
+    const context = this.#contextOf(call.request.traceparent);
+    const before = this.#legs.get(call.callId);
+    if (data.attempt === 1) this.#span('queue', call, context, call.acceptedAt, at);
+    if (before !== undefined) this.#endLeg(before, call, at, reasonOf(data));
+    const attributes = {
+      'offhook.gateway': data.gateway,
+      'offhook.gateway.attempt': data.attempt,
+      ...(data.trunk === undefined ? {} : { 'offhook.trunk': data.trunk }),
+    };
+    const span = this.#start('leg', call, context, at, attributes, SpanKind.CLIENT);
+    this.#legs.set(call.callId, {
+      ...{ span, startedAt: at },
+      context: trace.setSpan(context, span),
+    });
+  }
+
+  #ringing(leg: Leg, call: AcceptedCall, data: DataOf<'ringing'>, at: Date): Leg {
+    leg.span.setAttribute('offhook.early_media', data.earlyMedia);
+    this.#span('dialing', call, leg.context, leg.startedAt, at);
+    return { ...leg, ringingAt: at };
+  }
+
+  #answered(leg: Leg, call: AcceptedCall, at: Date): Leg {
+    this.#untilAnswer(leg, call, at);
+    const isDetecting = call.request.machineDetection !== 'disabled';
+    if (!isDetecting) return { ...leg, answeredAt: at };
+    const detection = this.#start('detection', call, leg.context, at, {});
+    return { ...leg, answeredAt: at, detection };
+  }
+
+  /** What comes before an answer, or instead of one. */
+  #untilAnswer({ context, startedAt, ringingAt }: Leg, call: AcceptedCall, at: Date): void {
+    if (ringingAt === undefined) this.#span('dialing', call, context, startedAt, at);
+    else this.#span('ringing', call, context, ringingAt, at);
+  }
+
+  #ended(call: AcceptedCall, { type, data }: TerminalEvent, at: Date): void {
+    const leg = this.#legs.get(call.callId);
+    this.#legs.delete(call.callId);
+    const context = this.#contextOf(call.request.traceparent);
+    if (leg !== undefined) {
+      this.#endLeg(leg, call, at, type === 'failed' ? data.outcome : undefined);
+    } else if (type === 'failed' && data.outcome !== 'unknown') {
+      // It never left the queue.
+      this.#span('queue', call, context, call.acceptedAt, at);
+    }
+    const end = this.#start('end', call, context, at, {
+      'offhook.outcome': data.outcome,
+      'offhook.reason_code': data.reasonCode,
+      ...(data.sipStatus === undefined ? {} : { 'offhook.sip_status': data.sipStatus }),
+    });
+    end.end(at);
+  }
+
+  #endLeg(leg: Leg, call: AcceptedCall, at: Date, failure: string | undefined): void {
+    const { span, answeredAt, detection } = leg;
+    if (answeredAt === undefined) this.#untilAnswer(leg, call, at);
+    detection?.end(at);
+    if (failure !== undefined) {
+      span.setAttribute('error.type', failure);
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    span.end(at);
+  }
+
+  #span(name: string, call: AcceptedCall, parent: Context, from: Date, to: Date): void {
+    this.#start(name, call, parent, from, {}).end(to);
+  }
+
+  #start(
+    name: string,
+    { callId, botId }: AcceptedCall,
+    parent: Context,
+    startTime: Date,
+    more: Attributes,
+    kind = SpanKind.INTERNAL,
+  ): Span {
+    const attributes = { 'offhook.call.id': callId, 'offhook.bot.id': botId, ...more };
+    return this.#tracer.startSpan(name, { startTime, kind, attributes }, parent);
+  }
+}
+
+function detected(leg: Leg, { data: { amd } }: EventOf<'amd'>, at: Date): Leg {
+  const { detection, ...rest } = leg;
+  if (detection === undefined) return leg;
+  detection.addEvent(amd.event, { 'offhook.amd.reason': amd.reason }, at);
+  if (amd.event !== 'amd_stopped') return leg;
+  detection.end(at);
+  return rest;
+}
+
+/** Why another gateway is tried. */
+function reasonOf({ failedAttempts }: DataOf<'dialing'>): string {
+  const last = failedAttempts?.at(-1);
+  return last?.sipStatus === undefined ? 'no-response' : String(last.sipStatus);
+}

@@ -1,0 +1,113 @@
+// The spans of calls, as they are made from what is stated of them. Without an OTLP exporter nobody has one of these: nothing of
+// OpenTelemetry is loaded then, and a `traceparent` that came in is passed on as it is.
+
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallEvent } from '../calls/contract/call-event.ts';
+import type { SubmitResult } from '../calls/dialout-ports.ts';
+import { parseTraceparent, writeTraceparent } from '../lib/traceparent.ts';
+import { CallSpans } from './call-spans.ts';
+
+/** A span that goes on elsewhere. */
+type OpenSpan<Result> = {
+  /** For whoever it goes on at. */
+  readonly traceparent: string;
+  end(result: Result): void;
+};
+
+export type AttemptOfDelivery = {
+  readonly callId: string;
+  readonly eventId: string;
+  readonly sequence: number;
+  /** 1, 2, … */
+  readonly attempt: number;
+  readonly host: string;
+};
+export type ResultOfDelivery = { readonly status: number } | { readonly error: string };
+
+export type Tracing = {
+  startIntake(parent: string | undefined): OpenSpan<SubmitResult>;
+  /** Something was stored of a call of this process. */
+  onEvent(call: AcceptedCall, event: CallEvent): void;
+  startDelivery(parent: string | undefined, attempt: AttemptOfDelivery): OpenSpan<ResultOfDelivery>;
+};
+
+export function createTracing(tracer: Tracer): Tracing {
+  const calls = new CallSpans(tracer, contextOf);
+  return {
+    startIntake: (parent) => startIntake(tracer, parent),
+    onEvent: (call, event) => calls.onEvent(call, event),
+    startDelivery: (parent, attempt) => startDelivery(tracer, parent, attempt),
+  };
+}
+
+/** What comes from elsewhere as the parent of spans here. */
+export function contextOf(traceparent: string | undefined): Context {
+  const parent = parseTraceparent(traceparent);
+  if (parent === undefined) return ROOT_CONTEXT;
+  const { traceId, spanId, isSampled } = parent;
+  const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
+}
+
+function traceparentOf(span: Span): string {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  return writeTraceparent({ traceId, spanId, isSampled: (traceFlags & TraceFlags.SAMPLED) !== 0 });
+}
+
+function startIntake(tracer: Tracer, parent: string | undefined): OpenSpan<SubmitResult> {
+  const span = tracer.startSpan('intake', { kind: SpanKind.SERVER }, contextOf(parent));
+  return {
+    traceparent: traceparentOf(span),
+    end: (result) => {
+      span.setAttribute('offhook.intake.result', result.kind);
+      if ('answer' in result) span.setAttribute('offhook.call.id', result.answer.callId);
+      else fail(span, result.kind);
+      span.end();
+    },
+  };
+}
+
+function startDelivery(
+  tracer: Tracer,
+  parent: string | undefined,
+  { callId, eventId, sequence, attempt, host }: AttemptOfDelivery,
+): OpenSpan<ResultOfDelivery> {
+  const attributes: Attributes = {
+    'offhook.call.id': callId,
+    'offhook.event.id': eventId,
+    'offhook.notification.sequence': sequence,
+    'http.request.method': 'POST',
+    'http.request.resend_count': attempt - 1,
+    // Not the URL: its path and query may be secrets.
+    'server.address': host,
+  };
+  const options = { kind: SpanKind.CLIENT, attributes };
+  const span = tracer.startSpan('delivery', options, contextOf(parent));
+  return {
+    traceparent: traceparentOf(span),
+    end: (result) => {
+      if ('error' in result) fail(span, result.error);
+      else {
+        span.setAttribute('http.response.status_code', result.status);
+        if (result.status < 200 || result.status >= 300) fail(span, String(result.status));
+      }
+      span.end();
+    },
+  };
+}
+
+function fail(span: Span, reason: string): void {
+  span.setAttribute('error.type', reason);
+  span.setStatus({ code: SpanStatusCode.ERROR });
+}

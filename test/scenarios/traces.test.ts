@@ -1,0 +1,131 @@
+// A trace of one call from its POST to the last attempt to notify its receiver, over two nodes: one takes the request in, the
+// other one dials. Collected by a server that takes OTLP over HTTP as a collector would.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { connect } from '@nats-io/transport-node';
+import { expect, onTestFinished, test } from 'vitest';
+import { parseTraceparent } from '../../src/lib/traceparent.ts';
+import { startCluster } from '../support/cluster.ts';
+import { openTestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { numberFor } from '../support/far-end.ts';
+
+type Attribute = { readonly key: string; readonly value: Readonly<Record<string, unknown>> };
+type OtlpSpan = {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly Attribute[];
+};
+type OtlpBody = {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly Attribute[] };
+    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
+  }[];
+};
+type Collected = OtlpSpan & { readonly node: unknown };
+
+const attributeOf = (attributes: readonly Attribute[], key: string): unknown =>
+  Object.values(attributes.find((attribute) => attribute.key === key)?.value ?? {})[0];
+
+async function startCollector() {
+  const spans: Collected[] = [];
+  const server = createServer((request, response) => {
+    void json(request).then((body) => {
+      for (const { resource, scopeSpans } of (body as OtlpBody).resourceSpans) {
+        const node = attributeOf(resource.attributes, 'service.instance.id');
+        for (const span of scopeSpans.flatMap((scope) => scope.spans))
+          spans.push({ ...span, node });
+      }
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans };
+}
+
+const incoming = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+const { traceId, spanId: outerSpanId } = parseTraceparent(incoming) ?? { traceId: '', spanId: '' };
+
+test('from the POST to the last attempt, over two nodes', async () => {
+  const collector = await startCollector();
+  const database = await openTestDatabase('postgres');
+  onTestFinished(() => database.remove());
+  const cluster = await startCluster({
+    databaseUrl: database.location.databaseUrl ?? '',
+    variables: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+  });
+  onTestFinished(() => cluster[Symbol.asyncDispose]());
+  const one = await cluster.startNode('one', { MAX_CONCURRENT_CALLS: '1' });
+  const { receiver } = cluster;
+  // The one place of the first node is taken.
+  const staying = await one.dialer.dial({ target: `tel:+${numberFor('stay', 0, 1)}` });
+  const isUp = async () =>
+    ((await one.dialer.call(staying.callId)).body as { state: string }).state === 'answered';
+  await eventually(isUp, 'the first call is up');
+  await cluster.startNode('two');
+  const url = new URL(cluster.nats.url);
+  const nats = await connect({ servers: url.host, user: url.username, pass: url.password });
+  onTestFinished(() => nats.close());
+  const headersOfEvents: (string | undefined)[] = [];
+  let refusals = 1;
+  receiver.answerWith(({ status }) => (status === 'Answered' && refusals-- > 0 ? 500 : 200));
+
+  nats.subscribe('offhook.call.>', {
+    callback: (_error, message) => {
+      const { callId } = message.json<{ callId: string }>();
+      if (callId !== staying.callId) headersOfEvents.push(message.headers?.get('traceparent'));
+    },
+  });
+  await nats.flush();
+  const { callId } = await one.dialer.dial(
+    {
+      target: `tel:+${numberFor('late', 3, 2)}`,
+      notifyurl: receiver.url,
+      machineDetection: 'detect',
+    },
+    { traceparent: incoming },
+  );
+  await receiver.untilEnded(callId);
+  const attempts = receiver.received.filter(({ body }) => body.callId === callId);
+  const trace = () => collector.spans.filter((span) => span.traceId === traceId);
+  const named = (name: string) => trace().filter((span) => span.name === name);
+  await eventually(() => named('delivery').length === attempts.length, 'every attempt is told');
+  await eventually(() => named('leg').length === 1, 'the leg is told');
+
+  const counts = Object.fromEntries(
+    [...new Set(trace().map(({ name }) => name))].sort().map((name) => [name, named(name).length]),
+  );
+  expect(counts).toEqual({
+    ...{ delivery: attempts.length, detection: 1, dialing: 1, end: 1, intake: 1 },
+    ...{ leg: 1, queue: 1, ringing: 1 },
+  });
+  // One that was refused among them.
+  expect(attempts.map(({ status }) => status)).toContain(500);
+  expect(named('intake')).toMatchObject([{ node: 'one', parentSpanId: outerSpanId }]);
+  for (const { name, node } of trace()) if (name !== 'intake') expect(node, name).toBe('two');
+
+  const [intake, leg] = [named('intake')[0], named('leg')[0]];
+  for (const { name, parentSpanId } of trace()) {
+    const isOfLeg = ['detection', 'dialing', 'ringing'].includes(name);
+    if (name !== 'intake') expect(parentSpanId, name).toBe((isOfLeg ? leg : intake)?.spanId);
+  }
+  for (const { startTimeUnixNano, endTimeUnixNano } of trace()) {
+    expect(BigInt(endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(startTimeUnixNano));
+  }
+  // Each attempt names its own span, and each event the request's.
+  const sent = attempts.map(({ headers }) => parseTraceparent(headers['traceparent'])?.spanId);
+  expect(new Set(sent)).toEqual(new Set(named('delivery').map(({ spanId }) => spanId)));
+  expect(new Set(headersOfEvents)).toEqual(new Set([`00-${traceId}-${intake?.spanId}-01`]));
+  // Nobody's number, and no path of a receiver.
+  expect(JSON.stringify(trace())).not.toMatch(/15559876543|\/notify/);
+});

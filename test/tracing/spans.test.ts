@@ -1,0 +1,164 @@
+// The header of W3C Trace Context, and the spans of calls that do not go straight.
+
+import { SpanStatusCode } from '@opentelemetry/api';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { describe, expect, test } from 'vitest';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { exampleEvent, exampleIdentity } from '../../src/calls/contract/event-examples.ts';
+import { parseTraceparent, writeTraceparent } from '../../src/lib/traceparent.ts';
+import { attemptDelivery, type DeliveryDeps } from '../../src/notifier/delivery.ts';
+import { defaultRetrySchedule } from '../../src/notifier/delivery-plan.ts';
+import { createTracing } from '../../src/tracing/tracing.ts';
+import { acceptedCall } from '../support/call-records.ts';
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
+
+describe('traceparent', () => {
+  test('is read and written', () => {
+    const parent = { traceId, spanId: '00f067aa0ba902b7', isSampled: true };
+
+    expect(parseTraceparent(traceparent)).toEqual(parent);
+    expect(writeTraceparent(parent)).toBe(traceparent);
+    expect(parseTraceparent(traceparent.replace(/01$/, '00'))?.isSampled).toBe(false);
+  });
+
+  test('of a later version may have more to it', () => {
+    expect(parseTraceparent(`01${traceparent.slice(2)}-what-the-future-holds`)?.traceId).toBe(
+      traceId,
+    );
+  });
+
+  test.each([
+    undefined,
+    5,
+    '',
+    ['a', 'b'],
+    traceparent.toUpperCase(),
+    `ff${traceparent.slice(2)}`,
+    `${traceparent}-more`,
+    `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+    `00-${traceId}-${'0'.repeat(16)}-01`,
+    `00-${traceId.slice(1)}-00f067aa0ba902b7-01`,
+    `00-${traceId}-00f067aa0ba902b7-0x`,
+    `01${traceparent.slice(2)}-${'x'.repeat(600)}`,
+  ])('what is none is passed over: %s', (header) => {
+    expect(parseTraceparent(header)).toBeUndefined();
+  });
+});
+
+const call = (parent?: string): AcceptedCall => ({
+  ...exampleIdentity,
+  acceptedAt: new Date('2026-11-20T09:00:00.000Z'),
+  request: { ...acceptedCall().request, ...(parent === undefined ? {} : { traceparent: parent }) },
+});
+
+/** Spans by name, with how long each took. */
+function spansOf(events: readonly CallEvent[], of = call(traceparent)) {
+  const exporter = new InMemorySpanExporter();
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const tracing = createTracing(provider.getTracer('test'));
+  for (const event of events) tracing.onEvent(of, event);
+  return exporter.getFinishedSpans().map((span) => ({
+    name: span.name,
+    ms: span.duration[0] * 1_000 + span.duration[1] / 1e6,
+    isError: span.status.code === SpanStatusCode.ERROR,
+    traceId: span.spanContext().traceId,
+  }));
+}
+
+const at = (event: CallEvent, seconds: number): CallEvent => ({
+  ...event,
+  time: new Date(Date.parse('2026-11-20T09:00:00.000Z') + seconds * 1_000).toISOString(),
+});
+const dialing = (attempt: number): CallEvent => {
+  const event = exampleEvent('dialing');
+  const failedAttempts = [{ gateway: 'one', sipStatus: 503, reason: 'x', durationMs: 1 }];
+  const more = attempt === 1 ? {} : { failedAttempts };
+  return { ...event, data: { ...event.data, attempt, ...more } } as CallEvent;
+};
+
+describe('the spans of a call', () => {
+  test('that is tried over two gateways has two legs, the first of them failed', () => {
+    const spans = spansOf([
+      at(dialing(1), 1),
+      at(dialing(2), 3),
+      at(exampleEvent('ringing'), 4),
+      at(exampleEvent('failed'), 9),
+    ]);
+
+    expect(spans.map(({ name, ms, isError }) => [name, ms, isError])).toEqual([
+      ['queue', 1_000, false],
+      ['dialing', 2_000, false],
+      ['leg', 2_000, true],
+      ['dialing', 1_000, false],
+      ['ringing', 5_000, false],
+      ['leg', 6_000, true],
+      ['end', 0, false],
+    ]);
+    expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
+  });
+
+  test('that was never dialled waited in the queue', () => {
+    const spans = spansOf([at(exampleEvent('failed'), 300)]);
+
+    expect(spans.map(({ name, ms }) => [name, ms])).toEqual([
+      ['queue', 300_000],
+      ['end', 0],
+    ]);
+  });
+
+  test('whose request said not to be recorded are not', () => {
+    const quiet = call(traceparent.replace(/01$/, '00'));
+
+    expect(spansOf([at(dialing(1), 1), at(exampleEvent('failed'), 2)], quiet)).toEqual([]);
+  });
+});
+
+describe('where nobody collects traces', () => {
+  const attempt = async (notifyHeaders: Readonly<Record<string, string>>, parent?: string) => {
+    let sent: Readonly<Record<string, string>> = {};
+    const deps: DeliveryDeps = {
+      sender: {
+        send: async ({ headers }) => {
+          sent = headers;
+          return { kind: 'response', status: 200 };
+        },
+        close: async () => undefined,
+      },
+      secrets: async () => ['whsec_dGVzdA=='],
+      schedule: defaultRetrySchedule,
+      now: () => new Date(),
+      random: () => 0,
+      version: 'test',
+    };
+    const notification = { eventId: 'evt-1', appId: 'app-1', sequence: 1, body: '{}', attempts: 0 };
+    const trace = parent === undefined ? {} : { traceparent: parent };
+    const recipient = { appId: 'app-1', accountId: 'acme', notifyUrl: 'http://127.0.0.1/' };
+    await attemptDelivery(
+      deps,
+      { ...notification, attemptsBefore: 0, owedSince: 0 },
+      'call-1',
+      { ...recipient, notifyHeaders, ...trace },
+      () => true,
+    );
+    return sent['traceparent'] ?? sent['Traceparent'];
+  };
+
+  test('a notification has the traceparent of the request', async () => {
+    expect(await attempt({}, traceparent)).toBe(traceparent);
+  });
+
+  test('and none where the request had none', async () => {
+    expect(await attempt({})).toBeUndefined();
+  });
+
+  test('what the caller set for its notifications stays', async () => {
+    expect(await attempt({ Traceparent: 'its own' }, traceparent)).toBe('its own');
+  });
+});
