@@ -18,6 +18,7 @@ const healthcheck = z.strictObject({
 
 export const serviceSchema = z.strictObject({
   image: z.string().regex(/^[a-z0-9./-]+:[\w][\w.-]*$/, 'must be a name and a tag'),
+  profiles: z.array(name).optional(),
   pull_policy: z.enum(['always', 'never', 'missing', 'build']).optional(),
   build: z.strictObject({ context: z.string(), dockerfile: z.string() }).optional(),
   command: z.array(z.string()).min(1).optional(),

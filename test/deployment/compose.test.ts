@@ -19,14 +19,21 @@ const services = Object.entries(compose.services);
 const gateways = services.filter(([, { image }]) => image.startsWith('offhook:'));
 
 describe('docker-compose.yml', () => {
-  test('starts two gateways, a proxy in front of them, drachtio, NATS and PostgreSQL', () => {
+  test('starts two gateways, a proxy in front of them, drachtio, NATS and PostgreSQL; when asked, what shows metrics', () => {
     expect(Object.keys(compose.services).sort()).toEqual([
       'drachtio',
       'gateway-1',
       'gateway-2',
+      'grafana',
       'nats',
       'postgres',
+      'prometheus',
       'proxy',
+    ]);
+    const asked = services.filter(([, { profiles }]) => profiles !== undefined);
+    expect(asked.map(([name, { profiles }]) => [name, profiles])).toEqual([
+      ['prometheus', ['metrics']],
+      ['grafana', ['metrics']],
     ]);
     expect(gateways.map(([name]) => name)).toEqual(['gateway-1', 'gateway-2']);
   });
@@ -66,7 +73,7 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(services)('%s has an image of a certain version', (_name, { image }) => {
-    expect(image.split(':')[1]).toMatch(/^\d/);
+    expect(image.split(':')[1]).toMatch(/^v?\d/);
   });
 
   test('builds the image of the gateways once, and looks for it nowhere else', () => {
@@ -144,6 +151,10 @@ describe('docker-compose.yml', () => {
       Number(/bind 127\.0\.0\.1:(\d+)/.exec(textOf('.docker/haproxy.cfg'))?.[1]),
       Number(/sip:\*:(\d+)/.exec(compose.services['drachtio']?.command?.join(' ') ?? '')?.[1]),
       Number(compose.services['drachtio']?.environment?.['DRACHTIO_ADMIN_TCP_PORT']),
+      Number(compose.services['grafana']?.environment?.['GF_SERVER_HTTP_PORT']),
+      Number(
+        /127\.0\.0\.1:(\d+)/.exec(compose.services['prometheus']?.command?.join(' ') ?? '')?.[1],
+      ),
       ...gateways.flatMap(([, { environment }]) => {
         const [first, last] = [environment?.['MEDIA_PORT_MIN'], environment?.['MEDIA_PORT_MAX']];
         const count = Number(last) - Number(first) + 1;

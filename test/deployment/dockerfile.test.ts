@@ -137,7 +137,7 @@ describe('the Dockerfile', () => {
     );
 
     expect(copied).toContain('node_modules');
-    for (const path of manifest.files.filter((each) => !/\.md$|^sip-config$/.test(each))) {
+    for (const path of manifest.files.filter((each) => !/\.md$|^sip-config$|\/kits$/.test(each))) {
       expect(copied).toContain(path);
     }
   });

@@ -1,0 +1,160 @@
+// Prometheus rules and the Grafana dashboard: what they ask for is what /metrics has, by name and by label.
+
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { createMetrics } from '../../src/http/metrics.ts';
+import { readCompose, textOf } from './compose.ts';
+
+type Rules = {
+  readonly groups: readonly {
+    readonly rules: readonly {
+      readonly alert: string;
+      readonly expr: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly annotations: Readonly<Record<string, string>>;
+    }[];
+  }[];
+};
+type Panel = {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number };
+  readonly datasource?: { readonly uid: string };
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+};
+
+const rules = (parse(textOf('.docker/prometheus-rules.yml')) as Rules).groups.flatMap(
+  (group) => group.rules,
+);
+const { panels } = JSON.parse(textOf('.docker/grafana-dashboard.json')) as {
+  readonly panels: readonly Panel[];
+};
+const charts = panels.filter(({ type }) => type !== 'row');
+const queries: readonly (readonly [where: string, expr: string])[] = [
+  ...rules.map(({ alert, expr }) => [alert, expr] as const),
+  ...charts.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const)),
+];
+
+/** Of each metric its labels; those that Prometheus adds are on all. */
+const metrics = new Map<string, Set<string>>();
+const added = ['instance', 'job'];
+
+beforeAll(async () => {
+  const gateway = { trunk: 'carrier', gateway: 'sip.example', isUp: true };
+  const streams = { open: 0, framesSent: 0, framesDropped: 0, bytesReceived: 0, bytesPlayed: 0 };
+  const more = { bytesDropped: 0, underruns: 0, reconnects: 0, messagesIgnored: 0, heldBytes: 0 };
+  const packets = { packetsReceived: 0, packetsDiscarded: 0, packetsLate: 0, packetsSent: 0 };
+  const late = { packetsUnsent: 0, ticksLate: 0 };
+  const all = createMetrics(
+    () => 0,
+    () => [gateway],
+    () => Promise.resolve({ ...packets, ...late, streams: { ...streams, ...more } }),
+  );
+  // A label is seen where something was counted.
+  all.httpRequest('POST', '/dialout', 200, 0.1);
+  all.callAccepted();
+  all.callEnded({ outcome: 'completed' });
+  all.notificationAttempt('delivered', 0.1);
+  all.endpointsFailing(new Map([['app-1', 1]]));
+  const text = await all.render();
+  for (const [, name = '', labels = ''] of text.matchAll(/^([a-z]\w*)(?:\{(.*)\})? /gm)) {
+    const known = metrics.get(name) ?? new Set(added);
+    for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) known.add(label);
+    metrics.set(name, known);
+  }
+  metrics.set('up', new Set(added));
+});
+
+/** The metrics that an expression names, each with the labels that it selects by. */
+function selectorsOf(expr: string): readonly (readonly [string, readonly string[]])[] {
+  const found = expr.matchAll(/\b((?:offhook|nodejs|process)_\w+|up)\b(?:\{([^}]*)\})?/g);
+  return [...found].map(([, name = '', selector = '']) => [
+    name,
+    [...selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label = '']) => label),
+  ]);
+}
+
+describe.each(queries)('%s', (_where, expr) => {
+  test('asks for metrics that there are, by labels that they have', () => {
+    const selectors = selectorsOf(expr);
+
+    expect(selectors.length).toBeGreaterThan(0);
+    for (const [name, labels] of selectors) {
+      expect([...metrics.keys()], expr).toContain(name);
+      for (const label of labels) expect(metrics.get(name), expr).toContain(label);
+    }
+  });
+
+  test('groups by labels that its metrics have', () => {
+    const had = new Set(selectorsOf(expr).flatMap(([name]) => [...(metrics.get(name) ?? [])]));
+    for (const [, list = ''] of expr.matchAll(/\b(?:by|ignoring|on) \(([^)]*)\)/g)) {
+      for (const label of list.split(',')) expect(had, expr).toContain(label.trim());
+    }
+  });
+
+  test('closes what it opens', () => {
+    for (const [open, close] of ['()', '{}', '[]'].map((pair) => pair.split(''))) {
+      const count = (sign = '') => expr.split(sign).length;
+      expect(count(open), expr).toBe(count(close));
+    }
+  });
+});
+
+describe('the alerts', () => {
+  test('have names of their own, a severity, and words for whoever is woken', () => {
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+    for (const { labels, annotations } of rules) {
+      expect(['critical', 'warning']).toContain(labels['severity']);
+      expect(annotations['summary']).toMatch(/\w/);
+    }
+  });
+
+  test('name labels that are left of their metrics', () => {
+    for (const { expr, annotations } of rules) {
+      const texts = Object.values(annotations).join(' ');
+      for (const [, label = ''] of texts.matchAll(/\$labels\.(\w+)/g)) {
+        const kept = /\bby \(([^)]*)\)/.exec(expr)?.[1]?.split(',') ?? added;
+        expect(
+          kept.map((name) => name.trim()),
+          expr,
+        ).toContain(label);
+      }
+    }
+  });
+});
+
+describe('the dashboard', () => {
+  test('asks the source that is configured beside it', () => {
+    const { datasources } = parse(textOf('.docker/grafana-datasources.yml')) as {
+      readonly datasources: readonly { readonly uid: string; readonly url: string }[];
+    };
+    const [source] = datasources;
+
+    for (const { datasource } of charts) expect(datasource?.uid).toBe(source?.uid);
+    const listen = readCompose().services['prometheus']?.command?.join(' ');
+    expect(listen).toContain(`--web.listen-address=${new URL(source?.url ?? '').host}`);
+  });
+
+  test('has panels beside each other, not on each other', () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const places = charts.map(({ gridPos: { x, y } }) => `${x},${y}`);
+    expect(new Set(places).size).toBe(places.length);
+    for (const { gridPos } of charts) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
+  });
+});
+
+test('Prometheus asks every gateway of docker-compose.yml', () => {
+  const { scrape_configs: jobs } = parse(textOf('.docker/prometheus.yml')) as {
+    readonly scrape_configs: readonly {
+      readonly job_name: string;
+      readonly static_configs: readonly { readonly targets: readonly string[] }[];
+    }[];
+  };
+  const ports = Object.values(readCompose().services).flatMap(
+    ({ environment }) => environment?.['HTTP_PORT'] ?? [],
+  );
+
+  expect(jobs.map(({ job_name: name }) => name)).toEqual(['offhook']);
+  expect(jobs[0]?.static_configs[0]?.targets).toEqual(ports.map((port) => `127.0.0.1:${port}`));
+});
