@@ -159,29 +159,38 @@ function addHeaders(document: Node): void {
         'Retry-After': { description: 'seconds', schema: { type: 'integer' } },
       };
     }
-    if (operation['operationId'] === 'dialOut') addIdempotency(operation, answers);
+    const key = idempotencyKeys[String(operation['operationId'])];
+    if (key !== undefined) addIdempotency(operation, key);
+    if (operation['operationId'] === 'dialOut')
+      answers['200'] = { ...answers['200'], headers: replayed };
   }
 }
 
-function addIdempotency(operation: Node, answers: Record<string, Node>): void {
+/** By operation: what the header means. */
+const idempotencyKeys: Readonly<Record<string, string>> = {
+  dialOut: 'names this request for 24 hours, within the app and bot',
+  commandCall: 'the same as the member `id`',
+};
+
+function addIdempotency(operation: Node, description: string): void {
   operation['parameters'] = [
     ...((operation['parameters'] as readonly Node[] | undefined) ?? []),
     {
       name: 'Idempotency-Key',
       in: 'header',
       required: false,
-      description: 'names this request for 24 hours, within the app and bot',
+      description,
       schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
     },
   ];
-  if (answers['200'] === undefined) return;
-  answers['200']['headers'] = {
-    'Idempotent-Replayed': {
-      description: '`true` where the key came before and this is the first answer again',
-      schema: { type: 'string', enum: ['true'] },
-    },
-  };
 }
+
+const replayed = {
+  'Idempotent-Replayed': {
+    description: '`true` where the key came before and this is the first answer again',
+    schema: { type: 'string', enum: ['true'] },
+  },
+};
 
 function operationsOf(document: Node): readonly Node[] {
   const paths = Object.values((document['paths'] ?? {}) as Record<string, Node>);

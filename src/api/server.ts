@@ -26,6 +26,7 @@ import { refuseWrongMethods } from '../http/wrong-method.ts';
 import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
 import { registerCallRoutes } from './call-routes.ts';
+import { registerCommands } from './command-routes.ts';
 import { registerContext } from './context-route.ts';
 import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout-route.ts';
@@ -122,7 +123,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerEventRoutes(server, { services, streams, caller });
   registerDeadLetters(server, { services, caller });
   registerAppWideRoutes(server, { services, caller });
-  registerSounds(server, { services, caller });
+  for (const register of [registerCommands, registerSounds]) register(server, { services, caller });
   registerStreamCalls(server, services);
   for (const register of options.areas ?? []) register(server, caller);
   return server;

@@ -1,7 +1,7 @@
 // What the HTTP edge needs from the rest, in one place. `app.ts` fills it in; tests may script it.
 
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallControl, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
+import type { CallControl, CommandRouting, Intake, RoutePlanner } from '../calls/dialout-ports.ts';
 import type { RequestedStream } from '../calls/stream.ts';
 import type { HealthCheck } from '../http/health-check.ts';
 import type { CallQueries } from '../interactions/call-queries.ts';
@@ -43,6 +43,7 @@ export type ApiServices = {
   /** Names that a request's `callControlParameter.sttProvider` may say; undefined: any, and words are counted by ear. */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
   readonly control: CallControl;
+  readonly commands: CommandRouting;
   readonly calls: CallQueries;
   readonly live: Pick<LiveEvents, 'follow'>;
   readonly deadLetters: DeadLetters;

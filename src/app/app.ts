@@ -201,6 +201,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       routes: sip.router,
       speechToTextProviders: media.speechToTextProviders,
       control: calls.control,
+      commands: calls.commands,
       calls: createCallQueries(storage.database, contexts),
       live: openLive(environment, storage, parts.events),
       deadLetters: createDeadLetters(storage.database.pool, clock, () =>

@@ -6,7 +6,13 @@ import { defaultCallLimits } from '../calls/call-setup.ts';
 import type { SecondLeg } from '../calls/call-step.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallControl, Intake, Submission, TrunkLimits } from '../calls/dialout-ports.ts';
+import type {
+  CallControl,
+  CommandRouting,
+  Intake,
+  Submission,
+  TrunkLimits,
+} from '../calls/dialout-ports.ts';
 import type { CallOutbox, MediaPort, SipPort } from '../calls/ports.ts';
 import { createCallControl, type NodeCallControl } from '../dialout/call-control.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
@@ -15,7 +21,7 @@ import { type GuardedSip, guardSip } from '../dialout/guarded-sip.ts';
 import { createIntake, type IntakePorts } from '../dialout/intake.ts';
 import { SecondLegs } from '../dialout/second-legs.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
-import { sendCommand, serveCommands } from '../events/commands.ts';
+import { sendCommand } from '../events/commands.ts';
 import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
@@ -23,6 +29,7 @@ import { deadline } from '../lib/deadline.ts';
 import { Rest } from '../lib/rest.ts';
 import type { Recipient } from '../notifier/recipients.ts';
 import { Recovery } from '../recovery/recovery.ts';
+import { type Commands, openCommands } from './commands.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
 import type { Node } from './nodes.ts';
@@ -39,6 +46,7 @@ export type Calls = {
   readonly registry: CallRegistry;
   readonly intake: Intake;
   readonly control: CallControl;
+  readonly commands: CommandRouting;
   /**
    * Ends what an earlier process left, then dials what is queued. Last of all: a process that cannot start must not ring
    * people first.
@@ -106,18 +114,20 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       maxConcurrent: config.calls.maxConcurrent,
       onEnded: (callId, end) => {
         taking.onEnded(callId);
+        commands.onEnded(callId);
         if (end !== undefined) metrics.callEnded(end);
       },
     },
   );
   const ends = createEndRecorder(out.outbox);
   const control = openControl(environment, parts, registry, ends);
+  const commands: Commands = openCommands(environment, parts, { registry, control });
   const recovery = openRecovery(environment, parts, { sip, out, ends });
   const taking: CallTaking = openTaking(environment, parts, { registry, ends, recovery, out });
   const rest = new Rest(storage.longestRestMs);
   const intake = openIntake(environment, parts, { taking, rest, out });
   closers.add('recovery', () => recovery.stop());
-  const work = createWork(environment, parts, { recovery, taking, control, rest });
+  const work = createWork(environment, parts, { recovery, taking, commands, rest });
   const { drain, isDraining } = createDrain(registry, work.stop);
   parts.node.onLost(() => {
     logger.fatal('another node took this one for dead and ended its calls');
@@ -135,6 +145,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),
     },
     control,
+    commands: commands.routing,
     drain,
     async settle(timeoutMs) {
       const { connection } = parts.events;
@@ -289,7 +300,7 @@ function recipientOf({ appId, accountId, request, notifyHeaders }: Submission): 
 type Workers = {
   readonly recovery: Recovery;
   readonly taking: CallTaking;
-  readonly control: NodeCallControl;
+  readonly commands: Commands;
   readonly rest: Rest;
 };
 
@@ -297,7 +308,7 @@ type Workers = {
 function createWork(
   environment: Environment,
   parts: Parts,
-  { recovery, taking, control, rest }: Workers,
+  { recovery, taking, commands, rest }: Workers,
 ) {
   const { logger, closers } = environment;
   const { storage, node, notifier, events } = parts;
@@ -313,9 +324,7 @@ function createWork(
     });
     const hints = serveDialHints(connection, (source) => void taking.wake(source), logger);
     closers.add('hints', () => hints.stop());
-    const commands = serveCommands(connection, (callId) => hangUp(control, callId), logger);
-    // Calls that end by themselves during a drain can still be ended by command.
-    closers.add('commands', () => commands.stop());
+    commands.serve();
   };
   return { start, stop: () => taking.stop() };
 }
@@ -340,9 +349,4 @@ function createDrain(registry: CallRegistry, stopTaking: () => Promise<void>) {
     return drained;
   };
   return { drain, isDraining: () => drained !== undefined };
-}
-
-async function hangUp(control: NodeCallControl, callId: string) {
-  const state = await control.endHere(callId as CallId);
-  return state === undefined ? undefined : ({ ok: true, state } as const);
 }

@@ -6,7 +6,7 @@ import { Changes } from '../lib/changes.ts';
 import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
 import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
-import type { CallLimits } from './call-setup.ts';
+import type { CallLimits, CallMachineEvent } from './call-setup.ts';
 import type { AcceptedCall } from './call-types.ts';
 import type { CallId } from './contract/identity.ts';
 
@@ -15,6 +15,14 @@ export type CallRegistryOptions = {
   readonly maxConcurrent: number;
   /** A call ended here. */
   readonly onEnded: (callId: CallId, end: CallEnd | undefined) => void;
+};
+
+/** A call of this process, as commands see it. */
+export type LiveCall = {
+  readonly call: AcceptedCall;
+  /** `ending`: its end is decided, and being stored. */
+  readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
+  send(event: CallMachineEvent): void;
 };
 
 export class CallRegistry {
@@ -57,6 +65,18 @@ export class CallRegistry {
     actor.start();
   }
 
+  /** Undefined: not here. */
+  live(callId: CallId): LiveCall | undefined {
+    const actor = this.#calls.get(callId);
+    if (actor === undefined) return undefined;
+    const snapshot = actor.getSnapshot();
+    return {
+      call: snapshot.context.call,
+      state: stateOf(snapshot),
+      send: (event) => actor.send(event),
+    };
+  }
+
   /** False: not here. */
   end(callId: CallId, command: EndCommand): boolean {
     const actor = this.#calls.get(callId);
@@ -94,4 +114,12 @@ export class CallRegistry {
     this.#options.onEnded(callId, end);
     this.#removals.tell();
   }
+}
+
+function stateOf(snapshot: ReturnType<CallActor['getSnapshot']>): LiveCall['state'] {
+  if (snapshot.matches('preparing')) return 'preparing';
+  if (snapshot.matches({ calling: 'ringing' })) return 'ringing';
+  if (snapshot.matches('calling')) return 'dialing';
+  if (snapshot.matches('answering')) return 'answering';
+  return snapshot.matches('answered') ? 'answered' : 'ending';
 }

@@ -2,6 +2,7 @@
 
 import type { AppLimits } from './app-limits.ts';
 import type { AcceptedCall, DialoutRequest, DialTarget } from './call-types.ts';
+import type { Command, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
 
 /** The intake fills in what the caller left to it. */
@@ -67,6 +68,11 @@ export type RoutePlanner = {
 export type CallControl = {
   /** Cancels or hangs up wherever the call is in its life. `ended`: it had ended before. `unreachable`: the node that has it does not answer. */
   end(callId: CallId): Promise<'ending' | 'ended' | 'unknown' | 'unreachable'>;
+};
+
+export type CommandRouting = {
+  /** Has a command done, wherever the call is. Undefined: the process that has it did not answer; nobody knows whether it was done. */
+  run(callId: CallId, command: Command): Promise<CommandReply | undefined>;
 };
 
 // ── Taking calls ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -85,5 +85,5 @@ export function createCallControl(ports: ControlPorts): NodeCallControl {
 }
 
 /** A worker has claimed the call and not started its machine yet: milliseconds, unless SQL is slow. */
-const handOverAttempts = 20;
-const handOverPauseMs = 50;
+export const handOverAttempts = 20;
+export const handOverPauseMs = 50;

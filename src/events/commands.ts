@@ -7,6 +7,7 @@ import {
   commandReply,
   commandSchema,
 } from '../calls/contract/command.ts';
+import { describeIssues } from '../lib/issues.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { commandSubject } from './subjects.ts';
@@ -18,7 +19,7 @@ export type CommandHandler = (
 ) => Promise<CommandReply | undefined>;
 
 /** Commands are short; what is longer is none. */
-const maxBodyBytes = 4_096;
+const maxBodyBytes = 16_384;
 
 export function serveCommands(
   connection: EventConnection,
@@ -36,6 +37,8 @@ export function serveCommands(
   });
   return { stop: () => subscription.unsubscribe() };
 }
+
+const maxErrorLength = 1_000;
 
 /** Longer than the owner needs to find a call that it is just starting. */
 const commandTimeoutMs = 2_000;
@@ -62,9 +65,7 @@ async function answer(message: Msg, handler: CommandHandler, logger: Logger): Pr
   try {
     const command = parseCommand(message);
     const reply: CommandReply | undefined =
-      command === undefined
-        ? { ok: false, error: 'the body must be {"command":"hangup"}' }
-        : await handler(callId, command);
+      typeof command === 'string' ? { ok: false, error: command } : await handler(callId, command);
     if (reply !== undefined) message.respond(JSON.stringify(reply));
   } catch (error) {
     logger.error({ err: error, callId }, 'command failed');
@@ -80,11 +81,19 @@ function respondFailure(message: Msg): void {
   }
 }
 
-function parseCommand(message: Msg): Command | undefined {
-  if (message.data.length > maxBodyBytes) return undefined;
+/** A text says what is wrong with it. */
+function parseCommand(message: Msg): Command | string {
+  if (message.data.length > maxBodyBytes) return `the body is larger than ${maxBodyBytes} bytes`;
+  let body: unknown;
   try {
-    return commandSchema.safeParse(message.json<unknown>()).data;
+    body = message.json<unknown>();
   } catch {
-    return undefined;
+    return 'the body is not JSON; {"command":"hangup"} is a command';
   }
+  const parsed = commandSchema.safeParse(body, { error: describeIssues });
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(
+    ({ path, message: problem }) => `${path.join('.') || 'the body'}: ${problem}`,
+  );
+  return problems.join('; ').slice(0, maxErrorLength);
 }

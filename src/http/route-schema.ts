@@ -45,6 +45,16 @@ export function responses<Success extends z.ZodType>(
   };
 }
 
+/** The same of a route that has something done: 202 (RFC 9110 section 15.3.3). */
+export function accepted<Success extends z.ZodType>(
+  description: string,
+  success: Success,
+  problems: readonly ProblemStatus[],
+) {
+  const { 200: answer, ...others } = responses(description, success, problems);
+  return { 202: answer, ...others };
+}
+
 /** Every route that needs a token. */
 export const authenticated = { security: [{ auth: [] }] };
 

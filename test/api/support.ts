@@ -118,6 +118,7 @@ export async function startHarness(
         return harness.endResult;
       },
     },
+    commands: { run: async () => undefined },
     calls: {
       list: async (scope, filter) => {
         listed.push({ scope, filter });

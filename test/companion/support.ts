@@ -128,6 +128,7 @@ export async function startRig(
       },
       speechToTextProviders: undefined,
       control: { end: unused },
+      commands: { run: unused },
       calls: { list: unused, details: unused, context: unused, notifications: unused },
       live: { follow: async function* () {} },
       deadLetters: { list: unused, replayOne: unused, replay: unused },

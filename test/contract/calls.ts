@@ -59,6 +59,8 @@ export async function callServices(dependencies: CompanionDependencies, closers:
       ...{ ledger, registry, ends, clock, ownerId },
       askOwner: async () => false,
     }),
+    // Nobody has a call here that could be told to do something.
+    commands: { run: async () => ({ ok: true, state: 'answered' }) as const },
     calls: createCallQueries(database, await openContextStore(events)),
     routes: createRouter({
       trunks: loadTrunks({ secrets: () => ({}), builtIn: [builtInTrunk('carrier', gateway)] }),

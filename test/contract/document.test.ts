@@ -151,7 +151,11 @@ describe('the OpenAPI document', () => {
     const without = operations.flatMap((operation) => {
       const bodies: [string, Schema | undefined][] = [
         ['request', bodySchemaOf(operation)],
-        ['answer', operation.responses['200']?.content?.['application/json']?.schema],
+        [
+          'answer',
+          (operation.responses['200'] ?? operation.responses['202'])?.content?.['application/json']
+            ?.schema,
+        ],
       ];
       return bodies
         .filter(([, schema]) => schema !== undefined && examplesOf(document, schema).length === 0)

@@ -1,13 +1,57 @@
-// Commands of bots while a call is up, on `<prefix>.command.<callId>`: request and reply.
+// Commands while a call is up: the same at both doors, a request on `<prefix>.command.<callId>` and `POST …/commands`.
 
 import { z } from 'zod';
 import type { Immutable } from './schema.ts';
+import { soundReference } from './sound-reference.ts';
 
-export const commandSchema = z.object({ command: z.enum(['hangup']) });
+/** As an `Idempotency-Key`. */
+export const commandId = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
+  .describe(
+    'names the command within its call, so that it may be repeated; over HTTP the header `Idempotency-Key` says the same',
+  );
+
+const id = commandId.exactOptional();
+
+/** By the member `command`. */
+const commands = [
+  z
+    .object({ command: z.literal('hangup'), id })
+    .describe('cancels the call or hangs up, in every state of the call'),
+  z
+    .object({
+      command: z.literal('play'),
+      id,
+      sound: soundReference,
+      loop: z.boolean().exactOptional().describe('until it is stopped or something else is played'),
+    })
+    .describe('plays a sound, after what is queued already'),
+  z
+    .object({ command: z.literal('stop'), id })
+    .describe('what is queued is not played, of sounds and of the bot'),
+] as const;
+
+export const commandSchema = z.discriminatedUnion('command', commands);
 export type Command = Immutable<z.infer<typeof commandSchema>>;
+export type CommandOf<Name extends Command['command']> = Extract<
+  Command,
+  { readonly command: Name }
+>;
+
+/** Why a command was not taken. */
+export const commandRefusals = ['id-used', 'ended', 'state', 'sound'] as const;
 
 export const commandReply = z.union([
-  z.object({ ok: z.literal(true), state: z.string().exactOptional() }),
-  z.object({ ok: z.literal(false), error: z.string() }),
+  z.object({
+    ok: z.literal(true),
+    commandId: z.string().exactOptional(),
+    state: z.string().exactOptional(),
+  }),
+  z.object({
+    ok: z.literal(false),
+    error: z.string(),
+    code: z.enum(commandRefusals).exactOptional(),
+  }),
 ]);
 export type CommandReply = Immutable<z.infer<typeof commandReply>>;

@@ -1,5 +1,6 @@
 // How requests and commands name a sound: one of their account by its name, or a WAV file by its URL.
 
+import { z } from 'zod';
 import { plainId } from '../../lib/ids.ts';
 
 export const soundName = plainId;
@@ -21,6 +22,12 @@ export function soundPlaceOf(reference: string): SoundPlace | undefined {
   return urlProblem(reference) === undefined ? { kind: 'url', url: new URL(reference) } : undefined;
 }
 
+/** For events and logs: the query string of a URL may be a secret. */
+export function publicNameOf(reference: string): string {
+  const place = soundPlaceOf(reference);
+  return place?.kind === 'url' ? `${place.url.origin}${place.url.pathname}` : reference;
+}
+
 function urlProblem(text: string): string | undefined {
   if (text.length > maxUrlLength || !URL.canParse(text)) return 'must be a sound:<name> or a URL';
   const { protocol, username, password } = new URL(text);
@@ -28,3 +35,15 @@ function urlProblem(text: string): string | undefined {
     return 'must be a sound:<name> or an https URL';
   return username === '' && password === '' ? undefined : 'must not hold a user or password';
 }
+
+export const soundReference = z
+  .string()
+  .max(maxUrlLength)
+  .superRefine((text, context) => {
+    if (soundPlaceOf(text) !== undefined) return;
+    const message = text.startsWith(namePrefix)
+      ? 'the name of a sound is 1 to 128 letters, digits, "_" or "-"'
+      : (urlProblem(text) ?? 'must be a sound:<name> or an https URL');
+    context.addIssue({ code: 'custom', message });
+  })
+  .describe('`sound:<name>` of the account, or an `https:` URL of a WAV file');

@@ -1,0 +1,84 @@
+// Commands to a call while it is up, through whichever node is asked. What comes of one is told by events.
+
+import { randomUUID } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { type Command, type CommandReply, commandId } from '../calls/contract/command.ts';
+import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
+import { invalidRequest, ProblemError } from '../http/problem.ts';
+import { accepted, authenticated } from '../http/route-schema.ts';
+import { callIdOf, found } from './call-routes.ts';
+import { callParams } from './call-schemas.ts';
+import { commandAnswerSchema, commandSchema } from './command-schemas.ts';
+import type { ApiServices } from './services.ts';
+
+export type CommandRoutesDependencies = {
+  readonly services: Pick<ApiServices, 'calls' | 'commands'>;
+  readonly caller: Caller;
+};
+
+export function registerCommands(
+  server: ApiInstance,
+  { services, caller }: CommandRoutesDependencies,
+): void {
+  server.route({
+    method: 'POST',
+    url: '/api/public/bot/:botId/calls/:callId/commands',
+    onRequest: caller.require(botRoute('Dialout')),
+    schema: {
+      operationId: 'commandCall',
+      summary: 'Play a sound, stop it, hang up: what the person hears next',
+      description:
+        'Answered as soon as the process that has the call has taken the command; what comes of it is told by events. With an `Idempotency-Key`, or the member `id`, a repeated command is done once and answered as before; the last 1,000 of a call are remembered while it is up. A 409 says why the call cannot do it as things stand; a 503 means that it is not known whether the command was done, and that it may be repeated with its id.',
+      tags: ['calls'],
+      params: callParams,
+      body: commandSchema,
+      response: accepted(
+        'The command was taken',
+        commandAnswerSchema,
+        [400, 401, 403, 404, 406, 409, 413, 415],
+      ),
+      ...authenticated,
+    },
+    handler: async (request, reply) => {
+      const { accountId } = caller.of(request);
+      const { botId } = caller.botOf(request);
+      const callId = callIdOf(request.params.callId);
+      const command = withId(request.body, request);
+      const call = found(await services.calls.details({ accountId, botId }, callId));
+      if (call.state === 'ended') throw hasEnded();
+      const answer = answerOf(await services.commands.run(callId, command));
+      return await reply.code(202).send({ ...answer, commandId: command.id });
+    },
+  });
+}
+
+/** The header and the member are one id: two of them would be two minds. */
+function withId(command: Command, { headers }: FastifyRequest): Command & { readonly id: string } {
+  const key = headers['idempotency-key'];
+  const id = command.id ?? (typeof key === 'string' ? key : `cmd-${randomUUID()}`);
+  const { error } = commandId.safeParse(key ?? id);
+  const problems = (error?.issues ?? []).map(({ message }) => message);
+  if (key !== undefined && key !== id) problems.push('is not the member id');
+  if (problems.length > 0) {
+    throw invalidRequest(problems.map((message) => ({ path: 'Idempotency-Key', message })));
+  }
+  return { ...command, id };
+}
+
+function answerOf(reply: CommandReply | undefined) {
+  if (reply === undefined) {
+    throw new ProblemError('unavailable', 'The call cannot be reached just now.', {
+      retryAfterS: 5,
+    });
+  }
+  if (reply.ok && reply.state === 'ended') throw hasEnded();
+  if (reply.ok) return { ok: true as const, state: reply.state ?? '' };
+  throw new ProblemError(
+    reply.code === 'id-used' ? 'idempotency-conflict' : 'conflict',
+    reply.error,
+  );
+}
+
+function hasEnded(): ProblemError {
+  return new ProblemError('conflict', 'The call has ended.');
+}

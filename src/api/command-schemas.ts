@@ -1,0 +1,24 @@
+// What the API says of commands to a call.
+
+import { z } from 'zod';
+import { commandSchema as contract } from '../calls/contract/command.ts';
+
+export const commandSchema = contract.meta({
+  id: 'CallCommand',
+  examples: [
+    { command: 'play', sound: 'sound:spring-offer', id: 'offer-1' },
+    { command: 'stop' },
+    { command: 'hangup' },
+  ],
+});
+
+export const commandAnswerSchema = z
+  .object({
+    ok: z.literal(true),
+    commandId: z.string().describe('of the request, or a new one; events of a sound name it'),
+    state: z.string().describe('of the call, e.g. `answered`; `ending` after a hang-up'),
+  })
+  .meta({
+    id: 'CallCommandAnswer',
+    examples: [{ ok: true, commandId: 'offer-1', state: 'answered' }],
+  });

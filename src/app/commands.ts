@@ -1,0 +1,53 @@
+// Commands to calls: those of this process, and the way to those of others.
+
+import { randomUUID } from 'node:crypto';
+import { CallCommands } from '../calls/call-commands.ts';
+import type { CallRegistry } from '../calls/call-registry.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { NodeCallControl } from '../dialout/call-control.ts';
+import { createCommandRouting, type NodeCommandRouting } from '../dialout/command-routing.ts';
+import { sendCommand, serveCommands } from '../events/commands.ts';
+import type { Environment } from './environment.ts';
+import type { Events } from './events.ts';
+import type { Sounds } from './sounds.ts';
+import type { Storage } from './storage.ts';
+
+export type Commands = {
+  readonly routing: NodeCommandRouting;
+  /** On NATS, until the closers run. */
+  serve(): void;
+  onEnded(callId: CallId): void;
+};
+
+export function openCommands(
+  { config, clock, logger, closers }: Environment,
+  {
+    storage: { ledger },
+    events: { connection },
+    sounds,
+  }: { readonly storage: Storage; readonly events: Events; readonly sounds: Sounds },
+  { registry, control }: { readonly registry: CallRegistry; readonly control: NodeCallControl },
+): Commands {
+  const commands = new CallCommands({
+    ...{ registry, clock, sounds: sounds.port },
+    newCommandId: () => `cmd-${randomUUID()}`,
+  });
+  const routing = createCommandRouting({
+    ...{ commands, ledger, control },
+    ownerId: config.ownerId,
+    askOwner: (callId, command) => sendCommand(connection, callId, command),
+  });
+  return {
+    routing,
+    serve() {
+      const serving = serveCommands(
+        connection,
+        (callId, command) => routing.runHere(callId as CallId, command),
+        logger,
+      );
+      // Calls that end by themselves during a drain still take commands.
+      closers.add('commands', () => serving.stop());
+    },
+    onEnded: (callId) => commands.forget(callId),
+  };
+}

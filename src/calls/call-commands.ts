@@ -1,0 +1,103 @@
+// Commands to the calls of this process. One that comes again under its id is answered as before and done once.
+
+import { BoundedMap } from '../lib/bounded-map.ts';
+import { CallPlaying, type PlayingPorts } from './call-playing.ts';
+import type { CallRegistry, LiveCall } from './call-registry.ts';
+import { assertNever } from './call-types.ts';
+import type { Command, CommandReply } from './contract/command.ts';
+import type { CallId } from './contract/identity.ts';
+
+export type CallCommandsPorts = PlayingPorts & {
+  readonly registry: Pick<CallRegistry, 'live' | 'end'>;
+  /** For a command that has none. */
+  readonly newCommandId: () => string;
+};
+
+/** Of a call; some are taken more often than a person could listen to. */
+const maxRemembered = 1_000;
+
+type Remembered = { readonly body: string; readonly reply: Promise<CommandReply> };
+
+type Commanded = {
+  readonly playing: CallPlaying;
+  readonly remembered: BoundedMap<string, Remembered>;
+};
+
+export class CallCommands {
+  readonly #ports: CallCommandsPorts;
+  /** Of calls that got a command, while they are here. */
+  readonly #commanded = new Map<CallId, Commanded>();
+
+  constructor(ports: CallCommandsPorts) {
+    this.#ports = ports;
+  }
+
+  /** Undefined: the call is not here. */
+  run(callId: CallId, command: Command): Promise<CommandReply> | undefined {
+    const live = this.#ports.registry.live(callId);
+    if (live === undefined) return undefined;
+    const commanded = this.#commandedOf(callId);
+    const { id } = command;
+    if (id === undefined) return this.#obey(live, commanded, command, this.#ports.newCommandId());
+    const body = JSON.stringify(command);
+    const earlier = commanded.remembered.get(id);
+    if (earlier !== undefined) return earlier.body === body ? earlier.reply : idUsed();
+    const reply = this.#obey(live, commanded, command, id);
+    commanded.remembered.set(id, { body, reply });
+    // What was not done may be asked for again: the call may have been answered by then.
+    void reply.then(({ ok }) => {
+      if (!ok) commanded.remembered.delete(id);
+    });
+    return reply;
+  }
+
+  /** The call has ended. */
+  forget(callId: CallId): void {
+    this.#commanded.delete(callId);
+  }
+
+  async #obey(
+    live: LiveCall,
+    { playing }: Commanded,
+    command: Command,
+    commandId: string,
+  ): Promise<CommandReply> {
+    if (command.command === 'hangup') {
+      this.#ports.registry.end(live.call.callId, { by: 'application' });
+      // Bots of before there were ids get the reply of then.
+      const named = command.id === undefined ? {} : { commandId };
+      return { ok: true, state: 'ending', ...named };
+    }
+    if (live.state !== 'answered') return refusedBy(live.state, command);
+    switch (command.command) {
+      case 'play':
+        return await playing.play(live, command, commandId);
+      case 'stop':
+        playing.stop(live);
+        return { ok: true, commandId, state: live.state };
+      default:
+        return assertNever(command);
+    }
+  }
+
+  #commandedOf(callId: CallId): Commanded {
+    const known = this.#commanded.get(callId);
+    if (known !== undefined) return known;
+    const commanded = {
+      playing: new CallPlaying(this.#ports),
+      remembered: new BoundedMap<string, Remembered>(maxRemembered),
+    };
+    this.#commanded.set(callId, commanded);
+    return commanded;
+  }
+}
+
+/** The state forbids it. */
+export function refusedBy(state: string, { command }: Command): CommandReply {
+  const error = `The call is ${state}; ${command} needs one that is answered.`;
+  return { ok: false, code: 'state', error };
+}
+
+async function idUsed(): Promise<CommandReply> {
+  return { ok: false, code: 'id-used', error: 'The same id came before with another command.' };
+}

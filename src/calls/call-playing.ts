@@ -1,0 +1,86 @@
+// What commands have a call play: each sound is loaded as soon as it is asked for, and played in the order of the commands.
+
+import type { LiveCall } from './call-registry.ts';
+import type { CommandOf, CommandReply } from './contract/command.ts';
+import { publicNameOf } from './contract/sound-reference.ts';
+import type { Clock, SoundPort, SoundResult } from './ports.ts';
+
+export type PlayingPorts = { readonly sounds: SoundPort; readonly clock: Clock };
+
+/** Whoever asks waits for 2 s. A sound of the account is there at once, and one that is not there can be told at once. */
+const answerWithinMs = 1_000;
+
+export class CallPlaying {
+  readonly #ports: PlayingPorts;
+  /** Settles when everything that was asked for before is with the media worker. */
+  #last: Promise<void> = Promise.resolve();
+  /** One more with each stop: what was asked for before is not played any more. */
+  #stops = 0;
+
+  constructor(ports: PlayingPorts) {
+    this.#ports = ports;
+  }
+
+  async play(
+    live: LiveCall,
+    command: CommandOf<'play'>,
+    playbackId: string,
+  ): Promise<CommandReply> {
+    const loading = this.#ports.sounds.loadSound(live.call.accountId, command.sound);
+    const early = within(loading, answerWithinMs);
+    const stops = this.#stops;
+    this.#last = this.#last.then(async () => {
+      // Who asked was told.
+      if ((await early)?.ok === false) return;
+      const result = await loading;
+      if (!result.ok || stops !== this.#stops) {
+        this.#tellUnplayed(live, command, playbackId, result.ok ? 'stopped' : 'failed');
+        return;
+      }
+      const { sound } = result;
+      const loop = command.loop === true ? { loop: true } : {};
+      live.send({
+        type: 'command.play',
+        playback: { playbackId, source: 'command', sound, ...loop },
+      });
+    });
+    const told = await early;
+    if (told?.ok === false) return { ok: false, code: 'sound', error: told.reason };
+    return { ok: true, commandId: playbackId, state: 'answered' };
+  }
+
+  stop(live: LiveCall): void {
+    this.#stops += 1;
+    live.send({ type: 'command.stopPlayback' });
+  }
+
+  #tellUnplayed(
+    live: LiveCall,
+    { sound }: CommandOf<'play'>,
+    playbackId: string,
+    reason: 'stopped' | 'failed',
+  ): void {
+    const told = { playbackId, source: 'command', sound: publicNameOf(sound) } as const;
+    live.send({
+      type: 'line.playback',
+      at: this.#ports.clock.now(),
+      report: { kind: 'finished', ...told, reason, playedMs: 0 },
+    });
+  }
+}
+
+/** Undefined: it takes longer. */
+async function within(
+  loading: Promise<SoundResult>,
+  timeoutMs: number,
+): Promise<SoundResult | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const bound = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), timeoutMs);
+  });
+  try {
+    return await Promise.race([loading, bound]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

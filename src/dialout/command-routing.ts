@@ -1,0 +1,86 @@
+// Commands find their call: here, at the node that has it, or in the queue, where nobody has it yet.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { type CallCommands, refusedBy } from '../calls/call-commands.ts';
+import type { Command, CommandReply } from '../calls/contract/command.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { CommandRouting } from '../calls/dialout-ports.ts';
+import {
+  type ControlLedger,
+  handOverAttempts,
+  handOverPauseMs,
+  type NodeCallControl,
+} from './call-control.ts';
+
+export type CommandRoutingPorts = {
+  readonly commands: Pick<CallCommands, 'run'>;
+  readonly ledger: ControlLedger;
+  readonly control: Pick<NodeCallControl, 'endHere'>;
+  readonly ownerId: string;
+  /** Asks the node that has the call. Undefined: none of them answered in time. */
+  readonly askOwner: (callId: CallId, command: Command) => Promise<CommandReply | undefined>;
+};
+
+export type NodeCommandRouting = CommandRouting & {
+  /** For a command that every node hears. Undefined: it is another node's to answer. */
+  runHere(callId: CallId, command: Command): Promise<CommandReply | undefined>;
+};
+
+type Found = CommandReply | 'unknown' | 'here-soon' | 'elsewhere';
+
+export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRouting {
+  const { commands, ledger, control, ownerId, askOwner } = ports;
+
+  async function tryToRun(callId: CallId, command: Command): Promise<Found> {
+    const reply = commands.run(callId, command);
+    if (reply !== undefined) return await reply;
+    const found = await ledger.ownership(callId);
+    switch (found?.phase) {
+      case undefined:
+        return 'unknown';
+      case 'ended':
+        return endedFor(command);
+      case 'claimed':
+        return found.ownerId === ownerId ? 'here-soon' : 'elsewhere';
+      case 'queued':
+        return await runQueued(callId, command);
+    }
+  }
+
+  async function runQueued(callId: CallId, command: Command): Promise<Found> {
+    if (command.command !== 'hangup') return refusedBy('queued', command);
+    const state = await control.endHere(callId);
+    return state === undefined ? 'elsewhere' : done(command, state);
+  }
+
+  async function tryUntilFound(callId: CallId, command: Command): Promise<Found> {
+    for (let attempt = 1; attempt <= handOverAttempts; attempt += 1) {
+      const found = await tryToRun(callId, command);
+      if (found !== 'here-soon') return found;
+      await pause(handOverPauseMs);
+    }
+    return 'unknown';
+  }
+
+  return {
+    async run(callId, command) {
+      const found = await tryUntilFound(callId, command);
+      if (found === 'unknown' || found === 'here-soon') return undefined;
+      return found === 'elsewhere' ? await askOwner(callId, command) : found;
+    },
+    async runHere(callId, command) {
+      const found = await tryUntilFound(callId, command);
+      return typeof found === 'string' ? undefined : found;
+    },
+  };
+}
+
+function done({ id }: Command, state: string): CommandReply {
+  return { ok: true, state, ...(id === undefined ? {} : { commandId: id }) };
+}
+
+/** To a hang-up, what it wants is so. */
+function endedFor(command: Command): CommandReply {
+  if (command.command === 'hangup') return done(command, 'ended');
+  return { ok: false, code: 'ended', error: 'The call has ended.' };
+}

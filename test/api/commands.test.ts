@@ -1,0 +1,94 @@
+// Commands over HTTP: one id by header or member, and what the replies of a call's process become.
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Command, CommandReply } from '../../src/calls/contract/command.ts';
+import type { CallDetails } from '../../src/interactions/call-queries.ts';
+import { type Harness, startHarness, token } from './support.ts';
+
+const callId = 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10';
+const url = `/api/public/bot/st-1/calls/${callId}/commands`;
+
+describe('POST …/commands', () => {
+  let harness: Harness;
+  let taken: Command[];
+  let reply: CommandReply | undefined;
+  beforeEach(async () => {
+    taken = [];
+    reply = { ok: true, state: 'answered' };
+    harness = await startHarness({
+      commands: {
+        run: async (_callId, command) => {
+          taken.push(command);
+          return reply;
+        },
+      },
+    });
+    harness.call = { callId, state: 'answered' } as unknown as CallDetails;
+  });
+  afterEach(() => harness[Symbol.asyncDispose]());
+
+  const post = async (body: object, headers: Record<string, string> = {}) =>
+    await harness.server.inject({
+      method: 'POST',
+      url,
+      headers: { auth: await token(), ...headers },
+      payload: body,
+    });
+
+  test('hands the command on under the key of the header, and answers 202', async () => {
+    const response = await post(
+      { command: 'play', sound: 'sound:offer' },
+      { 'idempotency-key': 'offer-1' },
+    );
+
+    expect(response.statusCode).toBe(202);
+    expect(response.json()).toEqual({ ok: true, commandId: 'offer-1', state: 'answered' });
+    expect(taken).toEqual([{ command: 'play', sound: 'sound:offer', id: 'offer-1' }]);
+  });
+
+  test('takes the member id for the same, and makes one where there is none', async () => {
+    await post({ command: 'stop', id: 'one' });
+    await post({ command: 'stop', id: 'one' }, { 'idempotency-key': 'one' });
+    const response = await post({ command: 'stop' });
+
+    expect(taken.map(({ id }) => id)).toEqual(['one', 'one', expect.stringMatching(/^cmd-/)]);
+    expect(response.json()).toMatchObject({ commandId: taken[2]?.id });
+  });
+
+  test.each<[string, object, Record<string, string>, string]>([
+    ['two ids', { command: 'stop', id: 'one' }, { 'idempotency-key': 'two' }, 'Idempotency-Key'],
+    ['a key with a space', { command: 'stop' }, { 'idempotency-key': 'a b' }, 'Idempotency-Key'],
+    ['a sound that is none', { command: 'play', sound: 'offer' }, {}, 'sound'],
+    ['a command that is none', { command: 'dial' }, {}, 'command'],
+  ])('%s is a 400 that names it', async (_name, body, headers, path) => {
+    const response = await post(body, headers);
+
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ errors: [{ path }] });
+    expect(taken).toEqual([]);
+  });
+
+  test.each<[CommandReply | undefined, number, string]>([
+    [{ ok: false, code: 'state', error: 'The call is ringing.' }, 409, 'conflict'],
+    [{ ok: false, code: 'sound', error: 'There is no sound offer' }, 409, 'conflict'],
+    [{ ok: false, code: 'ended', error: 'The call has ended.' }, 409, 'conflict'],
+    [{ ok: true, state: 'ended' }, 409, 'conflict'],
+    [{ ok: false, code: 'id-used', error: 'Another came.' }, 409, 'idempotency-conflict'],
+    [undefined, 503, 'unavailable'],
+  ])('%j becomes a %i', async (answer, status, kind) => {
+    reply = answer;
+    const response = await post({ command: 'stop' });
+
+    expect(response.statusCode).toBe(status);
+    expect(response.json()).toMatchObject({ type: `urn:offhook:problem:${kind}` });
+  });
+
+  test('a call that has ended is a 409, and one that is not there a 404', async () => {
+    harness.call = { callId, state: 'ended' } as unknown as CallDetails;
+    expect((await post({ command: 'hangup' })).statusCode).toBe(409);
+
+    harness.call = undefined;
+    expect((await post({ command: 'hangup' })).statusCode).toBe(404);
+    expect(taken).toEqual([]);
+  });
+});

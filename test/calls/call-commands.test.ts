@@ -1,0 +1,250 @@
+// Commands to a call of this process: done once however often they come, refused where the state forbids them, and sounds in the
+// order in which they were asked for.
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import { CallCommands } from '../../src/calls/call-commands.ts';
+import type { LiveCall } from '../../src/calls/call-registry.ts';
+import type { CallMachineEvent } from '../../src/calls/call-setup.ts';
+import { type Command, commandSchema } from '../../src/calls/contract/command.ts';
+import type { SoundResult } from '../../src/calls/ports.ts';
+import { acceptedCall } from '../support/scripted-call.ts';
+
+const call = acceptedCall();
+
+let state: LiveCall['state'];
+let sent: CallMachineEvent[];
+let hangUps: number;
+/** By reference; what is not here is not there. */
+let sounds: Map<string, Promise<SoundResult>>;
+let commands: CallCommands;
+
+function sound(name: string): SoundResult {
+  return { ok: true, sound: { name, mulaw: new Uint8Array(80), durationMs: 10 } };
+}
+
+function slowly(): { readonly result: Promise<SoundResult>; arrive(result: SoundResult): void } {
+  let arrive: (result: SoundResult) => void = () => undefined;
+  const result = new Promise<SoundResult>((resolve) => {
+    arrive = resolve;
+  });
+  return { result, arrive };
+}
+
+beforeEach(() => {
+  state = 'answered';
+  sent = [];
+  hangUps = 0;
+  sounds = new Map([
+    ['sound:a', Promise.resolve(sound('sound:a'))],
+    ['sound:b', Promise.resolve(sound('sound:b'))],
+  ]);
+  let last = 0;
+  commands = new CallCommands({
+    registry: {
+      live: (callId) =>
+        callId === call.callId
+          ? { call, state, send: (event) => void sent.push(event) }
+          : undefined,
+      end: () => {
+        hangUps += 1;
+        return true;
+      },
+    },
+    sounds: {
+      loadSound: async (_accountId, reference) =>
+        await (sounds.get(reference) ?? { ok: false, reason: `There is no ${reference}` }),
+    },
+    clock: { now: () => new Date(0) },
+    newCommandId: () => {
+      last += 1;
+      return `cmd-${last}`;
+    },
+  });
+});
+
+const run = (command: Command) => commands.run(call.callId, command);
+const played = () =>
+  sent.flatMap((event) => (event.type === 'command.play' ? [event.playback.sound.name] : []));
+const told = () =>
+  sent.flatMap((event) =>
+    event.type === 'line.playback' && event.report.kind === 'finished'
+      ? [[event.report.sound, event.report.reason]]
+      : [],
+  );
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a command', () => {
+  test('has a sound of the account played, in a loop if that is asked for', async () => {
+    expect(await run({ command: 'play', sound: 'sound:a', loop: true, id: 'one' })).toEqual({
+      ok: true,
+      commandId: 'one',
+      state: 'answered',
+    });
+    await settled();
+
+    expect(sent).toMatchObject([
+      {
+        type: 'command.play',
+        playback: { playbackId: 'one', source: 'command', sound: { name: 'sound:a' }, loop: true },
+      },
+    ]);
+  });
+
+  test('without an id gets one', async () => {
+    expect(await run({ command: 'stop' })).toMatchObject({ commandId: 'cmd-1' });
+    expect(await run({ command: 'stop' })).toMatchObject({ commandId: 'cmd-2' });
+  });
+
+  test('to a call that is not here is for another node', () => {
+    expect(commands.run('call-2' as typeof call.callId, { command: 'stop' })).toBeUndefined();
+  });
+
+  test('that hangs up is answered as it always was, with its id where it has one', async () => {
+    state = 'ringing';
+
+    expect(await run({ command: 'hangup' })).toEqual({ ok: true, state: 'ending' });
+    expect(await run({ command: 'hangup', id: 'bye' })).toEqual({
+      ok: true,
+      state: 'ending',
+      commandId: 'bye',
+    });
+    expect(hangUps).toBe(2);
+  });
+
+  test.each(['preparing', 'dialing', 'ringing', 'answering', 'ending'] as const)(
+    'that needs an answered call is refused by one that is %s',
+    async (now) => {
+      state = now;
+
+      for (const command of [{ command: 'play', sound: 'sound:a' }, { command: 'stop' }] as const) {
+        const error = `The call is ${now}; ${command.command} needs one that is answered.`;
+        expect(await run(command)).toEqual({ ok: false, code: 'state', error });
+      }
+      expect(sent).toEqual([]);
+    },
+  );
+
+  test('for a sound that is not there is refused, and nothing is told of it', async () => {
+    expect(await run({ command: 'play', sound: 'sound:none' })).toEqual({
+      ok: false,
+      code: 'sound',
+      error: 'There is no sound:none',
+    });
+    await settled();
+    expect(sent).toEqual([]);
+  });
+});
+
+describe('under an id', () => {
+  const play = { command: 'play', sound: 'sound:a', id: 'one' } as const;
+
+  test('a command is done once, and answered as before, also while it is being done', async () => {
+    const replies = await Promise.all([run(play), run(play), run({ ...play })]);
+    replies.push(await run(play));
+    await settled();
+
+    expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
+    expect(played()).toEqual(['sound:a']);
+  });
+
+  test.each<[string, Command]>([
+    ['another sound', { ...play, sound: 'sound:b' }],
+    ['another command', { command: 'hangup', id: 'one' }],
+  ])('%s is a mistake, and is not done', async (_name, other) => {
+    await run(play);
+
+    expect(await run(other)).toMatchObject({ ok: false, code: 'id-used' });
+    await settled();
+    expect(played()).toEqual(['sound:a']);
+    expect(hangUps).toBe(0);
+  });
+
+  test('what was refused may be asked for again', async () => {
+    state = 'ringing';
+    expect(await run(play)).toMatchObject({ ok: false });
+    state = 'answered';
+
+    expect(await run(play)).toMatchObject({ ok: true });
+  });
+
+  test('the last 1,000 of a call are remembered', async () => {
+    for (let index = 0; index < 1_001; index += 1) await run({ command: 'stop', id: `s-${index}` });
+    const before = sent.length;
+    await run({ command: 'stop', id: 's-1' });
+    expect(sent).toHaveLength(before);
+
+    await run({ command: 'stop', id: 's-0' });
+    expect(sent).toHaveLength(before + 1);
+  });
+
+  test('a command of a later call of the same id is another one', async () => {
+    await run(play);
+    commands.forget(call.callId);
+    await run(play);
+    await settled();
+
+    expect(played()).toEqual(['sound:a', 'sound:a']);
+  });
+});
+
+describe('sounds that take long', () => {
+  test('are played in the order of their commands, which are answered after a second', async () => {
+    const slow = slowly();
+    sounds.set('https://x.example/a.wav?token=1', slow.result);
+    const first = run({ command: 'play', sound: 'https://x.example/a.wav?token=1' });
+    await run({ command: 'play', sound: 'sound:b' });
+    await settled();
+    expect(played()).toEqual([]);
+
+    expect(await first).toMatchObject({ ok: true });
+    slow.arrive(sound('https://x.example/a.wav'));
+    await settled();
+    expect(played()).toEqual(['https://x.example/a.wav', 'sound:b']);
+  });
+
+  test('are told as failed where they do not come, without the query of their URL', async () => {
+    const slow = slowly();
+    sounds.set('https://x.example/a.wav?token=1', slow.result);
+    expect(await run({ command: 'play', sound: 'https://x.example/a.wav?token=1' })).toMatchObject({
+      ok: true,
+    });
+    slow.arrive({ ok: false, reason: 'It answered 404' });
+    await settled();
+
+    expect(played()).toEqual([]);
+    expect(told()).toEqual([['https://x.example/a.wav', 'failed']]);
+  });
+
+  test('are not played once they were stopped', async () => {
+    const slow = slowly();
+    sounds.set('https://x.example/a.wav', slow.result);
+    const first = run({ command: 'play', sound: 'https://x.example/a.wav' });
+    await run({ command: 'stop' });
+    slow.arrive(sound('https://x.example/a.wav'));
+    await first;
+    await run({ command: 'play', sound: 'sound:b' });
+    await settled();
+
+    expect(played()).toEqual(['sound:b']);
+    expect(told()).toEqual([['https://x.example/a.wav', 'stopped']]);
+  });
+});
+
+describe('the schema', () => {
+  test.each<[string, unknown]>([
+    ['no command', {}],
+    ['an unknown one', { command: 'dial' }],
+    ['play without a sound', { command: 'play' }],
+    ['a sound without a name', { command: 'play', sound: 'sound:' }],
+    ['a file', { command: 'play', sound: 'file:///etc/passwd' }],
+    ['a URL with a password', { command: 'play', sound: 'https://me:secret@x.example/a.wav' }],
+    ['an id with a space', { command: 'stop', id: 'a b' }],
+    ['an empty id', { command: 'stop', id: '' }],
+  ])('refuses %s', (_name, command) => {
+    expect(commandSchema.safeParse(command).success).toBe(false);
+  });
+
+  test('takes the hang-up of before', () => {
+    expect(commandSchema.parse({ command: 'hangup' })).toEqual({ command: 'hangup' });
+  });
+});
