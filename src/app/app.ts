@@ -98,7 +98,7 @@ async function openApp(environment: Environment): Promise<App> {
   const sip = await openSip(environment, events.connection);
   const media = await openMedia(environment, sip.beyondLaptop);
 
-  const sounds = openSounds(environment, storage);
+  const sounds = openSounds(environment, storage, sip.beyondLaptop);
   const contexts = await openContextStore(events.connection);
   // The registry is made below; metrics ask it when they are read.
   let activeCalls = (): number => 0;

@@ -1,24 +1,37 @@
 // The sounds that calls play: where they are kept, and what converts them.
 
 import type { SoundPort } from '../calls/ports.ts';
+import { createAddressGuard } from '../lib/address-guard.ts';
+import { createHostResolver } from '../lib/host-resolver.ts';
 import { createConverter } from '../sounds/converter.ts';
+import { createSoundFetcher } from '../sounds/sound-fetch.ts';
 import { createSoundLoader } from '../sounds/sound-loader.ts';
 import { createSoundStore } from '../sounds/sound-store.ts';
 import { createSoundLibrary, type SoundLibrary } from '../sounds/sounds.ts';
+import { UrlSounds } from '../sounds/url-sounds.ts';
 import type { Environment } from './environment.ts';
+import { networksOpenTo } from './networks.ts';
 import type { Storage } from './storage.ts';
 
 export type Sounds = { readonly library: SoundLibrary; readonly port: SoundPort };
 
 export function openSounds(
-  { clock, logger, closers }: Environment,
+  { config, clock, logger, closers }: Environment,
   { database }: Pick<Storage, 'database'>,
+  beyondLaptop: readonly string[],
 ): Sounds {
   const store = createSoundStore({ database, clock });
   const converter = createConverter();
   closers.add('sound conversion', () => converter.close());
+  const networks = networksOpenTo(config.notifier.allowedNetworks, beyondLaptop);
+  const fetcher = createSoundFetcher({
+    guard: createAddressGuard(networks),
+    privateGuard: createAddressGuard(networks, createHostResolver(), false),
+  });
+  closers.add('sound fetching', () => fetcher.close());
+  const urls = new UrlSounds({ fetcher, converter, nowMs: () => performance.now() });
   return {
     library: createSoundLibrary(store, converter),
-    port: createSoundLoader({ store, logger }),
+    port: createSoundLoader({ store, urls, logger }),
   };
 }

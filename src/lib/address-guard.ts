@@ -27,6 +27,8 @@ export type AddressGuard = {
 export function createAddressGuard(
   allowedNetworks: readonly string[],
   resolve: Resolver = createHostResolver(),
+  /** False: nothing but those networks. */
+  isPublicAllowed = true,
 ): AddressGuard {
   const allowed = allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const isAddressAllowed = (text: string): boolean => {
@@ -34,6 +36,7 @@ export function createAddressGuard(
     // A v4-mapped address is the IPv4 address in other clothes.
     const address = ipaddr.process(text);
     if (allowed.some((network) => isWithin(address, network))) return true;
+    if (!isPublicAllowed) return false;
     return address.kind() === 'ipv4' ? address.range() === 'unicast' : isPublicIPv6(address);
   };
   return {

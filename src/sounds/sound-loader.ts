@@ -1,4 +1,4 @@
-// Gets a call what it is to play: a sound of its account, in memory while it is not replaced.
+// Gets a call what it is to play: a sound of its account, in memory while it is not replaced, or one by its URL.
 
 import { soundPlaceOf } from '../calls/contract/sound-reference.ts';
 import type { Sound } from '../calls/playback.ts';
@@ -6,6 +6,7 @@ import type { SoundPort, SoundResult } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { SoundCache } from './sound-cache.ts';
 import type { SoundStore } from './sound-store.ts';
+import type { UrlSounds } from './url-sounds.ts';
 
 /** An hour and a half: what a node's calls play in a day is mostly a handful of messages. */
 const cacheBytes = 48_000_000;
@@ -14,10 +15,11 @@ type Stored = { readonly sound: Sound; readonly version: string };
 
 export type SoundLoaderDependencies = {
   readonly store: Pick<SoundStore, 'version' | 'read'>;
+  readonly urls: Pick<UrlSounds, 'load'>;
   readonly logger: Logger;
 };
 
-export function createSoundLoader({ store, logger }: SoundLoaderDependencies): SoundPort {
+export function createSoundLoader({ store, urls, logger }: SoundLoaderDependencies): SoundPort {
   const cache = new SoundCache<Stored>(cacheBytes);
   /** What is being read, by the version that was asked for: many calls begin at once. */
   const reading = new Map<string, Promise<Stored | undefined>>();
@@ -48,12 +50,14 @@ export function createSoundLoader({ store, logger }: SoundLoaderDependencies): S
   return {
     async loadSound(accountId, reference) {
       const place = soundPlaceOf(reference);
-      if (place?.kind !== 'stored') return { ok: false, reason: 'It is no reference to a sound' };
+      if (place === undefined) return { ok: false, reason: 'It is no reference to a sound' };
       try {
-        return await loadStored(accountId, place.name);
+        return place.kind === 'stored'
+          ? await loadStored(accountId, place.name)
+          : await urls.load(place.url);
       } catch (error) {
-        logger.error({ err: error, accountId }, 'a sound could not be read');
-        return { ok: false, reason: `The sound ${place.name} could not be read` };
+        logger.error({ err: error, accountId }, 'a sound could not be loaded');
+        return { ok: false, reason: 'The sound could not be loaded just now' };
       }
     },
   };

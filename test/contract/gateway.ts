@@ -214,7 +214,7 @@ async function sendExamples(
       examplesOf(document, bodySchemaOf(operation)).map((body) => ({ operation, body })),
     );
   for (const { operation, body } of examples) {
-    const answer = await send(plainRequest(operation, pools, { body }));
+    const answer = await send(plainRequest(operation, { ...pools, ...ids }, { body }));
     if (answer.status >= 300) {
       throw new Error(`${operation.operationId} refused its example: ${answer.text}`);
     }

@@ -88,7 +88,11 @@ describe.each(databaseKinds)('sounds on %s', (kind) => {
           return store.read(accountId, name);
         },
       };
-      loader = createSoundLoader({ store: counted, logger: silentLogger });
+      loader = createSoundLoader({
+        store: counted,
+        urls: { load: () => Promise.reject(new Error('not asked')) },
+        logger: silentLogger,
+      });
     });
     afterEach(() => {
       reads.length = 0;

@@ -1,0 +1,151 @@
+// Fetches a WAV file over HTTP once, and says what came of it as a value. Only from addresses that the guard let pass, without
+// redirects: they would lead where nobody looked.
+
+import type { Readable } from 'node:stream';
+import { Agent, request } from 'undici';
+import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
+import { deadline } from '../lib/deadline.ts';
+import { maxFileBytes } from './conversion.ts';
+
+/** Of the copy that there is: whether it is still the present one is asked by these. */
+export type Validators = { readonly etag?: string; readonly lastModified?: string };
+
+export type Fetched =
+  | { readonly kind: 'file'; readonly file: Buffer; readonly validators: Validators }
+  | { readonly kind: 'unchanged' }
+  /** It was taken away. */
+  | { readonly kind: 'gone'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+export type SoundFetcher = {
+  /** Never rejects. */
+  fetch(url: URL, validators: Validators): Promise<Fetched>;
+  close(): Promise<void>;
+};
+
+export type SoundFetcherOptions = {
+  /** For https. */
+  readonly guard: AddressGuard;
+  /** For http, which anybody on the way may change: only what is reachable although it is not public. */
+  readonly privateGuard: AddressGuard;
+  readonly timeoutMs?: number;
+};
+
+/** From the first byte of the connection to the last of the file: 10 MB at 8 Mbit/s. */
+const defaultTimeoutMs = 10_000;
+const maxValidatorLength = 1_024;
+
+export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
+  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+  const agentOf = ({ lookup }: AddressGuard) =>
+    new Agent({
+      connections: 2,
+      pipelining: 1,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      connect: { timeout: timeoutMs, lookup },
+    });
+  const { guard: anywhere, privateGuard: inside } = options;
+  const ways = {
+    'https:': { guard: anywhere, dispatcher: agentOf(anywhere) },
+    'http:': { guard: inside, dispatcher: agentOf(inside) },
+  };
+  return {
+    async fetch(url, validators) {
+      const { guard, dispatcher } = ways[url.protocol === 'http:' ? 'http:' : 'https:'];
+      if (!guard.isHostAllowed(url)) return notAllowed(url);
+      using patience = deadline(timeoutMs);
+      try {
+        return await ask(url, validators, { dispatcher, signal: patience.signal });
+      } catch (error) {
+        return patience.signal.aborted
+          ? { kind: 'failed', reason: `it was not there within ${timeoutMs / 1_000} s` }
+          : failureOf(url, error);
+      }
+    },
+    close: async () => {
+      await Promise.all(Object.values(ways).map(({ dispatcher }) => dispatcher.destroy()));
+    },
+  };
+}
+
+async function ask(
+  url: URL,
+  validators: Validators,
+  options: { readonly dispatcher: Agent; readonly signal: AbortSignal },
+): Promise<Fetched> {
+  const { statusCode, headers, body } = await request(url, {
+    headers: headersOf(validators),
+    ...options,
+  });
+  if (statusCode !== 200) {
+    // What comes with it is not read.
+    body.on('error', () => undefined).destroy();
+    return withoutFile(statusCode);
+  }
+  const file = await readFile(body);
+  return file === undefined
+    ? { kind: 'failed', reason: 'it is larger than 10 MiB' }
+    : { kind: 'file', file, validators: validatorsOf(headers) };
+}
+
+function headersOf({ etag, lastModified }: Validators): Record<string, string> {
+  return {
+    accept: 'audio/wav, audio/*;q=0.9, */*;q=0.1',
+    'accept-encoding': 'identity',
+    ...(etag === undefined ? {} : { 'if-none-match': etag }),
+    ...(lastModified === undefined ? {} : { 'if-modified-since': lastModified }),
+  };
+}
+
+function withoutFile(status: number): Fetched {
+  if (status === 304) return { kind: 'unchanged' };
+  const reason = `it answered ${status}`;
+  return { kind: status === 404 || status === 410 ? 'gone' : 'failed', reason };
+}
+
+/** Undefined: there is more than a sound may have. */
+async function readFile(body: Readable): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxFileBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function validatorsOf(headers: Readonly<Record<string, string | string[] | undefined>>) {
+  const { etag, 'last-modified': lastModified } = headers;
+  const isUsable = (text: unknown): text is string =>
+    typeof text === 'string' && text.length <= maxValidatorLength;
+  return {
+    ...(isUsable(etag) ? { etag } : {}),
+    ...(isUsable(lastModified) ? { lastModified } : {}),
+  };
+}
+
+function notAllowed({ protocol }: URL): Fetched {
+  const reason =
+    protocol === 'http:'
+      ? 'sounds come over https, or from a network in NOTIFY_ALLOWED_NETWORKS'
+      : 'its address is private, local or reserved, and not in NOTIFY_ALLOWED_NETWORKS';
+  return { kind: 'failed', reason };
+}
+
+function failureOf(url: URL, error: unknown): Fetched {
+  return isNotAllowed(error) ? notAllowed(url) : { kind: 'failed', reason: codeOf(error) };
+}
+
+function isNotAllowed(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return error instanceof AddressNotAllowedError || cause instanceof AddressNotAllowedError;
+}
+
+/** A code and not a message: messages carry addresses of our network. */
+function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+    return error.code;
+  return 'its connection failed';
+}

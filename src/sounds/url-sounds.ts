@@ -1,0 +1,119 @@
+// Sounds by URL, in memory: asked about again once a minute at most, and good for a day where their server fails.
+
+import { publicNameOf } from '../calls/contract/sound-reference.ts';
+import type { Sound } from '../calls/playback.ts';
+import type { SoundResult } from '../calls/ports.ts';
+import { takeTurns } from '../lib/turns.ts';
+import type { Converter } from './converter.ts';
+import { SoundCache } from './sound-cache.ts';
+import type { Fetched, SoundFetcher, Validators } from './sound-fetch.ts';
+
+export type UrlSoundsDependencies = {
+  readonly fetcher: Pick<SoundFetcher, 'fetch'>;
+  readonly converter: Pick<Converter, 'convert'>;
+  readonly nowMs: () => number;
+};
+
+/** Of this process. */
+const cacheBytes = 48_000_000;
+const revalidateAfterMs = 60_000;
+const staleForMs = 24 * 3_600_000;
+/** Their files are in memory: 10 MB each. */
+const turnLimits = { running: 4, waiting: 100 };
+
+type Copy = {
+  readonly sound: Sound;
+  readonly validators: Validators;
+  /** Its server was asked last, whatever it said. */
+  readonly askedAtMs: number;
+  /** It was the present one. */
+  readonly validAtMs: number;
+};
+
+export class UrlSounds {
+  readonly #dependencies: UrlSoundsDependencies;
+  readonly #copies = new SoundCache<Copy>(cacheBytes);
+  /** By URL: many calls begin at once. */
+  readonly #loading = new Map<string, Promise<SoundResult>>();
+  readonly #turns = takeTurns(turnLimits, () => new Error('too many sounds are fetched'));
+
+  constructor(dependencies: UrlSoundsDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Rejects where too many are fetched or converted. */
+  async load(url: URL): Promise<SoundResult> {
+    const key = keyOf(url);
+    const copy = this.#copies.get(key);
+    const now = this.#dependencies.nowMs();
+    if (copy !== undefined && now - copy.askedAtMs < revalidateAfterMs) {
+      return { ok: true, sound: copy.sound };
+    }
+    const known = this.#loading.get(key);
+    if (known !== undefined) return await known;
+    const loading = this.#turns(() => this.#refresh(key, url, copy));
+    this.#loading.set(key, loading);
+    try {
+      return await loading;
+    } finally {
+      this.#loading.delete(key);
+    }
+  }
+
+  async #refresh(key: string, url: URL, copy: Copy | undefined): Promise<SoundResult> {
+    const fetched = await this.#dependencies.fetcher.fetch(url, copy?.validators ?? {});
+    const now = this.#dependencies.nowMs();
+    switch (fetched.kind) {
+      case 'unchanged':
+        if (copy === undefined) return failed(url, 'it answered 304');
+        return this.#keep(key, { ...copy, askedAtMs: now, validAtMs: now });
+      case 'file':
+        return await this.#convert(key, url, fetched, copy);
+      case 'gone':
+        this.#copies.delete(key);
+        return failed(url, fetched.reason);
+      case 'failed':
+        return this.#stale(key, url, copy, fetched.reason);
+    }
+  }
+
+  async #convert(
+    key: string,
+    url: URL,
+    { file, validators }: Extract<Fetched, { kind: 'file' }>,
+    copy: Copy | undefined,
+  ): Promise<SoundResult> {
+    const converted = await this.#dependencies.converter.convert(file);
+    if (!converted.ok) return this.#stale(key, url, copy, `it is no sound: ${converted.problem}`);
+    const now = this.#dependencies.nowMs();
+    const mulaw = new Uint8Array(new SharedArrayBuffer(converted.mulaw.length));
+    mulaw.set(converted.mulaw);
+    const sound = { name: publicNameOf(url.href), mulaw, durationMs: mulaw.length / 8 };
+    return this.#keep(key, { sound, validators, askedAtMs: now, validAtMs: now });
+  }
+
+  #keep(key: string, copy: Copy): SoundResult {
+    this.#copies.set(key, copy);
+    return { ok: true, sound: copy.sound };
+  }
+
+  /** Its server fails, or has something else there: what was good before is good for a while. */
+  #stale(key: string, url: URL, copy: Copy | undefined, reason: string): SoundResult {
+    const now = this.#dependencies.nowMs();
+    if (copy !== undefined && now - copy.validAtMs < staleForMs) {
+      return this.#keep(key, { ...copy, askedAtMs: now });
+    }
+    this.#copies.delete(key);
+    return failed(url, reason);
+  }
+}
+
+function keyOf(url: URL): string {
+  const key = new URL(url);
+  key.hash = '';
+  return key.href;
+}
+
+function failed(url: URL, reason: string): SoundResult {
+  return { ok: false, reason: `The sound at ${publicNameOf(url.href)} is not there: ${reason}` };
+}
