@@ -15,6 +15,7 @@ import { CliError } from './cli/cli-error.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
 import type { ListenOptions } from './cli/listen-command.ts';
 import type { SipEngineOptions } from './cli/sip-engine-command.ts';
+import { addSoundCommands } from './cli/sounds.ts';
 import type { CreateTableOptions } from './cli/tables-commands.ts';
 import { addWebhooksCommand } from './cli/webhooks/webhooks.ts';
 import { type Config, loadConfig } from './config.ts';
@@ -63,6 +64,7 @@ function createProgram(): Command {
   addTableCommands(program);
   addNodeCommand(program);
   addCallCommands(program, createContext);
+  addSoundCommands(program, createContext);
   addAmdCommand(program, createContext);
   addProcessCommands(program);
   addDoctorCommand(program, createContext, openNetworks);

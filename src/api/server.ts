@@ -114,7 +114,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   const caller = createCaller(authenticate, services.bots);
   registerHealthRoutes(server, { health: services.health, logger, metrics });
   registerDialout(server, { services, caller, metrics });
-  registerCallRoutes(server, { services, caller });
+  for (const register of [registerCommands, registerCallRoutes, registerSounds]) {
+    register(server, { services, caller });
+  }
   const streams = createEventStreams(server, {
     mayRead: async (appId) => (await services.apps.find(appId)) !== undefined,
     logger,
@@ -123,7 +125,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerEventRoutes(server, { services, streams, caller });
   registerDeadLetters(server, { services, caller });
   registerAppWideRoutes(server, { services, caller });
-  for (const register of [registerCommands, registerSounds]) register(server, { services, caller });
   registerStreamCalls(server, services);
   for (const register of options.areas ?? []) register(server, caller);
   return server;

@@ -39,7 +39,7 @@ export class CallCommands {
     const commanded = this.#commandedOf(callId);
     const { id } = command;
     if (id === undefined) return this.#obey(live, commanded, command, this.#ports.newCommandId());
-    const body = JSON.stringify(command);
+    const body = canonical(command);
     const earlier = commanded.remembered.get(id);
     if (earlier !== undefined) return earlier.body === body ? earlier.reply : idUsed();
     const reply = this.#obey(live, commanded, command, id);
@@ -90,6 +90,15 @@ export class CallCommands {
     this.#commanded.set(callId, commanded);
     return commanded;
   }
+}
+
+/** The same at both doors, in whichever order its members came. */
+function canonical(command: Command): string {
+  return JSON.stringify(command, (_name, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : value,
+  );
 }
 
 /** The state forbids it. */

@@ -1,5 +1,6 @@
 // The public API as the commands use it, with tokens of an app.
 
+import type { Command } from '../calls/contract/command.ts';
 import type { DialoutAnswer } from '../calls/dialout-ports.ts';
 import { issueToken } from '../http/issue-token.ts';
 import type { CallDetails, CallSummary, NotificationView } from '../interactions/call-queries.ts';
@@ -23,6 +24,7 @@ export type OverviewClient = {
 export type BotClient = OverviewClient & {
   dial(body: Readonly<Record<string, unknown>>): Promise<DialoutAnswer>;
   end(callId: string): Promise<{ readonly state: string }>;
+  command(callId: string, command: Command): Promise<{ readonly commandId: string }>;
   context(callId: string): Promise<unknown>;
   notifications(callId: string): Promise<readonly NotificationView[]>;
   replayOne(eventId: string): Promise<ReplayedNotification>;
@@ -32,10 +34,24 @@ export type BotClient = OverviewClient & {
   }): Promise<{ readonly replayed: number; readonly more: boolean }>;
 };
 
+export type SoundView = {
+  readonly name: string;
+  readonly durationMs: number;
+  readonly updatedAt: string;
+};
+
+/** Of the app's account. */
+export type SoundsClient = {
+  put(name: string, file: Buffer<ArrayBuffer>): Promise<SoundView>;
+  list(): Promise<{ readonly sounds: readonly SoundView[] }>;
+  remove(name: string): Promise<unknown>;
+};
+
 /** `overview` without a bot: of every bot of the app. */
 export type GatewayClient = {
   readonly overview: (botId?: string) => OverviewClient;
   readonly bot: (botId: string) => BotClient;
+  readonly sounds: SoundsClient;
 };
 
 /** A JWT that lives for so many seconds. */
@@ -60,6 +76,16 @@ export function createGatewayClient(httpUrl: string, tokens: TokenSource): Gatew
   return {
     overview: (botId) => overview(ask, botId === undefined ? '/api/public' : pathOf(botId)),
     bot: (botId) => ({ ...overview(ask, pathOf(botId)), ...ofBot(ask, pathOf(botId), botId) }),
+    sounds: soundsOf(ask),
+  };
+}
+
+function soundsOf(ask: Ask): SoundsClient {
+  const sound = (name: string) => `/api/public/sounds/${encodeURIComponent(name)}`;
+  return {
+    put: (name, file) => ask(sound(name), { method: 'PUT', file }),
+    list: () => ask('/api/public/sounds'),
+    remove: (name) => ask(sound(name), { method: 'DELETE' }),
   };
 }
 
@@ -81,6 +107,8 @@ function ofBot(ask: Ask, base: string, botId: string): Omit<BotClient, keyof Ove
         body: { botId, ...body },
       }),
     end: (callId) => ask(call(callId), { method: 'DELETE' }),
+    command: (callId, command) =>
+      ask(`${call(callId)}/commands`, { method: 'POST', body: command }),
     context: (callId) => ask(`${call(callId)}/context`),
     notifications: async (callId) => {
       const answer = await ask<{ notifications: readonly NotificationView[] }>(

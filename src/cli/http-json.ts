@@ -15,9 +15,11 @@ const problemSchema = z.object({
 });
 
 export type JsonRequest = {
-  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** A WAV file, in place of `body`. */
+  readonly file?: Buffer<ArrayBuffer>;
 };
 
 /** The answer is taken as it comes: the gateway is ours. */
@@ -30,7 +32,7 @@ export async function requestJson<Answer>(url: string, request: JsonRequest = {}
 
 async function send(
   url: string,
-  { method = 'GET', headers, body }: JsonRequest,
+  { method = 'GET', headers, body, file }: JsonRequest,
 ): Promise<Response> {
   try {
     return await fetch(url, {
@@ -38,8 +40,10 @@ async function send(
       headers: {
         ...headers,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(file === undefined ? {} : { 'content-type': 'audio/wav' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(file === undefined ? {} : { body: file }),
       signal: AbortSignal.timeout(timeoutMs),
     });
   } catch (error) {

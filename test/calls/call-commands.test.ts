@@ -139,7 +139,11 @@ describe('under an id', () => {
   const play = { command: 'play', sound: 'sound:a', id: 'one' } as const;
 
   test('a command is done once, and answered as before, also while it is being done', async () => {
-    const replies = await Promise.all([run(play), run(play), run({ ...play })]);
+    const replies = await Promise.all([
+      run(play),
+      run(play),
+      run({ id: 'one', sound: 'sound:a', command: 'play' }),
+    ]);
     replies.push(await run(play));
     await settled();
 

@@ -8,7 +8,7 @@ import type { AppOptions } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import type { ListOptions, ReplayOptions } from '../notifications-command.ts';
 import type { CallOptions } from './call-command.ts';
-import type { ListCallsOptions, ShowCallOptions } from './calls-command.ts';
+import type { ListCallsOptions, PlayOptions, ShowCallOptions } from './calls-command.ts';
 
 /** The dev app may use every bot; this one needs no thought. */
 const defaultBot = 'dev-bot';
@@ -81,6 +81,12 @@ function addReading(program: Command, createContext: () => CliContext): void {
     .option('--json', 'as one JSON object')
     .action(async (callId: string, options: ShowCallOptions) => {
       await (await callsCommands()).showCall(createContext(), callId, options);
+    });
+  ofApp(calls.command('play <callId> <sound>'))
+    .description('play sound:<name>, or the WAV file at a URL, to whoever is on the line')
+    .option('--loop', 'until it is stopped')
+    .action(async (callId: string, sound: string, options: PlayOptions) => {
+      await (await callsCommands()).playToCall(createContext(), callId, sound, options);
     });
   ofApp(program.command('context <callId>'))
     .description('what a bot flow reads of a call, as JSON')

@@ -1,0 +1,134 @@
+// The whole gateway with commands at both doors: what a phone hears of a sound, to the sample, and what is told of it.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { CommandReply } from '../../src/calls/contract/command.ts';
+import { convert } from '../../src/sounds/conversion.ts';
+import { eventually } from '../support/eventually.ts';
+import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
+import { makeWav, seeded } from '../support/wav.ts';
+
+/** Noise of half a second at 16 kHz: no stretch of it is like another. */
+const random = seeded(3);
+const wav = makeWav({
+  samples: [Int16Array.from({ length: 8_000 }, () => (random() - 0.5) * 20_000)],
+  rate: 16_000,
+});
+const converted = convert(wav);
+const mulaw = Buffer.from(converted.ok ? converted.mulaw : []);
+
+let rig: StreamRig;
+beforeAll(async () => {
+  rig = await startStreamRig();
+  const { gateway } = rig.laptop;
+  const response = await fetch(`${gateway.runtime.httpUrl}/api/public/sounds/offer`, {
+    method: 'PUT',
+    headers: { auth: gateway.dialer.token, 'content-type': 'audio/wav' },
+    body: new Uint8Array(wav),
+  });
+  expect(response.status).toBe(200);
+});
+afterEach(() => rig.reset());
+afterAll(() => rig.close());
+
+async function answeredCall() {
+  const { callee, callId } = await rig.call(null);
+  const { dialer } = rig.laptop.gateway;
+  const path = `/api/public/bot/${dialer.botId}/calls/${callId}/commands`;
+  return {
+    ...{ callee, callId },
+    http: (command: object, headers: Record<string, string> = {}) =>
+      dialer.request('POST', path, command, headers),
+    async nats(command: object): Promise<CommandReply> {
+      const subject = `offhook.command.${callId}`;
+      const reply = await rig.laptop.nats.request(subject, JSON.stringify(command), {
+        timeout: 3_000,
+      });
+      return reply.json<CommandReply>();
+    },
+  };
+}
+
+function timesHeard(heard: Buffer): number {
+  let count = 0;
+  for (let at = heard.indexOf(mulaw); at !== -1; at = heard.indexOf(mulaw, at + 1)) count += 1;
+  return count;
+}
+
+describe('a sound that is played by command', () => {
+  test('is heard to the sample, once for each id, and counted at the end', async () => {
+    const { callee, callId, http, nats } = await answeredCall();
+    await callee.answer();
+    const play = { command: 'play', sound: 'sound:offer' };
+    await eventually(() => callee.packets.length > 0, 'the phone hears silence');
+
+    const answers = await Promise.all([
+      http(play, { 'idempotency-key': 'one' }),
+      http(play, { 'idempotency-key': 'one' }),
+    ]);
+    const again = await nats({ ...play, id: 'one' });
+    await callee.untilHeard((heard) => heard.includes(mulaw), 'the sound is heard');
+
+    const taken = { ok: true, commandId: 'one', state: 'answered' };
+    expect(answers).toMatchObject([
+      { status: 202, body: taken },
+      { status: 202, body: taken },
+    ]);
+    expect(again).toEqual(taken);
+    expect(await http({ command: 'stop' }, { 'idempotency-key': 'one' })).toMatchObject({
+      status: 409,
+    });
+    await eventually(
+      () => rig.typesOf(callId).includes('playback-finished'),
+      'its end is published',
+    );
+    callee.hangUp();
+    expect(await rig.endOf(callId)).toMatchObject({ playedMs: 500, outcome: 'completed' });
+    expect(timesHeard(callee.heard)).toBe(1);
+    const told = { playbackId: 'one', source: 'command', sound: 'sound:offer' };
+    expect(rig.eventsOf(callId).filter(({ type }) => type.startsWith('playback'))).toMatchObject([
+      { type: 'playback-started', data: told },
+      { type: 'playback-finished', data: { ...told, reason: 'done', playedMs: 500 } },
+    ]);
+  });
+
+  test('loops until it is stopped, over NATS as over HTTP', async () => {
+    const { callee, callId, http, nats } = await answeredCall();
+    await callee.answer();
+    expect(await nats({ command: 'play', sound: 'sound:offer', loop: true, id: 'l' })).toEqual({
+      ok: true,
+      commandId: 'l',
+      state: 'answered',
+    });
+    await callee.untilHeard((heard) => timesHeard(heard) >= 2, 'it is heard twice');
+    expect(await http({ command: 'stop' })).toMatchObject({ status: 202 });
+
+    await eventually(() => rig.typesOf(callId).includes('playback-finished'), 'it is stopped');
+    expect(rig.eventsOf(callId).at(-1)?.data).toMatchObject({ reason: 'stopped' });
+  });
+
+  test('is refused by a call that rings, and by one that is over', async () => {
+    const { callee, http, nats, callId } = await answeredCall();
+    callee.ring();
+    await eventually(() => rig.typesOf(callId).includes('ringing'), 'it rings');
+    const play = { command: 'play', sound: 'sound:offer', id: 'one' };
+
+    expect(await http(play)).toMatchObject({
+      status: 409,
+      body: { detail: 'The call is ringing; play needs one that is answered.' },
+    });
+    expect(await nats(play)).toMatchObject({ ok: false, code: 'state' });
+    await callee.answer();
+    await eventually(() => rig.typesOf(callId).includes('answered'), 'it is answered');
+    expect(await http(play)).toMatchObject({ status: 202 });
+    expect(await http({ command: 'play', sound: 'sound:none' })).toMatchObject({
+      status: 409,
+      body: { detail: 'There is no sound none' },
+    });
+
+    expect(await nats({ command: 'hangup' })).toEqual({ ok: true, state: 'ending' });
+    await callee.isHungUp();
+    await rig.endOf(callId);
+    expect(await http({ command: 'stop' })).toMatchObject({ status: 409 });
+    expect(await nats({ command: 'stop' })).toMatchObject({ ok: false, code: 'ended' });
+  });
+});
