@@ -5,7 +5,6 @@ import { CallRegistry } from '../calls/call-registry.ts';
 import { defaultCallLimits } from '../calls/call-setup.ts';
 import type { SecondLeg } from '../calls/call-step.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
-import type { CallId } from '../calls/contract/identity.ts';
 import type {
   CallControl,
   CommandRouting,
@@ -14,14 +13,12 @@ import type {
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
 import type { CallOutbox, MediaPort, SipPort } from '../calls/ports.ts';
-import { createCallControl, type NodeCallControl } from '../dialout/call-control.ts';
 import { CallTaking } from '../dialout/call-taking.ts';
 import { createEndRecorder, type EndRecorder } from '../dialout/end-recorder.ts';
 import { type GuardedSip, guardSip } from '../dialout/guarded-sip.ts';
 import { createIntake, type IntakePorts } from '../dialout/intake.ts';
 import { SecondLegs } from '../dialout/second-legs.ts';
 import { eventsOfCall } from '../events/call-stream.ts';
-import { sendCommand } from '../events/commands.ts';
 import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
@@ -120,8 +117,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     },
   );
   const ends = createEndRecorder(out.outbox);
-  const control = openControl(environment, parts, registry, ends);
-  const commands: Commands = openCommands(environment, parts, { registry, control });
+  const commands: Commands = openCommands(environment, parts, { registry, ends });
   const recovery = openRecovery(environment, parts, { sip, out, ends });
   const taking: CallTaking = openTaking(environment, parts, { registry, ends, recovery, out });
   const rest = new Rest(storage.longestRestMs);
@@ -144,18 +140,10 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     intake: {
       submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),
     },
-    control,
+    control: commands.control,
     commands: commands.routing,
     drain,
-    async settle(timeoutMs) {
-      const { connection } = parts.events;
-      const deadlineMs = performance.now() + timeoutMs;
-      while (performance.now() < deadlineMs) {
-        const isOut = out.isIdle() || (out.outbox.size() === 0 && !connection.connected());
-        if (isOut && !(await parts.notifier.isSending())) return;
-        await pause(settlePollMs);
-      }
-    },
+    settle: (timeoutMs) => settle(out, parts, timeoutMs),
   };
 }
 
@@ -245,18 +233,14 @@ function openTaking(
   });
 }
 
-function openControl(
-  { config, clock }: Environment,
-  { storage: { ledger }, events: { connection } }: Parts,
-  registry: CallRegistry,
-  ends: EndRecorder,
-): NodeCallControl {
-  return createCallControl({
-    ...{ ledger, registry, ends, clock },
-    ownerId: config.ownerId,
-    askOwner: async (callId) =>
-      (await sendCommand(connection, callId, { command: 'hangup' }))?.ok === true,
-  });
+async function settle(out: OutboxParts, parts: Parts, timeoutMs: number): Promise<void> {
+  const { connection } = parts.events;
+  const deadlineMs = performance.now() + timeoutMs;
+  while (performance.now() < deadlineMs) {
+    const isOut = out.isIdle() || (out.outbox.size() === 0 && !connection.connected());
+    if (isOut && !(await parts.notifier.isSending())) return;
+    await pause(settlePollMs);
+  }
 }
 
 function openIntake(

@@ -4,8 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { CallCommands } from '../calls/call-commands.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { NodeCallControl } from '../dialout/call-control.ts';
+import type { CallControl } from '../calls/dialout-ports.ts';
+import { createCallControl } from '../dialout/call-control.ts';
 import { createCommandRouting, type NodeCommandRouting } from '../dialout/command-routing.ts';
+import type { EndRecorder } from '../dialout/end-recorder.ts';
 import { sendCommand, serveCommands } from '../events/commands.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -13,6 +15,7 @@ import type { Sounds } from './sounds.ts';
 import type { Storage } from './storage.ts';
 
 export type Commands = {
+  readonly control: CallControl;
   readonly routing: NodeCommandRouting;
   /** On NATS, until the closers run. */
   serve(): void;
@@ -26,19 +29,24 @@ export function openCommands(
     events: { connection },
     sounds,
   }: { readonly storage: Storage; readonly events: Events; readonly sounds: Sounds },
-  { registry, control }: { readonly registry: CallRegistry; readonly control: NodeCallControl },
+  { registry, ends }: { readonly registry: CallRegistry; readonly ends: EndRecorder },
 ): Commands {
+  const { ownerId } = config;
+  const control = createCallControl({
+    ...{ ledger, registry, ends, clock, ownerId },
+    askOwner: async (callId) =>
+      (await sendCommand(connection, callId, { command: 'hangup' }))?.ok === true,
+  });
   const commands = new CallCommands({
     ...{ registry, clock, sounds: sounds.port },
     newCommandId: () => `cmd-${randomUUID()}`,
   });
   const routing = createCommandRouting({
-    ...{ commands, ledger, control },
-    ownerId: config.ownerId,
+    ...{ commands, ledger, control, ownerId },
     askOwner: (callId, command) => sendCommand(connection, callId, command),
   });
   return {
-    routing,
+    ...{ control, routing },
     serve() {
       const serving = serveCommands(
         connection,
