@@ -38,7 +38,7 @@ async function answeredCall() {
     ...{ callee, callId },
     http: (command: object, headers: Record<string, string> = {}) =>
       dialer.request('POST', path, command, headers),
-    async nats(command: object): Promise<CommandReply> {
+    nats: async (command: object): Promise<CommandReply> => {
       const subject = `offhook.command.${callId}`;
       const reply = await rig.laptop.nats.request(subject, JSON.stringify(command), {
         timeout: 3_000,

@@ -50,4 +50,12 @@ describe('a recipe', () => {
     expect(output).toMatch(/playback-finished.*done/);
     expect(output).toMatch(/completed.*Bot-disconnected/);
   });
+
+  test('plays something in mid-call', async () => {
+    const output = await run('Play something in mid-call');
+
+    expect(output).toMatch(/"name":"please-hold"/);
+    expect(output).toMatch(/playing sound:please-hold \(cmd-/);
+    expect(output).toMatch(/"ok":true,"commandId":"silence-1","state":"answered"/);
+  });
 });
