@@ -212,6 +212,13 @@ async function sendExamples(
     .filter(({ method }) => method === 'post')
     .flatMap((operation) =>
       examplesOf(document, bodySchemaOf(operation)).map((body) => ({ operation, body })),
+    )
+    // Made-up requests end calls, and want to find some that are up.
+    .flatMap(
+      (example) =>
+        new Array(example.operation.operationId === 'dialOut' ? 15 : 1).fill(
+          example,
+        ) as (typeof example)[],
     );
   for (const { operation, body } of examples) {
     const answer = await send(plainRequest(operation, { ...pools, ...ids }, { body }));

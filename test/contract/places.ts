@@ -76,11 +76,23 @@ function absentIn(
   }
   const alternatives = (anyOf ?? oneOf ?? []) as readonly Schema[];
   return [
-    ...alternatives.flatMap((alternative) => absentIn(document, alternative, json)),
+    ...alternatives
+      .filter((alternative) => isOfKind(document, alternative, json))
+      .flatMap((alternative) => absentIn(document, alternative, json)),
     ...Object.entries((properties ?? {}) as Record<string, Schema>).flatMap(([name, member]) =>
       below(name, member, (json as Readonly<Record<string, unknown>> | undefined)?.[name]),
     ),
   ];
+}
+
+/** Of alternatives that a member tells apart, the one that it names: members of the others are none of it. */
+function isOfKind(document: OpenApiDocument, alternative: Schema, json: unknown): boolean {
+  const { properties } = resolve(document, alternative);
+  const value = (json ?? {}) as Readonly<Record<string, unknown>>;
+  return Object.entries((properties ?? {}) as Record<string, Schema>).every(
+    ([name, member]) =>
+      member['const'] === undefined || value[name] === undefined || value[name] === member['const'],
+  );
 }
 
 function added(json: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
