@@ -12,6 +12,7 @@ import type { AddBotOptions } from './cli/bots-commands.ts';
 import { addCallCommands } from './cli/calls/calls.ts';
 import type { CliContext } from './cli/cli-context.ts';
 import { CliError } from './cli/cli-error.ts';
+import { printConsoleLink } from './cli/console-command.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
 import type { ListenOptions } from './cli/listen-command.ts';
 import type { SipEngineOptions } from './cli/sip-engine-command.ts';
@@ -65,6 +66,7 @@ function createProgram(): Command {
   addNodeCommand(program);
   addCallCommands(program, createContext);
   addSoundCommands(program, createContext);
+  addConsoleCommand(program);
   addAmdCommand(program, createContext);
   addProcessCommands(program);
   addDoctorCommand(program, createContext, openNetworks);
@@ -108,6 +110,16 @@ function addProcessCommands(program: Command): void {
     .action(async (options: SipEngineOptions) => {
       const { runSipEngine } = await import('./cli/sip-engine-command.ts');
       await runSipEngine(createContext(), options);
+    });
+}
+
+function addConsoleCommand(program: Command): void {
+  program
+    .command('console')
+    .description('print a link that signs a browser in at the console')
+    .option('--app <id>', 'app whose calls it shows; left out: the dev app of this DATA_DIR')
+    .action(async (options: { readonly app?: string }) => {
+      await printConsoleLink(createContext(), options);
     });
 }
 

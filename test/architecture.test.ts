@@ -32,6 +32,9 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   live: ['calls', 'lib', 'store'],
   http: ['calls', 'lib', 'store'],
   api: ['calls', 'http', 'interactions', 'lib', 'live', 'notifier', 'sounds', 'store'],
+  // What is kept of a call for those who look into it.
+  capture: ['calls', 'lib'],
+  console: ['api', 'calls', 'capture', 'http', 'interactions', 'lib', 'notifier', 'store'],
   companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
   // What a gateway needs, asked before it starts and by `offhook doctor`.
@@ -64,6 +67,9 @@ const tableUsers: Readonly<Record<string, readonly string[]>> = {
   apps: ['store'],
   bots: ['store'],
   call_legs: ['store'],
+  call_captures: ['capture', 'store'],
+  console_links: ['console'],
+  console_sessions: ['console'],
   call_events: ['interactions', 'live', 'store'],
   call_takes: ['store'],
   calls: ['companion', 'interactions', 'live', 'notifier', 'store'],
@@ -189,8 +195,9 @@ describe('what must not spread', () => {
     expect(outside(usersOf(/^drachtio-srf/), /^sip\//, /^embedded\//)).toEqual([]);
   });
 
-  test('fastify stays in http, api and the companion', () => {
-    expect(outside(usersOf(/^@?fastify/), /^http\//, /^api\//, /^companion\//)).toEqual([]);
+  test('fastify stays in http, api, the companion and the console', () => {
+    const homes = [/^http\//, /^api\//, /^companion\//, /^console\//];
+    expect(outside(usersOf(/^@?fastify/), ...homes)).toEqual([]);
   });
 
   test('NATS stays in events', () => {

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ApiInstance, Caller } from '../http/http.ts';
 import { badCursor } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
-import type { AppScope } from '../interactions/call-queries.ts';
+import { appScopeOf } from './app-scope.ts';
 import { callIdOf, found, toFilter } from './call-routes.ts';
 import { callDetailsSchema, callPageSchema, callParams, listQuery } from './call-schemas.ts';
 import { toDeadLetterFilter } from './dead-letter-routes.ts';
@@ -23,13 +23,7 @@ export function registerAppWideRoutes(
 ): void {
   const { bots, calls, deadLetters } = services;
   const onRequest = caller.require({ scope: 'Dialout' });
-  const scopeOf = async (request: FastifyRequest): Promise<AppScope> => {
-    const { accountId, bots: granted } = caller.of(request);
-    if (granted.includes('*')) return { accountId, botIds: 'all' };
-    // A bot may have been granted by its alias, or by both of its names.
-    const idOf = async (name: string) => (await bots.find(name))?.botId ?? name;
-    return { accountId, botIds: [...new Set(await Promise.all(granted.map(idOf)))] };
-  };
+  const scopeOf = (request: FastifyRequest) => appScopeOf(bots, caller.of(request));
 
   server.route({
     method: 'GET',

@@ -6,12 +6,13 @@ import { type EventStreams, lastEventId } from '../http/event-stream.ts';
 import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import type { EventScope } from '../live/event-log.ts';
+import { appScopeOf } from './app-scope.ts';
 import { callIdOf, found } from './call-routes.ts';
 import { botParams, callParams } from './call-schemas.ts';
 import type { ApiServices } from './services.ts';
 
 export type EventRoutesDependencies = {
-  readonly services: Pick<ApiServices, 'calls' | 'live'>;
+  readonly services: Pick<ApiServices, 'bots' | 'calls' | 'live'>;
   readonly streams: EventStreams;
   readonly caller: Caller;
 };
@@ -65,6 +66,28 @@ export function registerEventRoutes(
       ...authenticated,
     },
     handler: (request, reply) => follow(request, reply),
+  });
+
+  server.route({
+    method: 'GET',
+    url: '/api/public/events',
+    onRequest: caller.require({ scope: 'Dialout', answers: 'text/event-stream' }),
+    schema: {
+      operationId: 'followEventsOfApp',
+      summary: 'Events of the calls of every bot of the app, as they happen',
+      description: `Server-sent events, from now on. ${contract}`,
+      tags: ['calls'],
+      headers: cursorHeader,
+      response: stream('Until one of both sides closes it', [400, 401, 403, 406, 429]),
+      ...authenticated,
+    },
+    handler: async (request, reply) => {
+      const scope = await appScopeOf(services.bots, caller.of(request));
+      await streams.send(request, reply, caller.of(request).appId, (how) =>
+        services.live.follow(scope, lastEventId(request), how),
+      );
+      return reply;
+    },
   });
 
   server.route({

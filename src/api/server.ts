@@ -9,7 +9,7 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import type { Config } from '../config.ts';
 import { createAuthenticator } from '../http/auth.ts';
 import { registerDocsPage } from '../http/docs-page.ts';
-import { createEventStreams } from '../http/event-stream.ts';
+import { createEventStreams, type EventStreams } from '../http/event-stream.ts';
 import { registerHealthRoutes } from '../http/health-routes.ts';
 import { type ApiInstance, type Caller, createCaller } from '../http/http.ts';
 import { parseJsonBody } from '../http/json-body.ts';
@@ -45,7 +45,11 @@ export type ApiServerOptions = {
   readonly areas?: readonly RegisterRoutes[];
 };
 
-export type RegisterRoutes = (server: ApiInstance, caller: Caller) => void;
+export type RegisterRoutes = (
+  server: ApiInstance,
+  caller: Caller,
+  shared: { readonly services: ApiServices; readonly streams: EventStreams },
+) => void;
 
 const limits = {
   bodyLimit: defaultBodyLimit,
@@ -126,7 +130,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerDeadLetters(server, { services, caller });
   registerAppWideRoutes(server, { services, caller });
   registerStreamCalls(server, services);
-  for (const register of options.areas ?? []) register(server, caller);
+  for (const register of options.areas ?? []) register(server, caller, { services, streams });
   return server;
 }
 

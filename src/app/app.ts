@@ -4,6 +4,7 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createApiServer } from '../api/server.ts';
+import type { Captures } from '../capture/captures.ts';
 import { checkBeforeStart, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
 import type { Config } from '../config.ts';
@@ -17,6 +18,8 @@ import type { Logger } from '../lib/logger.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
 import type { CallWatcher } from '../terminal/call-lines.ts';
 import { openAdmin } from './admin.ts';
+import { openCaptures } from './captures.ts';
+import { openConsole } from './console.ts';
 import { type Calls, openCalls } from './calls.ts';
 import type { Environment } from './environment.ts';
 import { type Events, openEvents } from './events.ts';
@@ -95,7 +98,8 @@ async function openApp(environment: Environment): Promise<App> {
   const storage = await openStorage(environment);
   const node = await openNode(environment, storage);
   const events = await openEvents(environment);
-  const sip = await openSip(environment, events.connection);
+  const captures = openCaptures(environment, storage);
+  const sip = await openSip(environment, events.connection, captures);
   const media = await openMedia(environment, sip.beyondLaptop);
 
   const sounds = openSounds(environment, storage, sip.beyondLaptop);
@@ -113,12 +117,13 @@ async function openApp(environment: Environment): Promise<App> {
     ...{ ...parts, older: await drainOlderVersions(environment, parts) },
     sip: sip.port,
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
-    media: media.port,
+    media: captures.around(media.port),
+    onReleased: (callId) => captures.finish(callId),
   });
   activeCalls = () => calls.registry.size;
   node.report({ calls: activeCalls });
   const adminUrl = await openAdmin(environment, storage);
-  const httpUrl = await openApi(environment, { ...parts, sip, media, calls });
+  const httpUrl = await openApi(environment, { ...parts, sip, media, calls, captures });
 
   await calls.startTaking();
 
@@ -174,6 +179,7 @@ type ApiParts = {
   readonly sounds: Sounds;
   readonly contexts: ContextStore;
   readonly metrics: Metrics;
+  readonly captures: Captures;
 };
 
 async function openApi(environment: Environment, parts: ApiParts): Promise<string> {
@@ -193,7 +199,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
     config,
     logger,
     metrics,
-    areas: [companionRoutes(companion)],
+    areas: [companionRoutes(companion), openConsole(environment, parts)],
     services: {
       apps: storage.apps,
       bots: storage.bots,

@@ -66,6 +66,8 @@ type Parts = {
   readonly media: MediaPort;
   readonly sounds: Sounds;
   readonly metrics: Metrics;
+  /** Nothing of the call is on the wire any more. */
+  readonly onReleased: (callId: CallId) => void;
 };
 
 /** Requests that wait to be dialled: a minute of what one node can dial. */

@@ -29,6 +29,8 @@ type Parts = {
   readonly notifier: Notifier;
   /** Nothing of the call is on the wire any more. */
   readonly untilReleased: (callId: CallId) => Promise<void>;
+  /** Nothing of it is on the wire any more. */
+  readonly onReleased: (callId: CallId) => void;
   /** It has a machine. */
   readonly isHere: (callId: CallId) => boolean;
 };
@@ -73,7 +75,10 @@ export function openOutbox(
   closers.add('publisher', () => publisher.stop(stopTimeoutMs));
   const relay = new EventRelay({
     publisher,
-    untilReleased: parts.untilReleased,
+    untilReleased: async (callId) => {
+      await parts.untilReleased(callId);
+      parts.onReleased(callId);
+    },
     settle: (callId) => settling.settle(callId),
     markQueuedPublished: (callId) => settling.markQueuedPublished(callId),
     logger,

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { SipCapture } from '../calls/capture.ts';
 import { type Config, type DrachtioServer, readSecrets } from '../config.ts';
 import { startSipEngineThread } from '../embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from '../embedded/sandbox/sandbox-thread.ts';
@@ -28,6 +29,8 @@ import { beyondLaptop, networksOpenTo } from './networks.ts';
 export type SipParts = {
   readonly port: DrachtioSip;
   readonly router: Router;
+  /** The SIP engine is a drachtio-server. */
+  readonly isDrachtio: boolean;
   /** Control connection of the first server, with its secret. */
   readonly url: string;
   /** Without. */
@@ -49,6 +52,7 @@ const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
 export async function openSip(
   environment: Environment,
   connection: EventConnection,
+  capture: SipCapture,
 ): Promise<SipParts> {
   const { config, logger, clock, closers } = environment;
   const servers = config.drachtioServers ?? [await openEngine(environment)];
@@ -67,7 +71,7 @@ export async function openSip(
       ? (config.sip.allowedNetworks ?? [])
       : networksOpenTo(config.sip.allowedNetworks, beyond);
   const port = createDrachtioSip({
-    ...{ servers, trunks, allowedNetworks, logger, clock },
+    ...{ servers, trunks, allowedNetworks, logger, clock, capture },
     askOthers: (leg) => askForLegEnd(connection, leg),
   });
   closers.add('SIP port', () => port[Symbol.asyncDispose]());
@@ -80,6 +84,7 @@ export async function openSip(
   return {
     port,
     router: createRouter({ trunks, allowedNetworks }),
+    isDrachtio: config.drachtioServers !== undefined,
     url: drachtioUrl(servers[0]),
     address: servers.map((server) => `${server.host}:${server.port}`).join(', '),
     ...(sandbox === undefined ? {} : { sandbox: `sip:${sandbox.host}:${sandbox.port}` }),

@@ -3,6 +3,7 @@
 
 import type { CallStep } from './call-step.ts';
 import type { AcceptedCall, AmdSettings, DialTarget } from './call-types.ts';
+import type { AudioEnvelope } from './capture.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
@@ -200,6 +201,8 @@ export type MediaObserver = {
   onPlan?(report: PlanReport): void;
   /** Of a second leg: audio has gone both ways. */
   onConnected?(): void;
+  /** How loud it was, when it was asked for and at the session's end. */
+  onEnvelope?(envelope: AudioEnvelope): void;
   /** The media worker died. */
   onFailed(reason: string): void;
 };
@@ -222,6 +225,8 @@ export type MediaSession = {
   play(playback: Playback): void;
   /** Nothing of what is queued is played, of sounds and of the bot; told of each sound. */
   stopPlayback(): void;
+  /** The observer is told how loud it was until now. */
+  askEnvelope?(): void;
   /** A key that did not come as RTP. */
   tellDigit(digit: string): void;
   /** Answer to a re-offer of the far end (hold, resume, new address); undefined when nothing in it is usable. */

@@ -11,7 +11,9 @@ import { createTokenVerifier } from './token-signature.ts';
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** By scheme: the app that a request's headers speak for. */
-export type Authenticator = Readonly<Record<'jwt' | 'apiKey', (headers: Headers) => Promise<App>>>;
+export type Authenticator = Readonly<
+  Record<'jwt' | 'apiKey', (headers: Headers, method?: string) => Promise<App>>
+>;
 
 export type AuthenticatorOptions = {
   /** What `aud` may say. */

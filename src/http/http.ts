@@ -69,7 +69,7 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
       ({ scheme = 'jwt', scope, botParameter = '', answers = 'application/json' }) =>
       async (request) => {
         assertAccepts(request.headers.accept, answers);
-        const app = await authenticate[scheme](request.headers).catch((error: unknown) => {
+        const app = await authenticate[scheme](request.headers, request.method).catch((error: unknown) => {
           throw orSlowDown(error, request);
         });
         const name = (request.params as Record<string, string>)[botParameter];

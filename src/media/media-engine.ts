@@ -99,6 +99,9 @@ export class MediaEngine {
       case 'stopPlayback':
         this.#live.get(message.id)?.session.stopPlayback();
         return;
+      case 'envelope':
+        this.#tellEnvelope(message.id);
+        return;
       case 'digit':
         this.#live.get(message.id)?.session.tellDigit(message.digit);
         return;
@@ -221,8 +224,14 @@ export class MediaEngine {
     this.#live.get(id)?.session.stopDetection('session-closed');
     this.#live.get(id)?.session.stopPlayback();
     this.#live.get(id)?.session.stopStream('call-ended');
+    this.#tellEnvelope(id);
     this.#release(id);
     this.#post({ kind: 'closed', id });
+  }
+
+  #tellEnvelope(id: number): void {
+    const envelope = this.#live.get(id)?.session.envelope();
+    if (envelope !== undefined) this.#post({ kind: 'envelope', id, envelope });
   }
 
   #release(id: number): void {

@@ -1,6 +1,7 @@
 // What the main thread and a media worker say to each other. A handful of messages per call, none per packet.
 
 import type { AmdSettings } from '../calls/call-types.ts';
+import type { AudioEnvelope } from '../calls/capture.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
@@ -58,6 +59,7 @@ export type ToMediaWorker =
   | { readonly kind: 'stopStream'; readonly id: number; readonly reason: string }
   | { readonly kind: 'play'; readonly id: number; readonly playback: Playback }
   | { readonly kind: 'stopPlayback'; readonly id: number }
+  | { readonly kind: 'envelope'; readonly id: number }
   /** Of a SIP INFO. */
   | { readonly kind: 'digit'; readonly id: number; readonly digit: string }
   /** `partner` is the session of a second leg: `id` hears it ring, hears it, or talks with it. */
@@ -100,6 +102,8 @@ export type FromMediaWorker =
   | { readonly kind: 'stream'; readonly id: number; readonly report: StreamReport }
   | { readonly kind: 'playback'; readonly id: number; readonly report: PlaybackReport }
   | { readonly kind: 'plan'; readonly id: number; readonly report: PlanReport }
+  /** When it was asked for, and before `closed`. */
+  | { readonly kind: 'envelope'; readonly id: number; readonly envelope: AudioEnvelope }
   /** For the log, once for each kind of thing and call. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string }
   | { readonly kind: 'inactive'; readonly id: number }

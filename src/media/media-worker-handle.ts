@@ -31,6 +31,7 @@ const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
 
 type Told =
+  | 'envelope'
   | 'stream'
   | 'stopStream'
   | 'digit'
@@ -276,6 +277,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
       case 'plan':
         this.#tellPlan(message);
         return;
+      case 'envelope':
+        // Also of one that is being closed.
+        this.#tell(message.id, (observer) => observer.onEnvelope?.(message.envelope));
+        return;
       case 'streamWarning':
         this.#logger.warn({ warning: message.warning }, 'a bot does not keep to the wire format');
         return;
@@ -355,6 +360,11 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #tellLive(id: number, tell: (observer: MediaObserver) => void): void {
     const entry = this.#entries.get(id);
     if (entry?.phase.kind === 'open') this.#safely(() => tell(entry.observer));
+  }
+
+  #tell(id: number, tell: (observer: MediaObserver) => void): void {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) this.#safely(() => tell(entry.observer));
   }
 
   #safely(tell: () => void): void {

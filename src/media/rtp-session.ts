@@ -2,12 +2,14 @@
 // timers, so that tests run it on a clock of their own.
 
 import type { AmdSettings } from '../calls/call-types.ts';
+import type { AudioEnvelope } from '../calls/capture.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import { Detection, type DetectionSink } from './detection.ts';
 import type { CreateDetector, OpenLineListener } from './detector-port.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
+import { EnvelopeRecorder } from './envelope-recorder.ts';
 import { decodeTable, encodeMulawFrame, powerOf } from './g711.ts';
 import { JitterBuffer } from './jitter-buffer.ts';
 import { PlannedCall } from './plans/call-plans.ts';
@@ -60,6 +62,7 @@ export class RtpSession {
   readonly #kinds = new Map<number, PacketKind>();
   #remote: RemoteMedia | undefined;
   #answered = false;
+  #envelope: EnvelopeRecorder | undefined;
   #quietFrames = 0;
   #detection: Detection | undefined;
   /** In this round. */
@@ -118,7 +121,10 @@ export class RtpSession {
       this.#connectOrDisconnect();
     }
     this.#quietFrames = 0;
-    if (phase === 'answer') this.#answered = true;
+    if (phase === 'answer') {
+      this.#answered = true;
+      this.#envelope ??= new EnvelopeRecorder();
+    }
   }
 
   /** What was heard until now was ringback. */
@@ -232,6 +238,11 @@ export class RtpSession {
     this.#streaming?.queue.clear();
   }
 
+  /** From the answer on; undefined: there was none. */
+  envelope(): AudioEnvelope | undefined {
+    return this.#envelope?.read();
+  }
+
   receive(packet: Uint8Array, address: string, port: number): void {
     if (!this.#isTheirs(packet, address, port)) {
       this.#counts.discarded += 1;
@@ -251,6 +262,7 @@ export class RtpSession {
       this.#dtmf.receive(packet, payloadStart, payloadEnd, timestamp);
       return;
     }
+    this.#envelope?.hear(packet, payloadStart, payloadEnd, kind);
     const decode = decodeTable[kind];
     this.#jitter?.put(packet, payloadStart, payloadEnd, header.sequence, timestamp, decode);
   }
@@ -279,6 +291,7 @@ export class RtpSession {
     // First: what a plan wants to be played after a beep is sent in the same tick.
     this.#listen();
     this.#relay?.tick();
+    this.#envelope?.tick();
     if (this.#answered && this.#remote !== undefined) {
       this.#transmit(this.#remote, transmit);
       this.#watchActivity(this.#remote);
@@ -347,6 +360,7 @@ export class RtpSession {
       const listens = this.#plans !== undefined && this.#player.isPlaying;
       const packet = this.#sender.next(remote, this.#player, this.#ringback);
       this.#sentPower = listens ? powerOf(packet.subarray(rtpHeaderBytes), remote.codec) : 0;
+      this.#envelope?.say(packet, rtpHeaderBytes, remote.codec);
       this.#sink.send(packet, this.#source.port, this.#source.address);
     } else {
       this.#sender.skip();

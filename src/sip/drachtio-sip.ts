@@ -1,6 +1,7 @@
 // The SIP port over any number of drachtio servers. Calls are spread over those that are connected; a server that goes
 // away ends its legs within seconds, and what it left up at the far end is ended when it is back.
 
+import type { SipCapture } from '../calls/capture.ts';
 import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type {
   CallLeg,
@@ -40,6 +41,8 @@ export type DrachtioSipOptions = {
   readonly limits?: Partial<SipLimits>;
   /** Another process may reach an engine that this one cannot: has it end the leg. Never rejects. Left out: nobody is there. */
   readonly askOthers?: (leg: StoredLeg) => Promise<LegEndResult>;
+  /** Who looks at the SIP messages of calls. */
+  readonly capture?: SipCapture;
   /** Decides between gateways of the same priority. */
   readonly dice?: Dice;
 };
@@ -107,6 +110,7 @@ class DrachtioPool implements DrachtioSip {
           limits: this.#limits,
           logger: options.logger,
           claimStrangers: true,
+          onMessage: options.capture && ((message) => options.capture?.add(message)),
           onUp: (link) => this.#onUp(link),
         }),
     );
@@ -158,6 +162,7 @@ class DrachtioPool implements DrachtioSip {
       },
       onAbandoned: (stored) => this.#abandoned.add(stored),
       referTo: (target, trunk) => this.#router.referTo(target, trunk),
+      capture: this.#options.capture,
     });
     this.#legs.add(leg);
     void leg.released.then(() => this.#legs.delete(leg));

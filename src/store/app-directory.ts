@@ -11,6 +11,7 @@ export const scopes = [
   'Chat History',
   'Bot Analytics > Chat History',
   'Contact Center Analytics',
+  'Operate',
 ] as const;
 export type Scope = (typeof scopes)[number];
 

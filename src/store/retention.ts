@@ -26,6 +26,8 @@ with doomed as (
   delete from delivery_attempts where call_id in (select call_id from doomed)
 ), replays as (
   delete from notification_replays where call_id in (select call_id from doomed)
+), captures as (
+  delete from call_captures where call_id in (select call_id from doomed)
 )
 delete from calls where call_id in (select call_id from doomed)`;
 

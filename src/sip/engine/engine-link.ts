@@ -4,9 +4,11 @@
 
 import { connect, Server, type Socket } from 'node:net';
 import Srf from 'drachtio-srf';
+import type { SipMessage } from '../../calls/capture.ts';
 import type { DrachtioServer } from '../../config.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { maxFrameBytes, type SipLimits } from './sip-limits.ts';
+import { sipMessageOf } from './sip-tap.ts';
 import type {
   ReceivedRequest,
   RequestOptions,
@@ -36,6 +38,8 @@ export type LinkOptions = {
   readonly logger: Logger;
   /** Answer INVITE and OPTIONS of strangers; off where other applications share the server. */
   readonly claimStrangers: boolean;
+  /** Told of each SIP message that passes. */
+  readonly onMessage?: ((message: SipMessage) => void) | undefined;
   readonly onUp: () => void;
   /** Exactly once, also when the link never came up. */
   readonly onDown: (reason: string) => void;
@@ -64,6 +68,7 @@ export class EngineLink {
     this.#srf.on('connect', (error) => this.#onAuthenticated(error));
     this.#srf.on('error', (error) => this.close(error.message));
     this.#srf.use((request, response) => this.#onRequest(request, response));
+    this.#tap();
 
     this.#socket = connect({ host, port, noDelay: true });
     guardFrames(this.#socket, (bytes) =>
@@ -137,6 +142,17 @@ export class EngineLink {
     }
     this.#pingTimer = setInterval(() => this.#ping(), this.#options.limits.pingIntervalMs);
     this.#options.onUp();
+  }
+
+  /** After srf's own listener: whoever sends a request knows it by its Call-ID by then. */
+  #tap(): void {
+    const { onMessage, logger } = this.#options;
+    if (onMessage === undefined) return;
+    const tell = guarded(logger, (frame: string) => {
+      const message = sipMessageOf(frame, new Date());
+      if (message !== undefined) onMessage(message);
+    });
+    this.#srf.app.client.wp.on('msg', (_socket, frame) => tell(frame));
   }
 
   /** Srf's own ping does nothing when the pong is missing, so the pong is waited for here. */

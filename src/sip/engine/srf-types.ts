@@ -85,7 +85,10 @@ export type SrfClient = {
   options(handler: (request: ReceivedRequest, response: Responder) => void): void;
   readonly app: {
     readonly client: {
-      readonly wp: { send(socket: Socket, message: string): string };
+      readonly wp: {
+        send(socket: Socket, message: string): string;
+        on(event: 'msg', listener: (socket: Socket, frame: string) => void): void;
+      };
       readonly mapServer: Map<Socket, { pendingRequests: Map<string, (token: string[]) => void> }>;
     };
   };

@@ -1,6 +1,7 @@
 // What a leg needs and tells, and what it has on the wire.
 
 import type { DialTarget } from '../../calls/call-types.ts';
+import type { SipCapture } from '../../calls/capture.ts';
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { Clock, LegEvent } from '../../calls/ports.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -23,6 +24,8 @@ export type LegDependencies = {
    * or given up.
    */
   readonly onAbandoned: (leg: StoredLeg) => Promise<void>;
+  /** For those who look at what passes. */
+  readonly capture?: Pick<SipCapture, 'follow'> | undefined;
   /** As the far end of a trunk's calls is asked to write it. */
   readonly referTo: (target: DialTarget, trunk: string | undefined) => string;
 };

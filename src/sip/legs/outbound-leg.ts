@@ -207,6 +207,10 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #followInvite(invite: SentRequest, link: EngineLink): StoredLeg {
     const { logger } = this.#dependencies;
     this.#wire = { kind: 'pending', invite };
+    const sipCallId = invite.get('Call-ID');
+    if (sipCallId !== undefined) {
+      this.#dependencies.capture?.follow(this.#request.callId, sipCallId);
+    }
     const leg = legOfInvite(invite, link.engine);
     this.#stored = leg;
     // UPDATE while the INVITE is pending comes by the request, not by the dialog.

@@ -26,6 +26,7 @@ import { callLegs } from './0021-call-legs.ts';
 import { sounds } from './0022-sounds.ts';
 import { secondLegs } from './0023-second-legs.ts';
 import { liveEvents } from './0025-live-events.ts';
+import { consoleTables } from './0026-console.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -53,6 +54,7 @@ export const migrations: readonly Migration[] = [
   sounds,
   secondLegs,
   liveEvents,
+  consoleTables,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

@@ -1,0 +1,65 @@
+// The console with what it shows.
+
+import type { RegisterRoutes } from '../api/server.ts';
+import { readCapture } from '../capture/capture-store.ts';
+import type { Captures } from '../capture/captures.ts';
+import { consoleRoutes } from '../console/console.ts';
+import type { TrunkView } from '../console/operate-routes.ts';
+import { createSessionStore } from '../console/session-store.ts';
+import { detectionSummary } from '../interactions/detection-summary.ts';
+import { failingReceivers } from '../notifier/failing-receivers.ts';
+import { trunkUse } from '../store/trunk-use.ts';
+import type { Environment } from './environment.ts';
+import type { SipParts } from './sip.ts';
+import type { Storage } from './storage.ts';
+
+type Parts = {
+  readonly storage: Storage;
+  readonly sip: SipParts;
+  readonly captures: Captures;
+};
+
+export function openConsole(
+  { config, clock }: Environment,
+  { storage, sip, captures }: Parts,
+): RegisterRoutes {
+  const { pool } = storage.database;
+  return consoleRoutes({
+    sessions: createSessionStore(storage.database, clock),
+    publicUrl: config.http.publicUrl,
+    isDrachtio: sip.isDrachtio,
+    captureOf: async (callId) => captures.view(callId) ?? (await readCapture(pool, callId)),
+    receivers: (accountId) => failingReceivers(pool, accountId),
+    trunks: async () => trunksOf(sip, await trunkUse(pool)),
+    nodes: async () =>
+      (await storage.nodes.list()).map((node) => ({
+        nodeId: node.nodeId,
+        state: node.state,
+        calls: node.calls,
+        version: node.version,
+        startedAt: node.startedAt.toISOString(),
+        leaseAgeMs: node.leaseAgeMs,
+        isThis: node.ownerId === config.ownerId,
+      })),
+    detection: () => detectionSummary(pool, clock.now()),
+  });
+}
+
+function trunksOf(
+  sip: SipParts,
+  use: Awaited<ReturnType<typeof trunkUse>>,
+): readonly TrunkView[] {
+  const gateways = sip.gateways();
+  const names = [...new Set([...gateways.map(({ trunk }) => trunk), ...use.map(({ trunk }) => trunk)])];
+  return names.map((name) => {
+    const { onIt = 0, waiting = 0 } = use.find(({ trunk }) => trunk === name) ?? {};
+    return {
+      name,
+      gateways: gateways
+        .filter(({ trunk }) => trunk === name)
+        .map(({ gateway, isUp }) => ({ name: gateway, isUp })),
+      ...sip.router.limitsOf(name),
+      ...{ onIt, waiting },
+    };
+  });
+}

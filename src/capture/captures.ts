@@ -1,0 +1,142 @@
+// What is kept of the calls of this process while they are up, and written when nothing of them is on the wire any more.
+
+import type { AudioEnvelope, SipCapture, SipMessage } from '../calls/capture.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { MediaObserver, MediaPort } from '../calls/ports.ts';
+import { Batcher } from '../lib/batcher.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { AudioView, CaptureView, StoredCapture } from './capture-store.ts';
+import { SipLog } from './sip-log.ts';
+
+type Live = { readonly sip: SipLog; audio?: AudioEnvelope; askAudio?: () => void };
+
+export type CapturesOptions = {
+  readonly write: (captures: readonly StoredCapture[]) => Promise<void>;
+  readonly sipCallIdOf: (text: string) => string | undefined;
+  readonly logger: Logger;
+};
+
+/** More than a node has calls; what was not ended is forgotten. Some 10 KB each. */
+const mostCalls = 5_000;
+/** Also lets calls that end together share a statement. */
+const lingerMs = 400;
+const mostInStatement = 50;
+const mostWaiting = 2_000;
+
+export class Captures implements SipCapture {
+  readonly #logger: Logger;
+  readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
+  readonly #live = new BoundedMap<CallId, Live>(mostCalls);
+  readonly #bySipCallId = new BoundedMap<string, CallId>(2 * mostCalls);
+  readonly #finishing = new Map<CallId, NodeJS.Timeout>();
+  readonly #writer: Batcher<StoredCapture, undefined>;
+
+  constructor({ write, sipCallIdOf, logger }: CapturesOptions) {
+    this.#logger = logger;
+    this.#sipCallIdOf = sipCallIdOf;
+    this.#writer = new Batcher(
+      async (captures) => {
+        await write(captures);
+        return captures.map(() => undefined);
+      },
+      { maxBatch: mostInStatement, maxWaiting: mostWaiting, concurrency: 1 },
+    );
+  }
+
+  follow(callId: CallId, sipCallId: string): void {
+    this.#bySipCallId.set(sipCallId, callId);
+    if (this.#live.get(callId) === undefined) this.#live.set(callId, { sip: new SipLog() });
+  }
+
+  add(message: SipMessage): void {
+    const sipCallId = this.#sipCallIdOf(message.text);
+    const callId = sipCallId === undefined ? undefined : this.#bySipCallId.get(sipCallId);
+    if (callId !== undefined) this.#live.get(callId)?.sip.add(message);
+  }
+
+  /** The same port, whose sessions are listened to. */
+  around(port: MediaPort): MediaPort {
+    return {
+      open: async (callId, observer, codecs) => {
+        const session = await port.open(callId, this.#observer(callId, observer), codecs);
+        if (session?.askEnvelope !== undefined) {
+          this.#of(callId).askAudio = () => session.askEnvelope?.();
+        }
+        return session;
+      },
+    };
+  }
+
+  /** Of a call that is up here. What it says of the audio is as old as the question before. */
+  view(callId: CallId): CaptureView | undefined {
+    const live = this.#live.get(callId);
+    live?.askAudio?.();
+    return live && viewOf(live);
+  }
+
+  /** Nothing of it is on the wire any more. What the media worker says last comes a moment later. */
+  finish(callId: CallId): void {
+    if (this.#live.get(callId) === undefined || this.#finishing.has(callId)) return;
+    this.#finishing.set(
+      callId,
+      setTimeout(() => void this.#store(callId), lingerMs),
+    );
+  }
+
+  /** At the end of the process: what is over is stored now. */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#finishing.keys()].map((callId) => this.#store(callId)));
+  }
+
+  async #store(callId: CallId): Promise<void> {
+    clearTimeout(this.#finishing.get(callId));
+    this.#finishing.delete(callId);
+    const live = this.#live.get(callId);
+    if (live === undefined) return;
+    const capture = viewOf(live);
+    try {
+      // Seen in memory until it can be read in SQL.
+      if (capture.sip !== undefined || capture.audio !== undefined)
+        await this.#writer.add({ callId, capture });
+    } catch (error) {
+      // A picture of a call is not worth holding anything up for.
+      this.#logger.warn({ err: error, callId }, 'the capture of a call was not stored');
+    }
+    this.#live.delete(callId);
+  }
+
+  #of(callId: CallId): Live {
+    const known = this.#live.get(callId);
+    if (known !== undefined) return known;
+    const live: Live = { sip: new SipLog() };
+    this.#live.set(callId, live);
+    return live;
+  }
+
+  #observer(callId: CallId, observer: MediaObserver): MediaObserver {
+    return {
+      ...observer,
+      onEnvelope: (envelope) => {
+        const live = this.#live.get(callId);
+        if (live !== undefined) live.audio = envelope;
+      },
+    };
+  }
+}
+
+function viewOf({ sip, audio }: Live): CaptureView {
+  const log = sip.view();
+  return {
+    ...(log.messages.length === 0 ? {} : { sip: log }),
+    ...(audio === undefined || audio.heard.length === 0 ? {} : { audio: audioOf(audio) }),
+  };
+}
+
+function audioOf({ startedAt, stepMs, heard, said }: AudioEnvelope): AudioView {
+  return { startedAt, stepMs, heard: base64(heard), said: base64(said) };
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
+}

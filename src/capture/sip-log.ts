@@ -1,0 +1,60 @@
+// The SIP messages of one call, bounded: of a call with many, bodies go first, then the messages in the middle.
+
+import type { SipMessage } from '../calls/capture.ts';
+import { redact } from './redact.ts';
+
+export type LoggedMessage = {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly isOurs: boolean;
+  readonly transport: string;
+  readonly address: string;
+  readonly port: number;
+  readonly text: string;
+};
+
+export type SipLogView = {
+  readonly messages: readonly LoggedMessage[];
+  /** That there was no room for. */
+  readonly left: number;
+};
+
+/** As JSON, compressed or not. */
+const mostBytes = 60_000;
+/** From here on without bodies. */
+const bodiesUpTo = 40_000;
+/** Nobody reads more of one; it was read off a socket that bounds it much higher. */
+const longestText = 6_000;
+/** Of each message beside its text. */
+const overheadBytes = 120;
+
+export class SipLog {
+  readonly #messages: LoggedMessage[] = [];
+  #bytes = 0;
+  #left = 0;
+
+  add({ at, isOurs, transport, address, port, text }: SipMessage): void {
+    const kept = this.#bytes < bodiesUpTo ? text : withoutBody(text);
+    const redacted = redact(kept.slice(0, longestText));
+    const bytes = redacted.length + overheadBytes;
+    if (this.#bytes + bytes > mostBytes) {
+      // How it ended is of more use than what was in between.
+      const gone = this.#messages.splice(Math.floor(this.#messages.length / 2), 1)[0];
+      this.#left += 1;
+      if (gone !== undefined) this.#bytes -= gone.text.length + overheadBytes;
+      if (this.#bytes + bytes > mostBytes) return;
+    }
+    this.#bytes += bytes;
+    const from = { isOurs, transport, address, port };
+    this.#messages.push({ at: at.toISOString(), ...from, text: redacted });
+  }
+
+  view(): SipLogView {
+    return { messages: [...this.#messages], left: this.#left };
+  }
+}
+
+function withoutBody(text: string): string {
+  const end = text.indexOf('\r\n\r\n');
+  return end < 0 ? text : text.slice(0, end + 4);
+}

@@ -1,0 +1,131 @@
+// What the browser loads: the page's own modules, as they stand in the source, and the libraries that they import, from
+// node_modules. Read and compressed once. Nothing is bundled: the browser finds modules by an import map.
+
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { extname } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
+
+export type Asset = {
+  readonly type: string;
+  readonly body: Buffer;
+  readonly gzip: Buffer;
+  readonly brotli: Buffer;
+};
+
+export type Assets = {
+  readonly page: Asset;
+  readonly contentSecurityPolicy: string;
+  /** By the path below `/console/`: `assets/<version>/…`. */
+  readonly files: ReadonlyMap<string, Asset>;
+};
+
+const pageFolder = new URL('../../src/console/page/', import.meta.url);
+
+/** What the page's modules import by name, and the file of the package. */
+const libraries = {
+  preact: 'preact',
+  'preact/hooks': 'preact/hooks',
+  htm: 'htm',
+  '@preact/signals': '@preact/signals',
+  '@preact/signals-core': '@preact/signals-core',
+} as const;
+
+const types: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.html': 'text/html; charset=utf-8',
+};
+
+export async function loadAssets(): Promise<Assets> {
+  const own = await ownFiles();
+  const vendored = await Promise.all(
+    Object.values(libraries).map(async (name) => [fileOf(name), await readLibrary(name)] as const),
+  );
+  const texts = new Map([...own, ...vendored]);
+  const hash = createHash('sha256');
+  for (const [name, text] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1))) hash.update(name).update(text);
+  // In the path, so that what a module imports beside itself changes with it, and all of it may be kept for ever.
+  const base = `assets/${hash.digest('base64url').slice(0, 12)}/`;
+  const html = texts.get('index.html');
+  if (html === undefined) throw new Error('the console has no page');
+  texts.delete('index.html');
+  const map = importMap(base);
+  const files = await Promise.all(
+    [...texts].map(async ([name, text]) => [base + name, await assetOf(name, text)] as const),
+  );
+  return {
+    page: await assetOf('index.html', pageOf(html.toString('utf8'), base, map, [...texts.keys()])),
+    contentSecurityPolicy: policyFor(map),
+    files: new Map(files),
+  };
+}
+
+async function ownFiles(): Promise<readonly (readonly [string, Buffer])[]> {
+  const names = await readdir(pageFolder, { recursive: true });
+  const files = names.filter((name) => types[extname(name)] !== undefined);
+  return await Promise.all(
+    files.map(async (name) => [name, await readFile(new URL(name, pageFolder))] as const),
+  );
+}
+
+function fileOf(library: string): string {
+  return `library/${library.replaceAll(/[@/]/g, '-')}.js`;
+}
+
+async function readLibrary(name: string): Promise<Buffer> {
+  const [scopeOrName = '', second = ''] = name.split('/');
+  const packageName = name.startsWith('@') ? `${scopeOrName}/${second}` : scopeOrName;
+  const require = createRequire(import.meta.url);
+  // The file for browsers, whatever the package has for Node.
+  const path = new URL(import.meta.resolve(name));
+  const text = await readFile(path, 'utf8').catch(() => readFile(require.resolve(packageName), 'utf8'));
+  // Nobody has the map beside it.
+  return Buffer.from(text.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, '\n'));
+}
+
+function importMap(base: string): string {
+  const imports = Object.keys(libraries).map((name) => [name, `./console/${base}${fileOf(name)}`]);
+  return JSON.stringify({ imports: Object.fromEntries(imports) });
+}
+
+/** The modules are asked for at once, not when the one that imports them was read. */
+function pageOf(html: string, base: string, map: string, names: readonly string[]): string {
+  const preloads = names
+    .filter((name) => name.endsWith('.js') && name !== 'app.js')
+    .map((name) => `<link rel="modulepreload" href="console/${base}${name}">`)
+    .join('\n');
+  return html
+    .replace('<!-- modules -->', () => `<script type="importmap">${map}</script>\n${preloads}`)
+    .replaceAll('{{base}}', `console/${base}`);
+}
+
+/** The page's own scripts and styles, requests to where it came from, and nothing else; no text becomes markup. */
+function policyFor(map: string): string {
+  const hash = createHash('sha256').update(map).digest('base64');
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${hash}'`,
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
+}
+
+async function assetOf(name: string, content: Buffer | string): Promise<Asset> {
+  const body = Buffer.from(content);
+  return {
+    type: types[extname(name)] ?? 'application/octet-stream',
+    body,
+    gzip: await promisify(gzip)(body, { level: 9 }),
+    brotli: await promisify(brotliCompress)(body),
+  };
+}

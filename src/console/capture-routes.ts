@@ -1,0 +1,82 @@
+// What a call looked like on the wire and in the ear, and all of it to take along.
+
+import type { FastifyRequest } from 'fastify';
+import { appScopeOf } from '../api/app-scope.ts';
+import { callIdOf, found } from '../api/call-routes.ts';
+import { callParams } from '../api/call-schemas.ts';
+import type { ApiServices } from '../api/services.ts';
+import { lineOf } from '../calls/contract/event-table.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { CaptureView } from '../capture/capture-store.ts';
+import { pcapOf } from '../capture/pcap.ts';
+import type { ApiInstance, Caller } from '../http/http.ts';
+
+export type CaptureSources = {
+  /** Of a call that is up on this node, or has ended; undefined: nothing was kept, or it is up on another node. */
+  readonly captureOf: (callId: CallId) => Promise<CaptureView | undefined>;
+  /** The engine is a drachtio-server, which does not tell all. */
+  readonly isDrachtio: boolean;
+};
+
+export type CaptureRouteDependencies = {
+  readonly services: Pick<ApiServices, 'bots' | 'calls'>;
+  readonly caller: Caller;
+  readonly sources: CaptureSources;
+};
+
+const params = callParams.pick({ callId: true });
+
+export function registerCaptures(
+  server: ApiInstance,
+  { services: { bots, calls }, caller, sources }: CaptureRouteDependencies,
+): void {
+  const onRequest = caller.require({ scope: 'Dialout' });
+  const visible = async (request: FastifyRequest, text: string) => {
+    const callId = callIdOf(text);
+    const scope = await appScopeOf(bots, caller.of(request));
+    return { callId, details: found(await calls.details(scope, callId)) };
+  };
+
+  server.route({
+    method: 'GET',
+    url: '/api/calls/:callId/capture',
+    onRequest,
+    schema: { params },
+    handler: async (request) => {
+      const { callId, details } = await visible(request, request.params.callId);
+      const lines = Object.fromEntries(
+        details.timeline.map(({ eventId, type, data }) => [eventId, lineOf(type, data)]),
+      );
+      return { isDrachtio: sources.isDrachtio, lines, ...(await sources.captureOf(callId)) };
+    },
+  });
+
+  server.route({
+    method: 'GET',
+    url: '/api/calls/:callId/export.json',
+    onRequest,
+    schema: { params },
+    handler: async (request, reply) => {
+      const { callId, details } = await visible(request, request.params.callId);
+      const scope = { accountId: caller.of(request).accountId, botId: details.botId };
+      const notifications = await calls.notifications(scope, callId);
+      const capture = await sources.captureOf(callId);
+      void reply.header('content-disposition', `attachment; filename="${callId}.json"`);
+      return { call: details, notifications, ...capture };
+    },
+  });
+
+  server.route({
+    method: 'GET',
+    url: '/api/calls/:callId/sip.pcap',
+    onRequest,
+    schema: { params },
+    handler: async (request, reply) => {
+      const { callId } = await visible(request, request.params.callId);
+      const { sip } = found(await sources.captureOf(callId));
+      void reply.header('content-disposition', `attachment; filename="${callId}.pcap"`);
+      void reply.type('application/vnd.tcpdump.pcap');
+      return reply.send(pcapOf(sip?.messages ?? []));
+    },
+  });
+}

@@ -1,0 +1,57 @@
+// What concerns the gateway as a whole, and so every tenant: for apps with the scope `Operate`; for others it does not exist. And the
+// receivers that fail, of the account that asks.
+
+import type { FastifyRequest } from 'fastify';
+import type { ApiInstance, Caller } from '../http/http.ts';
+import { ProblemError } from '../http/problem.ts';
+import type { DetectionSummary } from '../interactions/detection-summary.ts';
+import type { FailingReceiver } from '../notifier/failing-receivers.ts';
+
+export type TrunkView = {
+  readonly name: string;
+  readonly gateways: readonly { readonly name: string; readonly isUp: boolean }[];
+  readonly callsPerSecond?: number;
+  readonly maxConcurrentCalls?: number;
+  readonly onIt: number;
+  readonly waiting: number;
+};
+
+export type NodeView = {
+  readonly nodeId: string;
+  readonly state: string;
+  readonly calls: number;
+  readonly version: string;
+  readonly startedAt: string;
+  readonly leaseAgeMs: number;
+  readonly isThis: boolean;
+};
+
+export type OperateSources = {
+  readonly receivers: (accountId: string) => Promise<readonly FailingReceiver[]>;
+  readonly trunks: () => Promise<readonly TrunkView[]>;
+  readonly nodes: () => Promise<readonly NodeView[]>;
+  readonly detection: () => Promise<DetectionSummary>;
+};
+
+export function registerOperate(
+  server: ApiInstance,
+  { caller, sources }: { readonly caller: Caller; readonly sources: OperateSources },
+): void {
+  const signedIn = caller.require({});
+  const onRequest = async (request: FastifyRequest): Promise<void> => {
+    await signedIn(request);
+    if (caller.of(request).scopes.includes('Operate')) return;
+    throw new ProblemError('not-found', 'There is nothing at this address.');
+  };
+
+  server.get(
+    '/api/receivers',
+    { onRequest: caller.require({ scope: 'Dialout' }) },
+    async (request) => ({
+      receivers: await sources.receivers(caller.of(request).accountId),
+    }),
+  );
+  server.get('/api/operate/trunks', { onRequest }, async () => ({ trunks: await sources.trunks() }));
+  server.get('/api/operate/nodes', { onRequest }, async () => ({ nodes: await sources.nodes() }));
+  server.get('/api/operate/detection', { onRequest }, () => sources.detection());
+}

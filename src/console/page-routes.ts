@@ -1,0 +1,64 @@
+// The page and what it loads. They hold nothing secret, and are the same for everybody.
+
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiInstance } from '../http/http.ts';
+import { ProblemError } from '../http/problem.ts';
+import type { Asset, Assets } from './assets.ts';
+import { createDoor } from './sessions.ts';
+
+const headers = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  vary: 'accept-encoding',
+};
+
+export function registerPage(
+  server: ApiInstance,
+  assets: () => Promise<Assets>,
+  publicUrl: string | undefined,
+): void {
+  const onRequest = createDoor({ publicUrl });
+
+  server.route({
+    method: 'GET',
+    url: '/console',
+    onRequest,
+    schema: { hide: true },
+    handler: async (request, reply) => {
+      const { page, contentSecurityPolicy } = await assets();
+      void reply.headers({
+        ...headers,
+        'content-security-policy': contentSecurityPolicy,
+        'cache-control': 'no-cache',
+      });
+      return send(request, reply, page);
+    },
+  });
+
+  server.route({
+    method: 'GET',
+    url: '/console/assets/*',
+    onRequest,
+    schema: { hide: true },
+    handler: async (request, reply) => {
+      const path = (request.params as { readonly '*': string })['*'];
+      const asset = (await assets()).files.get(`assets/${path}`);
+      if (asset === undefined) {
+        throw new ProblemError('not-found', 'There is nothing at this address.');
+      }
+      void reply.headers({ ...headers, 'cache-control': 'public, max-age=31536000, immutable' });
+      return send(request, reply, asset);
+    },
+  });
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  void reply.type(asset.type);
+  if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(asset.brotli);
+  if (/\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(asset.gzip);
+  return reply.send(asset.body);
+}

@@ -1,0 +1,150 @@
+// Requests to the gateway that served the page, and its live events. Addresses are relative: a proxy may have put a path in front.
+
+import { signal } from '@preact/signals';
+
+/** What `/console/session` says; null: nobody is signed in; undefined: not known yet. */
+export const session = signal(undefined);
+
+export class Problem extends Error {
+  constructor(status, document) {
+    super(document.detail ?? `The gateway answered ${status}.`);
+    this.status = status;
+    this.errors = document.errors ?? [];
+    this.requestId = document.requestId;
+  }
+}
+
+/** @throws Problem, and Error where the gateway is not reached */
+export async function ask(path, { method = 'GET', body } = {}) {
+  const response = await fetch(`console/${path}`, {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(method === 'GET' ? {} : { 'x-console-token': session.value?.pageToken ?? '' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  }).catch(() => {
+    throw new Error('The gateway is not reached. The page tries again.');
+  });
+  const answer = await response.json().catch(() => ({}));
+  if (response.ok) return answer;
+  if (response.status === 401) session.value = null;
+  throw new Problem(response.status, answer);
+}
+
+const ofBot = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
+
+export const api = {
+  calls: (query) => ask(`api/public/calls?${new URLSearchParams(query)}`),
+  call: (callId) => ask(`api/public/calls/${encodeURIComponent(callId)}`),
+  capture: (callId) => ask(`api/calls/${encodeURIComponent(callId)}/capture`),
+  notifications: (botId, callId) =>
+    ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
+  hangUp: (botId, callId) =>
+    ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
+  dial: (botId, body) =>
+    ask(`api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`, {
+      method: 'POST',
+      body: { botId, ...body },
+    }),
+  deadLetters: (query) =>
+    ask(`api/public/notifications?${new URLSearchParams({ state: 'failed', ...query })}`),
+  replay: (botId, eventId) =>
+    ask(`${ofBot(botId)}/notifications/${encodeURIComponent(eventId)}/replay`, {
+      method: 'POST',
+      body: {},
+    }),
+  receivers: () => ask('api/receivers'),
+  trunks: () => ask('api/operate/trunks'),
+  nodes: () => ask('api/operate/nodes'),
+  detection: () => ask('api/operate/detection'),
+};
+
+// ── Live events ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** connecting, live, away */
+export const liveState = signal('connecting');
+
+const listeners = new Set();
+let source;
+
+/** Told of each event of the app's calls, and of `undefined` where some may have been missed. Returns its removal. */
+export function onEvent(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+const tell = (event) => {
+  for (const listener of listeners) listener(event);
+};
+
+/** EventSource has a listener for each type, and tells of no other: types that come later are read from here. */
+export function openEvents() {
+  closeEvents();
+  const abort = new AbortController();
+  source = abort;
+  void follow(abort.signal);
+}
+
+export function closeEvents() {
+  source?.abort();
+  source = undefined;
+}
+
+async function follow(signal) {
+  let cursor;
+  let waitMs = 500;
+  while (!signal.aborted) {
+    try {
+      const response = await fetch('console/api/public/events', {
+        headers: {
+          accept: 'text/event-stream',
+          ...(cursor === undefined ? {} : { 'last-event-id': cursor }),
+        },
+        signal,
+      });
+      if (response.status === 401) session.value = null;
+      if (!response.ok) throw new Error(`answered ${response.status}`);
+      liveState.value = 'live';
+      waitMs = 500;
+      // What happened before is read anew.
+      if (cursor === undefined) tell(undefined);
+      cursor = await read(response.body, cursor);
+    } catch {
+      // Said by the state.
+    }
+    if (signal.aborted) return;
+    liveState.value = 'away';
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    waitMs = Math.min(waitMs * 2, 10_000);
+  }
+}
+
+async function read(body, before) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let cursor = before;
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => ({ done: true }));
+    if (done) return cursor;
+    text += value;
+    const blocks = text.split('\n\n');
+    text = blocks.pop();
+    for (const block of blocks) {
+      const fields = fieldsOf(block);
+      cursor = fields.id ?? cursor;
+      if (fields.event === 'reset') tell(undefined);
+      else if (fields.data !== undefined) tell(JSON.parse(fields.data));
+    }
+  }
+}
+
+function fieldsOf(block) {
+  const fields = {};
+  for (const line of block.split('\n')) {
+    const colon = line.indexOf(': ');
+    if (colon > 0) fields[line.slice(0, colon)] = line.slice(colon + 2);
+  }
+  return fields;
+}

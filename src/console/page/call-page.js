@@ -1,0 +1,176 @@
+// One call: what it came to, what was heard, and everything that happened to it by one clock.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, onEvent } from './api.js';
+import { html } from './dom.js';
+import { amdWord, between, duration, fullTime, numberOf } from './format.js';
+import { Status, Title, Trouble } from './parts.js';
+import { Timeline } from './timeline.js';
+import { Waveform } from './waveform.js';
+
+const shortestPauseMs = 400;
+/** While it is up: how loud it is changes without an event. */
+const whileUpMs = 1_500;
+
+export function CallPage({ callId }) {
+  const { call, notifications, capture, error, again } = useCall(callId);
+  if (error && !call) {
+    const isGone = error.status === 404;
+    return html`<${Title}>${isGone ? 'No such call' : 'The call cannot be shown'}</${Title}>
+      ${isGone ? html`<p>There is none with this id, it is older than what is kept, or it is another account's. <a href="#/calls">All calls</a></p>` : html`<${Trouble} error=${error} again=${again} />`}`;
+  }
+  if (!call) return html`<p aria-busy="true" class="faint">Reading the call…</p>`;
+  return html`
+    <p class="back"><a href="#/calls">Calls</a></p>
+    <${Head} call=${call} />
+    ${error && html`<${Trouble} error=${error} again=${again} />`}
+    <${Facts} call=${call} />
+    <${Waveform} call=${call} audio=${capture?.audio} />
+    <${Verdict} call=${call} />
+    <${Timeline} call=${call} notifications=${notifications} capture=${capture} />
+    <${Metadata} metadata=${call.metadata} />
+  `;
+}
+
+/** All of it again, when something happened to the call or its notifications. */
+function useCall(callId) {
+  const [state, setState] = useState({});
+  const run = useRef(() => undefined);
+  useEffect(() => {
+    let isCurrent = true;
+    let timer;
+    let readAt = 0;
+    const read = async () => {
+      timer = undefined;
+      readAt = performance.now();
+      let next = {};
+      try {
+        const call = await api.call(callId);
+        const [{ notifications }, capture] = await Promise.all([
+          api.notifications(call.botId, callId),
+          api.capture(callId),
+        ]);
+        next = { call, notifications, capture };
+        if (isCurrent) setState(next);
+      } catch (error) {
+        if (isCurrent) setState((before) => ({ ...before, error }));
+        if (error.status === 404) return;
+      }
+      if (isCurrent && mayChange(next)) later(whileUpMs);
+    };
+    const later = (ms) => {
+      if (!isCurrent || timer !== undefined) return;
+      timer = setTimeout(read, Math.max(ms, readAt + shortestPauseMs - performance.now()));
+    };
+    const soon = () => {
+      clearTimeout(timer);
+      timer = undefined;
+      later(60);
+    };
+    run.current = soon;
+    void read();
+    const stop = onEvent((event) => {
+      if (event === undefined || event.callId === callId) soon();
+    });
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+      stop();
+    };
+  }, [callId]);
+  return { ...state, again: () => run.current() };
+}
+
+/** Attempts and captures come without an event. */
+function mayChange({ call, notifications, capture }) {
+  if (!call || call.state !== 'ended') return true;
+  const isFresh = Date.now() - Date.parse(call.endedAt) < 10_000;
+  return notifications.some(({ state }) => state === 'pending') || (isFresh && !(capture.sip && capture.audio));
+}
+
+function Head({ call }) {
+  const [error, setError] = useState(undefined);
+  const [isEnding, setEnding] = useState(false);
+  const hangUp = async () => {
+    setEnding(true);
+    try {
+      await api.hangUp(call.botId, call.callId);
+    } catch (problem) {
+      setError(problem);
+      setEnding(false);
+    }
+  };
+  const files = `console/api/calls/${encodeURIComponent(call.callId)}`;
+  return html`
+    <div class="bar">
+      <${Title}>${numberOf(call.target)}</${Title}>
+      <${Status} call=${call} />
+      <span class="grow"></span>
+      <a class="button" href=${`${files}/export.json`} download>Export JSON</a>
+      <a class="button" href=${`${files}/sip.pcap`} download>Export pcap</a>
+      ${call.state !== 'ended' && html`<button type="button" class="danger" disabled=${isEnding} onClick=${hangUp}>${call.answeredAt ? 'Hang up' : 'Cancel'}</button>`}
+    </div>
+    ${error && html`<${Trouble} error=${error} />`}`;
+}
+
+function Facts({ call }) {
+  const facts = [
+    ['Outcome', call.outcome],
+    ['At fault', call.fault],
+    ['Reason', call.reason && `${call.reason}${call.reasonCode ? ` · ${call.reasonCode}` : ''}`],
+    ['Place in the queue', call.queuePosition],
+    ['From', call.caller],
+    ['Bot', call.botId],
+    ['Trunk', call.trunk],
+    ['Detection', call.machineDetection],
+    ['Accepted', fullTime(call.acceptedAt)],
+    ['Rang', duration(between(call.ringingAt, call.answeredAt ?? call.endedAt))],
+    ['Talked', duration(between(call.answeredAt, call.endedAt))],
+    ['Call id', call.callId],
+  ];
+  return html`<dl class="facts">
+    ${facts
+      .filter(([, value]) => value !== undefined && value !== '')
+      .map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
+  </dl>`;
+}
+
+const evidenceNames = {
+  elapsedMs: ['after', (ms) => duration(ms)],
+  words: ['words', String],
+  confidence: ['confidence', (value) => `${Math.round(value * 100)} %`],
+  speechMs: ['speech', (ms) => duration(ms)],
+  pauseMs: ['silence before', (ms) => duration(ms)],
+  tone: ['tone', ({ hz, ms }) => `${Math.round(hz)} Hz, ${Math.round(ms)} ms`],
+  corrects: ['corrects', amdWord],
+  transcript: ['heard', (text) => `“${text}”`],
+  transcription: ['speech-to-text', String],
+};
+
+/** What detection said, each with what it rests on. */
+function Verdict({ call }) {
+  const events = call.timeline.filter(({ type }) => type === 'amd').map(({ data }) => data.amd);
+  if (events.length === 0) return null;
+  return html`<section aria-labelledby="verdict">
+    <h2 id="verdict">Detection</h2>
+    <ul class="verdicts">
+      ${events.map(
+        ({ event, reason, ...evidence }) => html`<li>
+          <strong>${amdWord(event)}</strong> <span class="reason">${reason}</span>
+          <dl>${Object.entries(evidence).map(([name, value]) => {
+            const [label, write] = evidenceNames[name] ?? [name, (other) => JSON.stringify(other)];
+            return html`<div><dt>${label}</dt><dd>${write(value)}</dd></div>`;
+          })}</dl>
+        </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+function Metadata({ metadata }) {
+  if (Object.keys(metadata ?? {}).length === 0) return null;
+  return html`<section aria-labelledby="metadata">
+    <h2 id="metadata">Metadata</h2>
+    <pre class="body">${JSON.stringify(metadata, null, 2)}</pre>
+  </section>`;
+}

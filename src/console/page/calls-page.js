@@ -1,0 +1,151 @@
+// The interactions view: calls, newest first, as they are now.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, onEvent } from './api.js';
+import { DialForm } from './dial-form.js';
+import { html } from './dom.js';
+import { between, duration, fullTime, numberOf, timeOf } from './format.js';
+import { Empty, Status, Title, Trouble } from './parts.js';
+
+const pageSize = 50;
+/** However much happens, the list is read so often. */
+const shortestPauseMs = 1_000;
+
+const filters = {
+  state: ['queued', 'dialing', 'ringing', 'answered', 'ended'],
+  status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
+  outcome: [
+    ...['completed', 'machine', 'busy', 'declined', 'no-answer', 'unavailable', 'invalid-number'],
+    ...['rejected', 'carrier-failure', 'gateway-failure', 'bot-failure', 'cancelled', 'expired', 'unknown'],
+  ],
+};
+
+export function CallsPage() {
+  const [filter, setFilter] = useState({});
+  const [cursors, setCursors] = useState([]);
+  const [isDialing, setDialing] = useState(false);
+  const { page, error, again } = useCalls(filter, cursors.at(-1));
+  const isFiltered = Object.keys(filter).length > 0;
+  const change = (name, value) => {
+    const { [name]: _before, ...others } = filter;
+    setFilter(value === '' ? others : { ...others, [name]: value });
+    setCursors([]);
+  };
+  return html`
+    <div class="bar">
+      <${Title}>Calls</${Title}>
+      <form class="filters" onSubmit=${openCall} aria-label="Filters">
+        ${Object.entries(filters).map(
+          ([name, values]) => html`<label>
+            <span>${name}</span>
+            <select value=${filter[name] ?? ''} onChange=${(event) => change(name, event.target.value)}>
+              <option value="">any</option>
+              ${values.map((value) => html`<option value=${value}>${value}</option>`)}
+            </select>
+          </label>`,
+        )}
+        <label class="wide"><span>call id</span><input name="callId" placeholder="call-…" autocomplete="off" spellcheck=${false} /></label>
+      </form>
+      <button type="button" class="primary" onClick=${() => setDialing(true)}>Dial</button>
+    </div>
+    ${isDialing && html`<${DialForm} onClose=${() => setDialing(false)} />`}
+    ${error && html`<${Trouble} error=${error} again=${again} />`}
+    ${page && page.calls.length > 0 && html`<${CallTable} calls=${page.calls} />`}
+    ${page && page.calls.length === 0 && html`<${NoCalls} isFiltered=${isFiltered} clear=${() => setFilter({})} />`}
+    ${page &&
+    (cursors.length > 0 || page.nextCursor) &&
+    html`<nav class="pager" aria-label="Pages of calls">
+      <button type="button" disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>Newer</button>
+      <span class="faint">${cursors.length === 0 ? 'Newest calls, live' : `Page ${cursors.length + 1}`}</span>
+      <button type="button" disabled=${!page.nextCursor} onClick=${() => setCursors([...cursors, page.nextCursor])}>Older</button>
+    </nav>`}
+  `;
+}
+
+function openCall(event) {
+  event.preventDefault();
+  const callId = new FormData(event.target).get('callId').trim();
+  if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
+}
+
+/** Read when something happened, at most once in a while, and not while nobody looks. */
+function useCalls(filter, cursor) {
+  const [state, setState] = useState({});
+  const key = JSON.stringify([filter, cursor]);
+  const run = useRef(() => undefined);
+  useEffect(() => {
+    let isCurrent = true;
+    let timer;
+    let readAt = 0;
+    const read = async () => {
+      timer = undefined;
+      readAt = performance.now();
+      try {
+        const page = await api.calls({ limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) });
+        if (isCurrent) setState({ page });
+      } catch (error) {
+        if (isCurrent) setState((before) => ({ ...before, error }));
+      }
+    };
+    const soon = () => {
+      if (document.hidden) return;
+      timer ??= setTimeout(read, Math.max(60, readAt + shortestPauseMs - performance.now()));
+    };
+    run.current = soon;
+    void read();
+    const stop = onEvent(soon);
+    document.addEventListener('visibilitychange', soon);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+      stop();
+      document.removeEventListener('visibilitychange', soon);
+    };
+  }, [key]);
+  return { ...state, again: () => run.current() };
+}
+
+function CallTable({ calls }) {
+  return html`<table class="calls">
+    <caption class="hidden">Calls, newest first</caption>
+    <thead>
+      <tr>
+        <th scope="col">Accepted</th><th scope="col">To</th><th scope="col">Status</th><th scope="col">Outcome</th>
+        <th scope="col">At fault</th><th scope="col" class="number">Rang</th><th scope="col" class="number">Talked</th>
+        <th scope="col">From</th><th scope="col">Bot</th>
+      </tr>
+    </thead>
+    <tbody>${calls.map((call) => html`<${CallRow} key=${call.callId} call=${call} />`)}</tbody>
+  </table>`;
+}
+
+function CallRow({ call }) {
+  const talked = between(call.answeredAt, call.endedAt);
+  const rang = between(call.ringingAt, call.answeredAt ?? call.endedAt);
+  const open = () => {
+    location.hash = `#/calls/${call.callId}`;
+  };
+  return html`<tr onClick=${open}>
+    <td class="time" title=${fullTime(call.acceptedAt)}>${timeOf(call.acceptedAt)}</td>
+    <td class="to"><a href=${`#/calls/${call.callId}`} onClick=${(event) => event.stopPropagation()}>${numberOf(call.target)}</a></td>
+    <td class="state"><${Status} call=${call} /></td>
+    <td class="outcome">${call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}</td>
+    <td class="fault">${call.fault ?? ''}</td>
+    <td class="number rang">${duration(rang)}</td>
+    <td class="number talked">${duration(talked)}</td>
+    <td class="from">${call.caller}</td>
+    <td class="bot">${call.botId}</td>
+  </tr>`;
+}
+
+function NoCalls({ isFiltered, clear }) {
+  if (isFiltered) {
+    return html`<${Empty} title="No call is like that.">
+      <button type="button" onClick=${clear}>Show all calls</button>
+    </${Empty}>`;
+  }
+  return html`<${Empty} title="No calls yet.">
+    <p>Dial one here, or from a terminal:</p>
+    <pre>npx offhook call tel:+12025550110 --amd detect --follow</pre>
+  </${Empty}>`;
+}

@@ -1,0 +1,76 @@
+// Instants, durations and words as people read them.
+
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false,
+});
+const day = new Intl.DateTimeFormat(undefined, { day: '2-digit', month: 'short' });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+
+export function timeOf(iso) {
+  const date = new Date(iso);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return isToday ? clock.format(date) : `${day.format(date)} ${clock.format(date).slice(0, 5)}`;
+}
+
+export const fullTime = (iso) => full.format(new Date(iso));
+
+/** 0.3 s, 12.4 s, 2:05, 1:02:05 */
+export function duration(ms) {
+  if (ms === undefined || Number.isNaN(ms) || ms < 0) return '';
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const s = Math.round(ms / 1_000);
+  const two = (value) => String(value).padStart(2, '0');
+  const rest = `${two(Math.floor((s % 3_600) / 60))}:${two(s % 60)}`;
+  return s < 3_600 ? rest.replace(/^0/, '') : `${Math.floor(s / 3_600)}:${rest}`;
+}
+
+/** From the call's beginning: +12.345 */
+export function offset(ms) {
+  const sign = ms < 0 ? '−' : '+';
+  const s = Math.abs(ms) / 1_000;
+  if (s < 60) return `${sign}${s.toFixed(3)}`;
+  return `${sign}${Math.floor(s / 60)}:${(s % 60).toFixed(3).padStart(6, '0')}`;
+}
+
+export const between = (from, to) =>
+  from === undefined || to === undefined ? undefined : Date.parse(to) - Date.parse(from);
+
+const statusWords = {
+  queued: 'Queued',
+  dialing: 'Dialing',
+  ringing: 'Ringing',
+  answered: 'Answered',
+  completed: 'Completed',
+  failed: 'Failed',
+  machineDetected: 'Machine',
+};
+export const statusWord = (status) => statusWords[status] ?? status;
+
+/** The colour of a status: live, good, bad, still. */
+export function toneOf({ status, outcome }) {
+  if (status === 'answered') return 'live';
+  if (['queued', 'dialing', 'ringing'].includes(status)) return 'wait';
+  if (status === 'failed') return outcome === 'cancelled' ? 'still' : 'bad';
+  return status === 'machineDetected' ? 'still' : 'good';
+}
+
+const amdWords = {
+  amd_human_detected: 'Person',
+  amd_machine_detected: 'Machine',
+  amd_no_speech_detected: 'No speech',
+  amd_decision_timeout: 'Undecided',
+  amd_machine_stopped_speaking: 'Greeting over',
+  amd_tone_detected: 'Tone',
+  amd_error: 'Detection failed',
+  amd_stopped: 'Detection over',
+};
+export const amdWord = (event) => amdWords[event] ?? event;
+
+/** Without the scheme, which says nothing that the rest does not. */
+export const numberOf = (target) => target.replace(/^(tel|sips?):/, '');
+
+export const plural = (count, one, many = `${one}s`) =>
+  `${count.toLocaleString()} ${count === 1 ? one : many}`;

@@ -1,0 +1,73 @@
+// What detection decided lately: verdicts with their reasons, how sure it was, how long it took.
+
+import type { Pool } from 'pg';
+import type { CallOutcome } from '../calls/contract/call-words.ts';
+
+export type DetectionVerdict = {
+  readonly callId: string;
+  readonly event: string;
+  readonly reason: string;
+  readonly confidence?: number;
+  readonly elapsedMs?: number;
+  readonly outcome?: CallOutcome;
+};
+
+export type DetectionSummary = {
+  /** Answered calls with detection on that were looked at, the newest ones. */
+  readonly calls: number;
+  readonly since: string;
+  readonly verdicts: readonly DetectionVerdict[];
+};
+
+/** Of so many accepted calls, and no older ones: what a page shows, and a query of some 100 ms. */
+const mostCalls = 2_000;
+const periodMs = 86_400_000;
+
+const statement = {
+  name: 'detection summary',
+  text: `
+with lately as (
+  select call_id, outcome from calls
+  where accepted_at >= $1 and answered_at is not null and request->>'machineDetection' <> 'disabled'
+  order by accepted_at desc limit ${mostCalls}
+)
+select lately.call_id, lately.outcome, verdict.amd
+from lately left join lateral (
+  select data->'amd' as amd from call_events e
+  where e.call_id = lately.call_id and e.type = 'amd'
+  order by case when data->'amd'->>'event' in ('amd_human_detected', 'amd_machine_detected') then 0 else 1 end, event_sequence
+  limit 1
+) verdict on true`,
+} as const;
+
+type Columns = {
+  readonly call_id: string;
+  readonly outcome: CallOutcome | null;
+  /** Of another version, perhaps. */
+  readonly amd: Readonly<Record<string, unknown>> | null;
+};
+
+/** Over all tenants. */
+export async function detectionSummary(pool: Pool, now: Date): Promise<DetectionSummary> {
+  const since = new Date(now.getTime() - periodMs);
+  const { rows } = await pool.query<Columns>({ ...statement, values: [since] });
+  return {
+    calls: rows.length,
+    since: since.toISOString(),
+    verdicts: rows.flatMap((row) => (row.amd === null ? [] : [verdictOf(row, row.amd)])),
+  };
+}
+
+function verdictOf(
+  { call_id, outcome }: Columns,
+  { event, reason, confidence, elapsedMs }: NonNullable<Columns['amd']>,
+): DetectionVerdict {
+  return {
+    callId: call_id,
+    event: String(event),
+    reason: String(reason),
+    ...(typeof confidence === 'number' ? { confidence } : {}),
+    ...(typeof elapsedMs === 'number' ? { elapsedMs } : {}),
+    ...(outcome === null ? {} : { outcome }),
+  };
+}

@@ -1,0 +1,94 @@
+// How loud a call was in both directions, while it is up: one byte for each stretch of time. When there is no more room, two
+// stretches become one.
+
+import type { AudioEnvelope } from '../calls/capture.ts';
+import type { Codec } from './g711.ts';
+
+/** Two ticks of the session. */
+const firstStepMs = 40;
+const ticksInFirstStep = 2;
+const firstRoom = 256;
+/** Of each direction: both together, as JSON has them, stay below 64 KiB. 11 minutes in steps of 40 ms. */
+const mostSteps = 16_384;
+
+/** Every fourth sample: a picture needs no more. */
+const stride = 4;
+
+export class EnvelopeRecorder {
+  readonly #startedAt = Date.now();
+  #heard = new Uint8Array(firstRoom);
+  #said = new Uint8Array(firstRoom);
+  #steps = 0;
+  #ticksInStep = ticksInFirstStep;
+  #tick = 0;
+  #heardPeak = 0;
+  #saidPeak = 0;
+
+  hear(packet: Uint8Array, start: number, end: number, codec: Codec): void {
+    const peak = peakOf(packet, start, end, codec);
+    if (peak > this.#heardPeak) this.#heardPeak = peak;
+  }
+
+  say(packet: Uint8Array, start: number, codec: Codec): void {
+    const peak = peakOf(packet, start, packet.length, codec);
+    if (peak > this.#saidPeak) this.#saidPeak = peak;
+  }
+
+  /** 20 ms have passed. */
+  tick(): void {
+    this.#tick += 1;
+    if (this.#tick < this.#ticksInStep) return;
+    this.#tick = 0;
+    if (this.#steps === this.#heard.length) this.#makeRoom();
+    this.#heard[this.#steps] = this.#heardPeak;
+    this.#said[this.#steps] = this.#saidPeak;
+    this.#steps += 1;
+    this.#heardPeak = 0;
+    this.#saidPeak = 0;
+  }
+
+  read(): AudioEnvelope {
+    return {
+      startedAt: this.#startedAt,
+      stepMs: (firstStepMs / ticksInFirstStep) * this.#ticksInStep,
+      heard: this.#heard.slice(0, this.#steps),
+      said: this.#said.slice(0, this.#steps),
+    };
+  }
+
+  #makeRoom(): void {
+    if (this.#steps < mostSteps) {
+      this.#heard = grown(this.#heard);
+      this.#said = grown(this.#said);
+      return;
+    }
+    halve(this.#heard);
+    halve(this.#said);
+    this.#steps /= 2;
+    this.#ticksInStep *= 2;
+  }
+}
+
+/** G.711 is logarithmic by itself: without the sign, and the other way round, its bytes are how loud it is. */
+function peakOf(packet: Uint8Array, start: number, end: number, codec: Codec): number {
+  // µ-law counts down from 127 at silence; A-law counts up, with every other bit turned.
+  const turned = codec === 'PCMU' ? 0x7f : 0x55;
+  let peak = 0;
+  for (let index = start; index < end; index += stride) {
+    const level = ((packet[index] as number) ^ turned) & 0x7f;
+    if (level > peak) peak = level;
+  }
+  return peak;
+}
+
+function grown(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(bytes.length * 2);
+  larger.set(bytes);
+  return larger;
+}
+
+function halve(bytes: Uint8Array): void {
+  for (let index = 0; index < bytes.length; index += 2) {
+    bytes[index / 2] = Math.max(bytes[index] as number, bytes[index + 1] as number);
+  }
+}
