@@ -45,12 +45,11 @@ export function openConsole(
   });
 }
 
-function trunksOf(
-  sip: SipParts,
-  use: Awaited<ReturnType<typeof trunkUse>>,
-): readonly TrunkView[] {
+function trunksOf(sip: SipParts, use: Awaited<ReturnType<typeof trunkUse>>): readonly TrunkView[] {
   const gateways = sip.gateways();
-  const names = [...new Set([...gateways.map(({ trunk }) => trunk), ...use.map(({ trunk }) => trunk)])];
+  const names = [
+    ...new Set([...gateways.map(({ trunk }) => trunk), ...use.map(({ trunk }) => trunk)]),
+  ];
   return names.map((name) => {
     const { onIt = 0, waiting = 0 } = use.find(({ trunk }) => trunk === name) ?? {};
     return {

@@ -7,7 +7,7 @@ export type SipMessage = {
   readonly at: Date;
   readonly isOurs: boolean;
   readonly transport: string;
-  /** The far end's; empty where the engine made the message up. */
+  /** Of the sender; empty where the engine made the message up. */
   readonly address: string;
   readonly port: number;
   readonly text: string;

@@ -1,5 +1,4 @@
-// SIP messages as a pcap file, for Wireshark and its kin: IP packets of UDP, whatever carried them. Time stamps, addresses and text are
-// those that were seen; the addresses of our own side are what our messages say of themselves.
+// SIP messages as a pcap file, for Wireshark and its kin: IP packets of UDP, whatever carried them.
 
 import { isIPv6 } from 'node:net';
 import type { LoggedMessage } from './sip-log.ts';
@@ -20,14 +19,15 @@ export function pcapOf(messages: readonly LoggedMessage[]): Buffer {
   header.writeUInt16LE(4, 6);
   header.writeUInt32LE(longestPacket, 16);
   header.writeUInt32LE(rawIp, 20);
-  const us = ourPlace(messages);
-  return Buffer.concat([header, ...messages.flatMap((message) => recordOf(message, us))]);
+  return Buffer.concat([header, ...messages.flatMap((message) => recordOf(message, messages))]);
 }
 
-function recordOf(message: LoggedMessage, us: Place): readonly Buffer[] {
-  const them = { address: message.address || '0.0.0.0', port: message.port || defaultPort };
-  const [from, to] = message.isOurs ? [us, them] : [them, us];
-  const packet = ipPacket(from, to, Buffer.from(message.text, 'utf8'));
+function recordOf(message: LoggedMessage, all: readonly LoggedMessage[]): readonly Buffer[] {
+  const packet = ipPacket(
+    placeOf(message),
+    receiverOf(message, all),
+    Buffer.from(message.text, 'utf8'),
+  );
   const at = Date.parse(message.at);
   const header = Buffer.alloc(16);
   header.writeUInt32LE(Math.floor(at / 1_000), 0);
@@ -37,15 +37,20 @@ function recordOf(message: LoggedMessage, us: Place): readonly Buffer[] {
   return [header, packet];
 }
 
-/** The topmost Via of the first request of ours (RFC 3261, section 18.1.1). */
-function ourPlace(messages: readonly LoggedMessage[]): Place {
-  for (const { isOurs, text } of messages) {
-    const [, host, port] =
-      /^(?:via|v)[ \t]*:[ \t]*SIP\/2\.0\/\w+[ \t]+(\[[0-9a-f:.]+\]|[^\s:;,]+)(?::(\d+))?/im.exec(text) ?? [];
-    if (!isOurs || host === undefined || text.startsWith('SIP/2.0')) continue;
-    return { address: host.replace(/^\[|\]$/g, ''), port: Number(port ?? defaultPort) };
-  }
-  return { address: '0.0.0.0', port: defaultPort };
+function placeOf({ address, port }: LoggedMessage): Place {
+  return { address: address || '0.0.0.0', port: port || defaultPort };
+}
+
+/** What was seen of a message is where it came from: it went to where the other side's come from, of the same gateway at best. */
+function receiverOf(message: LoggedMessage, all: readonly LoggedMessage[]): Place {
+  const answers = all.filter(({ isOurs, address }) => isOurs !== message.isOurs && address !== '');
+  const callId = callIdOf(message.text);
+  const other = answers.find(({ text }) => callIdOf(text) === callId) ?? answers[0];
+  return other === undefined ? { address: '0.0.0.0', port: defaultPort } : placeOf(other);
+}
+
+function callIdOf(text: string): string | undefined {
+  return /^(?:call-id|i)[ \t]*:[ \t]*(\S{1,256})/im.exec(text)?.[1];
 }
 
 function ipPacket(from: Place, to: Place, payload: Buffer): Buffer {
@@ -55,7 +60,10 @@ function ipPacket(from: Place, to: Place, payload: Buffer): Buffer {
   datagram.writeUInt16BE(datagram.length, 4);
   payload.copy(datagram, 8);
   const is6 = isIPv6(from.address) || isIPv6(to.address);
-  return Buffer.concat([is6 ? ip6Header(from, to, datagram) : ip4Header(from, to, datagram), datagram]);
+  return Buffer.concat([
+    is6 ? ip6Header(from, to, datagram) : ip4Header(from, to, datagram),
+    datagram,
+  ]);
 }
 
 /** Checksums are left out: 0 says so of UDP, and of IP readers do not look. */
@@ -72,7 +80,9 @@ function ip4Header(from: Place, to: Place, { length }: Buffer): Buffer {
 
 function ip4Bytes(address: string): readonly number[] {
   const parts = address.split('.').map(Number);
-  return parts.length === 4 && parts.every((part) => part >= 0 && part < 256) ? parts : [0, 0, 0, 0];
+  return parts.length === 4 && parts.every((part) => part >= 0 && part < 256)
+    ? parts
+    : [0, 0, 0, 0];
 }
 
 function ip6Header(from: Place, to: Place, { length }: Buffer): Buffer {
@@ -90,7 +100,8 @@ function ip6Bytes(address: string): Uint8Array {
   const bytes = Buffer.alloc(16);
   if (!isIPv6(address)) return bytes;
   const [head = '', tail = ''] = address.replace(/%.*$/, '').split('::');
-  const words = (text: string) => (text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16)));
+  const words = (text: string) =>
+    text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16));
   for (const [index, word] of words(head).entries()) bytes.writeUInt16BE(word & 0xffff, index * 2);
   const last = address.includes('::') ? words(tail) : [];
   for (const [index, word] of last.entries())

@@ -47,7 +47,8 @@ export async function loadAssets(): Promise<Assets> {
   );
   const texts = new Map([...own, ...vendored]);
   const hash = createHash('sha256');
-  for (const [name, text] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1))) hash.update(name).update(text);
+  for (const [name, text] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1)))
+    hash.update(name).update(text);
   // In the path, so that what a module imports beside itself changes with it, and all of it may be kept for ever.
   const base = `assets/${hash.digest('base64url').slice(0, 12)}/`;
   const html = texts.get('index.html');
@@ -82,7 +83,9 @@ async function readLibrary(name: string): Promise<Buffer> {
   const require = createRequire(import.meta.url);
   // The file for browsers, whatever the package has for Node.
   const path = new URL(import.meta.resolve(name));
-  const text = await readFile(path, 'utf8').catch(() => readFile(require.resolve(packageName), 'utf8'));
+  const text = await readFile(path, 'utf8').catch(() =>
+    readFile(require.resolve(packageName), 'utf8'),
+  );
   // Nobody has the map beside it.
   return Buffer.from(text.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, '\n'));
 }

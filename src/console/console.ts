@@ -11,8 +11,8 @@ import { createCaller } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { type CaptureSources, registerCaptures } from './capture-routes.ts';
-import { type OperateSources, registerOperate } from './operate-routes.ts';
 import type { Asked } from './guard.ts';
+import { type OperateSources, registerOperate } from './operate-routes.ts';
 import { registerPage } from './page-routes.ts';
 import type { SessionStore } from './session-store.ts';
 import { createDoor, createSessionReader, registerLink, registerSessions } from './sessions.ts';
@@ -40,9 +40,9 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
     registerLink(server, { sessions, apps, publicUrl }, tokens);
 
     const authenticate = {
-      jwt: (headers: Asked['headers'], method = 'GET') =>
-        reader.appOf({ headers, method }),
-      apiKey: () => Promise.reject(new ProblemError('not-found', 'There is nothing at this address.')),
+      jwt: (headers: Asked['headers'], method = 'GET') => reader.appOf({ headers, method }),
+      apiKey: () =>
+        Promise.reject(new ProblemError('not-found', 'There is nothing at this address.')),
     };
     const caller = createCaller(authenticate, bots);
     void server.register(

@@ -51,7 +51,9 @@ export function registerOperate(
       receivers: await sources.receivers(caller.of(request).accountId),
     }),
   );
-  server.get('/api/operate/trunks', { onRequest }, async () => ({ trunks: await sources.trunks() }));
+  server.get('/api/operate/trunks', { onRequest }, async () => ({
+    trunks: await sources.trunks(),
+  }));
   server.get('/api/operate/nodes', { onRequest }, async () => ({ nodes: await sources.nodes() }));
   server.get('/api/operate/detection', { onRequest }, () => sources.detection());
 }

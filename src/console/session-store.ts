@@ -19,10 +19,7 @@ export type SessionStore = {
   end(secret: string): Promise<void>;
 };
 
-export function createSessionStore(
-  { pool }: Pick<Database, 'pool'>,
-  clock: Clock,
-): SessionStore {
+export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Clock): SessionStore {
   const inFuture = (ms: number): Date => new Date(clock.now().getTime() + ms);
   return {
     async createLink(appId) {

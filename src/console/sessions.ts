@@ -143,9 +143,13 @@ function viewOf(app: App, secret: string, expiresAt: Date) {
 }
 
 function signedOut(): ProblemError {
-  return new ProblemError('unauthorized', 'Sign in with the link that `npx offhook console` prints.', {
-    challenge: 'Cookie',
-  });
+  return new ProblemError(
+    'unauthorized',
+    'Sign in with the link that `npx offhook console` prints.',
+    {
+      challenge: 'Cookie',
+    },
+  );
 }
 
 function usedUp(): ProblemError {

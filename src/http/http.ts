@@ -69,9 +69,11 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
       ({ scheme = 'jwt', scope, botParameter = '', answers = 'application/json' }) =>
       async (request) => {
         assertAccepts(request.headers.accept, answers);
-        const app = await authenticate[scheme](request.headers, request.method).catch((error: unknown) => {
-          throw orSlowDown(error, request);
-        });
+        const app = await authenticate[scheme](request.headers, request.method).catch(
+          (error: unknown) => {
+            throw orSlowDown(error, request);
+          },
+        );
         const name = (request.params as Record<string, string>)[botParameter];
         if (name === undefined) {
           callers.set(request, { app });

@@ -66,6 +66,9 @@ export const api = {
 /** connecting, live, away */
 export const liveState = signal('connecting');
 
+const firstWaitMs = 500;
+const longestWaitMs = 10_000;
+
 const listeners = new Set();
 let source;
 
@@ -93,51 +96,53 @@ export function closeEvents() {
 }
 
 async function follow(signal) {
-  let cursor;
-  let waitMs = 500;
+  const place = { cursor: undefined };
+  let waitMs = firstWaitMs;
   while (!signal.aborted) {
-    try {
-      const response = await fetch('console/api/public/events', {
-        headers: {
-          accept: 'text/event-stream',
-          ...(cursor === undefined ? {} : { 'last-event-id': cursor }),
-        },
-        signal,
-      });
-      if (response.status === 401) session.value = null;
-      if (!response.ok) throw new Error(`answered ${response.status}`);
-      liveState.value = 'live';
-      waitMs = 500;
-      // What happened before is read anew.
-      if (cursor === undefined) tell(undefined);
-      cursor = await read(response.body, cursor);
-    } catch {
-      // Said by the state.
-    }
+    const wasLive = await followOnce(place, signal).catch(() => false);
     if (signal.aborted) return;
     liveState.value = 'away';
+    waitMs = wasLive ? firstWaitMs : Math.min(waitMs * 2, longestWaitMs);
     await new Promise((resolve) => setTimeout(resolve, waitMs));
-    waitMs = Math.min(waitMs * 2, 10_000);
   }
 }
 
-async function read(body, before) {
+/** Whether it came about; until it ends. */
+async function followOnce(place, signal) {
+  const { cursor } = place;
+  const response = await fetch('console/api/public/events', {
+    headers: {
+      accept: 'text/event-stream',
+      ...(cursor === undefined ? {} : { 'last-event-id': cursor }),
+    },
+    signal,
+  });
+  if (response.status === 401) session.value = null;
+  if (!response.ok) return false;
+  liveState.value = 'live';
+  // What happened before is read anew.
+  if (cursor === undefined) tell(undefined);
+  await read(response.body, place);
+  return true;
+}
+
+async function read(body, place) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let cursor = before;
   let text = '';
   for (;;) {
     const { done, value } = await reader.read().catch(() => ({ done: true }));
-    if (done) return cursor;
+    if (done) return;
     text += value;
     const blocks = text.split('\n\n');
     text = blocks.pop();
-    for (const block of blocks) {
-      const fields = fieldsOf(block);
-      cursor = fields.id ?? cursor;
-      if (fields.event === 'reset') tell(undefined);
-      else if (fields.data !== undefined) tell(JSON.parse(fields.data));
-    }
+    for (const block of blocks) dispatch(fieldsOf(block), place);
   }
+}
+
+function dispatch({ id, event, data }, place) {
+  place.cursor = id ?? place.cursor;
+  if (event === 'reset') tell(undefined);
+  else if (data !== undefined) tell(JSON.parse(data));
 }
 
 function fieldsOf(block) {

@@ -1,10 +1,11 @@
 // One call: what it came to, what was heard, and everything that happened to it by one clock.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
 import { html } from './dom.js';
 import { amdWord, between, duration, fullTime, numberOf } from './format.js';
 import { Status, Title, Trouble } from './parts.js';
+import { useReading } from './reading.js';
 import { Timeline } from './timeline.js';
 import { Waveform } from './waveform.js';
 
@@ -13,7 +14,8 @@ const shortestPauseMs = 400;
 const whileUpMs = 1_500;
 
 export function CallPage({ callId }) {
-  const { call, notifications, capture, error, again } = useCall(callId);
+  const { value, error, again } = useCall(callId);
+  const { call, notifications, capture } = value ?? {};
   if (error && !call) {
     const isGone = error.status === 404;
     return html`<${Title}>${isGone ? 'No such call' : 'The call cannot be shown'}</${Title}>
@@ -32,60 +34,42 @@ export function CallPage({ callId }) {
   `;
 }
 
-/** All of it again, when something happened to the call or its notifications. */
+/** All of it again, when something happened to the call. */
 function useCall(callId) {
-  const [state, setState] = useState({});
-  const run = useRef(() => undefined);
-  useEffect(() => {
-    let isCurrent = true;
-    let timer;
-    let readAt = 0;
-    const read = async () => {
-      timer = undefined;
-      readAt = performance.now();
-      let next = {};
-      try {
-        const call = await api.call(callId);
-        const [{ notifications }, capture] = await Promise.all([
-          api.notifications(call.botId, callId),
-          api.capture(callId),
-        ]);
-        next = { call, notifications, capture };
-        if (isCurrent) setState(next);
-      } catch (error) {
-        if (isCurrent) setState((before) => ({ ...before, error }));
-        if (error.status === 404) return;
-      }
-      if (isCurrent && mayChange(next)) later(whileUpMs);
-    };
-    const later = (ms) => {
-      if (!isCurrent || timer !== undefined) return;
-      timer = setTimeout(read, Math.max(ms, readAt + shortestPauseMs - performance.now()));
-    };
-    const soon = () => {
-      clearTimeout(timer);
-      timer = undefined;
-      later(60);
-    };
-    run.current = soon;
-    void read();
-    const stop = onEvent((event) => {
-      if (event === undefined || event.callId === callId) soon();
-    });
-    return () => {
-      isCurrent = false;
-      clearTimeout(timer);
-      stop();
-    };
-  }, [callId]);
-  return { ...state, again: () => run.current() };
+  return useReading({
+    key: callId,
+    load: () => readCall(callId),
+    pauseMs: shortestPauseMs,
+    again: nextReading,
+    watch: (soon) =>
+      onEvent((event) => {
+        if (event === undefined || event.callId === callId) soon();
+      }),
+  });
+}
+
+async function readCall(callId) {
+  const call = await api.call(callId);
+  const [{ notifications }, capture] = await Promise.all([
+    api.notifications(call.botId, callId),
+    api.capture(callId),
+  ]);
+  return { call, notifications, capture };
+}
+
+function nextReading({ value, error }) {
+  if (error !== undefined) return error.status === 404 ? undefined : 3_000;
+  return mayChange(value) ? whileUpMs : undefined;
 }
 
 /** Attempts and captures come without an event. */
 function mayChange({ call, notifications, capture }) {
-  if (!call || call.state !== 'ended') return true;
+  if (call.state !== 'ended') return true;
   const isFresh = Date.now() - Date.parse(call.endedAt) < 10_000;
-  return notifications.some(({ state }) => state === 'pending') || (isFresh && !(capture.sip && capture.audio));
+  return (
+    notifications.some(({ state }) => state === 'pending') ||
+    (isFresh && !(capture.sip && capture.audio))
+  );
 }
 
 function Head({ call }) {
@@ -131,7 +115,10 @@ function Facts({ call }) {
   return html`<dl class="facts">
     ${facts
       .filter(([, value]) => value !== undefined && value !== '')
-      .map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
+      .map(
+        ([name, value]) =>
+          html`<div class=${name === 'Call id' ? 'long' : ''}><dt>${name}</dt><dd>${value}</dd></div>`,
+      )}
   </dl>`;
 }
 

@@ -1,11 +1,12 @@
 // The interactions view: calls, newest first, as they are now.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
 import { DialForm } from './dial-form.js';
 import { html } from './dom.js';
 import { between, duration, fullTime, numberOf, timeOf } from './format.js';
 import { Empty, Status, Title, Trouble } from './parts.js';
+import { useReading } from './reading.js';
 
 const pageSize = 50;
 /** However much happens, the list is read so often. */
@@ -16,15 +17,25 @@ const filters = {
   status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
   outcome: [
     ...['completed', 'machine', 'busy', 'declined', 'no-answer', 'unavailable', 'invalid-number'],
-    ...['rejected', 'carrier-failure', 'gateway-failure', 'bot-failure', 'cancelled', 'expired', 'unknown'],
+    ...[
+      'rejected',
+      'carrier-failure',
+      'gateway-failure',
+      'bot-failure',
+      'cancelled',
+      'expired',
+      'unknown',
+    ],
   ],
 };
+
+const filterNames = { state: 'State', status: 'Status', outcome: 'Outcome' };
 
 export function CallsPage() {
   const [filter, setFilter] = useState({});
   const [cursors, setCursors] = useState([]);
   const [isDialing, setDialing] = useState(false);
-  const { page, error, again } = useCalls(filter, cursors.at(-1));
+  const { value: page, error, again } = useCalls(filter, cursors.at(-1));
   const isFiltered = Object.keys(filter).length > 0;
   const change = (name, value) => {
     const { [name]: _before, ...others } = filter;
@@ -37,14 +48,14 @@ export function CallsPage() {
       <form class="filters" onSubmit=${openCall} aria-label="Filters">
         ${Object.entries(filters).map(
           ([name, values]) => html`<label>
-            <span>${name}</span>
+            <span>${filterNames[name]}</span>
             <select value=${filter[name] ?? ''} onChange=${(event) => change(name, event.target.value)}>
               <option value="">any</option>
               ${values.map((value) => html`<option value=${value}>${value}</option>`)}
             </select>
           </label>`,
         )}
-        <label class="wide"><span>call id</span><input name="callId" placeholder="call-…" autocomplete="off" spellcheck=${false} /></label>
+        <label class="wide"><span>Call id</span><input name="callId" placeholder="call-…" autocomplete="off" spellcheck=${false} /></label>
       </form>
       <button type="button" class="primary" onClick=${() => setDialing(true)}>Dial</button>
     </div>
@@ -52,13 +63,15 @@ export function CallsPage() {
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${page && page.calls.length > 0 && html`<${CallTable} calls=${page.calls} />`}
     ${page && page.calls.length === 0 && html`<${NoCalls} isFiltered=${isFiltered} clear=${() => setFilter({})} />`}
-    ${page &&
-    (cursors.length > 0 || page.nextCursor) &&
-    html`<nav class="pager" aria-label="Pages of calls">
+    ${
+      page &&
+      (cursors.length > 0 || page.nextCursor) &&
+      html`<nav class="pager" aria-label="Pages of calls">
       <button type="button" disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>Newer</button>
       <span class="faint">${cursors.length === 0 ? 'Newest calls, live' : `Page ${cursors.length + 1}`}</span>
       <button type="button" disabled=${!page.nextCursor} onClick=${() => setCursors([...cursors, page.nextCursor])}>Older</button>
-    </nav>`}
+    </nav>`
+    }
   `;
 }
 
@@ -68,41 +81,26 @@ function openCall(event) {
   if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
 }
 
-/** Read when something happened, at most once in a while, and not while nobody looks. */
+/** Read when something happened, and not while nobody looks. */
 function useCalls(filter, cursor) {
-  const [state, setState] = useState({});
-  const key = JSON.stringify([filter, cursor]);
-  const run = useRef(() => undefined);
-  useEffect(() => {
-    let isCurrent = true;
-    let timer;
-    let readAt = 0;
-    const read = async () => {
-      timer = undefined;
-      readAt = performance.now();
-      try {
-        const page = await api.calls({ limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) });
-        if (isCurrent) setState({ page });
-      } catch (error) {
-        if (isCurrent) setState((before) => ({ ...before, error }));
-      }
-    };
-    const soon = () => {
-      if (document.hidden) return;
-      timer ??= setTimeout(read, Math.max(60, readAt + shortestPauseMs - performance.now()));
-    };
-    run.current = soon;
-    void read();
-    const stop = onEvent(soon);
-    document.addEventListener('visibilitychange', soon);
-    return () => {
-      isCurrent = false;
-      clearTimeout(timer);
-      stop();
-      document.removeEventListener('visibilitychange', soon);
-    };
-  }, [key]);
-  return { ...state, again: () => run.current() };
+  const query = { limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) };
+  return useReading({
+    key: JSON.stringify(query),
+    load: () => api.calls(query),
+    pauseMs: shortestPauseMs,
+    again: ({ error }) => (error === undefined ? undefined : 3_000),
+    watch: (soon) => {
+      const ifSeen = () => {
+        if (!document.hidden) soon();
+      };
+      const stop = onEvent(ifSeen);
+      document.addEventListener('visibilitychange', ifSeen);
+      return () => {
+        stop();
+        document.removeEventListener('visibilitychange', ifSeen);
+      };
+    },
+  });
 }
 
 function CallTable({ calls }) {

@@ -7,7 +7,15 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour12: false,
 });
 const day = new Intl.DateTimeFormat(undefined, { day: '2-digit', month: 'short' });
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+const full = new Intl.DateTimeFormat(undefined, {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false,
+});
 
 export function timeOf(iso) {
   const date = new Date(iso);

@@ -4,27 +4,39 @@ import { useState } from 'preact/hooks';
 import { api } from './api.js';
 import { html } from './dom.js';
 import { fullTime, plural, timeOf } from './format.js';
-import { Empty, Title, Trouble, useAnswer } from './parts.js';
+import { Empty, Title, Trouble } from './parts.js';
+import { useReading } from './reading.js';
 
 const everyMs = 5_000;
-const failureWords = { expired: 'not accepted in 24 hours', gone: 'refused for good (410)', forbidden: 'may not be sent there' };
+const failureWords = {
+  expired: 'not accepted in 24 hours',
+  gone: 'refused for good (410)',
+  forbidden: 'may not be sent there',
+};
 
 export function NotificationsPage() {
   return html`<div class="bar"><${Title}>Notifications</${Title}></div><${Receivers} /><${DeadLetters} />`;
 }
 
 function Receivers() {
-  const { value, error, again } = useAnswer(api.receivers, 'receivers', everyMs);
+  const { value, error, again } = useReading({
+    key: 'receivers',
+    load: api.receivers,
+    again: () => everyMs,
+  });
   return html`<section aria-labelledby="receivers">
     <h2 id="receivers">Failing receivers</h2>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value?.receivers.length === 0 && html`<p class="faint">None: every receiver that was sent something lately took it.</p>`}
-    ${value?.receivers.length > 0 &&
-    html`<table>
+    ${
+      value?.receivers.length > 0 &&
+      html`<table>
       <thead><tr><th scope="col">Receiver</th><th scope="col">App</th><th scope="col">Since</th><th scope="col" class="number">Failures</th><th scope="col">Last error</th></tr></thead>
       <tbody>${value.receivers.map(
-        (receiver) => html`<tr><td>${receiver.origin}</td><td>${receiver.appId}</td><td title=${fullTime(receiver.failingSince)}>${timeOf(receiver.failingSince)}</td><td class="number">${receiver.failures}</td><td>${receiver.lastError ?? ''}</td></tr>`,
-      )}</tbody></table>`}
+        (receiver) =>
+          html`<tr><td>${receiver.origin}</td><td>${receiver.appId}</td><td title=${fullTime(receiver.failingSince)}>${timeOf(receiver.failingSince)}</td><td class="number">${receiver.failures}</td><td>${receiver.lastError ?? ''}</td></tr>`,
+      )}</tbody></table>`
+    }
   </section>`;
 }
 
@@ -32,7 +44,11 @@ function DeadLetters() {
   const [cursors, setCursors] = useState([]);
   const cursor = cursors.at(-1);
   const query = { limit: 50, ...(cursor === undefined ? {} : { cursor }) };
-  const { value, error, again } = useAnswer(() => api.deadLetters(query), `dead ${cursor}`, everyMs);
+  const { value, error, again } = useReading({
+    key: `dead ${cursor}`,
+    load: () => api.deadLetters(query),
+    again: () => everyMs,
+  });
   const [said, setSaid] = useState('');
   const replayAll = async () => {
     const letters = value.notifications;
@@ -48,17 +64,24 @@ function DeadLetters() {
     <div class="bar"><h2 id="dead">Given up</h2><span role="status" class="faint">${said}</span>
       ${value?.notifications.length > 1 && html`<button type="button" onClick=${replayAll}>Send these ${value.notifications.length} again</button>`}</div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
-    ${value?.notifications.length === 0 &&
-    html`<${Empty} title="Nothing was given up."><p>A notification lands here when its receiver has refused it for 24 hours, or answers 410.</p></${Empty}>`}
-    ${value?.notifications.length > 0 &&
-    html`<table>
+    ${
+      value?.notifications.length === 0 &&
+      html`<${Empty} title="Nothing was given up."><p>A notification lands here when its receiver has refused it for 24 hours, or answers 410.</p></${Empty}>`
+    }
+    ${
+      value?.notifications.length > 0 &&
+      html`<table>
       <thead><tr><th scope="col">Given up</th><th scope="col">Call</th><th scope="col">Status</th><th scope="col">Why</th><th scope="col">Last answer</th><th scope="col" class="number">Attempts</th><th scope="col"><span class="hidden">Replay</span></th></tr></thead>
       <tbody>${value.notifications.map((letter) => html`<${Letter} key=${letter.eventId} letter=${letter} changed=${again} />`)}</tbody>
-    </table>`}
-    ${value && (cursors.length > 0 || value.nextCursor) &&
-    html`<nav class="pager" aria-label="Pages of notifications">
+    </table>`
+    }
+    ${
+      value &&
+      (cursors.length > 0 || value.nextCursor) &&
+      html`<nav class="pager" aria-label="Pages of notifications">
       <button type="button" disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>Newer</button>
-      <button type="button" disabled=${!value.nextCursor} onClick=${() => setCursors([...cursors, value.nextCursor])}>Older</button></nav>`}
+      <button type="button" disabled=${!value.nextCursor} onClick=${() => setCursors([...cursors, value.nextCursor])}>Older</button></nav>`
+    }
   </section>`;
 }
 

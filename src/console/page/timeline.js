@@ -3,7 +3,7 @@
 
 import { useState } from 'preact/hooks';
 import { html } from './dom.js';
-import { duration, fullTime, offset } from './format.js';
+import { fullTime, offset } from './format.js';
 
 const kinds = { sip: 'SIP', event: 'Events', notification: 'Notifications' };
 
@@ -19,7 +19,8 @@ export function Timeline({ call, notifications, capture }) {
       <h2 id="timeline">What happened</h2>
       <div class="toggles" role="group" aria-label="Shown">
         ${Object.entries(kinds).map(
-          ([kind, name]) => html`<button type="button" class="toggle" aria-pressed=${!hidden.includes(kind)} onClick=${() => toggle(kind)}>${name}</button>`,
+          ([kind, name]) =>
+            html`<button type="button" class="toggle" aria-pressed=${!hidden.includes(kind)} onClick=${() => toggle(kind)}>${name}</button>`,
         )}
       </div>
     </div>
@@ -41,10 +42,16 @@ function Notes({ capture, call }) {
         : 'SIP messages of a call are shown by the gateway that has it, and by every one when it is over.',
     );
   }
-  if (capture.sip?.left > 0) notes.push(`${capture.sip.left} SIP messages were left out: the call had more than is kept.`);
+  if (capture.sip?.left > 0)
+    notes.push(`${capture.sip.left} SIP messages were left out: the call had more than is kept.`);
   if (capture.sip && capture.isDrachtio) {
-    notes.push('SIP as drachtio tells it: what it does by itself is not shown, e.g. the ACK of a refusal, the answer to a CANCEL, repetitions.');
-  } else if (capture.sip) notes.push('The ACK of a refusal, the answer to a CANCEL and repetitions are the SIP engine’s own, and not shown.');
+    notes.push(
+      'SIP as drachtio tells it: what it does by itself is not shown, e.g. the ACK of a refusal, the answer to a CANCEL, repetitions.',
+    );
+  } else if (capture.sip)
+    notes.push(
+      'The ACK of a refusal, the answer to a CANCEL and repetitions are the SIP engine’s own, and not shown.',
+    );
   return notes.map((note) => html`<p class="faint">${note}</p>`);
 }
 
@@ -54,9 +61,11 @@ function Row({ row, start }) {
   return html`<li class=${`row ${kind} ${tone ?? ''}`}>
     <button type="button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
       <time title=${fullTime(at)} datetime=${at}>${offset(Date.parse(at) - start)}</time>
-      ${kind === 'sip'
-        ? html`<span class=${`ladder ${arrow}`}><span class="hidden">${arrow === 'out' ? 'sent: ' : 'received: '}</span><span class="label">${label}</span><span class="line" aria-hidden="true"></span></span>`
-        : html`<span class="lifelines" aria-hidden="true"></span><span class="what"><span class="label">${label}</span> ${note && html`<span class="note">${note}</span>`}</span>`}
+      ${
+        kind === 'sip'
+          ? html`<span class=${`ladder ${arrow}`}><span class="hidden">${arrow === 'out' ? 'sent: ' : 'received: '}</span><span class="label">${label}</span><span class="line" aria-hidden="true"></span></span>`
+          : html`<span class="lifelines" aria-hidden="true"></span><span class="what"><span class="label">${label}</span> ${note && html`<span class="note">${note}</span>`}</span>`
+      }
     </button>
     ${isOpen && html`<pre class="body">${detail()}</pre>`}
   </li>`;
@@ -70,7 +79,8 @@ function rowsOf({ call, notifications, capture }) {
   ];
   const order = { event: 1, sip: 0, notification: 2 };
   return rows.sort(
-    (a, b) => Date.parse(a.at) - Date.parse(b.at) || order[a.kind] - order[b.kind] || a.rank - b.rank,
+    (a, b) =>
+      Date.parse(a.at) - Date.parse(b.at) || order[a.kind] - order[b.kind] || a.rank - b.rank,
   );
 }
 
@@ -79,7 +89,7 @@ function sipRow({ at, isOurs, text, transport, address, port }, index) {
   const isResponse = first.startsWith('SIP/2.0 ');
   const method = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\w+)/im.exec(text)?.[1] ?? '';
   const status = Number(first.slice(8, 11));
-  const hasBody = /\r\n\r\n[^]+/.test(text);
+  const hasBody = text.includes('\r\n\r\n') && !text.endsWith('\r\n\r\n');
   return {
     key: `sip-${index}`,
     rank: index,
@@ -88,7 +98,8 @@ function sipRow({ at, isOurs, text, transport, address, port }, index) {
     arrow: isOurs ? 'out' : 'in',
     label: `${isResponse ? first.slice(8) : first.split(' ', 1)[0]}${isResponse && method !== '' ? ` (${method})` : ''}${hasBody ? ' + SDP' : ''}`,
     tone: isResponse && status >= 400 ? 'bad' : '',
-    detail: () => `${isOurs ? 'to' : 'from'} ${address || 'the engine itself'}${port ? `:${port}` : ''} ${transport}\n\n${text.trimEnd()}`,
+    detail: () =>
+      `from ${address || 'the engine itself'}${port ? `:${port}` : ''} ${transport}\n\n${text.trimEnd()}`,
   };
 }
 
@@ -106,25 +117,67 @@ function eventRow({ eventId, eventSequence, type, time, data }, lines) {
 }
 
 /** One for each attempt; one that was not tried yet says so. */
-function notificationRows({ eventId, sequence, state, createdAt, body, attempts, failure, replays }) {
-  const name = body.machineDetection && body.status === 'Call-In-Progress' ? body.machineDetection : body.status;
+function notificationRows({
+  eventId,
+  sequence,
+  state,
+  createdAt,
+  body,
+  attempts,
+  failure,
+  replays,
+}) {
+  const name =
+    body.machineDetection && body.status === 'Call-In-Progress'
+      ? body.machineDetection
+      : body.status;
   const rest = () => JSON.stringify(body, null, 2);
-  const rows = attempts.map(({ attempt, startedAt, durationMs, responseStatus, error, delivered }, index) => ({
-    key: `${eventId}-${attempt}-${index}`,
-    rank: sequence * 100 + attempt,
-    kind: 'notification',
-    at: startedAt,
-    label: `POST ${name}`,
-    note: `${responseStatus ?? ''}${error ? ` ${error}` : ''}, ${duration(durationMs)}${attempt > 1 ? `, attempt ${attempt}` : ''}${delivered ? '' : ', not delivered'}`.trim(),
-    tone: delivered ? 'good' : 'bad',
-    detail: rest,
-  }));
+  const rows = attempts.map(
+    ({ attempt, startedAt, durationMs, responseStatus, error, delivered }, index) => ({
+      key: `${eventId}-${attempt}-${index}`,
+      rank: sequence * 100 + attempt,
+      kind: 'notification',
+      at: startedAt,
+      label: `POST ${name}`,
+      note: [
+        `${[responseStatus, error].filter(Boolean).join(' ') || 'no answer'} after ${durationMs} ms`,
+        attempt > 1 ? `attempt ${attempt}` : '',
+        failure !== undefined && index === attempts.length - 1 ? `given up: ${failure}` : '',
+      ]
+        .filter(Boolean)
+        .join(', '),
+      tone: delivered ? 'good' : 'bad',
+      detail: rest,
+    }),
+  );
   for (const { replayedAt, by } of replays) {
-    rows.push({ key: `${eventId}-${replayedAt}`, rank: sequence * 100, kind: 'notification', at: replayedAt, label: `Replay of ${name}`, note: `by ${by}`, detail: rest });
+    rows.push({
+      key: `${eventId}-${replayedAt}`,
+      rank: sequence * 100,
+      kind: 'notification',
+      at: replayedAt,
+      label: `Replay of ${name}`,
+      note: `by ${by}`,
+      detail: rest,
+    });
   }
-  if (attempts.length === 0 || failure !== undefined) {
-    const what = failure === undefined ? (state === 'pending' ? 'waits to be sent' : state) : `given up: ${failure}`;
-    rows.push({ key: `${eventId}-${state}`, rank: sequence * 100 + 99, kind: 'notification', at: attempts.at(-1)?.startedAt ?? createdAt, label: name, note: what, tone: failure ? 'bad' : '', detail: rest });
+  if (attempts.length === 0) {
+    const what =
+      failure === undefined
+        ? state === 'pending'
+          ? 'waits to be sent'
+          : state
+        : `given up: ${failure}`;
+    rows.push({
+      key: `${eventId}-${state}`,
+      rank: sequence * 100 + 99,
+      kind: 'notification',
+      at: createdAt,
+      label: name,
+      note: what,
+      tone: failure ? 'bad' : '',
+      detail: rest,
+    });
   }
   return rows;
 }

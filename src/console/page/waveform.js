@@ -29,14 +29,16 @@ export function Waveform({ call, audio }) {
   const marks = marksOf(call);
   return html`<section aria-labelledby="sound">
     <h2 id="sound">Sound</h2>
-    ${shown === undefined
-      ? html`<p class="faint">${call.state === 'ended' ? 'Nothing was kept of this call’s sound.' : 'Listening…'}</p>`
-      : html`<figure class="wave" ref=${box}>
+    ${
+      shown === undefined
+        ? html`<p class="faint">${call.state === 'ended' ? 'Nothing was kept of this call’s sound.' : 'Listening…'}</p>`
+        : html`<figure class="wave" ref=${box}>
           <div class="marks" aria-hidden="true">${marks.map((mark) => html`<${Mark} mark=${mark} lengthMs=${shown.lengthMs} />`)}</div>
           <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
           <div class="axis" aria-hidden="true">${ticksOf(shown.lengthMs).map((ms) => html`<span style=${{ left: `${(ms / shown.lengthMs) * 100}%` }}>${ms / 1_000} s</span>`)}</div>
           <figcaption class="faint">From the far end above, to it below; how loud, no audio is kept. Bands are speech or other sound.</figcaption>
-        </figure>`}
+        </figure>`
+    }
   </section>`;
 }
 
@@ -47,21 +49,31 @@ function Mark({ mark, lengthMs }) {
 }
 
 function marksOf(call) {
-  let last = -Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
   let level = 0;
-  return call.timeline
-    .filter(({ type, data }) => type === 'amd' || type === 'dtmf' || (type === 'completed' && data))
-    .filter(({ type, data }) => type !== 'amd' || data.amd.event !== 'amd_stopped')
-    .map(({ type, time, data }) => {
-      const atMs =
-        type === 'amd' ? data.amd.elapsedMs : between(call.answeredAt, time);
-      // What would stand in another's place stands below it.
-      level = atMs - last < 2_500 ? (level + 1) % 3 : 0;
-      last = atMs;
-      const label =
-        type === 'amd' ? `${amdWord(data.amd.event)}${data.amd.confidence === undefined ? '' : ` ${Math.round(data.amd.confidence * 100)} %`}` : type === 'dtmf' ? `key ${data.digit}` : 'end';
-      return { atMs, label, level, tone: type === 'amd' ? 'verdict' : 'other' };
-    });
+  return call.timeline.filter(isMarked).map(({ type, time, data }) => {
+    const atMs = type === 'amd' ? data.amd.elapsedMs : between(call.answeredAt, time);
+    // What would stand in another's place stands below it.
+    level = atMs - last < 2_500 ? (level + 1) % 3 : 0;
+    last = atMs;
+    return { atMs, level, label: labelOf(type, data), tone: type === 'amd' ? 'verdict' : 'other' };
+  });
+}
+
+function isMarked({ type, data }) {
+  return type === 'amd' ? data.amd.event !== 'amd_stopped' : isHeard.test(type);
+}
+
+/** What one can hear, and the end. */
+const isHeard = /^(dtmf|playback|transfer|completed)/;
+
+function labelOf(type, data) {
+  if (type === 'amd') {
+    const { event, confidence } = data.amd;
+    return `${amdWord(event)}${confidence === undefined ? '' : ` ${Math.round(confidence * 100)} %`}`;
+  }
+  if (type === 'dtmf') return `key ${data.digit}`;
+  return type === 'completed' ? 'end' : type;
 }
 
 function decode({ heard, said, stepMs }) {
@@ -88,18 +100,39 @@ function draw(canvas, width, { heard, said, stepMs, lengthMs }) {
   canvas.height = height * ratio;
   const context = canvas.getContext('2d');
   context.scale(ratio, ratio);
-  const style = getComputedStyle(canvas);
-  const colour = (name) => style.getPropertyValue(name).trim();
+  // What a variable comes to, dark or light, is known once it is the colour of something.
+  const colour = (name) => {
+    canvas.style.color = `var(${name})`;
+    return getComputedStyle(canvas).color;
+  };
   const middle = height / 2;
   const x = (step) => ((step * stepMs) / lengthMs) * width;
-  for (const [levels, top] of [[heard, 0], [said, middle]]) {
+  for (const [levels, top] of [
+    [heard, 0],
+    [said, middle],
+  ]) {
     context.fillStyle = colour('--wave-band');
-    for (const [from, to] of stretches(levels, stepMs)) context.fillRect(x(from), top + 1, Math.max(1, x(to) - x(from)), middle - 2);
+    for (const [from, to] of stretches(levels, stepMs))
+      context.fillRect(x(from), top + 1, Math.max(1, x(to) - x(from)), middle - 2);
   }
   context.fillStyle = colour('--line');
   context.fillRect(0, middle - 0.5, width, 1);
-  bars(context, { levels: heard, width, lengthMs, stepMs, colour: colour('--wave-heard'), at: middle / 2 });
-  bars(context, { levels: said, width, lengthMs, stepMs, colour: colour('--wave-said'), at: middle + middle / 2 });
+  bars(context, {
+    levels: heard,
+    width,
+    lengthMs,
+    stepMs,
+    colour: colour('--wave-heard'),
+    at: middle / 2,
+  });
+  bars(context, {
+    levels: said,
+    width,
+    lengthMs,
+    stepMs,
+    colour: colour('--wave-said'),
+    at: middle + middle / 2,
+  });
 }
 
 /** A bar for every two pixels, the loudest of what falls into it. */
@@ -112,7 +145,8 @@ function bars(context, { levels, width, lengthMs, stepMs, colour, at }) {
     const to = Math.max(from + 1, Math.floor((bar + 1) * perBar));
     if (from >= levels.length) return;
     let level = 0;
-    for (let index = from; index < Math.min(to, levels.length); index += 1) level = Math.max(level, levels[index]);
+    for (let index = from; index < Math.min(to, levels.length); index += 1)
+      level = Math.max(level, levels[index]);
     // Logarithmic as it is, the soft half would fill the picture.
     const tall = Math.max(0.75, most * Math.max(0, (level - 30) / 97) ** 1.6);
     context.fillRect(bar * 2, at - tall, 1.5, tall * 2);
@@ -120,14 +154,17 @@ function bars(context, { levels, width, lengthMs, stepMs, colour, at }) {
 }
 
 function ticksOf(lengthMs) {
-  const step = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800].find((s) => lengthMs / (s * 1_000) <= 10) ?? 3_600;
+  const step =
+    [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800].find((s) => lengthMs / (s * 1_000) <= 10) ??
+    3_600;
   const ticks = [];
-  for (let ms = 0; ms < lengthMs; ms += step * 1_000) ticks.push(ms);
+  for (let ms = 0; ms < lengthMs * 0.95; ms += step * 1_000) ticks.push(ms);
   return ticks;
 }
 
 function describe({ heard, said, stepMs, lengthMs }, marks) {
-  const soundMs = (levels) => stretches(levels, stepMs).reduce((sum, [from, to]) => sum + (to - from) * stepMs, 0);
+  const soundMs = (levels) =>
+    stretches(levels, stepMs).reduce((sum, [from, to]) => sum + (to - from) * stepMs, 0);
   const told = marks.map(({ label, atMs }) => `${label} at ${duration(atMs)}`).join(', ');
   return `${duration(lengthMs)} of sound: ${duration(soundMs(heard))} from the far end, ${duration(soundMs(said))} to it. ${told}`;
 }

@@ -148,11 +148,17 @@ export class EngineLink {
   #tap(): void {
     const { onMessage, logger } = this.#options;
     if (onMessage === undefined) return;
+    let arrivedAt = new Date();
     const tell = guarded(logger, (frame: string) => {
-      const message = sipMessageOf(frame, new Date());
+      const message = sipMessageOf(frame, arrivedAt);
       if (message !== undefined) onMessage(message);
     });
-    this.#srf.app.client.wp.on('msg', (_socket, frame) => tell(frame));
+    const { wp } = this.#srf.app.client;
+    // Before anything is done about it.
+    wp.prependListener('msg', () => {
+      arrivedAt = new Date();
+    });
+    wp.on('msg', (_socket, frame) => tell(frame));
   }
 
   /** Srf's own ping does nothing when the pong is missing, so the pong is waited for here. */

@@ -88,6 +88,7 @@ export type SrfClient = {
       readonly wp: {
         send(socket: Socket, message: string): string;
         on(event: 'msg', listener: (socket: Socket, frame: string) => void): void;
+        prependListener(event: 'msg', listener: () => void): void;
       };
       readonly mapServer: Map<Socket, { pendingRequests: Map<string, (token: string[]) => void> }>;
     };
