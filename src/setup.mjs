@@ -1,7 +1,7 @@
 // Idempotent set-up for a fresh machine: dependencies, nats-server, the build and, for tests, sipp and
 // PostgreSQL. Plain JavaScript on Node alone, because it runs before anything is installed.
 //
-//   node src/setup.mjs [--test] [--kits]
+//   node src/setup.mjs [--test] [--kits] [--console]
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -21,6 +21,7 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const forTests = process.argv.includes('--test');
 const forKits = process.argv.includes('--kits');
+const forConsole = process.argv.includes('--console');
 
 const say = (text) => console.error(`setup: ${text}`);
 const fail = (text) => {
@@ -58,6 +59,7 @@ function missingPrograms() {
     // Of util-linux: a terminal for tests. Every Debian has it.
     ['bsdutils', !forTests || onPath('script')],
     ['python3', !forTests || onPath('python3')],
+    ['chromium', !forConsole || onPath('chromium')],
     ...(forKits ? programsOfKits() : []),
   ];
   return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);

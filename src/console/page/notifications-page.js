@@ -103,6 +103,6 @@ function Letter({ letter, changed }) {
     <td>${failureWords[letter.failure] ?? letter.failure}</td>
     <td>${letter.lastStatus ?? ''} ${letter.lastError ?? ''}</td>
     <td class="number">${letter.attempts}</td>
-    <td class="act"><button type="button" onClick=${replay} aria-label=${`Send ${letter.body?.status ?? 'it'} of call ${letter.callId.slice(5, 13)} again`}>Send again</button> <span role="status">${said}</span></td>
+    <td class="act"><button type="button" onClick=${replay} aria-label=${`Send again: ${letter.body?.status ?? 'notification'} of call ${letter.callId.slice(5, 13)}`}>Send again</button> <span role="status">${said}</span></td>
   </tr>`;
 }

@@ -19,6 +19,9 @@ create table console_sessions (
   expires_at timestamptz(3) not null
 );
 
+-- The app of the first embedded start has every scope, the new one too.
+update apps set scopes = scopes || '["Operate"]' where app_id = 'app-dev' and not scopes ? 'Operate';
+
 -- Written once, at the end of the call, compressed. \`sip\`: messages as JSON; \`audio\`: how loud it was in both directions; no audio.
 create table call_captures (
   call_id text primary key,
