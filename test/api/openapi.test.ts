@@ -47,6 +47,7 @@ describe('/openapi.json', () => {
       '["get","/api/public/bot/{botId}/notifications","listDeadLetters"]',
       '["get","/api/public/calls","listCallsOfApp"]',
       '["get","/api/public/calls/{callId}","getCallOfApp"]',
+      '["get","/api/public/events","followEventsOfApp"]',
       '["get","/api/public/notifications","listDeadLettersOfApp"]',
       '["post","/api/1.1/public/bot/{botId}/V2/contactcenter/dialout","dialOut"]',
       '["post","/api/public/bot/{botId}/notifications/replay","replayNotifications"]',
@@ -128,7 +129,6 @@ describe('/openapi.json', () => {
 });
 
 function successOf(operationId: unknown): string {
-  return operationId === 'followEvents' || operationId === 'followCall'
-    ? 'text/event-stream'
-    : 'application/json';
+  const streams: unknown[] = ['followEvents', 'followEventsOfApp', 'followCall'];
+  return streams.includes(operationId) ? 'text/event-stream' : 'application/json';
 }

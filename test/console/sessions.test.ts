@@ -1,0 +1,236 @@
+// Who gets into the console, and what of it: links that sign in once, cookies, and the requests of other pages.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import { type ConsoleOptions, consoleRoutes } from '../../src/console/console.ts';
+import { createSessionStore } from '../../src/console/session-store.ts';
+import type { App } from '../../src/store/app-directory.ts';
+import { app, apps, type Harness, startHarness, token } from '../api/support.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const own = 'calls.example.com';
+const origin = `https://${own}`;
+const minuteMs = 60_000;
+
+describe.each(databaseKinds)('the console on %s', (kind) => {
+  let database: TestDatabase;
+  let harness: Harness;
+  let now: Date;
+  let known: Record<string, App | undefined>;
+  let asked: CallId[];
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  beforeEach(async () => {
+    now = new Date('2026-11-20T08:00:00Z');
+    asked = [];
+    known = { ...apps, operator: app({ appId: 'operator', scopes: ['Dialout', 'Operate'] }) };
+    const options: ConsoleOptions = {
+      sessions: createSessionStore(database, { now: () => now }),
+      publicUrl: origin,
+      isDrachtio: false,
+      captureOf: async (callId) => {
+        asked.push(callId);
+        return undefined;
+      },
+      receivers: async () => [],
+      trunks: async () => [],
+      nodes: async () => [],
+      detection: async () => ({ calls: 0, since: now.toISOString(), verdicts: [] }),
+    };
+    harness = await startHarness(
+      {
+        apps: {
+          find: async (appId) => known[appId],
+          findByApiKey: async () => undefined,
+        },
+      },
+      [consoleRoutes(options)],
+    );
+  });
+
+  afterEach(async () => {
+    await harness[Symbol.asyncDispose]();
+    await database.clear();
+  });
+
+  type Method = 'GET' | 'POST' | 'DELETE';
+  const ask = (
+    method: Method,
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    payload?: object,
+  ) =>
+    harness.server.inject({
+      method,
+      url: `/console${path}`,
+      headers: { host: own, ...headers },
+      ...(payload === undefined ? {} : { payload }),
+    });
+
+  async function linkToken(appId = 'app-1'): Promise<string> {
+    const auth = await token({ appId });
+    const { url } = (await ask('POST', '/link', { auth }, {})).json<{ url: string }>();
+    expect(url).toMatch(/^https:\/\/calls\.example\.com\/console#token=[\w-]{43}$/);
+    return url.replace(/.*=/, '');
+  }
+
+  const redeem = (linked: string, headers: Readonly<Record<string, string>> = { origin }) =>
+    ask('POST', '/session', headers, { token: linked });
+
+  /** Headers of a page that is signed in. */
+  async function signIn(appId?: string) {
+    const answer = await redeem(await linkToken(appId));
+    expect(answer.statusCode).toBe(200);
+    const cookie = String(answer.headers['set-cookie']).replace(/;.*/, '');
+    const { pageToken } = answer.json<{ pageToken: string }>();
+    return { cookie, changing: { cookie, origin, 'x-console-token': pageToken } };
+  }
+
+  const calls = '/api/public/calls';
+
+  test('signs in once by a link, whichever node it comes to', async () => {
+    const linked = await linkToken();
+    const other = createSessionStore(database, { now: () => now });
+
+    const both = await Promise.all([redeem(linked), other.redeem(linked)]);
+
+    expect([both[0].statusCode === 200, both[1] !== undefined].filter(Boolean)).toHaveLength(1);
+    expect((await redeem(linked)).statusCode).toBe(401);
+  });
+
+  test('a link is good for a minute, a session for eight hours', async () => {
+    const late = await linkToken();
+    const { cookie } = await signIn();
+    now = new Date(now.getTime() + minuteMs + 1);
+    expect((await redeem(late)).statusCode).toBe(401);
+    expect((await ask('GET', calls, { cookie })).statusCode).toBe(200);
+
+    now = new Date(now.getTime() + 8 * 60 * minuteMs);
+    expect((await ask('GET', calls, { cookie })).statusCode).toBe(401);
+  });
+
+  test('keeps neither in a form that could be used', async () => {
+    const linked = await linkToken();
+    const { cookie } = await signIn();
+    const stored = await database.pool.query(
+      'select token_hash from console_links union all select token_hash from console_sessions',
+    );
+    const text = JSON.stringify(stored.rows);
+    expect(stored.rowCount).toBe(2);
+    expect(text).not.toContain(linked);
+    expect(text).not.toContain(cookie.replace(/.*=/, ''));
+  });
+
+  test('the cookie is for this host over TLS, and no script’s', async () => {
+    const answer = await redeem(await linkToken());
+    expect(answer.headers['set-cookie']).toMatch(
+      /^__Host-offhook=[\w-]{43}; Path=\/; Max-Age=28800; HttpOnly; SameSite=Strict; Secure$/,
+    );
+  });
+
+  test('on this machine there is no TLS, and the cookie says so', async () => {
+    const local = { host: '127.0.0.1:3000', origin: 'http://127.0.0.1:3000' };
+    const answer = await redeem(await linkToken(), local);
+    expect(answer.headers['set-cookie']).toMatch(/^offhook-console=[\w-]{43}; .*SameSite=Strict$/);
+  });
+
+  test.each(['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example:3000'])(
+    'answers under no name that somebody made up: %j',
+    async (host) => {
+      for (const path of ['', '/session', calls])
+        expect((await ask('GET', path, { host })).statusCode).toBe(403);
+    },
+  );
+
+  test.each([
+    ['no origin', { origin: '' }],
+    ['another page', { origin: 'https://evil.example' }],
+    ['another scheme’s page of the same name', { origin: 'null' }],
+    ['no token of the page', { 'x-console-token': '' }],
+    ['a wrong one', { 'x-console-token': 'x'.repeat(43) }],
+  ])('nothing is changed by a request with %s', async (_, headers) => {
+    const { changing } = await signIn();
+    const callId = 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10';
+    const path = `/api/public/bot/st-1/calls/${callId}`;
+
+    const answer = await ask('DELETE', path, { ...changing, ...headers });
+
+    expect(answer.statusCode).toBe(403);
+    expect(harness.ended).toEqual([]);
+  });
+
+  test('a session may what its app may, and ends with it', async () => {
+    const { cookie, changing } = await signIn();
+    const body = { target: 'tel:+15551230001', caller: '1' };
+    const dialout = (bot: string) =>
+      ask('POST', `/api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, changing, {
+        botId: bot,
+        ...body,
+      });
+    expect((await dialout('st-1')).statusCode).toBe(200);
+    expect(harness.submissions[0]).toMatchObject({ appId: 'app-1', accountId: 'acme' });
+    expect((await dialout('st-2')).statusCode).toBe(404);
+
+    known['app-1'] = undefined;
+    expect((await ask('GET', calls, { cookie })).statusCode).toBe(401);
+  });
+
+  test('what concerns the whole gateway is there for operators, and for others not', async () => {
+    const { cookie } = await signIn();
+    const { cookie: operator } = await signIn('operator');
+    for (const name of ['trunks', 'nodes', 'detection']) {
+      expect((await ask('GET', `/api/operate/${name}`, { cookie })).statusCode).toBe(404);
+      expect((await ask('GET', `/api/operate/${name}`, { cookie: operator })).statusCode).toBe(200);
+      expect((await ask('GET', `/api/operate/${name}`)).statusCode).toBe(401);
+    }
+  });
+
+  test('SIP and sound of a call that the app may not see are not looked for', async () => {
+    const { cookie } = await signIn();
+    for (const file of ['capture', 'export.json', 'sip.pcap']) {
+      const path = `/api/calls/call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10/${file}`;
+      expect((await ask('GET', path, { cookie })).statusCode).toBe(404);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  test('signing out ends the session, for whoever has the cookie', async () => {
+    const { cookie, changing } = await signIn();
+    expect((await ask('DELETE', '/session', { cookie, origin })).statusCode).toBe(403);
+    const answer = await ask('DELETE', '/session', changing);
+    expect(answer.headers['set-cookie']).toMatch(/Max-Age=0/);
+    expect((await ask('GET', calls, { cookie })).statusCode).toBe(401);
+  });
+
+  test('a token of the API does not open it, nor the cookie the API', async () => {
+    const { cookie } = await signIn();
+    const auth = await token({ appId: 'app-1' });
+    expect((await ask('GET', calls, { auth })).statusCode).toBe(401);
+    const api = await harness.server.inject({ url: '/api/public/calls', headers: { cookie } });
+    expect(api.statusCode).toBe(401);
+  });
+
+  test('the page loads from the gateway alone, and compressed', async () => {
+    const page = await ask('GET', '', { 'accept-encoding': 'gzip, br' });
+    expect(page.headers['content-encoding']).toBe('br');
+    expect(page.headers['content-security-policy']).toMatch(
+      /default-src 'none'; script-src 'self' 'sha256-[^']+'; .*require-trusted-types-for 'script'/,
+    );
+    const plain = (await ask('GET', '')).payload;
+    const paths = [...plain.matchAll(/(?:href|src)="([^"#]+)"/g)].map(([, path]) => path ?? '');
+    expect(paths.length).toBeGreaterThan(10);
+    for (const path of paths) {
+      expect(path).toMatch(/^console\/assets\//);
+      const asset = await ask('GET', path.replace(/^console/, ''));
+      expect([path, asset.statusCode]).toEqual([path, 200]);
+      expect(asset.headers['cache-control']).toMatch('immutable');
+    }
+    expect((await ask('GET', '/assets/../session-store.ts')).statusCode).toBe(404);
+  });
+});
