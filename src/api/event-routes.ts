@@ -33,10 +33,9 @@ const cursorHeader = z.object({
 const contract =
   '`event` is the type of the event, `data` its JSON, as it is published on NATS; its own id stands in there. `id` is where the stream stands: an `EventSource` sends it by itself when it comes back. An `id` that is older than what is kept is answered with the event `reset`; what was missed is in `…/calls`. Events may come twice, and are known by the id in `data`; those of one call by their `eventSequence`. A comment comes every 15 s. An app has 50 connections at a gateway; whoever does not read is cut off at 1 MiB.';
 
-export function registerEventRoutes(
-  server: ApiInstance,
-  { services, streams, caller }: EventRoutesDependencies,
-): void {
+export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDependencies): void {
+  const { services, streams, caller } = deps;
+  registerEventsOfApp(server, deps);
   const onRequest = caller.require({ ...botRoute('Dialout'), answers: 'text/event-stream' });
   const follow = async (request: FastifyRequest, reply: FastifyReply, callId?: string) => {
     const { appId, accountId } = caller.of(request);
@@ -70,28 +69,6 @@ export function registerEventRoutes(
 
   server.route({
     method: 'GET',
-    url: '/api/public/events',
-    onRequest: caller.require({ scope: 'Dialout', answers: 'text/event-stream' }),
-    schema: {
-      operationId: 'followEventsOfApp',
-      summary: 'Events of the calls of every bot of the app, as they happen',
-      description: `Server-sent events, from now on. ${contract}`,
-      tags: ['calls'],
-      headers: cursorHeader,
-      response: stream('Until one of both sides closes it', [400, 401, 403, 406, 429]),
-      ...authenticated,
-    },
-    handler: async (request, reply) => {
-      const scope = await appScopeOf(services.bots, caller.of(request));
-      await streams.send(request, reply, caller.of(request).appId, (how) =>
-        services.live.follow(scope, lastEventId(request), how),
-      );
-      return reply;
-    },
-  });
-
-  server.route({
-    method: 'GET',
     url: '/api/public/bot/:botId/calls/:callId/events',
     onRequest,
     schema: {
@@ -111,6 +88,33 @@ export function registerEventRoutes(
         await services.calls.details({ accountId, botId: caller.botOf(request).botId }, callId),
       );
       return await follow(request, reply, callId);
+    },
+  });
+}
+
+function registerEventsOfApp(
+  server: ApiInstance,
+  { services, streams, caller }: EventRoutesDependencies,
+): void {
+  server.route({
+    method: 'GET',
+    url: '/api/public/events',
+    onRequest: caller.require({ scope: 'Dialout', answers: 'text/event-stream' }),
+    schema: {
+      operationId: 'followEventsOfApp',
+      summary: 'Events of the calls of every bot of the app, as they happen',
+      description: `Server-sent events, from now on. ${contract}`,
+      tags: ['calls'],
+      headers: cursorHeader,
+      response: stream('Until one of both sides closes it', [400, 401, 403, 406, 429]),
+      ...authenticated,
+    },
+    handler: async (request, reply) => {
+      const scope = await appScopeOf(services.bots, caller.of(request));
+      await streams.send(request, reply, caller.of(request).appId, (how) =>
+        services.live.follow(scope, lastEventId(request), how),
+      );
+      return reply;
     },
   });
 }

@@ -127,14 +127,7 @@ async function openApp(environment: Environment): Promise<App> {
 
   await calls.startTaking();
 
-  const runtime: Runtime = {
-    httpUrl,
-    ...(adminUrl === undefined ? {} : { adminUrl }),
-    natsUrl: events.url,
-    drachtioUrl: sip.url,
-    ...(sip.sandbox === undefined ? {} : { sandboxUri: sip.sandbox }),
-    pid: process.pid,
-  };
+  const runtime = runtimeOf({ httpUrl, adminUrl }, events, sip);
   await writeRuntime(config, runtime);
   closers.add('runtime file', () => removeRuntime(config));
   node.markStarted();
@@ -156,6 +149,21 @@ async function openApp(environment: Environment): Promise<App> {
       await calls.settle(settleTimeoutMs).catch(() => undefined);
       await closers.closeAll();
     },
+  };
+}
+
+function runtimeOf(
+  { httpUrl, adminUrl }: { readonly httpUrl: string; readonly adminUrl: string | undefined },
+  events: Events,
+  sip: SipParts,
+): Runtime {
+  return {
+    httpUrl,
+    ...(adminUrl === undefined ? {} : { adminUrl }),
+    natsUrl: events.url,
+    drachtioUrl: sip.url,
+    ...(sip.sandbox === undefined ? {} : { sandboxUri: sip.sandbox }),
+    pid: process.pid,
   };
 }
 

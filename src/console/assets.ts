@@ -91,8 +91,9 @@ async function readLibrary(name: string): Promise<Buffer> {
 }
 
 function importMap(base: string): string {
-  const imports = Object.keys(libraries).map((name) => [name, `./console/${base}${fileOf(name)}`]);
-  return JSON.stringify({ imports: Object.fromEntries(imports) });
+  const entries = Object.keys(libraries).map((name) => [name, `./console/${base}${fileOf(name)}`]);
+  const imports: unknown = Object.fromEntries(entries);
+  return JSON.stringify({ imports });
 }
 
 /** The modules are asked for at once, not when the one that imports them was read. */

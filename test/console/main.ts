@@ -3,17 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import axe from 'axe-core';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
 import { RawCallee } from '../support/raw-callee.ts';
 import { startReceiver } from '../support/receiver.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
-const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
 const markup = '<img src=x onerror="window.stranger=1"><script>window.stranger=1</script>';
 /** Compressed, all that a browser loads. */
 const mostAssetBytes = 100_000;
@@ -273,7 +271,7 @@ type AxeResults = {
 
 /** By the DevTools protocol: the page itself takes no script that is not its own. */
 async function accessible(page: Page, name: string): Promise<void> {
-  await page.evaluate(axeSource);
+  await page.evaluate(axe.source);
   const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
   const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
   assert.deepEqual(
