@@ -59,10 +59,12 @@ export class Captures implements SipCapture {
   around(port: MediaPort): MediaPort {
     return {
       open: async (callId, observer, codecs) => {
-        const session = await port.open(callId, this.#observer(callId, observer), codecs);
-        if (session?.askEnvelope !== undefined) {
-          this.#of(callId).askAudio = () => session.askEnvelope?.();
-        }
+        const live = this.#of(callId);
+        // The picture is of the call's first leg; a second one is somebody else's ear.
+        if (live.askAudio !== undefined) return await port.open(callId, observer, codecs);
+        live.askAudio = () => undefined;
+        const session = await port.open(callId, this.#observer(live, observer), codecs);
+        if (session?.askEnvelope !== undefined) live.askAudio = () => session.askEnvelope?.();
         return session;
       },
     };
@@ -114,12 +116,11 @@ export class Captures implements SipCapture {
     return live;
   }
 
-  #observer(callId: CallId, observer: MediaObserver): MediaObserver {
+  #observer(live: Live, observer: MediaObserver): MediaObserver {
     return {
       ...observer,
       onEnvelope: (envelope) => {
-        const live = this.#live.get(callId);
-        if (live !== undefined) live.audio = envelope;
+        live.audio = envelope;
       },
     };
   }

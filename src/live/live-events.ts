@@ -48,6 +48,7 @@ export class LiveEvents {
   #dueAt = Number.POSITIVE_INFINITY;
   #isReading = false;
   #readAt = 0;
+  #heldUpRounds = 0;
   #isStopped = false;
 
   constructor(options: LiveOptions) {
@@ -169,7 +170,7 @@ export class LiveEvents {
       if (this.#position === position) {
         this.#position = page.end;
         await this.#tell(page);
-        if (page.isFull || page.isHeldUp) restMs = 0;
+        restMs = this.#restAfter(page, restMs);
       }
     } catch (error) {
       this.#logger.warn({ err: error }, 'events could not be read for those who follow them');
@@ -177,6 +178,13 @@ export class LiveEvents {
     this.#isReading = false;
     if (this.#followers.size === 0) return;
     this.#schedule(Math.max(0, Math.min(restMs, this.#dueAt - performance.now())));
+  }
+
+  /** A transaction of ours is over in milliseconds; what goes on for longer is looked after ever more seldom. */
+  #restAfter({ isFull, isHeldUp }: LogPage, sweepEveryMs: number): number {
+    this.#heldUpRounds = isHeldUp ? this.#heldUpRounds + 1 : 0;
+    if (isFull) return 0;
+    return isHeldUp ? Math.min(sweepEveryMs, 2 ** this.#heldUpRounds * 10) : sweepEveryMs;
   }
 
   async #tell(page: LogPage): Promise<void> {

@@ -71,9 +71,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     stopPlayback() {
       worker.tell({ kind: 'stopPlayback', id });
     },
-    askEnvelope() {
-      worker.tell({ kind: 'envelope', id });
-    },
+    askEnvelope: () => worker.tell({ kind: 'envelope', id }),
     tellDigit(digit) {
       worker.tell({ kind: 'digit', id, digit });
     },

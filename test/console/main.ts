@@ -247,11 +247,21 @@ async function narrow(page: Page, base: string, callId: string): Promise<void> {
     await page.setViewportSize({ width: 390, height: 844 });
     await page.goto(`${base}/console#/calls/${callId}`);
     await page.locator('.timeline').waitFor();
-    const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
-    assert.ok(width <= 390, `the page is ${width} pixels wide on a phone`);
+    await fits(page);
     await accessible(page, `a call on a phone, ${colorScheme}`);
   }
+  for (const name of ['Calls', 'Notifications', 'Trunks', 'Nodes', 'Detection']) {
+    await page.getByRole('link', { name, exact: true }).first().click();
+    await page.getByRole('heading', { name, level: 1 }).waitFor();
+    await page.locator('main table, main .empty').first().waitFor();
+    await fits(page);
+  }
   say('fits a phone, dark and light');
+}
+
+async function fits(page: Page): Promise<void> {
+  const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
+  assert.ok(width <= 390, `${page.url()} is ${width} pixels wide on a phone`);
 }
 
 async function signOut(page: Page, base: string): Promise<void> {

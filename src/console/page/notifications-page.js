@@ -30,11 +30,11 @@ function Receivers() {
     ${value?.receivers.length === 0 && html`<p class="faint">None: every receiver that was sent something lately took it.</p>`}
     ${
       value?.receivers.length > 0 &&
-      html`<table>
+      html`<table class="stack">
       <thead><tr><th scope="col">Receiver</th><th scope="col">App</th><th scope="col">Since</th><th scope="col" class="number">Failures</th><th scope="col">Last error</th></tr></thead>
       <tbody>${value.receivers.map(
         (receiver) =>
-          html`<tr><td>${receiver.origin}</td><td>${receiver.appId}</td><td title=${fullTime(receiver.failingSince)}>${timeOf(receiver.failingSince)}</td><td class="number">${receiver.failures}</td><td>${receiver.lastError ?? ''}</td></tr>`,
+          html`<tr><td data-name="Receiver">${receiver.origin}</td><td data-name="App">${receiver.appId}</td><td data-name="Since" title=${fullTime(receiver.failingSince)}>${timeOf(receiver.failingSince)}</td><td class="number" data-name="Failures">${receiver.failures}</td><td data-name="Last error">${receiver.lastError ?? ''}</td></tr>`,
       )}</tbody></table>`
     }
   </section>`;
@@ -70,7 +70,7 @@ function DeadLetters() {
     }
     ${
       value?.notifications.length > 0 &&
-      html`<table>
+      html`<table class="stack">
       <thead><tr><th scope="col">Given up</th><th scope="col">Call</th><th scope="col">Status</th><th scope="col">Why</th><th scope="col">Last answer</th><th scope="col" class="number">Attempts</th><th scope="col"><span class="hidden">Replay</span></th></tr></thead>
       <tbody>${value.notifications.map((letter) => html`<${Letter} key=${letter.eventId} letter=${letter} changed=${again} />`)}</tbody>
     </table>`
@@ -97,12 +97,12 @@ function Letter({ letter, changed }) {
     }
   };
   return html`<tr>
-    <td title=${fullTime(letter.failedAt)}>${timeOf(letter.failedAt)}</td>
-    <td><a href=${`#/calls/${letter.callId}`}>${letter.callId.slice(5, 13)}</a></td>
-    <td>${letter.body?.machineDetection ?? letter.body?.status}</td>
-    <td>${failureWords[letter.failure] ?? letter.failure}</td>
-    <td>${letter.lastStatus ?? ''} ${letter.lastError ?? ''}</td>
-    <td class="number">${letter.attempts}</td>
+    <td data-name="Given up" title=${fullTime(letter.failedAt)}>${timeOf(letter.failedAt)}</td>
+    <td data-name="Call"><a href=${`#/calls/${letter.callId}`}>${letter.callId.slice(5, 13)}</a></td>
+    <td data-name="Status">${letter.body?.machineDetection ?? letter.body?.status}</td>
+    <td data-name="Why">${failureWords[letter.failure] ?? letter.failure}</td>
+    <td data-name="Last answer">${letter.lastStatus ?? ''} ${letter.lastError ?? ''}</td>
+    <td class="number" data-name="Attempts">${letter.attempts}</td>
     <td class="act"><button type="button" onClick=${replay} aria-label=${`Send again: ${letter.body?.status ?? 'notification'} of call ${letter.callId.slice(5, 13)}`}>Send again</button> <span role="status">${said}</span></td>
   </tr>`;
 }

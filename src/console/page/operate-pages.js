@@ -19,20 +19,24 @@ export function TrunksPage() {
     ${value?.trunks.length === 0 && html`<${Empty} title="No trunks."><p>Describe a carrier in <code>sip-config/trunks.yaml</code>.</p></${Empty}>`}
     ${
       value?.trunks.length > 0 &&
-      html`<table>
+      html`<table class="stack">
       <thead><tr><th scope="col">Trunk</th><th scope="col">Gateways</th><th scope="col" class="number">Calls on it</th><th scope="col" class="number">Waiting</th><th scope="col" class="number">Calls a second</th></tr></thead>
       <tbody>${value.trunks.map(
         (trunk) => html`<tr>
           <th scope="row">${trunk.name}</th>
-          <td><ul class="plain">${trunk.gateways.map(({ name, isUp }) => html`<li><span class=${`status ${isUp ? 'good' : 'bad'}`}>${isUp ? 'up' : 'down'}</span> ${name}</li>`)}</ul></td>
-          <td class="number">${trunk.onIt}${trunk.maxConcurrentCalls === undefined ? '' : html`<span class="faint"> of ${trunk.maxConcurrentCalls}</span>`}</td>
-          <td class="number">${trunk.waiting}</td>
-          <td class="number">${trunk.callsPerSecond ?? html`<span class="faint">no limit</span>`}</td>
+          <td data-name="Gateways"><ul class="plain">${trunk.gateways.map(({ name, isUp }) => html`<li><span class=${`status ${isUp ? 'good' : 'bad'}`}>${isUp ? 'up' : 'down'}</span> ${name}</li>`)}</ul></td>
+          <td class="number" data-name="Calls on it">${isCounted(trunk) ? trunk.onIt : html`<span class="faint">not counted</span>`}${trunk.maxConcurrentCalls === undefined ? '' : html`<span class="faint"> of ${trunk.maxConcurrentCalls}</span>`}</td>
+          <td class="number" data-name="Waiting">${trunk.waiting}</td>
+          <td class="number" data-name="Calls a second">${trunk.callsPerSecond ?? html`<span class="faint">no limit</span>`}</td>
         </tr>`,
       )}</tbody></table>
-      <p class="faint">Calls are counted on trunks with a limit, over all nodes.</p>`
+      <p class="faint">Calls are counted over all nodes, on trunks that have a limit.</p>`
     }`;
 }
+
+/** A place on a trunk is taken only where there are so many. */
+const isCounted = ({ callsPerSecond, maxConcurrentCalls, onIt }) =>
+  callsPerSecond !== undefined || maxConcurrentCalls !== undefined || onIt > 0;
 
 export function NodesPage() {
   const { value, error, again } = useReading({
@@ -45,14 +49,14 @@ export function NodesPage() {
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${
       value &&
-      html`<table>
+      html`<table class="stack">
       <thead><tr><th scope="col">Node</th><th scope="col">State</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Lease renewed</th><th scope="col">Version</th><th scope="col">Started</th></tr></thead>
       <tbody>${value.nodes.map(
         (node) => html`<tr>
           <th scope="row">${node.nodeId}${node.isThis ? html` <span class="faint">this one</span>` : ''}</th>
-          <td><span class=${`status ${tones[node.state] ?? 'still'}`}>${node.state}</span></td>
-          <td class="number">${node.calls}</td><td class="number">${duration(node.leaseAgeMs)} ago</td><td>${node.version}</td>
-          <td title=${fullTime(node.startedAt)}>${timeOf(node.startedAt)}</td></tr>`,
+          <td data-name="State"><span class=${`status ${tones[node.state] ?? 'still'}`}>${node.state}</span></td>
+          <td class="number" data-name="Calls">${node.calls}</td><td class="number" data-name="Lease renewed">${duration(node.leaseAgeMs)} ago</td><td data-name="Version">${node.version}</td>
+          <td data-name="Started" title=${fullTime(node.startedAt)}>${timeOf(node.startedAt)}</td></tr>`,
       )}</tbody></table>`
     }`;
 }
