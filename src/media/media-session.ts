@@ -68,9 +68,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
     play(playback) {
       worker.tell({ kind: 'play', id, playback: sharedPlayback(playback) });
     },
-    stopPlayback() {
-      worker.tell({ kind: 'stopPlayback', id });
-    },
+    stopPlayback: () => worker.tell({ kind: 'stopPlayback', id }),
     askEnvelope: () => worker.tell({ kind: 'envelope', id }),
     tellDigit(digit) {
       worker.tell({ kind: 'digit', id, digit });
