@@ -145,7 +145,7 @@ export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }
   const isUp = report.kind === 'opened' || (report.kind === 'broken' && context.stream !== 'off');
   const goesOn = report.kind === 'opened' || report.kind === 'broken';
   const streamEvents = context.streamEvents + 1;
-  enqueue.assign({ stream: isUp ? 'running' : 'off' });
+  enqueue.assign({ stream: isUp ? 'running' : 'off', isStreamOver: !goesOn });
   if (goesOn && streamEvents > context.limits.maxStreamEvents) return;
   // What is told after the call's end happened at its end: times do not run backwards.
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);

@@ -71,6 +71,7 @@ export const callMachine = callSetup.createMachine({
     detection: 'off',
     round: 1,
     stream: 'off',
+    isStreamOver: input.call.request.stream === undefined,
     digits: 0,
     streamEvents: 0,
     transfers: 0,

@@ -127,6 +127,8 @@ export type CallMachineContext = CallProgress & {
   readonly round: number;
   /** Whether its end is still to be told. */
   readonly stream: 'off' | 'running';
+  /** No bot will hear this call any more. */
+  readonly isStreamOver: boolean;
   /** Stated so far. */
   readonly digits: number;
   readonly streamEvents: number;

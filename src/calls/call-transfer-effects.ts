@@ -53,13 +53,13 @@ function begun({ transfers }: CallMachineContext, transfer: Transfer) {
 
 /** Whether the call is over with it: a second leg that was up has ended, or nobody is left to talk to the person. */
 export function endsTransfer(
-  { ongoing, stream }: CallMachineContext,
+  { ongoing, isStreamOver }: CallMachineContext,
   report: TransferReport,
 ): boolean {
   if (ongoing === undefined) return false;
   if (report.kind === 'ended' || report.kind === 'referred') return true;
   if (report.kind !== 'failed') return false;
-  return stream === 'off' && ongoing.transfer.onFailure === 'hangup';
+  return isStreamOver && ongoing.transfer.onFailure === 'hangup';
 }
 
 /** What changes nothing about the call's own course. */

@@ -23,6 +23,8 @@ const frameSamples = 160;
  * end gets silence of ours.
  */
 const longestPauseFrames = 5;
+/** In packets: what is more behind than this is not merely late (MAX_MISORDER). */
+const furthestBehind = 100;
 /** Timestamps that run so far ahead of our clock belong to another stream. */
 const furthestAheadSamples = 8_000;
 
@@ -37,6 +39,8 @@ export class RtpRelay {
   #hasRelayed = false;
   #ssrc: number | undefined;
   #sequence = 0;
+  /** After one that was far behind. */
+  #expected: number | undefined;
   /** Ours less theirs; undefined: to be found by the next packet. */
   #offset: number | undefined;
   #pauseFrames = longestPauseFrames;
@@ -106,11 +110,23 @@ export class RtpRelay {
   }
 
   #isNext({ ssrc, sequence }: RtpHeader): boolean {
-    if (ssrc === this.#ssrc && sequenceDistance(sequence, this.#sequence) <= 0) return false;
-    if (ssrc !== this.#ssrc) this.#offset = undefined;
+    const isSame = ssrc === this.#ssrc;
+    if (isSame && sequenceDistance(sequence, this.#sequence) <= 0 && !this.#beginsAnew(sequence)) {
+      return false;
+    }
+    if (!isSame) this.#offset = undefined;
     this.#ssrc = ssrc;
     this.#sequence = sequence;
     return true;
+  }
+
+  /** Two in a row that are far behind: the source has begun to count anew (RFC 3550, A.1). */
+  #beginsAnew(sequence: number): boolean {
+    if (sequenceDistance(sequence, this.#sequence) > -furthestBehind) return false;
+    const isSecond = sequence === this.#expected;
+    this.#expected = (sequence + 1) & 0xffff;
+    if (isSecond) this.#offset = undefined;
+    return isSecond;
   }
 
   #map(theirs: number): number {

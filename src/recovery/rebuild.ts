@@ -4,6 +4,7 @@ import { amdEvent, type CallProgress, queuedEvent } from '../calls/call-events.t
 import type { GatewayLoss } from '../calls/call-outcome.ts';
 import { closingAmdEvents } from '../calls/closing-amd-events.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
+import type { TransferSummary } from '../calls/contract/transfer-summary.ts';
 import { afterPlayback, nothingPlayed } from '../calls/playback.ts';
 import type { UnfinishedCall } from '../calls/ports.ts';
 
@@ -62,6 +63,7 @@ function progressOf(
     ...(answeredAt === undefined ? {} : { answeredAt }),
     amdEvents: events.flatMap((event) => (event.type === 'amd' ? [event.data.amd] : [])),
     failedAttempts: failedAttemptsIn(events),
+    transfer: transferIn(events),
     playback: events.reduce(afterPlayback, nothingPlayed),
   };
 }
@@ -70,6 +72,27 @@ function progressOf(
 function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAttempts'] {
   const last = events.findLast((event) => event.type === 'dialing');
   return last?.data.failedAttempts ?? [];
+}
+
+/** One that was under way ended with its process. */
+function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
+  const last = events.findLast(({ type }) => type.startsWith('transfer-'));
+  switch (last?.type) {
+    case 'transfer-completed':
+      return last.data;
+    case 'transfer-failed': {
+      const { reason: _reason, ...summary } = last.data;
+      return summary;
+    }
+    case 'transfer-answered':
+      return { ...last.data, outcome: 'gateway-failure', answeredAt: last.time };
+    case 'transfer-ringing': {
+      const { to, mode } = last.data;
+      return { to, mode, outcome: 'gateway-failure' };
+    }
+    default:
+      return undefined;
+  }
 }
 
 function timeOf(events: readonly CallEvent[], type: CallEvent['type']): Date | undefined {

@@ -2,6 +2,7 @@
 
 import { benchAmd } from './amd.ts';
 import { benchAmdCalls } from './amd-calls.ts';
+import { benchBridge } from './bridge.ts';
 import { benchCalls } from './calls.ts';
 import { benchCompanion } from './companion.ts';
 import { benchDeliveries } from './deliveries.ts';
@@ -14,6 +15,7 @@ import { benchVoicemail } from './voicemail.ts';
 const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
   amd: benchAmd,
   'amd-calls': benchAmdCalls,
+  bridge: benchBridge,
   calls: benchCalls,
   deliveries: benchDeliveries,
   companion: benchCompanion,

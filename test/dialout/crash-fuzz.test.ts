@@ -8,6 +8,7 @@ import { defaultCallLimits } from '../../src/calls/call-setup.ts';
 import { type CallStep, fold } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { CallOutbox, StepResult } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -165,7 +166,7 @@ async function crash(seed: number) {
   return { world, outbox, row: world.row(first.callId), random };
 }
 
-function nextProcess(world: DialoutWorld, ownerId: string, at: Date) {
+function nextProcess(world: DialoutWorld, ownerId: string, at: Date, hungUp: StoredLeg[] = []) {
   world.takeOver(ownerId);
   const { outbox, publish, settle, holds } = world.process(ownerId);
   const recovery = new Recovery(
@@ -173,7 +174,12 @@ function nextProcess(world: DialoutWorld, ownerId: string, at: Date) {
       ...{ ledger: world.ledger, outbox, publish, settle, isUnderWay: holds, logger: silentLogger },
       eventsOnStream: async () => [],
       underWay: () => [],
-      sip: { endOrphan: async () => 'ended' },
+      sip: {
+        endOrphan: async (leg) => {
+          hungUp.push(leg);
+          return 'ended';
+        },
+      },
       ends: createEndRecorder(outbox),
       clock: { now: () => at },
     },
@@ -194,21 +200,32 @@ async function recover({ world, outbox, row, random }: Awaited<ReturnType<typeof
     dying.stop();
     world.isPublishing = true;
   }
-  const last = nextProcess(world, 'node-1/new', at);
+  const hungUp: StoredLeg[] = [];
+  const last = nextProcess(world, 'node-1/new', at, hungUp);
+  const left = new Set(row.isSettled ? [] : sipCallIdsOf([...row.legs.values()]));
   // A statement of the lost process arrives at last: it has no call any more.
   if (random() < 0.3) outbox.commit();
   await last.endTakenOver();
   if (random() < 0.3) outbox.commit();
   await last.settleEnds();
   await settled();
+  // Each far end that may be left in the call is hung up once, by what SQL holds.
+  const ids = sipCallIdsOf(hungUp);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toEqual(expect.arrayContaining([...left]));
+  return left.size;
 }
 
-async function expectOneWholeStory(seed: number): Promise<string> {
+function sipCallIdsOf(legs: readonly StoredLeg[]): readonly string[] {
+  return legs.map(({ sipCallId }) => sipCallId);
+}
+
+async function expectOneWholeStory(seed: number) {
   const crashed = await crash(seed);
   const { world, row } = crashed;
   const before = [...world.stream];
   const committed = [...world.timelineOf(row.call.callId)];
-  await recover(crashed);
+  const left = await recover(crashed);
 
   const story = world.timelineOf(row.call.callId);
   // What was stored, or heard of, stands.
@@ -235,7 +252,7 @@ async function expectOneWholeStory(seed: number): Promise<string> {
   }
   const { data } = row.end ?? {};
   const isDoubted = data !== undefined && 'reason' in data && data.reason === notRecorded;
-  return `${isDoubted ? 'doubted, ' : ''}${row.end?.type}`;
+  return { end: `${isDoubted ? 'doubted, ' : ''}${row.end?.type}`, left };
 }
 
 describe('a process that dies in the middle of a call', () => {
@@ -243,10 +260,12 @@ describe('a process that dies in the middle of a call', () => {
     timeout: 60_000,
   }, async () => {
     const ends = new Map<string, number>();
+    let bridged = 0;
     for (let seed = 1; seed <= runs; seed += 1) {
       try {
-        const end = await expectOneWholeStory(seed);
+        const { end, left } = await expectOneWholeStory(seed);
         ends.set(end, (ends.get(end) ?? 0) + 1);
+        if (left === 2) bridged += 1;
       } catch (error) {
         throw new Error(`seed ${seed}`, { cause: error });
       }
@@ -255,6 +274,7 @@ describe('a process that dies in the middle of a call', () => {
     expect(Math.min(ends.get('completed') ?? 0, ends.get('failed') ?? 0)).toBeGreaterThan(
       runs / 10,
     );
+    expect(bridged).toBeGreaterThan(runs / 100);
     expect(ends.get('doubted, completed')).toBeGreaterThan(runs / 100);
     expect(ends.get('doubted, failed')).toBeGreaterThan(runs / 100);
   });

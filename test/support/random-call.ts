@@ -3,7 +3,8 @@
 
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
 import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
-import { type ScriptOptions, scriptCall } from './scripted-call.ts';
+import { type TransferPlan, transferFallbacks, transferStarts } from '../../src/calls/transfer.ts';
+import { type ScriptOptions, scriptCall, storedLeg } from './scripted-call.ts';
 
 /** mulberry32: small, and the same everywhere. */
 export function randomOf(seed: number): () => number {
@@ -28,6 +29,54 @@ const detections: readonly (readonly AmdEventName[])[] = [
 ];
 const modes: readonly DialoutRequest['machineDetection'][] = ['disabled', 'detect', 'disconnect'];
 
+const bridgePlan: Omit<TransferPlan, 'on' | 'onFailure'> = {
+  ...{ to: { kind: 'tel', number: '15550177' }, mode: 'bridge', timeoutMs: 10_000 },
+  ...{ caller: '15550199', keepStream: false },
+};
+
+/** Something happens to a leg that the call has placed beside its first one, in the order of a leg's life. */
+function randomSecondLeg(call: ReturnType<typeof scriptCall>, random: () => number) {
+  let phase: 'none' | 'inviting' | 'answered' | 'over' = 'none';
+  const leg = { ...storedLeg, sipCallId: 'second-call-id', transactionId: 'transaction-2' };
+  const isGivenUp = () => call.log.includes('second cancel') || call.log.includes('second bye');
+  const happenings = {
+    none: () => {
+      const observer = call.secondLeg();
+      phase = 'inviting';
+      observer.observe({ kind: 'sent', gateway: 'gw', leg, at: call.now() });
+    },
+    inviting: () => {
+      const observer = call.secondLeg();
+      const at = call.now();
+      const chance = random();
+      if (chance < 0.3)
+        observer.observe({ kind: 'provisional', status: 180, reason: 'Ringing', at });
+      else if (chance < 0.5) {
+        phase = 'over';
+        const failure = { at, sipStatus: 486, reason: 'Busy Here', kind: 'response' } as const;
+        observer.observe({ kind: 'failed', failure });
+      } else {
+        phase = 'answered';
+        const dialog = { ...leg, dialogId: 'dialog-2' };
+        observer.observe({ kind: 'answered', sdp: 'sdp', leg: dialog, at });
+      }
+    },
+    answered: () => {
+      if (random() < 0.6) return;
+      phase = 'over';
+      const end = { at: call.now(), by: 'remote', reason: 'BYE' } as const;
+      call.secondLeg().observe({ kind: 'ended', end });
+    },
+    over: () => undefined,
+  };
+  return {
+    step(): void {
+      if (isGivenUp()) phase = 'over';
+      happenings[phase]();
+    },
+  };
+}
+
 /** `random`: as `randomOf(seed)`; what the caller draws from it belongs to the seed as well. */
 export function randomCall(random: () => number, options: Pick<ScriptOptions, 'outbox'> = {}) {
   const pick = <Value>(values: readonly Value[]): Value =>
@@ -35,10 +84,17 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
   const storeAnswer = pick(['at once', 'fails', 'never', 'later', 'later', 'not ours'] as const);
   // Of one that is not told: SQL may hold it all the same.
   const isCommitted = random() < 0.5;
+  const machineDetection = pick(modes);
+  const bridges = random() < 0.6;
+  const bridge: TransferPlan = {
+    ...bridgePlan,
+    on: pick(transferStarts),
+    onFailure: pick(transferFallbacks),
+  };
   let stored = () => {};
   const call = scriptCall({
     ...options,
-    request: { machineDetection: pick(modes), ringTimeoutMs: 20_000 },
+    request: { machineDetection, ringTimeoutMs: 20_000, ...(bridges ? { bridge } : {}) },
     noMedia: random() < 0.05,
     unusableAnswer: random() < 0.1,
     storeAnswer: (commit) => {
@@ -52,6 +108,7 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
     },
   });
   let leg: 'idle' | 'inviting' | 'answered' | 'over' = 'idle';
+  const second = randomSecondLeg(call, random);
   const amd = [...pick(detections)];
   const legIs = (): typeof leg => {
     // Both are followed by the end of the leg at once.
@@ -109,6 +166,9 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
     () =>
       random() < 0.2 && call.actor.send({ type: 'command.end', command: { by: 'application' } }),
     () => stored(),
+    () => second.step(),
+    () => second.step(),
+    () => second.step(),
     () => call.advance(Math.floor(random() * 3_000)),
   ];
   return {

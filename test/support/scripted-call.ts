@@ -15,6 +15,7 @@ import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { CallPlans } from '../../src/calls/plans.ts';
 import type {
+  CallLeg,
   CallOutbox,
   LegFailure,
   LegObserver,
@@ -110,7 +111,29 @@ export function scriptCall(options: ScriptOptions = {}) {
   let placed: PlaceRequest | undefined;
   let plans: CallPlans | undefined;
 
+  const secondLegs = scriptSecondLegs(log);
+  const partner = {
+    offerSdp: 'second offer',
+    applyAnswer: () => true,
+    answerReoffer: () => 'second answer',
+    bridge: (phase: string) => void log.push(`bridge ${phase}`),
+    close: () => void log.push('second media closed'),
+  };
   const ports: CallPorts = {
+    transfers: {
+      sip: {
+        codecsFor: () => ['PCMU'],
+        place: (...given) => ports.sip.place(...given),
+        endOrphan: async () => 'gone',
+      },
+      clock: { now },
+      admission: { admit: async () => ({ ok: true }), giveBack: () => undefined },
+      storeLeg: async (call, secondLeg) =>
+        await ports.outbox.append(call, { events: [], secondLegs: [secondLeg] }).then(
+          (result) => result === 'stored',
+          () => false,
+        ),
+    },
     outbox: options.outbox ?? sql.outbox,
     clock: { now },
     logger: silentLogger,
@@ -139,6 +162,7 @@ export function scriptCall(options: ScriptOptions = {}) {
           tellDigit: () => undefined,
           answerReoffer: () => 'answer',
           ...withoutTransfers,
+          openPartner: async () => partner,
           close: () => log.push('media closed'),
         });
       },
@@ -147,6 +171,7 @@ export function scriptCall(options: ScriptOptions = {}) {
       codecsFor: () => ['PCMU', 'PCMA'],
       place: (request, observer) => {
         if (options.brokenSip === true) throw new Error('a defect');
+        if (request.legId !== undefined) return secondLegs.place(observer);
         placed = request;
         leg = observer;
         return {
@@ -187,6 +212,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     placed: () => present(placed, 'the INVITE'),
     plans: () => plans,
     leg: () => present(leg, 'the leg'),
+    secondLeg: () => present(secondLegs.observer(), 'the second leg'),
     media: () => present(media, 'the media session'),
     /** Lets promises settle; nothing here waits on real time. */
     settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
@@ -225,6 +251,24 @@ export function scriptCall(options: ScriptOptions = {}) {
     },
     endings: () => sql.endings(),
     end: () => present(sql.endings()[0], 'the end').event,
+  };
+}
+
+/** Of one transfer after the other; what is told to it, is logged. */
+function scriptSecondLegs(log: string[]) {
+  let last: LegObserver | undefined;
+  return {
+    observer: () => last,
+    place(observer: LegObserver): CallLeg {
+      last = observer;
+      return {
+        cancel: () => void log.push('second cancel'),
+        acknowledge: () => void log.push('second ack'),
+        hangUp: () => void log.push('second bye'),
+        refer: () => undefined,
+        released: new Promise(() => undefined),
+      };
+    },
   };
 }
 

@@ -170,6 +170,7 @@ export class SandboxCall {
     dialog.on('update', (request, response) => this.#reoffer(request, response));
     dialog.on('info', (_request, response) => response.send(200));
     dialog.on('options', (_request, response) => response.send(200));
+    dialog.on('refer', (_request, response) => this.#refer(dialog, response));
   }
 
   #talk(dialog: CalleeDialog): void {
@@ -229,6 +230,21 @@ export class SandboxCall {
     }
     // An UPDATE without SDP only refreshes the session.
     response.send(request.method === 'UPDATE' && body === '' ? 200 : 488);
+  }
+
+  /** Nobody else is called; whoever asked is told that they have answered. */
+  #refer(dialog: CalleeDialog, response: CalleeResponse): void {
+    if (this.#behaviour.takesRefer !== true) {
+      response.send(603);
+      return;
+    }
+    response.send(202);
+    const headers = {
+      Event: 'refer',
+      'Subscription-State': 'terminated;reason=noresource',
+      'Content-Type': 'message/sipfrag;version=2.0',
+    };
+    dialog.request({ method: 'NOTIFY', headers, body: 'SIP/2.0 200 OK' }, () => undefined);
   }
 
   #answerSdp(offer: AudioOffer, leg: RtpLeg): string {

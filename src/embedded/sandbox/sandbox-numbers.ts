@@ -9,6 +9,8 @@ export type SandboxBehaviour = {
   readonly ringMs: number;
   /** Rings with 183 and this sound instead of 180. */
   readonly earlyMedia?: SoundName;
+  /** Says that it has called whom a REFER names. */
+  readonly takesRefer?: true;
   readonly next:
     | { readonly do: 'refuse'; readonly sipStatus: number }
     | { readonly do: 'ring-on' }
@@ -73,6 +75,20 @@ export const sandboxNumbers = [
     description:
       'rings 1 s, answers "Hello?", answers what it hears, interrupts once who talks for 2 s; hangs up after 15 s of silence',
     behaviour: { ringMs: 1_000, next: { do: 'talk', hangUpAfterSilenceMs: 15_000 } },
+  },
+  {
+    number: '+12025550105',
+    name: 'agent',
+    description:
+      'for `bridge`: rings 1 s, answers and talks with whoever is connected; hangs up after 5 s of silence',
+    behaviour: { ringMs: 1_000, next: { do: 'talk', hangUpAfterSilenceMs: 5_000 } },
+  },
+  {
+    number: '+12025550106',
+    name: 'person-referred',
+    description:
+      'rings 1 s, answers "Hello?", and takes a REFER (`bridge` with `mode: refer`), which all others refuse',
+    behaviour: { ringMs: 1_000, takesRefer: true, next: { do: 'answer', sound: 'hello' } },
   },
   {
     number: '+12025550110',

@@ -23,9 +23,17 @@ export type CalleeDialog = {
   /** BYE; calls back with its response, or with the engine's refusal to send it. */
   destroy(options: object, callback: (error: unknown) => void): void;
   on(event: 'destroy', listener: () => void): void;
+  request(
+    options: {
+      readonly method: string;
+      readonly headers: Record<string, string>;
+      readonly body: string;
+    },
+    callback: (error: unknown) => void,
+  ): void;
   /** Re-INVITE and UPDATE. */
   on(
-    event: 'modify' | 'update' | 'info' | 'options',
+    event: 'modify' | 'update' | 'info' | 'options' | 'refer',
     listener: (request: CalleeRequest, response: CalleeResponse) => void,
   ): void;
 };

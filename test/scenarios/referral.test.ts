@@ -1,0 +1,171 @@
+// A call whose far end is asked to call somebody else (REFER): what it says of that, in all the ways in which carriers say it, and
+// what the call comes to. The whole gateway with its embedded engine, and a phone on loopback.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { one } from '../support/raw-callee.ts';
+import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
+
+const target = 'sip:agents@pbx.example';
+
+let rig: StreamRig;
+
+beforeAll(async () => {
+  rig = await startStreamRig();
+});
+afterEach(() => rig.reset());
+afterAll(() => rig.close());
+
+/** The person has answered, and the REFER is on its way. */
+async function referring(bridge: Readonly<Record<string, unknown>> = {}) {
+  const { callee: person, callId } = await rig.call(null, {
+    bridge: { to: target, mode: 'refer', ...bridge },
+  });
+  await person.answer();
+  return { person, callId };
+}
+
+const taken = ['queued', 'dialing', 'answered', 'transfer-answered', 'transfer-completed'];
+
+describe('a REFER that is taken', () => {
+  test('names whom to call, and ends the call as transferred when they have answered', async () => {
+    const { person, callId } = await referring();
+    const refer = await person.isReferred(202);
+    expect(one(refer, 'refer-to')).toBe(`<${target}>`);
+    expect(one(refer, 'referred-by')).toMatch(/^<sip:.+@.+>$/);
+    for (const line of ['SIP/2.0 100 Trying', 'SIP/2.0 180 Ringing']) {
+      expect(await person.notify(line, 'active;expires=60')).toBe(200);
+    }
+    expect(await person.notify('SIP/2.0 200 OK\r\n', 'terminated;reason=noresource')).toBe(200);
+    await person.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reason: '200 OK', reasonCode: 'Bot-disconnected', outcome: 'transferred' },
+      transfer: { to: target, mode: 'refer', outcome: 'transferred' },
+    });
+    expect(rig.typesOf(callId)).toEqual([
+      ...['queued', 'dialing', 'answered', 'transfer-ringing', 'transfer-answered'],
+      ...['transfer-completed', 'completed'],
+    ]);
+  });
+
+  test('may be told of before it is answered, and with the id of the request', async () => {
+    const { person, callId } = await referring();
+    const refer = await person.isReferred();
+    const id = Number.parseInt(one(refer, 'cseq'), 10);
+    expect(await person.notify('SIP/2.0 200 OK', 'terminated', `refer;id=${id}`)).toBe(200);
+    await person.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({ outcome: 'transferred' });
+  });
+
+  test('may be followed by a BYE and nothing else: that is what it was to come to', async () => {
+    const { person, callId } = await referring();
+    await person.isReferred(202);
+    await person.notify('SIP/2.0 100 Trying', 'active');
+    person.hangUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reasonCode: 'Bot-disconnected', outcome: 'transferred' },
+      transfer: { outcome: 'transferred' },
+    });
+    expect(rig.typesOf(callId)).toEqual([...taken, 'completed']);
+    expect(person.isBeingHungUp).toBe(false);
+  });
+
+  test('whoever is called may be busy: the call is hung up, or stays', async () => {
+    const { person, callId } = await referring({ onFailure: 'stay' });
+    await person.isReferred(202);
+    await person.notify('SIP/2.0 486 Busy Here', 'terminated;reason=noresource');
+    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'it is told');
+    expect(person.isBeingHungUp).toBe(false);
+    person.hangUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reasonCode: 'Caller-disconnected', outcome: 'completed' },
+      transfer: { outcome: 'busy', sipStatus: 486 },
+    });
+  });
+
+  test.each([
+    ['a subscription that ends without a status', 'terminated;reason=giveup'],
+    ['silence', undefined],
+  ])('%s is told apart from a failure', async (_, state) => {
+    const { person, callId } = await referring({ timeoutMs: 1_000 });
+    await person.isReferred(202);
+    if (state !== undefined) await person.notify('SIP/2.0 100 Trying', state);
+    await person.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      outcome: 'completed',
+      transfer: { outcome: 'unknown' },
+    });
+  });
+
+  test('other events are none of ours, and no NOTIFY can be read as an end that is none', async () => {
+    const { person, callId } = await referring();
+    await person.isReferred(202);
+    expect(await person.notify('SIP/2.0 200 OK', 'active', 'presence')).toBe(489);
+    expect(await person.notify('HTTP/1.1 200 OK', 'active')).toBe(200);
+    expect(await person.notify('SIP/2.0 2000 OK', 'active')).toBe(200);
+    await person.notify('SIP/2.0 200 OK', 'terminated');
+    await person.isHungUp();
+    await rig.endOf(callId);
+
+    expect(rig.typesOf(callId)).toEqual([...taken, 'completed']);
+  });
+});
+
+describe('a REFER that is not taken', () => {
+  test.each([
+    [603, 'Decline', 'declined'],
+    [405, 'Method Not Allowed', 'rejected'],
+  ])('%i %s: the call is hung up', async (status, reason, outcome) => {
+    const { person, callId } = await referring();
+    await person.isReferred(status, reason);
+    await person.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ outcome: 'completed', reasonCode: 'Bot-disconnected' },
+      transfer: { outcome, sipStatus: status },
+    });
+  });
+
+  test('because nobody answers it, is given up within its time-out', async () => {
+    const { person, callId } = await referring({ timeoutMs: 1_000 });
+    await person.isReferred();
+    await person.isHungUp();
+
+    const { transfer } = await rig.endOf(callId);
+    expect(transfer).toMatchObject({ outcome: 'gateway-failure' });
+    expect(transfer).not.toHaveProperty('sipStatus');
+  });
+
+  test('because the person has hung up meanwhile, is no transfer', async () => {
+    const { person, callId } = await referring();
+    person.hangUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reasonCode: 'Caller-disconnected', outcome: 'completed' },
+      transfer: { outcome: 'cancelled' },
+    });
+  });
+
+  test('leaves the bot in the call, which is told and hears again', async () => {
+    const bot = await rig.startBot();
+    const { callee: person, callId } = await rig.call(
+      { url: bot.url },
+      { bridge: { to: target, mode: 'refer' } },
+    );
+    await person.answer();
+    await person.isReferred(603, 'Decline');
+    const connection = await bot.connection();
+    await eventually(
+      () => connection.texts.some((text) => text.includes('"transfer-failed"')),
+      'the bot is told',
+    );
+    expect(person.isBeingHungUp).toBe(false);
+    person.hangUp();
+    await rig.endOf(callId);
+  });
+});
