@@ -77,22 +77,16 @@ function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAtt
 /** One that was under way ended with its process. */
 function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
   const last = events.findLast(({ type }) => type.startsWith('transfer-'));
-  switch (last?.type) {
-    case 'transfer-completed':
-      return last.data;
-    case 'transfer-failed': {
-      const { reason: _reason, ...summary } = last.data;
-      return summary;
-    }
-    case 'transfer-answered':
-      return { ...last.data, outcome: 'gateway-failure', answeredAt: last.time };
-    case 'transfer-ringing': {
-      const { to, mode } = last.data;
-      return { to, mode, outcome: 'gateway-failure' };
-    }
-    default:
-      return undefined;
+  if (last?.type === 'transfer-completed') return last.data;
+  if (last?.type === 'transfer-failed') {
+    const { reason: _reason, ...summary } = last.data;
+    return summary;
   }
+  const outcome = 'gateway-failure';
+  if (last?.type === 'transfer-answered') return { ...last.data, outcome, answeredAt: last.time };
+  if (last?.type !== 'transfer-ringing') return undefined;
+  const { to, mode } = last.data;
+  return { to, mode, outcome };
 }
 
 function timeOf(events: readonly CallEvent[], type: CallEvent['type']): Date | undefined {
