@@ -38,6 +38,7 @@ describe('/openapi.json', () => {
 
     expect(operations.sort()).toEqual([
       '["delete","/api/public/bot/{botId}/calls/{callId}","endCall"]',
+      '["delete","/api/public/sounds/{soundName}","deleteSound"]',
       '["get","/api/public/bot/{botId}/calls","listCalls"]',
       '["get","/api/public/bot/{botId}/calls/{callId}","getCall"]',
       '["get","/api/public/bot/{botId}/calls/{callId}/context","getCallContext"]',
@@ -49,9 +50,13 @@ describe('/openapi.json', () => {
       '["get","/api/public/calls/{callId}","getCallOfApp"]',
       '["get","/api/public/events","followEventsOfApp"]',
       '["get","/api/public/notifications","listDeadLettersOfApp"]',
+      '["get","/api/public/sounds","listSounds"]',
+      '["get","/api/public/sounds/{soundName}","getSound"]',
       '["post","/api/1.1/public/bot/{botId}/V2/contactcenter/dialout","dialOut"]',
+      '["post","/api/public/bot/{botId}/calls/{callId}/commands","commandCall"]',
       '["post","/api/public/bot/{botId}/notifications/replay","replayNotifications"]',
       '["post","/api/public/bot/{botId}/notifications/{eventId}/replay","replayNotification"]',
+      '["put","/api/public/sounds/{soundName}","putSound"]',
     ]);
   });
 
@@ -72,7 +77,9 @@ describe('/openapi.json', () => {
     for (const [path, methods] of Object.entries(document['paths'] ?? {})) {
       const placed = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
       for (const operation of Object.values(methods)) {
-        const declared = (operation['parameters'] as unknown as { in: string; name: string }[])
+        const declared = (
+          (operation['parameters'] ?? []) as unknown as { in: string; name: string }[]
+        )
           .filter((parameter) => parameter.in === 'path')
           .map((parameter) => parameter.name);
         expect(declared.sort()).toEqual(placed.sort());
@@ -85,7 +92,9 @@ describe('/openapi.json', () => {
       if (node['operationId'] === undefined) return;
       expect(node['security']).toEqual([{ auth: [] }]);
       for (const [status, answer] of Object.entries(node['responses'] as Node)) {
-        const type = status === '200' ? successOf(node['operationId']) : 'application/problem+json';
+        const type = status.startsWith('2')
+          ? successOf(node['operationId'])
+          : 'application/problem+json';
         expect(Object.keys(answer['content'] ?? {})).toEqual([type]);
         expect(answer['description']).not.toBe('Default Response');
       }
