@@ -7,7 +7,7 @@ import { databaseKinds } from '../support/databases.ts';
 import { type Rig, startRig, type TestApp } from './support.ts';
 
 type Endpoint = readonly [
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
   scheme: 'jwt' | 'apiKey',
   /** Undefined: a grant of another kind. */
@@ -33,6 +33,14 @@ const endpoints: readonly Endpoint[] = [
   ['DELETE', `${calls}/{callId}`, 'jwt', 'Dialout'],
   ['GET', `${calls}/{callId}/context`, 'jwt', 'Dialout'],
   ['GET', `${calls}/{callId}/notifications`, 'jwt', 'Dialout'],
+  ['GET', `${calls}/{callId}/events`, 'jwt', 'Dialout'],
+  ['POST', `${calls}/{callId}/commands`, 'jwt', 'Dialout'],
+  ['GET', '/api/public/bot/{botId}/events', 'jwt', 'Dialout'],
+  ['GET', '/api/public/events', 'jwt', 'Dialout'],
+  ['GET', '/api/public/sounds', 'jwt', 'Dialout'],
+  ['GET', '/api/public/sounds/{soundName}', 'jwt', 'Dialout'],
+  ['PUT', '/api/public/sounds/{soundName}', 'jwt', 'Dialout'],
+  ['DELETE', '/api/public/sounds/{soundName}', 'jwt', 'Dialout'],
   ['GET', '/api/public/bot/{botId}/notifications', 'jwt', 'Dialout'],
   ['GET', '/api/public/calls', 'jwt', 'Dialout'],
   ['GET', '/api/public/calls/{callId}', 'jwt', 'Dialout'],
@@ -56,6 +64,7 @@ const endpoints: readonly Endpoint[] = [
 
 describe.each(databaseKinds)('access on %s', (kind) => {
   let rig: Rig;
+  let clients = 0;
   /** By scope: an app that has it alone, and one that has every other. */
   const only = new Map<Scope, TestApp>();
   const allBut = new Map<Scope, TestApp>();
@@ -80,7 +89,9 @@ describe.each(databaseKinds)('access on %s', (kind) => {
       .replace('{callId}', 'call-1')
       .replace(/\{\w+\}/g, 'some-id');
     const body = method === 'GET' || method === 'DELETE' ? undefined : {};
-    const as = { as: app, scheme };
+    // Each from an address of its own: so many failures of one would be a 429.
+    clients += 1;
+    const as = { as: app, scheme, from: `192.0.2.${clients % 250}` };
     const { statusCode } = await rig.ask(method as 'GET', url, body, as);
     return statusCode;
   }

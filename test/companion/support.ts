@@ -37,6 +37,8 @@ export type Ask = {
   readonly scheme?: 'jwt' | 'apiKey';
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | string[]>>;
+  /** The client's address. */
+  readonly from?: string;
 };
 
 export type Rig = AsyncDisposable & {
@@ -60,7 +62,7 @@ export type Rig = AsyncDisposable & {
   addBot(bot: Bot): Promise<void>;
   /** A body that is a string is sent as it is. */
   ask(
-    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     url: string,
     body?: unknown,
     ask?: Ask,
@@ -73,6 +75,11 @@ export type Rig = AsyncDisposable & {
 };
 
 const kept = new Set(['apps', 'webhook_secrets', 'bots']);
+
+function payloadOf(body: unknown): { readonly payload?: string } {
+  if (body === undefined) return {};
+  return { payload: typeof body === 'string' ? body : JSON.stringify(body) };
+}
 
 export async function startRig(
   kind: DatabaseKind,
@@ -160,7 +167,7 @@ export async function startRig(
     powerless,
     addApp,
     addBot: (bot) => insertRows(database.pool, 'bots', [{ ...bot, createdAt: clock.now() }]),
-    ask: async (method, url, body, { headers, query, ...who } = {}) => {
+    ask: async (method, url, body, { headers, query, from, ...who } = {}) => {
       const credentials = await credentialsOf('as' in who ? who.as : acme, who.scheme ?? 'jwt');
       return await server.inject({
         method,
@@ -171,9 +178,8 @@ export async function startRig(
           ...headers,
         },
         ...(query === undefined ? {} : { query }),
-        ...(body === undefined
-          ? {}
-          : { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+        ...(from === undefined ? {} : { remoteAddress: from }),
+        ...payloadOf(body),
       });
     },
     logged: () => lines.join(''),

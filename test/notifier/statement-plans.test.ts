@@ -40,7 +40,7 @@ const settled = { call_id: 'call-9', known: at, next: at, gone_at: at };
 
 const statements = [
   [acceptStatement, [JSON.stringify([given]), at, at]],
-  [appendStatement, [...stepOf(9), at, at, at]],
+  [appendStatement, [...stepOf(9), at, at, at, '[]']],
   [claimStatement, ['node-1', at, at, 200, ['https://dead.example'], [0], 200]],
   [claimTheseStatement, ['node-1', at, at, ['call-9']]],
   [loadStatement, [['call-9'], 'node-1']],

@@ -112,6 +112,8 @@ describe('/ready of a gateway', () => {
   }
 
   async function untilReady(): Promise<void> {
+    // Without NATS it is ready, too, but degraded.
+    await eventually(async () => (await ready()).checks['nats'] === 'ok', 'NATS is back', 20_000);
     await eventually(async () => (await ready()).code === 200, 'it is ready', 20_000);
     expect(await ready()).toEqual({ code: 200, status: 'ready', checks: well });
   }

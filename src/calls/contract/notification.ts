@@ -39,11 +39,17 @@ export const notificationSchema = z.object({
   callDisconnectTime: timestamp.exactOptional(),
   sessionId: z.string().exactOptional(),
   playedMs: z.number().exactOptional().describe('of all sounds, what went out'),
-  voicemail: voicemailLeft.exactOptional().describe('the message that a plan left'),
+  voicemail: voicemailLeft
+    .extend({ startedAt: timestamp.describe('of the last start') })
+    .exactOptional()
+    .describe('the message that a plan left'),
   outcome: wordOf<CallOutcome>(callOutcomes)
     .optional()
     .describe('finer than `reasonCode`, on `completed` and `Failed`'),
   transfer: transferSummary
+    .extend({
+      answeredAt: timestamp.exactOptional().describe('absent where there was no answer'),
+    })
     .exactOptional()
     .describe('what became of the last transfer, on `completed`; absent where there was none'),
   sipStatus: z.number().int().exactOptional(),
