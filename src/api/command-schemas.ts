@@ -7,6 +7,7 @@ export const commandSchema = contract.meta({
   id: 'CallCommand',
   examples: [
     { command: 'play', sound: 'sound:spring-offer', id: 'offer-1' },
+    { command: 'dtmf', digits: '2w4#' },
     { command: 'stop' },
     { command: 'hangup' },
   ],

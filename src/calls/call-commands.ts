@@ -4,7 +4,7 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import { CallPlaying, type PlayingPorts } from './call-playing.ts';
 import type { CallRegistry, LiveCall } from './call-registry.ts';
 import { assertNever } from './call-types.ts';
-import type { Command, CommandReply } from './contract/command.ts';
+import type { Command, CommandOf, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
 
 export type CallCommandsPorts = PlayingPorts & {
@@ -75,6 +75,8 @@ export class CallCommands {
       case 'stop':
         playing.stop(live);
         return { ok: true, commandId, state: live.state };
+      case 'dtmf':
+        return pressKeys(live, command, commandId);
       default:
         return assertNever(command);
     }
@@ -90,6 +92,22 @@ export class CallCommands {
     this.#commanded.set(callId, commanded);
     return commanded;
   }
+}
+
+/** 40 ms are enough for most exchanges (Q.24), 70 ms for all; people press for some 100. */
+const defaultKeyMs = 100;
+
+function pressKeys(
+  live: LiveCall,
+  { digits, durationMs = defaultKeyMs }: CommandOf<'dtmf'>,
+  commandId: string,
+): CommandReply {
+  if (!live.takesKeys) {
+    const error = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
+    return { ok: false, code: 'digits', error };
+  }
+  live.send({ type: 'command.press', keys: { commandId, digits, durationMs } });
+  return { ok: true, commandId, state: live.state };
 }
 
 /** The same at both doors, in whichever order its members came. */

@@ -64,7 +64,7 @@ class Line {
   #state: 'opening' | 'placed' | 'answered' | 'over' = 'opening';
   /** Detection's events since the answer, while the answer is being stored. */
   #held: LineEvent[] | undefined;
-  /** A sound was asked for, or planned. */
+  /** A sound or keys were asked for, or planned. */
   #mayPlay = false;
   #plans: CallPlans | undefined;
   /** Of detection. */
@@ -140,6 +140,10 @@ class Line {
       case 'play':
         this.#mayPlay = true;
         this.#session?.play(command.playback);
+        break;
+      case 'press':
+        this.#mayPlay = true;
+        this.#session?.press(command.keys);
         break;
       case 'stopPlayback':
         if (this.#mayPlay) this.#session?.stopPlayback();
@@ -253,13 +257,19 @@ class Line {
   #answerReoffer({ sdp, accept }: LegEventOf<'reoffer'>): void {
     const answerSdp = this.#session?.answerReoffer(sdp);
     if (answerSdp !== undefined) accept(answerSdp);
+    this.#tellTakesKeys();
   }
 
   #acceptAnswer({ at, leg }: LegEventOf<'answered'>): void {
     this.#held = [];
     this.#startDetection(at);
     this.#answerStream();
+    this.#tellTakesKeys();
     this.#send({ type: 'line.answered', at, leg });
+  }
+
+  #tellTakesKeys(): void {
+    this.#send({ type: 'line.takesKeys', takesKeys: this.#session?.takesKeys() === true });
   }
 
   /** A 200 without a codec in common: RFC 3261 section 13.2.2.4 has us ACK and BYE it. For the caller the call failed. */
@@ -312,6 +322,8 @@ class Line {
       onPlan: (report) => this.#sendPlan(report),
       onPlayback: (report) =>
         this.#sendOrHold({ type: 'line.playback', at: this.#ports.clock.now(), report }),
+      onKeysSent: (report) =>
+        this.#sendOrHold({ type: 'line.keysSent', at: this.#ports.clock.now(), report }),
       onInactive: () => this.#loseMedia('No RTP from the far end'),
       onFailed: (reason) => this.#loseMedia(reason),
     };

@@ -59,6 +59,7 @@ import {
   startPlannedTransfer,
   stateTransfer,
 } from './call-transfer-effects.ts';
+import { noteTakesKeys, pressKeys, stateKeysSent } from './key-effects.ts';
 import { statePlayback, statePlaybackFailed } from './playback-effects.ts';
 
 export const callMachine = callSetup.createMachine({
@@ -74,10 +75,13 @@ export const callMachine = callSetup.createMachine({
     isStreamOver: input.call.request.stream === undefined,
     digits: 0,
     streamEvents: 0,
+    takesKeys: false,
+    pressing: 0,
     transfers: 0,
   }),
   output: ({ context }) => ({ end: context.end }),
   invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
+  on: { 'line.takesKeys': { actions: noteTakesKeys } },
   initial: 'preparing',
   states: {
     preparing: {
@@ -181,6 +185,8 @@ export const callMachine = callSetup.createMachine({
         'command.stopPlayback': {
           actions: { type: 'commandLine', params: { type: 'stopPlayback' } },
         },
+        'command.press': { actions: pressKeys },
+        'line.keysSent': { actions: stateKeysSent },
         'line.transfer': [
           {
             guard: ({ context, event }) => endsTransfer(context, event.report),
@@ -213,6 +219,7 @@ export const callMachine = callSetup.createMachine({
         'line.amd': { actions: stateAmd },
         'line.stream': { actions: stateStream },
         'line.playback': { actions: statePlayback },
+        'line.keysSent': { actions: stateKeysSent },
       },
     },
     recording: {

@@ -22,6 +22,8 @@ export type LiveCall = {
   readonly call: AcceptedCall;
   /** `ending`: its end is decided, and being stored. */
   readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
+  /** The far end does, as RTP events. */
+  readonly takesKeys: boolean;
   send(event: CallMachineEvent): void;
 };
 
@@ -73,6 +75,7 @@ export class CallRegistry {
     return {
       call: snapshot.context.call,
       state: stateOf(snapshot),
+      takesKeys: snapshot.context.takesKeys,
       send: (event) => actor.send(event),
     };
   }

@@ -9,6 +9,7 @@ import type { AcceptedCall } from './call-types.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
+import type { Keys, KeysSent } from './keys.ts';
 import type { PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport } from './playback.ts';
 import type { Clock, LegEnd, LegFailure, StepResult } from './ports.ts';
@@ -49,6 +50,9 @@ export type LineEvent =
     }
   | { readonly type: 'line.stream'; readonly at: Date; readonly report: StreamReport }
   | { readonly type: 'line.playback'; readonly at: Date; readonly report: PlaybackReport }
+  /** The far end does, or does no more. */
+  | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean }
+  | { readonly type: 'line.keysSent'; readonly at: Date; readonly report: KeysSent }
   | { readonly type: 'line.plan'; readonly at: Date; readonly report: PlanReport }
   | { readonly type: 'line.transfer'; readonly at: Date; readonly report: TransferReport }
   | { readonly type: 'line.mediaLost'; readonly reason: string };
@@ -61,7 +65,8 @@ export type LineCommand =
   | { readonly type: 'stopDetection'; readonly reason: string }
   | { readonly type: 'stopStream'; readonly reason: string }
   | { readonly type: 'play'; readonly playback: Playback }
-  /** What is queued is not played any more: of sounds, and of the bot. */
+  | { readonly type: 'press'; readonly keys: Keys }
+  /** What is queued is not played any more, of sounds and of the bot, and no more keys are pressed. */
   | { readonly type: 'stopPlayback' }
   | { readonly type: 'transfer'; readonly transfer: Transfer }
   | { readonly type: 'tellTransferFailed'; readonly failure: TransferFailure }
@@ -74,6 +79,7 @@ export type CallMachineEvent =
   /** In a call that is not answered they do nothing. */
   | { readonly type: 'command.play'; readonly playback: Playback }
   | { readonly type: 'command.stopPlayback' }
+  | { readonly type: 'command.press'; readonly keys: Keys }
   | { readonly type: 'command.transfer'; readonly transfer: TransferRequest };
 
 export type CallLimits = {
@@ -132,6 +138,9 @@ export type CallMachineContext = CallProgress & {
   /** Stated so far. */
   readonly digits: number;
   readonly streamEvents: number;
+  readonly takesKeys: boolean;
+  /** Commands that press keys, and of which it is not told yet what became of them. */
+  readonly pressing: number;
   /** Begun so far. */
   readonly transfers: number;
   /** The one that is under way. */
@@ -195,6 +204,7 @@ export const callSetup = setup({
     mediaIsOver: ({ context }) =>
       context.detection !== 'running' &&
       context.stream === 'off' &&
+      context.pressing === 0 &&
       context.playback.playing.length === 0,
     isTransferring: ({ context }) => context.ongoing !== undefined,
   },

@@ -8,6 +8,7 @@ import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt } from './contract/call-event.ts';
 import type { CallId } from './contract/identity.ts';
 import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
+import type { Keys, KeysSent } from './keys.ts';
 import type { CallPlans, PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport, Sound } from './playback.ts';
 import type { StreamReport, StreamSettings } from './stream.ts';
@@ -198,6 +199,8 @@ export type MediaObserver = {
   onStream?(report: StreamReport): void;
   /** What becomes of the sounds that were asked for. */
   onPlayback?(report: PlaybackReport): void;
+  /** What became of the keys that were asked for. */
+  onKeysSent?(report: KeysSent): void;
   onPlan?(report: PlanReport): void;
   /** Of a second leg: audio has gone both ways. */
   onConnected?(): void;
@@ -223,7 +226,11 @@ export type MediaSession = {
   stopStream(reason: string): void;
   /** Queues a sound behind what is queued; a loop gives way to it. */
   play(playback: Playback): void;
-  /** Nothing of what is queued is played, of sounds and of the bot; told of each sound. */
+  /** The far end does, by its last SDP. */
+  takesKeys(): boolean;
+  /** Queues keys behind those that are being pressed. */
+  press(keys: Keys): void;
+  /** Nothing of what is queued is played, of sounds and of the bot, and no more keys are pressed; told of each. */
   stopPlayback(): void;
   /** The observer is told how loud it was until now. */
   askEnvelope?(): void;

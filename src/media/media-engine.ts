@@ -96,6 +96,9 @@ export class MediaEngine {
       case 'play':
         this.#live.get(message.id)?.session.play(message.playback);
         return;
+      case 'press':
+        this.#live.get(message.id)?.session.press(message.keys);
+        return;
       case 'stopPlayback':
         this.#live.get(message.id)?.session.stopPlayback();
         return;
@@ -180,6 +183,7 @@ export class MediaEngine {
         onDetectorError: (error) => this.#post({ kind: 'detectorError', reason: stackOf(error) }),
         onDtmf: (digit, durationMs) => this.#post({ kind: 'dtmf', id, digit, durationMs }),
         onPlayback: (report) => this.#post({ kind: 'playback', id, report }),
+        onKeysSent: (report) => this.#post({ kind: 'keysSent', id, report }),
         onPlan: (report) => this.#post({ kind: 'plan', id, report }),
         onInactive: () => this.#post({ kind: 'inactive', id }),
       },

@@ -3,6 +3,7 @@
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AudioEnvelope } from '../calls/capture.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { Keys, KeysSent } from '../calls/keys.ts';
 import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
@@ -58,6 +59,7 @@ export type ToMediaWorker =
     }
   | { readonly kind: 'stopStream'; readonly id: number; readonly reason: string }
   | { readonly kind: 'play'; readonly id: number; readonly playback: Playback }
+  | { readonly kind: 'press'; readonly id: number; readonly keys: Keys }
   | { readonly kind: 'stopPlayback'; readonly id: number }
   | { readonly kind: 'envelope'; readonly id: number }
   /** Of a SIP INFO. */
@@ -101,6 +103,7 @@ export type FromMediaWorker =
     }
   | { readonly kind: 'stream'; readonly id: number; readonly report: StreamReport }
   | { readonly kind: 'playback'; readonly id: number; readonly report: PlaybackReport }
+  | { readonly kind: 'keysSent'; readonly id: number; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly id: number; readonly report: PlanReport }
   /** When it was asked for, and before `closed`. */
   | { readonly kind: 'envelope'; readonly id: number; readonly envelope: AudioEnvelope }

@@ -31,6 +31,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
   const offerSdp = buildOffer(local, version);
   let currentSdp = offerSdp;
   let current: RemoteMedia | undefined;
+  let takesKeys = false;
 
   const keepVersion = (build: (version: number) => string): string => {
     // RFC 3264 8: the version grows by one when anything changed, and only then.
@@ -47,43 +48,39 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
       const remote = sdp.trim() === '' ? current : readAnswer(sdp, ipVersion);
       if (remote === undefined) return false;
       current = remote;
+      takesKeys = remote.keyPayloadType !== undefined;
       worker.setRemote({ kind: 'remote', id, remote, phase });
       return true;
     },
     startDetection(settings, plans) {
       worker.startDetection(id, settings, plans && sharedPlans(plans));
     },
-    stopDetection(reason) {
-      worker.stopDetection(id, reason);
-    },
+    stopDetection: (reason) => worker.stopDetection(id, reason),
     prepareStream(settings) {
       worker.tell({ kind: 'stream', id, settings, phase: 'ringing' });
     },
     answerStream(settings) {
       worker.tell({ kind: 'stream', id, settings, phase: 'answered' });
     },
-    stopStream(reason) {
-      worker.tell({ kind: 'stopStream', id, reason });
-    },
+    stopStream: (reason) => worker.tell({ kind: 'stopStream', id, reason }),
     play(playback) {
       worker.tell({ kind: 'play', id, playback: sharedPlayback(playback) });
     },
+    takesKeys: () => takesKeys,
+    press: (keys) => worker.tell({ kind: 'press', id, keys }),
     stopPlayback: () => worker.tell({ kind: 'stopPlayback', id }),
     askEnvelope: () => worker.tell({ kind: 'envelope', id }),
-    tellDigit(digit) {
-      worker.tell({ kind: 'digit', id, digit });
-    },
+    tellDigit: (digit) => worker.tell({ kind: 'digit', id, digit }),
     answerReoffer(sdp) {
       // A re-INVITE without SDP asks for our offer (RFC 3261 14.2).
       if (sdp.trim() === '') return keepVersion((next) => buildOffer(local, next));
       const answer = answerOffer(sdp, local, ipVersion);
       if (answer === undefined) return undefined;
+      takesKeys = answer.remote.keyPayloadType !== undefined;
       worker.setRemote({ kind: 'remote', id, remote: answer.remote, phase: 'answer' });
       return keepVersion(answer.build);
     },
-    gateStream(isClosed) {
-      worker.tell({ kind: 'gate', id, isClosed });
-    },
+    gateStream: (isClosed) => worker.tell({ kind: 'gate', id, isClosed }),
     tellTransferFailed(failure) {
       worker.tell({ kind: 'transferFailed', id, failure });
     },
@@ -91,9 +88,7 @@ export function createMediaSession(options: MediaSessionOptions): MediaSession {
       const opened = await worker.open(observer);
       return opened && partnerOf(id, { ...options, ...opened, codecs });
     },
-    close() {
-      worker.close(id);
-    },
+    close: () => worker.close(id),
   };
 }
 

@@ -36,6 +36,7 @@ type Told =
   | 'stopStream'
   | 'digit'
   | 'play'
+  | 'press'
   | 'stopPlayback'
   | 'bridge'
   | 'gate'
@@ -273,6 +274,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
         return;
       case 'playback':
         this.#tellLive(message.id, (observer) => observer.onPlayback?.(message.report));
+        return;
+      case 'keysSent':
+        this.#tellLive(message.id, (observer) => observer.onKeysSent?.(message.report));
         return;
       case 'plan':
         this.#tellPlan(message);

@@ -63,8 +63,7 @@ export class RtpSender {
 
   /** The packet of this tick; valid until three more were made. */
   next(remote: RemoteMedia, player: SoundPlayer, ringback?: Ringback): Uint8Array {
-    const packet = this.#packets[this.#turn] as Uint8Array;
-    this.#turn = (this.#turn + 1) % packetsInTurn;
+    const packet = this.#nextPacket();
     let count = player.read(packet, rtpHeaderBytes, frameSamples);
     if (count === 0 && ringback !== undefined) {
       ringback.read(packet, rtpHeaderBytes, packet.length);
@@ -76,6 +75,22 @@ export class RtpSender {
         packet[index] = mulawToAlaw[packet[index] as number] as number;
       }
     }
+    return this.#say(packet, end, remote);
+  }
+
+  /** 20 ms of nothing, in place of whatever is queued. */
+  silence(remote: RemoteMedia): Uint8Array {
+    return this.#say(this.#nextPacket(), rtpHeaderBytes, remote);
+  }
+
+  #nextPacket(): Uint8Array {
+    const packet = this.#packets[this.#turn] as Uint8Array;
+    this.#turn = (this.#turn + 1) % packetsInTurn;
+    return packet;
+  }
+
+  /** Silence from `end` on. */
+  #say(packet: Uint8Array, end: number, remote: RemoteMedia): Uint8Array {
     packet.fill(silenceByte[remote.codec], end);
     this.#timestamp = this.nextTimestamp;
     const { payloadType } = remote;
@@ -85,7 +100,7 @@ export class RtpSender {
     return packet;
   }
 
-  /** A packet of the other end of a bridge becomes one of this stream. What we say ourselves later begins anew. */
+  /** A packet of the other end of a bridge, or of a key, becomes one of this stream. What we say ourselves later begins anew. */
   relay(packet: Uint8Array, fields: RelayedFields): void {
     this.#number(packet, fields);
     this.#marker = true;

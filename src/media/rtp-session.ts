@@ -4,6 +4,7 @@
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AudioEnvelope } from '../calls/capture.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { Keys, KeysSent } from '../calls/keys.ts';
 import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import { Detection, type DetectionSink } from './detection.ts';
@@ -12,6 +13,7 @@ import { DtmfReceiver } from './dtmf-receiver.ts';
 import { EnvelopeRecorder } from './envelope-recorder.ts';
 import { decodeTable, encodeMulawFrame, powerOf } from './g711.ts';
 import { JitterBuffer } from './jitter-buffer.ts';
+import { KeySender } from './key-sender.ts';
 import { PlannedCall } from './plans/call-plans.ts';
 import { settingsOfLaterRound } from './plans/later-round.ts';
 import { tickMs } from './playout.ts';
@@ -24,7 +26,7 @@ import { type RtpHeader, readRtp, rtpHeaderBytes } from './rtp-packet.ts';
 import { RtpRelay } from './rtp-relay.ts';
 import type { RtpScratch } from './rtp-scratch.ts';
 import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
-import { comfortNoisePayloadType, type RemoteMedia } from './sdp.ts';
+import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from './sdp.ts';
 import { SoundPlayer } from './sound-player.ts';
 import type { BotStream } from './stream-port.ts';
 
@@ -35,6 +37,7 @@ export type RtpSessionSink = DetectionSink & {
   disconnect(): void;
   onDtmf(digit: string, durationMs: number): void;
   onPlayback(report: PlaybackReport): void;
+  onKeysSent(report: KeysSent): void;
   onPlan(report: PlanReport): void;
   onInactive(): void;
 };
@@ -76,6 +79,7 @@ export class RtpSession {
   #roundStartFrames = 0;
   #streaming: Streaming | undefined;
   readonly #player: SoundPlayer;
+  readonly #keys: KeySender;
   /** The bot hears nothing of the call, and no key. */
   #isGated = false;
   /** The other end of a bridge: hears what is heard here. */
@@ -94,6 +98,7 @@ export class RtpSession {
     this.#sink = sink;
     this.#counts = counts;
     this.#sender = new RtpSender(options);
+    this.#keys = new KeySender(this.#sender, (report) => sink.onKeysSent(report));
     this.#player = new SoundPlayer((report) => {
       sink.onPlayback(report);
       this.#plans?.played(report);
@@ -233,7 +238,12 @@ export class RtpSession {
     this.#player.play(playback);
   }
 
+  press(keys: Keys): void {
+    this.#keys.press(keys);
+  }
+
   stopPlayback(): void {
+    this.#keys.stop();
     this.#player.stop();
     this.#streaming?.queue.clear();
   }
@@ -350,25 +360,36 @@ export class RtpSession {
   }
 
   #transmit(remote: RemoteMedia, isInTime: boolean): void {
-    const queue = this.#streaming?.queue;
-    if (this.#relay?.isFlowing === true) {
-      // Somebody else speaks: what the bot says meanwhile is over when they are.
+    const isRelayed = this.#relay?.isFlowing === true;
+    const key = remote.weSend && isInTime ? this.#keys.next(remote, isRelayed) : undefined;
+    if (key !== undefined) this.#send(key);
+    if (isRelayed || key !== undefined) {
+      // Somebody else speaks, or a key is pressed: what the bot says meanwhile is over then.
+      this.#sentPower = 0;
       this.#sender.skip();
       this.#player.pass();
-    } else if (remote.weSend && isInTime) {
-      this.#counts.sent += 1;
+    } else this.#speak(remote, isInTime);
+    this.#streaming?.queue.returnMarks();
+  }
+
+  #speak(remote: RemoteMedia, isInTime: boolean): void {
+    if (remote.weSend && isInTime) {
       const listens = this.#plans !== undefined && this.#player.isPlaying;
       const packet = this.#sender.next(remote, this.#player, this.#ringback);
       this.#sentPower = listens ? powerOf(packet.subarray(rtpHeaderBytes), remote.codec) : 0;
       this.#envelope?.say(packet, rtpHeaderBytes, remote.codec);
-      this.#sink.send(packet, this.#source.port, this.#source.address);
-    } else {
-      this.#sender.skip();
-      // What a late clock held up is said later.
-      if (remote.weSend) this.#counts.unsent += 1;
-      else this.#player.pass();
+      this.#send(packet);
+      return;
     }
-    queue?.returnMarks();
+    this.#sender.skip();
+    // What a late clock held up is said later.
+    if (remote.weSend) this.#counts.unsent += 1;
+    else this.#player.pass();
+  }
+
+  #send(packet: Uint8Array): void {
+    this.#counts.sent += 1;
+    this.#sink.send(packet, this.#source.port, this.#source.address);
   }
 
   /** A packet of the other end of the bridge. */
@@ -380,9 +401,7 @@ export class RtpSession {
       kind === 'event'
         ? relay.event(packet, header, remote)
         : relay.audio(packet, header, kind, remote);
-    if (relayed === undefined) return;
-    this.#counts.sent += 1;
-    this.#sink.send(relayed, this.#source.port, this.#source.address);
+    if (relayed !== undefined) this.#send(relayed);
   }
 
   #watchActivity(remote: RemoteMedia): void {
@@ -400,13 +419,4 @@ export class RtpSession {
     const isIdle = this.#streaming === undefined && this.#plans === undefined;
     if (isIdle && this.#detection?.done === true) this.#jitter = undefined;
   }
-}
-
-function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
-  return (
-    before.address !== now.address ||
-    before.port !== now.port ||
-    before.weSend !== now.weSend ||
-    before.theySend !== now.theySend
-  );
 }

@@ -46,6 +46,8 @@ export type RemoteMedia = {
   /** Of theirs: the numbers of our description, and theirs, which many senders use instead. */
   readonly receive: Readonly<Record<Codec, readonly number[]>>;
   readonly telephoneEvents: readonly number[];
+  /** Of keys that we press: what the far end declared. Absent: it takes none. */
+  readonly keyPayloadType?: number;
 };
 
 export function buildOffer(local: LocalMedia, version: number): string {
@@ -67,6 +69,16 @@ export function readAnswer(text: string, ipVersion: 4 | 6): RemoteMedia | undefi
     if (remote !== undefined) return remote;
   }
   return undefined;
+}
+
+/** What is sent, or where to, is not what it was. */
+export function hasMoved(before: RemoteMedia, now: RemoteMedia): boolean {
+  return (
+    before.address !== now.address ||
+    before.port !== now.port ||
+    before.weSend !== now.weSend ||
+    before.theySend !== now.theySend
+  );
 }
 
 export type ReofferAnswer = {
@@ -125,6 +137,7 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
   const formats = supportedFormats(line);
   const voice = formats.find(isVoice);
   if (voice === undefined) return undefined;
+  const keys = formats.find((format) => !isVoice(format));
   const direction = line.direction ?? sdp.direction ?? 'sendrecv';
   return {
     address: connection.address,
@@ -136,6 +149,7 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
     payloadType: voice.payloadType,
     receive: receivedPayloadTypes(formats),
     telephoneEvents: telephoneEventTypes(formats),
+    ...(keys === undefined ? {} : { keyPayloadType: keys.payloadType }),
   };
 }
 

@@ -12,6 +12,7 @@ import { acceptedCall } from '../support/scripted-call.ts';
 const call = acceptedCall();
 
 let state: LiveCall['state'];
+let takesKeys: boolean;
 let sent: CallMachineEvent[];
 let hangUps: number;
 /** By reference; what is not here is not there. */
@@ -32,6 +33,7 @@ function slowly(): { readonly result: Promise<SoundResult>; arrive(result: Sound
 
 beforeEach(() => {
   state = 'answered';
+  takesKeys = true;
   sent = [];
   hangUps = 0;
   sounds = new Map([
@@ -43,7 +45,7 @@ beforeEach(() => {
     registry: {
       live: (callId) =>
         callId === call.callId
-          ? { call, state, send: (event) => void sent.push(event) }
+          ? { call, state, takesKeys, send: (event) => void sent.push(event) }
           : undefined,
       end: () => {
         hangUps += 1;
@@ -116,7 +118,11 @@ describe('a command', () => {
     async (now) => {
       state = now;
 
-      for (const command of [{ command: 'play', sound: 'sound:a' }, { command: 'stop' }] as const) {
+      for (const command of [
+        { command: 'play', sound: 'sound:a' },
+        { command: 'stop' },
+        { command: 'dtmf', digits: '1' },
+      ] as const) {
         const error = `The call is ${now}; ${command.command} needs one that is answered.`;
         expect(await run(command)).toEqual({ ok: false, code: 'state', error });
       }
@@ -131,6 +137,33 @@ describe('a command', () => {
       error: 'There is no sound:none',
     });
     await settled();
+    expect(sent).toEqual([]);
+  });
+});
+
+describe('keys', () => {
+  test('are pressed for 100 ms each, unless it is said for how long', async () => {
+    expect(await run({ command: 'dtmf', digits: '1w#', id: 'one' })).toEqual({
+      ok: true,
+      commandId: 'one',
+      state: 'answered',
+    });
+    await run({ command: 'dtmf', digits: 'A', durationMs: 250, id: 'two' });
+
+    expect(sent).toEqual([
+      { type: 'command.press', keys: { commandId: 'one', digits: '1w#', durationMs: 100 } },
+      { type: 'command.press', keys: { commandId: 'two', digits: 'A', durationMs: 250 } },
+    ]);
+  });
+
+  test('are refused where the far end takes none, and not repeated in the reason', async () => {
+    takesKeys = false;
+
+    expect(await run({ command: 'dtmf', digits: '4711' })).toEqual({
+      ok: false,
+      code: 'digits',
+      error: 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).',
+    });
     expect(sent).toEqual([]);
   });
 });
@@ -242,6 +275,11 @@ describe('the schema', () => {
     ['a sound without a name', { command: 'play', sound: 'sound:' }],
     ['a file', { command: 'play', sound: 'file:///etc/passwd' }],
     ['a URL with a password', { command: 'play', sound: 'https://me:secret@x.example/a.wav' }],
+    ['no digits', { command: 'dtmf', digits: '' }],
+    ['what is on no phone', { command: 'dtmf', digits: '12e' }],
+    ['65 digits', { command: 'dtmf', digits: '1'.repeat(65) }],
+    ['a key of 39 ms', { command: 'dtmf', digits: '1', durationMs: 39 }],
+    ['a key of more than 5 s', { command: 'dtmf', digits: '1', durationMs: 5_001 }],
     ['an id with a space', { command: 'stop', id: 'a b' }],
     ['an empty id', { command: 'stop', id: '' }],
   ])('refuses %s', (_name, command) => {

@@ -2,8 +2,10 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandReply } from '../../src/calls/contract/command.ts';
+import { DtmfReceiver } from '../../src/media/dtmf-receiver.ts';
 import { convert } from '../../src/sounds/conversion.ts';
 import { eventually } from '../support/eventually.ts';
+import type { StreamCallee } from '../support/streams/stream-callee.ts';
 import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav, seeded } from '../support/wav.ts';
 
@@ -130,5 +132,52 @@ describe('a sound that is played by command', () => {
     await rig.endOf(callId);
     expect(await http({ command: 'stop' })).toMatchObject({ status: 409 });
     expect(await nats({ command: 'stop' })).toMatchObject({ ok: false, code: 'ended' });
+  });
+});
+
+describe('keys that are pressed by command', () => {
+  function keysHeard(callee: StreamCallee): readonly string[] {
+    const keys: string[] = [];
+    const receiver = new DtmfReceiver((digit, durationMs) => keys.push(`${digit} ${durationMs}`));
+    for (const { payloadType, payload, timestamp } of callee.packets) {
+      if (payloadType === 101) receiver.receive(payload, 0, payload.length, timestamp);
+      receiver.tick();
+    }
+    return keys;
+  }
+
+  test('are heard by the phone, once for each id, at both doors, and told', async () => {
+    const { callee, callId, http, nats } = await answeredCall();
+    await callee.answer();
+    await eventually(() => rig.typesOf(callId).includes('answered'), 'it is answered');
+    const press = { command: 'dtmf', digits: '4w7#', id: 'menu' };
+
+    const taken = { ok: true, commandId: 'menu', state: 'answered' };
+    expect(await http(press)).toMatchObject({ status: 202, body: taken });
+    expect(await nats(press)).toEqual(taken);
+    expect(await nats({ command: 'dtmf', digits: 'D', durationMs: 250 })).toMatchObject({
+      ok: true,
+    });
+    const sent = () => rig.eventsOf(callId).filter(({ type }) => type === 'dtmf-sent');
+    await eventually(() => sent().length === 2, 'they are sent');
+    callee.hangUp();
+    await rig.endOf(callId);
+
+    expect(keysHeard(callee)).toEqual(['4 100', '7 100', '# 100', 'D 250']);
+    expect(sent()).toMatchObject([
+      { data: { commandId: 'menu', digits: '4w7#', complete: true } },
+      { data: { digits: 'D', complete: true } },
+    ]);
+  });
+
+  test('are refused where the phone takes none', async () => {
+    const { callee, callId, http, nats } = await answeredCall();
+    await callee.answerVoiceOnly();
+    await eventually(() => rig.typesOf(callId).includes('answered'), 'it is answered');
+    const press = { command: 'dtmf', digits: '1' };
+
+    const detail = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
+    expect(await http(press)).toMatchObject({ status: 409, body: { detail } });
+    expect(await nats(press)).toEqual({ ok: false, code: 'digits', error: detail });
   });
 });

@@ -146,6 +146,13 @@ export const callEventData = {
       source: z.enum(['rtp', 'info']),
     })
     .describe('a digit was pressed'),
+  'dtmf-sent': z
+    .object({
+      commandId: z.string(),
+      digits: z.string().describe('those that were pressed'),
+      complete: z.boolean().describe('false: it was stopped, or the call ended'),
+    })
+    .describe('the keys of a command were pressed'),
   'stream-started': z
     .object({
       connection: count.min(1).describe('1, and one more each time that it was made again'),

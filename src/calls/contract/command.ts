@@ -29,7 +29,24 @@ const commands = [
     .describe('plays a sound, after what is queued already'),
   z
     .object({ command: z.literal('stop'), id })
-    .describe('what is queued is not played, of sounds and of the bot'),
+    .describe('what is queued is not played, of sounds and of the bot; no more keys are pressed'),
+  z
+    .object({
+      command: z.literal('dtmf'),
+      id,
+      digits: z
+        .string()
+        .regex(/^[0-9A-D*#w]{1,64}$/, 'must be 1 to 64 of 0-9 A-D * # and w')
+        .describe('in this order; `w` waits for 500 ms'),
+      durationMs: z
+        .number()
+        .int()
+        .min(40)
+        .max(5_000)
+        .exactOptional()
+        .describe('of each key; left out: 100'),
+    })
+    .describe('presses keys, as RTP events (RFC 4733), behind those that are being pressed'),
 ] as const;
 
 export const commandSchema = z.discriminatedUnion('command', commands);
@@ -40,7 +57,7 @@ export type CommandOf<Name extends Command['command']> = Extract<
 >;
 
 /** Why a command was not taken. */
-export const commandRefusals = ['id-used', 'ended', 'state', 'sound'] as const;
+export const commandRefusals = ['id-used', 'ended', 'state', 'sound', 'digits'] as const;
 
 export const commandReply = z.union([
   z.object({

@@ -55,6 +55,7 @@ const exampleData: { readonly [Type in CallEventType]: DataOf<Type> } = {
   answered: { ...answer, notificationSequence: 1, context: answeredContext },
   amd: { ...answer, notificationSequence: 2, amd: person, context: detectedContext },
   dtmf: { digit: '5', durationMs: 120, source: 'rtp' },
+  'dtmf-sent': { commandId: 'menu-1', digits: '2w4#', complete: true },
   'stream-started': { connection: 1, openMs: 45 },
   'stream-stopped': {
     reason: 'call-ended',

@@ -94,6 +94,12 @@ export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
     line: ({ digit }) => digit,
     watched: () => 'a digit was pressed',
   },
+  'dtmf-sent': {
+    notification: 'never',
+    context: 'unchanged',
+    line: ({ digits, complete }) => `${digits}${complete ? '' : ', and no more'}`,
+    watched: ({ data: { complete } }) => `keys were pressed${complete ? '' : ', not all of them'}`,
+  },
   'stream-started': {
     notification: 'never',
     context: 'unchanged',

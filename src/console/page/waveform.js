@@ -73,6 +73,7 @@ function labelOf(type, data) {
     return `${amdWord(event)}${confidence === undefined ? '' : ` ${Math.round(confidence * 100)} %`}`;
   }
   if (type === 'dtmf') return `key ${data.digit}`;
+  if (type === 'dtmf-sent') return `keys ${data.digits}`;
   return type === 'completed' ? 'end' : type;
 }
 

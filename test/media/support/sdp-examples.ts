@@ -35,6 +35,7 @@ a=sendrecv`),
       codec: 'PCMA',
       payloadType: 8,
       telephoneEvents: [101],
+      keyPayloadType: 101,
       weSend: true,
       theySend: true,
     },
@@ -69,7 +70,12 @@ c=IN IP4 192.0.2.78
 a=rtpmap:0 PCMU/8000
 a=rtpmap:100 telephone-event/8000
 a=fmtp:100 0-16`),
-    expected: { address: '192.0.2.78', port: 18_230, telephoneEvents: [100, 101] },
+    expected: {
+      address: '192.0.2.78',
+      port: 18_230,
+      telephoneEvents: [100, 101],
+      keyPayloadType: 100,
+    },
   },
   {
     from: 'session border controller: bare m= line, LF line ends',

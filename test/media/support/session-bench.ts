@@ -2,6 +2,7 @@
 
 import { openLineListener } from '../../../src/amd/line-listener.ts';
 import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { KeysSent } from '../../../src/calls/keys.ts';
 import type { PlanReport } from '../../../src/calls/plans.ts';
 import type { PlaybackReport } from '../../../src/calls/playback.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
@@ -22,6 +23,7 @@ export const remote: RemoteMedia = {
   payloadType: 0,
   receive: { PCMU: [0], PCMA: [8] },
   telephoneEvents: [101],
+  keyPayloadType: 101,
 };
 export const inactivityFrames = 50;
 
@@ -40,6 +42,7 @@ export class SessionBench {
   readonly amd: AmdEvent[] = [];
   readonly dtmf: string[] = [];
   readonly playbacks: PlaybackReport[] = [];
+  readonly keysSent: KeysSent[] = [];
   readonly plans: PlanReport[] = [];
   readonly detectorErrors: unknown[] = [];
   inactive = 0;
@@ -84,6 +87,7 @@ export class SessionBench {
         onDetectorError: (error) => this.detectorErrors.push(error),
         onDtmf: (digit, durationMs) => this.dtmf.push(`${digit}:${durationMs}`),
         onPlayback: (report) => this.playbacks.push(report),
+        onKeysSent: (report) => this.keysSent.push(report),
         onPlan: (report) => this.plans.push(report),
         onInactive: () => {
           this.inactive += 1;

@@ -108,6 +108,13 @@ export class StreamCallee implements AsyncDisposable {
     return await this.#sip.takeAnswer('NOTIFY');
   }
 
+  /** Takes no keys. */
+  async answerVoiceOnly(): Promise<void> {
+    const body = this.#sdp('sendrecv', 'PCMU').replace(/^a=rtpmap:101.*\r\n/m, '');
+    this.#sip.reply(this.#invite, 200, 'OK', { body: body.replace(' 101\r\n', '\r\n') });
+    await this.#sip.take('ACK');
+  }
+
   async answer(codec: PhoneCodec = 'PCMU'): Promise<void> {
     this.#sip.reply(this.#invite, 200, 'OK', { body: this.#sdp('sendrecv', codec) });
     await this.#sip.take('ACK');
