@@ -10,6 +10,7 @@ import { callIdOf, found } from './call-routes.ts';
 import { callParams } from './call-schemas.ts';
 import { commandAnswerSchema, commandSchema } from './command-schemas.ts';
 import type { ApiServices } from './services.ts';
+import { mayAskFor } from './transfer-command.ts';
 
 export type CommandRoutesDependencies = {
   readonly services: Pick<ApiServices, 'calls' | 'commands'>;
@@ -26,7 +27,7 @@ export function registerCommands(
     onRequest: caller.require(botRoute('Dialout')),
     schema: {
       operationId: 'commandCall',
-      summary: 'Play a sound, stop it, press keys, hang up: what the far end hears next',
+      summary: 'Play a sound, stop it, press keys, transfer the call, hang up',
       description:
         'Answered as soon as the process that has the call has taken the command; what comes of it is told by events. With an `Idempotency-Key`, or the member `id`, a repeated command is done once and answered as before; the last 1,000 of a call are remembered while it is up. A 409 says why the call cannot do it as things stand; a 503 means that it is not known whether the command was done, and that it may be repeated with its id.',
       tags: ['calls'],
@@ -40,12 +41,13 @@ export function registerCommands(
       ...authenticated,
     },
     handler: async (request, reply) => {
-      const { accountId } = caller.of(request);
+      const { accountId, limits } = caller.of(request);
       const { botId } = caller.botOf(request);
       const callId = callIdOf(request.params.callId);
       const command = withId(request.body, request);
       const call = found(await services.calls.details({ accountId, botId }, callId));
       if (call.state === 'ended') throw hasEnded();
+      if (command.command === 'transfer' && !mayAskFor(limits, command)) throw targetForbidden();
       const answer = answerOf(await services.commands.run(callId, command));
       return await reply.code(202).send({ ...answer, commandId: command.id });
     },
@@ -73,10 +75,18 @@ function answerOf(reply: CommandReply | undefined) {
   }
   if (reply.ok && reply.state === 'ended') throw hasEnded();
   if (reply.ok) return { ok: true as const, state: reply.state ?? '' };
+  if (reply.code === 'forbidden') throw targetForbidden();
+  if (reply.code === 'invalid') throw invalidRequest(reply.errors ?? []);
   throw new ProblemError(
     reply.code === 'id-used' ? 'idempotency-conflict' : 'conflict',
     reply.error,
   );
+}
+
+function targetForbidden(): ProblemError {
+  return new ProblemError('forbidden', 'The app may not dial this number.', {
+    errors: [{ path: 'to', message: 'is not among the numbers that the app may dial' }],
+  });
 }
 
 function hasEnded(): ProblemError {

@@ -9,6 +9,7 @@ export const commandSchema = contract.meta({
     { command: 'play', sound: 'sound:spring-offer', id: 'offer-1' },
     { command: 'dtmf', digits: '2w4#' },
     { command: 'stop' },
+    { command: 'transfer', to: 'sip:agents@pbx.example', timeoutMs: 20_000 },
     { command: 'hangup' },
   ],
 });

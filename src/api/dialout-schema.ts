@@ -4,10 +4,10 @@
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
 import { amdEventNames } from '../calls/contract/amd-event.ts';
+import { isSipUser, parseTarget } from '../calls/parse-target.ts';
 import { jsonProblem } from '../http/stored-json.ts';
 import { plainId } from '../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../notifier/notify-url.ts';
-import { isSipUser, parseTarget } from './dial-target.ts';
 import { screeningSchema, voicemailSchema } from './plan-requests.ts';
 import { streamSchema } from './stream-request.ts';
 import { bridgeSchema } from './transfer-request.ts';

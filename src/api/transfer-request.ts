@@ -3,17 +3,11 @@
 
 import { z } from 'zod';
 import type { DialTarget, MachineDetectionMode } from '../calls/call-types.ts';
+import { transferMembers, transferTargetMeaning } from '../calls/contract/transfer-members.ts';
 import type { RoutePlanner } from '../calls/dialout-ports.ts';
-import {
-  defaultTransferTimeoutMs,
-  type TransferPlan,
-  type TransferRequest,
-  transferFallbacks,
-  transferModes,
-  transferStarts,
-} from '../calls/transfer.ts';
+import { parseTarget } from '../calls/parse-target.ts';
+import { type TransferPlan, type TransferRequest, transferStarts } from '../calls/transfer.ts';
 import type { MemberError } from '../http/problem.ts';
-import { isSipUser, parseTarget } from './dial-target.ts';
 import { checkTransferHeaders } from './transfer-headers.ts';
 
 const to = z
@@ -26,54 +20,8 @@ const to = z
     return z.NEVER;
   });
 
-/** What a plan and a command share. */
-const transferMembers = {
-  to: to.describe('whom to call: `tel:` or `sip:`, like `target`'),
-  mode: z
-    .enum(transferModes)
-    .default('bridge')
-    .describe(
-      '`bridge`: a second leg is called and the audio relayed here; `refer`: the carrier of the first leg is asked to call them (REFER), and this call ends',
-    ),
-  timeoutMs: z
-    .number()
-    .overwrite(Math.round)
-    .min(1_000)
-    .max(180_000)
-    .default(defaultTransferTimeoutMs)
-    .describe('how long to wait for an answer, or for the end of a referral'),
-  caller: z
-    .string()
-    .refine(isSipUser, 'must be 1 to 128 characters of the user part of a SIP URI')
-    .optional()
-    .describe("caller ID of the second leg; left out: the call's own"),
-  trunk: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe(
-      "of the second leg; left out: the call's, or the default, for `tel:`, no trunk for `sip:`. A referral goes to the call's own far end",
-    ),
-  headers: z
-    .record(z.string(), z.string())
-    .optional()
-    .describe(
-      'more headers of the INVITE or REFER, `X-` and the like. What the gateway writes itself is a 400; `P-` headers and `Diversion` pass only where the trunk lists them (`passHeaders`)',
-    ),
-  keepStream: z
-    .boolean()
-    .default(false)
-    .describe(
-      'true: the bot hears the person before and after. Left out: it hears silence from the INVITE on, and its stream ends at the answer',
-    ),
-  onFailure: z
-    .enum(transferFallbacks)
-    .default('hangup')
-    .describe('what becomes of the call if nobody is reached and no bot has a stream'),
-};
-
 export const bridgeSchema = z.object({
+  to: to.describe(transferTargetMeaning),
   ...transferMembers,
   on: z
     .enum(transferStarts)

@@ -117,6 +117,7 @@ async function openApp(environment: Environment): Promise<App> {
     ...{ ...parts, older: await drainOlderVersions(environment, parts) },
     sip: sip.port,
     limitsOf: (trunk) => sip.router.limitsOf(trunk),
+    routes: sip.router,
     media: captures.around(media.port),
     onReleased: (callId) => captures.finish(callId),
   });

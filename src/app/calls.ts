@@ -10,6 +10,7 @@ import type {
   CallControl,
   CommandRouting,
   Intake,
+  RoutePlanner,
   Submission,
   TrunkLimits,
 } from '../calls/dialout-ports.ts';
@@ -64,6 +65,7 @@ type Parts = {
   readonly events: Events;
   readonly sip: SipPort;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
+  readonly routes: RoutePlanner;
   readonly media: MediaPort;
   readonly sounds: Sounds;
   readonly metrics: Metrics;

@@ -1,10 +1,11 @@
 // Commands to calls: those of this process, and the way to those of others.
 
 import { randomUUID } from 'node:crypto';
+import { createTransferJudge } from '../api/transfer-command.ts';
 import { CallCommands } from '../calls/call-commands.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallControl } from '../calls/dialout-ports.ts';
+import type { CallControl, RoutePlanner } from '../calls/dialout-ports.ts';
 import { createCallControl } from '../dialout/call-control.ts';
 import { createCommandRouting, type NodeCommandRouting } from '../dialout/command-routing.ts';
 import type { EndRecorder } from '../dialout/end-recorder.ts';
@@ -25,10 +26,16 @@ export type Commands = {
 export function openCommands(
   { config, clock, logger, closers }: Environment,
   {
-    storage: { ledger },
+    storage: { ledger, apps },
     events: { connection },
     sounds,
-  }: { readonly storage: Storage; readonly events: Events; readonly sounds: Sounds },
+    routes,
+  }: {
+    readonly storage: Storage;
+    readonly events: Events;
+    readonly sounds: Sounds;
+    readonly routes: RoutePlanner;
+  },
   { registry, ends }: { readonly registry: CallRegistry; readonly ends: EndRecorder },
 ): Commands {
   const { ownerId } = config;
@@ -39,6 +46,7 @@ export function openCommands(
   });
   const commands = new CallCommands({
     ...{ registry, clock, sounds: sounds.port },
+    judgeTransfer: createTransferJudge({ routes, apps }),
     newCommandId: () => `cmd-${randomUUID()}`,
   });
   const routing = createCommandRouting({

@@ -3,15 +3,17 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
 import { CallPlaying, type PlayingPorts } from './call-playing.ts';
 import type { CallRegistry, LiveCall } from './call-registry.ts';
+import { type TransferringPorts, transferByCommand } from './call-transferring.ts';
 import { assertNever } from './call-types.ts';
 import type { Command, CommandOf, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
 
-export type CallCommandsPorts = PlayingPorts & {
-  readonly registry: Pick<CallRegistry, 'live' | 'end'>;
-  /** For a command that has none. */
-  readonly newCommandId: () => string;
-};
+export type CallCommandsPorts = PlayingPorts &
+  TransferringPorts & {
+    readonly registry: Pick<CallRegistry, 'live' | 'end'>;
+    /** For a command that has none. */
+    readonly newCommandId: () => string;
+  };
 
 /** Of a call; some are taken more often than a person could listen to. */
 const maxRemembered = 1_000;
@@ -77,6 +79,8 @@ export class CallCommands {
         return { ok: true, commandId, state: live.state };
       case 'dtmf':
         return pressKeys(live, command, commandId);
+      case 'transfer':
+        return await transferByCommand(this.#ports, live.call, command, commandId);
       default:
         return assertNever(command);
     }

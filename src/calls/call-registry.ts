@@ -7,6 +7,7 @@ import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts
 import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits, CallMachineEvent } from './call-setup.ts';
+import { transferObstacle } from './call-transfer-effects.ts';
 import type { AcceptedCall } from './call-types.ts';
 import type { CallId } from './contract/identity.ts';
 
@@ -24,6 +25,8 @@ export type LiveCall = {
   readonly state: 'preparing' | 'dialing' | 'ringing' | 'answering' | 'answered' | 'ending';
   /** The far end does, as RTP events. */
   readonly takesKeys: boolean;
+  /** Why no transfer may begin now. Undefined: one may. */
+  readonly transferObstacle: string | undefined;
   send(event: CallMachineEvent): void;
 };
 
@@ -76,6 +79,7 @@ export class CallRegistry {
       call: snapshot.context.call,
       state: stateOf(snapshot),
       takesKeys: snapshot.context.takesKeys,
+      transferObstacle: transferObstacle(snapshot.context),
       send: (event) => actor.send(event),
     };
   }

@@ -13,15 +13,23 @@ import {
 } from './transfer-events.ts';
 import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './transfer-report.ts';
 
+/** Why none may begin now. Undefined: one may. */
+export function transferObstacle({
+  end,
+  ongoing,
+  transfers,
+  limits: { maxTransfers },
+}: CallMachineContext): string | undefined {
+  if (end !== undefined) return 'The call is ending.';
+  if (ongoing !== undefined) return 'The call is being transferred already.';
+  if (transfers < maxTransfers) return undefined;
+  return `The call has had its ${maxTransfers} transfers.`;
+}
+
 /** Undefined: it may not begin now. */
-export function nextTransfer(
-  context: CallMachineContext,
-  request: TransferRequest,
-): Transfer | undefined {
-  const { call, end, ongoing, transfers, limits } = context;
-  if (end !== undefined || ongoing !== undefined || transfers >= limits.maxTransfers) {
-    return undefined;
-  }
+function nextTransfer(context: CallMachineContext, request: TransferRequest): Transfer | undefined {
+  const { call, transfers } = context;
+  if (transferObstacle(context) !== undefined) return undefined;
   return { ...request, legId: `${call.callId}-leg-${transfers + 2}` };
 }
 

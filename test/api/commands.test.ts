@@ -3,10 +3,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Command, CommandReply } from '../../src/calls/contract/command.ts';
 import type { CallDetails } from '../../src/interactions/call-queries.ts';
-import { type Harness, startHarness, token } from './support.ts';
+import { app, type Harness, startHarness, token } from './support.ts';
 
 const callId = 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10';
 const url = `/api/public/bot/st-1/calls/${callId}/commands`;
+
+const one = app({});
 
 describe('POST …/commands', () => {
   let harness: Harness;
@@ -59,6 +61,7 @@ describe('POST …/commands', () => {
     ['two ids', { command: 'stop', id: 'one' }, { 'idempotency-key': 'two' }, 'Idempotency-Key'],
     ['a key with a space', { command: 'stop' }, { 'idempotency-key': 'a b' }, 'Idempotency-Key'],
     ['a sound that is none', { command: 'play', sound: 'offer' }, {}, 'sound'],
+    ['a transfer to no address', { command: 'transfer', to: 'agents' }, {}, 'to'],
     ['a command that is none', { command: 'dial' }, {}, 'command'],
   ])('%s is a 400 that names it', async (_name, body, headers, path) => {
     const response = await post(body, headers);
@@ -73,6 +76,8 @@ describe('POST …/commands', () => {
     [{ ok: false, code: 'sound', error: 'There is no sound offer' }, 409, 'conflict'],
     [{ ok: false, code: 'ended', error: 'The call has ended.' }, 409, 'conflict'],
     [{ ok: true, state: 'ended' }, 409, 'conflict'],
+    [{ ok: false, code: 'forbidden', error: 'The app may not.' }, 403, 'forbidden'],
+    [{ ok: false, code: 'invalid', error: 'trunk: there is none' }, 400, 'invalid-request'],
     [{ ok: false, code: 'id-used', error: 'Another came.' }, 409, 'idempotency-conflict'],
     [undefined, 503, 'unavailable'],
   ])('%j becomes a %i', async (answer, status, kind) => {
@@ -81,6 +86,41 @@ describe('POST …/commands', () => {
 
     expect(response.statusCode).toBe(status);
     expect(response.json()).toMatchObject({ type: `urn:offhook:problem:${kind}` });
+  });
+
+  test('a transfer is handed on with its defaults; members that the call cannot have are named', async () => {
+    const to = 'sip:agents@pbx.example';
+    expect((await post({ command: 'transfer', to })).statusCode).toBe(202);
+    expect(taken).toMatchObject([
+      { to, mode: 'bridge', timeoutMs: 30_000, keepStream: false, onFailure: 'hangup' },
+    ]);
+
+    const errors = [{ path: 'trunk', message: 'there is no such trunk' }];
+    reply = { ok: false, code: 'invalid', error: 'trunk: there is no such trunk', errors };
+    const response = await post({ command: 'transfer', to, trunk: 'none' });
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ errors });
+  });
+
+  test('a transfer keeps to the numbers of the app that asks, whosever call it is', async () => {
+    await using limited = await startHarness({
+      apps: {
+        find: async () => ({ ...one, limits: { allowedPrefixes: ['49'] } }),
+        findByApiKey: async () => undefined,
+      },
+      commands: { run: async () => reply },
+    });
+    limited.call = { callId, state: 'answered' } as unknown as CallDetails;
+    const transferTo = async (to: string) =>
+      await limited.server.inject({
+        ...{ method: 'POST', url, headers: { auth: await token() } },
+        payload: { command: 'transfer', to },
+      });
+
+    expect((await transferTo('tel:+4930123456')).statusCode).toBe(202);
+    const response = await transferTo('tel:+15551234567');
+    expect(response.statusCode).toBe(403);
+    expect(response.json()).toMatchObject({ errors: [{ path: 'to' }] });
   });
 
   test('a call that has ended is a 409, and one that is not there a 404', async () => {

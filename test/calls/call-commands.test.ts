@@ -5,8 +5,10 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { CallCommands } from '../../src/calls/call-commands.ts';
 import type { LiveCall } from '../../src/calls/call-registry.ts';
 import type { CallMachineEvent } from '../../src/calls/call-setup.ts';
+import type { JudgedTransfer } from '../../src/calls/call-transferring.ts';
 import { type Command, commandSchema } from '../../src/calls/contract/command.ts';
 import type { SoundResult } from '../../src/calls/ports.ts';
+import type { TransferRequest } from '../../src/calls/transfer.ts';
 import { acceptedCall } from '../support/scripted-call.ts';
 
 const call = acceptedCall();
@@ -15,9 +17,21 @@ let state: LiveCall['state'];
 let takesKeys: boolean;
 let sent: CallMachineEvent[];
 let hangUps: number;
+let obstacle: string | undefined;
+let isHere: boolean;
+let judgement: Promise<JudgedTransfer>;
 /** By reference; what is not here is not there. */
 let sounds: Map<string, Promise<SoundResult>>;
 let commands: CallCommands;
+
+const transfer: TransferRequest = {
+  to: { kind: 'sip', user: 'agents', host: 'pbx.example' },
+  caller: '15550001111',
+  mode: 'bridge',
+  timeoutMs: 30_000,
+  keepStream: false,
+  onFailure: 'hangup',
+};
 
 function sound(name: string): SoundResult {
   return { ok: true, sound: { name, mulaw: new Uint8Array(80), durationMs: 10 } };
@@ -36,6 +50,9 @@ beforeEach(() => {
   takesKeys = true;
   sent = [];
   hangUps = 0;
+  obstacle = undefined;
+  isHere = true;
+  judgement = Promise.resolve({ ok: true, transfer });
   sounds = new Map([
     ['sound:a', Promise.resolve(sound('sound:a'))],
     ['sound:b', Promise.resolve(sound('sound:b'))],
@@ -44,8 +61,11 @@ beforeEach(() => {
   commands = new CallCommands({
     registry: {
       live: (callId) =>
-        callId === call.callId
-          ? { call, state, takesKeys, send: (event) => void sent.push(event) }
+        callId === call.callId && isHere
+          ? {
+              ...{ call, state, takesKeys, transferObstacle: obstacle },
+              send: (event) => void sent.push(event),
+            }
           : undefined,
       end: () => {
         hangUps += 1;
@@ -56,6 +76,7 @@ beforeEach(() => {
       loadSound: async (_accountId, reference) =>
         await (sounds.get(reference) ?? { ok: false, reason: `There is no ${reference}` }),
     },
+    judgeTransfer: async () => await judgement,
     clock: { now: () => new Date(0) },
     newCommandId: () => {
       last += 1;
@@ -224,6 +245,54 @@ describe('under an id', () => {
   });
 });
 
+describe('a transfer', () => {
+  const command = commandSchema.parse({
+    ...{ command: 'transfer', id: 'agents', to: 'sip:agents@pbx.example' },
+  });
+  const begun = () => sent.filter(({ type }) => type === 'command.transfer');
+
+  test('begins as it was judged, once under an id', async () => {
+    const replies = await Promise.all([run(command), run(command)]);
+
+    const taken = { ok: true, commandId: 'agents', state: 'answered' };
+    expect(replies).toEqual([taken, taken]);
+    expect(sent).toEqual([{ type: 'command.transfer', transfer }]);
+  });
+
+  test('is refused as it was judged, and may be asked for again', async () => {
+    const refusal = { ok: false, code: 'forbidden', error: 'The app may not.' } as const;
+    judgement = Promise.resolve({ ok: false, refusal });
+    expect(await run(command)).toEqual(refusal);
+    expect(begun()).toEqual([]);
+
+    judgement = Promise.resolve({ ok: true, transfer });
+    expect(await run(command)).toMatchObject({ ok: true });
+  });
+
+  test('is refused by a call that is not answered, or is being transferred', async () => {
+    state = 'ringing';
+    expect(await run(command)).toMatchObject({
+      error: 'The call is ringing; transfer needs one that is answered.',
+    });
+    state = 'answered';
+    obstacle = 'The call is being transferred already.';
+    expect(await run(command)).toEqual({ ok: false, code: 'state', error: obstacle });
+    expect(begun()).toEqual([]);
+  });
+
+  test('does not begin in a call that ended while it was judged', async () => {
+    const first = run(command);
+    state = 'ending';
+    expect(await first).toMatchObject({ code: 'state', error: 'The call is ending.' });
+
+    state = 'answered';
+    const second = run(command);
+    isHere = false;
+    expect(await second).toMatchObject({ ok: false, code: 'ended' });
+    expect(begun()).toEqual([]);
+  });
+});
+
 describe('sounds that take long', () => {
   test('are played in the order of their commands, which are answered after a second', async () => {
     const slow = slowly();
@@ -280,6 +349,9 @@ describe('the schema', () => {
     ['65 digits', { command: 'dtmf', digits: '1'.repeat(65) }],
     ['a key of 39 ms', { command: 'dtmf', digits: '1', durationMs: 39 }],
     ['a key of more than 5 s', { command: 'dtmf', digits: '1', durationMs: 5_001 }],
+    ['a transfer to nobody', { command: 'transfer' }],
+    ['a transfer to a page', { command: 'transfer', to: 'https://x.example' }],
+    ['a transfer in no time', { command: 'transfer', to: 'tel:+4930123456', timeoutMs: 0 }],
     ['an id with a space', { command: 'stop', id: 'a b' }],
     ['an empty id', { command: 'stop', id: '' }],
   ])('refuses %s', (_name, command) => {

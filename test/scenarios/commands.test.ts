@@ -5,8 +5,9 @@ import type { CommandReply } from '../../src/calls/contract/command.ts';
 import { DtmfReceiver } from '../../src/media/dtmf-receiver.ts';
 import { convert } from '../../src/sounds/conversion.ts';
 import { eventually } from '../support/eventually.ts';
-import type { StreamCallee } from '../support/streams/stream-callee.ts';
-import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
+import { one } from '../support/raw-callee.ts';
+import { StreamCallee } from '../support/streams/stream-callee.ts';
+import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav, seeded } from '../support/wav.ts';
 
 /** Noise of half a second at 16 kHz: no stretch of it is like another. */
@@ -179,5 +180,92 @@ describe('keys that are pressed by command', () => {
     const detail = 'The far end takes no keys: its SDP has no telephone-event (RFC 4733).';
     expect(await http(press)).toMatchObject({ status: 409, body: { detail } });
     expect(await nats(press)).toEqual({ ok: false, code: 'digits', error: detail });
+  });
+});
+
+describe('a person who is transferred by command', () => {
+  /** The phone that the transfer calls. */
+  async function waitingAgent() {
+    const { callee: person, ...doors } = await answeredCall();
+    const agents = await StreamCallee.waiting();
+    await person.answer();
+    await eventually(() => rig.typesOf(doors.callId).includes('answered'), 'it is answered');
+    return { ...{ person, agents }, ...doors };
+  }
+  const dialled = async (agents: Awaited<ReturnType<typeof StreamCallee.waiting>>) => {
+    const agent = await agents.called();
+    rig.keep(agent);
+    return agent;
+  };
+
+  test.each(['http', 'nats'] as const)(
+    'over %s hears the agent, who hears them; one hang-up ends both',
+    async (door) => {
+      const { person, agents, callId, ...doors } = await waitingAgent();
+      const command = { command: 'transfer', to: agents.target, caller: '4930123456', id: 'agent' };
+      const taken = { ok: true, commandId: 'agent', state: 'answered' };
+      const send = doors[door];
+      expect(await send(command)).toMatchObject(
+        door === 'nats' ? taken : { status: 202, body: taken },
+      );
+      const agent = await dialled(agents);
+      expect(one(agent.invite, 'from')).toContain('sip:4930123456@');
+      agent.ring();
+      await agent.answer();
+      await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
+
+      const [question, answer] = [speech(1_600, 3), speech(1_600, 40)];
+      await Promise.all([person.speak(question), agent.speak(answer)]);
+      await agent.untilHeard((heard) => heard.includes(question), 'the agent hears the person');
+      await person.untilHeard((heard) => heard.includes(answer), 'the person hears the agent');
+      // Repeated under its id, as after a lost answer; and another one beside it.
+      expect(await doors.nats(command)).toEqual(taken);
+      expect(await doors.http({ ...command, id: 'another' })).toMatchObject({
+        status: 409,
+        body: { detail: 'The call is being transferred already.' },
+      });
+      agent.hangUp();
+      await person.isHungUp();
+
+      expect(await rig.endOf(callId)).toMatchObject({
+        ...{ reasonCode: 'Bot-disconnected', outcome: 'completed' },
+        transfer: { to: agents.target, mode: 'bridge', outcome: 'completed' },
+      });
+      expect(rig.typesOf(callId).filter((type) => type.startsWith('transfer'))).toEqual([
+        ...['transfer-ringing', 'transfer-answered', 'transfer-completed'],
+      ]);
+      expect(agent.isBeingHungUp).toBe(false);
+    },
+  );
+
+  test('stays where nobody answers, if that is asked for, and may be transferred again', async () => {
+    const { person, agents, callId, http, nats } = await waitingAgent();
+    const onFailure = 'stay';
+    await nats({ command: 'transfer', to: agents.target, onFailure });
+    (await dialled(agents)).refuse(486, 'Busy Here');
+    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'it is told');
+    expect(person.isBeingHungUp).toBe(false);
+
+    const others = await StreamCallee.waiting();
+    expect(await http({ command: 'transfer', to: others.target })).toMatchObject({ status: 202 });
+    const agent = await dialled(others);
+    await agent.answer();
+    await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
+    person.hangUp();
+    await agent.isHungUp();
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reasonCode: 'Caller-disconnected', transfer: { outcome: 'completed' } },
+    });
+  });
+
+  test('is refused what the call cannot have, by its member', async () => {
+    const { http, nats } = await waitingAgent();
+    const command = { command: 'transfer', to: 'sip:a@pbx.example', headers: { Via: 'x' } };
+
+    expect(await http(command)).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: 'headers.Via' }] },
+    });
+    expect(await nats(command)).toMatchObject({ ok: false, code: 'invalid' });
   });
 });

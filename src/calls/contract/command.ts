@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Immutable } from './schema.ts';
 import { soundReference } from './sound-reference.ts';
+import { transferMembers, transferTarget } from './transfer-members.ts';
 
 /** As an `Idempotency-Key`. */
 export const commandId = z
@@ -47,6 +48,9 @@ const commands = [
         .describe('of each key; left out: 100'),
     })
     .describe('presses keys, as RTP events (RFC 4733), behind those that are being pressed'),
+  z
+    .object({ command: z.literal('transfer'), id, to: transferTarget, ...transferMembers })
+    .describe('connects the person to somebody else; one at a time, 20 in a call'),
 ] as const;
 
 export const commandSchema = z.discriminatedUnion('command', commands);
@@ -57,7 +61,17 @@ export type CommandOf<Name extends Command['command']> = Extract<
 >;
 
 /** Why a command was not taken. */
-export const commandRefusals = ['id-used', 'ended', 'state', 'sound', 'digits'] as const;
+export const commandRefusals = [
+  'id-used',
+  'ended',
+  'state',
+  'sound',
+  'digits',
+  'invalid',
+  'forbidden',
+] as const;
+
+const memberErrors = z.array(z.object({ path: z.string(), message: z.string() }));
 
 export const commandReply = z.union([
   z.object({
@@ -69,6 +83,7 @@ export const commandReply = z.union([
     ok: z.literal(false),
     error: z.string(),
     code: z.enum(commandRefusals).exactOptional(),
+    errors: memberErrors.exactOptional().describe('members that this call cannot have'),
   }),
 ]);
 export type CommandReply = Immutable<z.infer<typeof commandReply>>;

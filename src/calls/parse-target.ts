@@ -2,7 +2,7 @@
 // a URI, a header or a line is refused here, and a number that can only be dialled in part is not dialled at all.
 
 import { isIPv4, isIPv6 } from 'node:net';
-import type { DialTarget } from '../calls/call-types.ts';
+import type { DialTarget } from './dial-target.ts';
 
 export type TargetResult =
   | { readonly ok: true; readonly target: DialTarget }

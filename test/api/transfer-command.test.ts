@@ -1,0 +1,98 @@
+// A transfer by command is judged for its call: the call's trunk and caller ID, and the limits of the app that placed it.
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createTransferJudge } from '../../src/api/transfer-command.ts';
+import { commandSchema } from '../../src/calls/contract/command.ts';
+import type { App } from '../../src/store/app-directory.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { app } from './support.ts';
+
+const call = acceptedCall();
+const ofTrunk = { ...call, request: { ...call.request, trunk: 'carrier', caller: '15550001111' } };
+
+let known: App | undefined | Error;
+beforeEach(() => {
+  known = app({ appId: call.appId });
+});
+
+const judge = createTransferJudge({
+  routes: {
+    plan: (_target, trunk) =>
+      trunk === undefined || trunk === 'carrier'
+        ? { ok: true, ...(trunk === undefined ? {} : { trunk }) }
+        : { ok: false, field: 'trunk', message: 'there is no such trunk' },
+    passes: (trunk, name) => trunk === 'carrier' && name === 'diversion',
+  },
+  apps: {
+    find: async (appId) => {
+      if (known instanceof Error) throw known;
+      return appId === call.appId ? known : undefined;
+    },
+  },
+});
+
+async function judged(members: object) {
+  const command = commandSchema.parse({ command: 'transfer', ...members });
+  if (command.command !== 'transfer') throw new Error('not a transfer');
+  return await judge(ofTrunk, command);
+}
+
+describe('a transfer by command', () => {
+  test('to a number goes by the trunk of the call, with its caller ID', async () => {
+    expect(await judged({ to: 'tel:+4930123456' })).toEqual({
+      ok: true,
+      transfer: {
+        ...{ to: { kind: 'tel', number: '4930123456' }, trunk: 'carrier', caller: '15550001111' },
+        ...{ mode: 'bridge', timeoutMs: 30_000, keepStream: false, onFailure: 'hangup' },
+      },
+    });
+  });
+
+  test('has what it asks for', async () => {
+    const wanted = { mode: 'bridge', timeoutMs: 5_000, keepStream: true, onFailure: 'stay' };
+    const headers = { 'X-Ticket': '7' };
+    const to = 'sip:agents@pbx.example:5070';
+
+    expect(await judged({ to, ...wanted, headers, caller: '4930' })).toEqual({
+      ok: true,
+      transfer: {
+        ...{ ...wanted, headers, caller: '4930' },
+        to: { kind: 'sip', user: 'agents', host: 'pbx.example', port: 5_070 },
+      },
+    });
+  });
+
+  test.each<[string, object, string]>([
+    ['a trunk that is not there', { trunk: 'none' }, 'trunk'],
+    ['a trunk for a referral', { trunk: 'carrier', mode: 'refer' }, 'trunk'],
+    ['a header of ours', { headers: { 'Refer-To': 'sip:x@y.example' } }, 'headers.Refer-To'],
+    ['a header that needs trust', { headers: { Privacy: 'id' } }, 'headers.Privacy'],
+  ])('with %s is refused by its member', async (_name, members, path) => {
+    expect(await judged({ to: 'sip:agents@pbx.example', ...members })).toMatchObject({
+      ok: false,
+      refusal: { code: 'invalid', error: expect.stringContaining(path), errors: [{ path }] },
+    });
+  });
+
+  test.each(['bridge', 'refer'])('%s: keeps to the numbers of the app', async (mode) => {
+    known = app({
+      appId: call.appId,
+      limits: { allowedPrefixes: ['49'], deniedPrefixes: ['49900'] },
+    });
+    const forbidden = { ok: false, refusal: { ok: false, code: 'forbidden' } };
+
+    expect(await judged({ mode, to: 'tel:+4930123456' })).toMatchObject({ ok: true });
+    expect(await judged({ mode, to: 'tel:+49900123456' })).toMatchObject(forbidden);
+    expect(await judged({ mode, to: 'sip:+882123456@pbx.example' })).toMatchObject(forbidden);
+    expect(await judged({ mode, to: 'sip:agents@pbx.example' })).toMatchObject(forbidden);
+  });
+
+  test('of an app that is revoked is refused; while SQL is away the second leg asks again', async () => {
+    known = undefined;
+    expect(await judged({ to: 'tel:+4930123456' })).toMatchObject({
+      refusal: { code: 'forbidden' },
+    });
+    known = new Error('no connection');
+    expect(await judged({ to: 'tel:+4930123456' })).toMatchObject({ ok: true });
+  });
+});
