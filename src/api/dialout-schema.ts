@@ -4,25 +4,16 @@
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
 import { amdEventNames } from '../calls/contract/amd-event.ts';
-import { isSipUser, parseTarget } from '../calls/parse-target.ts';
+import { isSipUser } from '../calls/parse-target.ts';
 import { jsonProblem } from '../http/stored-json.ts';
 import { plainId } from '../lib/ids.ts';
 import { maxNotifyUrlLength, notifyUrlProblem } from '../notifier/notify-url.ts';
 import { screeningSchema, voicemailSchema } from './plan-requests.ts';
 import { streamSchema } from './stream-request.ts';
+import { targetSchema } from './target-schema.ts';
 import { bridgeSchema } from './transfer-request.ts';
 
 export const botId = plainId.describe('bot or stream identifier').meta({ examples: ['st-1b2c3d'] });
-
-const target = z
-  .string()
-  .max(512)
-  .transform((text, context) => {
-    const result = parseTarget(text);
-    if (result.ok) return result.target;
-    context.addIssue({ code: 'custom', message: result.message });
-    return z.NEVER;
-  });
 
 const notifyUrl = z
   .string()
@@ -112,7 +103,7 @@ export const dialoutExample = {
 export const dialoutSchema = z
   .object({
     botId: botId.describe('the bot of the path again; also accepted as `bot`'),
-    target: target.describe(
+    target: targetSchema.describe(
       '`tel:` global number with country code, with or without `+`, visual separators dropped, without parameters; or `sip:user@host[:port]`, without parameters or headers',
     ),
     caller: z

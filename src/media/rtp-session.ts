@@ -4,11 +4,10 @@
 import type { AmdSettings } from '../calls/call-types.ts';
 import type { AudioEnvelope } from '../calls/capture.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
-import type { Keys, KeysSent } from '../calls/keys.ts';
-import type { CallPlans, PlanReport } from '../calls/plans.ts';
-import type { Playback, PlaybackReport } from '../calls/playback.ts';
-import { Detection, type DetectionSink } from './detection.ts';
-import type { CreateDetector, OpenLineListener } from './detector-port.ts';
+import type { Keys } from '../calls/keys.ts';
+import type { CallPlans } from '../calls/plans.ts';
+import type { Playback } from '../calls/playback.ts';
+import { Detection } from './detection.ts';
 import { DtmfReceiver } from './dtmf-receiver.ts';
 import { EnvelopeRecorder } from './envelope-recorder.ts';
 import { decodeTable, encodeMulawFrame, powerOf } from './g711.ts';
@@ -24,32 +23,11 @@ import type { Ringback } from './ringback.ts';
 import type { RtpCounts } from './rtp-counts.ts';
 import { type RtpHeader, readRtp, rtpHeaderBytes } from './rtp-packet.ts';
 import { RtpRelay } from './rtp-relay.ts';
-import type { RtpScratch } from './rtp-scratch.ts';
-import { RtpSender, type RtpSenderOptions } from './rtp-sender.ts';
+import { RtpSender } from './rtp-sender.ts';
+import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from './sdp.ts';
 import { SoundPlayer } from './sound-player.ts';
 import type { BotStream } from './stream-port.ts';
-
-export type RtpSessionSink = DetectionSink & {
-  send(packet: Uint8Array, port: number, address: string): void;
-  /** Until `disconnect`, packets from elsewhere need not come through, and all that is sent goes there. */
-  connect(port: number, address: string): void;
-  disconnect(): void;
-  onDtmf(digit: string, durationMs: number): void;
-  onPlayback(report: PlaybackReport): void;
-  onKeysSent(report: KeysSent): void;
-  onPlan(report: PlanReport): void;
-  onInactive(): void;
-};
-
-export type RtpSessionOptions = RtpSenderOptions & {
-  readonly createDetector: CreateDetector;
-  readonly openLineListener: OpenLineListener;
-  readonly inactivityFrames: number;
-  readonly scratch: RtpScratch;
-};
-
-type PacketKind = 'PCMU' | 'PCMA' | 'event' | 'noise';
 
 /** A bot's, and what it has said. */
 type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
