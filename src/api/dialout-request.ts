@@ -13,7 +13,7 @@ import type { App } from '../store/app-directory.ts';
 import type { Bot } from '../store/bot-directory.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
-import { planErrors, voicemailSchema } from './plan-requests.ts';
+import { planErrors, screeningSchema, voicemailSchema } from './plan-requests.ts';
 import type { ApiServices } from './services.ts';
 import { resolveStream, streamSchema } from './stream-request.ts';
 import { bridgeSchema, resolveBridge } from './transfer-request.ts';
@@ -34,6 +34,16 @@ const otherSpellings = [
   ['notifyurl', 'notifyUrl'],
   ['machineDetection', 'machinedetection'],
 ] as const;
+
+/** Members that have members of their own, all of which the gateway knows. */
+const nestedSchemas = {
+  timers: timersSchema,
+  stream: streamSchema,
+  voicemail: voicemailSchema,
+  screening: screeningSchema,
+  bridge: bridgeSchema,
+  callControlParameter: callControlSchema,
+} as const;
 
 /** What a request may name. */
 export type Known = Pick<
@@ -177,28 +187,18 @@ function canonicalSpelling(body: Members) {
     }
     delete members[other];
   }
-  errors.push(...misspellings(members, Object.keys(dialoutSchema.shape), ''));
-  errors.push(...misspellings(members['timers'], Object.keys(timersSchema.shape), 'timers.'));
-  errors.push(...misspellings(members['stream'], Object.keys(streamSchema.shape), 'stream.'));
-  errors.push(...misspellings(members['bridge'], Object.keys(bridgeSchema.shape), 'bridge.'));
-  errors.push(
-    ...misspellings(members['voicemail'], Object.keys(voicemailSchema.shape), 'voicemail.'),
-  );
-  errors.push(
-    ...misspellings(
-      members['callControlParameter'],
-      Object.keys(callControlSchema.shape),
-      'callControlParameter.',
-    ),
-  );
+  errors.push(...misspellings(members, dialoutSchema.shape, ''));
+  for (const [name, { shape }] of Object.entries(nestedSchemas)) {
+    errors.push(...misspellings(members[name], shape, `${name}.`));
+  }
   return { members, errors };
 }
 
 /** An unknown member is ignored, but `timeoutInMS` was meant to do something: silence would be a trap. */
-function misspellings(value: unknown, known: readonly string[], prefix: string): MemberError[] {
+function misspellings(value: unknown, shape: object, prefix: string): MemberError[] {
   if (typeof value !== 'object' || value === null) return [];
   const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
-  const byBareName = new Map(known.map((name) => [bare(name), name]));
+  const byBareName = new Map(Object.keys(shape).map((name) => [bare(name), name]));
   return Object.keys(value).flatMap((name) => {
     const meant = byBareName.get(bare(name));
     return meant === undefined || meant === name

@@ -1,6 +1,7 @@
 // The public API as the commands use it, with tokens of an app.
 
-import type { Command } from '../calls/contract/command.ts';
+import type { z } from 'zod';
+import type { commandSchema } from '../calls/contract/command.ts';
 import type { DialoutAnswer } from '../calls/dialout-ports.ts';
 import { issueToken } from '../http/issue-token.ts';
 import type { CallDetails, CallSummary, NotificationView } from '../interactions/call-queries.ts';
@@ -21,10 +22,13 @@ export type OverviewClient = {
   }): Promise<{ readonly notifications: readonly DeadLetter[]; readonly nextCursor?: string }>;
 };
 
+/** As it is sent: what is left out has a default. */
+export type CommandMembers = z.input<typeof commandSchema>;
+
 export type BotClient = OverviewClient & {
   dial(body: Readonly<Record<string, unknown>>): Promise<DialoutAnswer>;
   end(callId: string): Promise<{ readonly state: string }>;
-  command(callId: string, command: Command): Promise<{ readonly commandId: string }>;
+  command(callId: string, command: CommandMembers): Promise<{ readonly commandId: string }>;
   context(callId: string): Promise<unknown>;
   notifications(callId: string): Promise<readonly NotificationView[]>;
   replayOne(eventId: string): Promise<ReplayedNotification>;

@@ -74,4 +74,18 @@ describe('a plan in a request', () => {
     expect(status).toBe(400);
     expect(errors?.map((error) => error.path)).toEqual([path]);
   });
+
+  test.each([
+    ['voicemail', { play: 'sound:a' }, 'wait_for_beep_ms', 'waitForBeepMs'],
+    ['screening', { play: 'sound:a' }, 'Play', 'play'],
+    ['bridge', { to: 'tel:+12025550105' }, 'timeoutMS', 'timeoutMs'],
+    ['bridge', { to: 'tel:+12025550105' }, 'on-failure', 'onFailure'],
+    ['timers', {}, 'noSpeechTimeoutMS', 'noSpeechTimeoutMs'],
+    ['callControlParameter', { sttProvider: 'a', sttLanguage: 'en' }, 'sttprovider', 'sttProvider'],
+  ])('a member of %s that is misspelled is named', async (member, good, wrong, meant) => {
+    const { status, errors } = await dial({ ...detect, [member]: { ...good, [wrong]: 'x' } });
+
+    expect(status).toBe(400);
+    expect(errors).toEqual([{ path: `${member}.${wrong}`, message: `is not known; ${meant} is` }]);
+  });
 });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listCalls, showCall, showContext } from '../../src/cli/calls/calls-command.ts';
+import { stopPlaying } from '../../src/cli/calls/live-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { listNotifications, replayNotifications } from '../../src/cli/notifications-command.ts';
 import { seedPglite } from '../support/databases.ts';
@@ -279,6 +280,32 @@ describe('with a gateway', () => {
     expect(code).toBe(0);
     expect(err).toContain('hanging up');
     expect(out).toMatch(/ended: completed \(200 OK, Bot-disconnected\)\n$/);
+  });
+
+  test('a call that is up is played to, has keys pressed, is transferred and hung up', async () => {
+    const placed = await offhook(['call', 'person-stays']).finished;
+    const { callId } = JSON.parse(placed.out) as { callId: string };
+    const timeline = async () => (await within((context) => showCall(context, callId, {}))).out;
+    await eventually(async () => (await timeline()).includes('answered'), 'it is answered');
+
+    const pressed = await offhook(['calls', 'dtmf', callId, '4711#', '--id', 'pin']).finished;
+    const again = await offhook(['calls', 'dtmf', callId, '4711#', '--id', 'pin']).finished;
+    await eventually(async () => (await timeline()).includes('dtmf-sent'), 'the keys are pressed');
+    expect([pressed.err, pressed.out]).toEqual(['', 'pressing keys (pin)\n']);
+    expect(again.out).toBe(pressed.out);
+    const stopped = await within((context) => stopPlaying(context, callId, {}));
+    expect(stopped.out).toMatch(/^stopped \(cmd-/);
+    const wanted = ['agent', '--timeout', '5000', '--caller', '49301234'];
+    const transferred = await offhook(['calls', 'transfer', callId, ...wanted]).finished;
+    expect(transferred.out).toMatch(/^transferring to tel:\+12025550105 \(cmd-/);
+    await eventually(async () => (await timeline()).includes('transfer-answered'), 'both talk');
+    const ended = await offhook(['calls', 'hangup', callId]).finished;
+    expect(ended.out).toMatch(/^hanging up \(cmd-/);
+    await eventually(async () => (await timeline()).includes('completed'), 'it ends');
+
+    expect((await timeline()).split('dtmf-sent')).toHaveLength(2);
+    const late = await offhook(['calls', 'stop', callId]).finished;
+    expect(late.err).toBe('offhook: 409: The call has ended.\n');
   });
 
   test('a table is created through the gateway, and takes a row of the dev app at once', async () => {

@@ -76,6 +76,14 @@ describe('a dial-out request', () => {
       screening: { play: 'sound:who' },
     });
     expect(() => request({ ifNoBeep: 'hangup' })).toThrow('--if-no-beep');
+    expect(request({ bridge: 'agent' })['bridge']).toEqual({ to: 'tel:+12025550105' });
+    const bridge = 'sip:agents@pbx.example';
+    const how = { bridgeOn: 'person', bridgeMode: 'refer', bridgeCaller: '49301234' };
+    expect(request({ bridge, ...how, bridgeTimeout: '20000' })['bridge']).toEqual({
+      ...{ to: bridge, on: 'person', mode: 'refer', timeoutMs: 20_000, caller: '49301234' },
+    });
+    expect(() => request({ bridgeOn: 'person' })).toThrow('go with --bridge only');
+    expect(() => request({ bridge, bridgeTimeout: '20s' })).toThrow('--bridge-timeout must be');
   });
 
   test.each([

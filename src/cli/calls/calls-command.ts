@@ -14,8 +14,6 @@ export type ListCallsOptions = AppOptions & {
 };
 export type ShowCallOptions = AppOptions & { readonly json?: boolean };
 
-export type PlayOptions = AppOptions & { readonly loop?: boolean };
-
 export async function listCalls(context: CliContext, options: ListCallsOptions): Promise<void> {
   if (!/^[1-9]\d{0,5}$/.test(options.limit)) throw new CliError('--limit must be 1 to 999999');
   const limit = Number(options.limit);
@@ -92,18 +90,4 @@ function summaryLine(call: CallSummary): string {
   const finer = outcome === undefined || outcome === status ? '' : `${outcome} `;
   const end = outcome === undefined ? [] : [`${finer}(${reason ?? ''})`];
   return [acceptedAt, callId, botId, target, status, ...end].join('  ');
-}
-
-export async function playToCall(
-  context: CliContext,
-  callId: string,
-  sound: string,
-  options: PlayOptions,
-): Promise<void> {
-  await withGateway(context, options, async (client) => {
-    const bot = await botOfCall(client, options, callId);
-    const loop = options.loop === true ? { loop: true } : {};
-    const { commandId } = await bot.command(callId, { command: 'play', sound, ...loop });
-    context.print(`playing ${sound} (${commandId})`);
-  });
 }

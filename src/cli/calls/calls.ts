@@ -4,27 +4,32 @@ import { type Command, Option } from 'commander';
 import { interactionStatuses } from '../../calls/contract/call-words.ts';
 import { noBeepChoices } from '../../calls/plans.ts';
 import { streamConnects } from '../../calls/stream.ts';
+import { transferFallbacks, transferModes, transferStarts } from '../../calls/transfer.ts';
 import type { AppOptions } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import type { ListOptions, ReplayOptions } from '../notifications-command.ts';
 import type { CallOptions } from './call-command.ts';
-import type { ListCallsOptions, PlayOptions, ShowCallOptions } from './calls-command.ts';
+import type { ListCallsOptions, ShowCallOptions } from './calls-command.ts';
+import type { KeyOptions, LiveOptions, PlayOptions, TransferOptions } from './live-commands.ts';
 
 /** The dev app may use every bot; this one needs no thought. */
 const defaultBot = 'dev-bot';
 
 // Loaded when they are asked for, so that each command starts without the others.
 const callsCommands = () => import('./calls-command.ts');
+const liveCommands = () => import('./live-commands.ts');
 const notificationsCommands = () => import('../notifications-command.ts');
 
 export function addCallCommands(program: Command, createContext: () => CliContext): void {
   addPlacing(program, createContext);
-  addReading(program, createContext);
+  const calls = program.command('calls').description('calls of every bot of the app');
+  addReading(program, calls, createContext);
+  addLive(calls, createContext);
   addNotifications(program, createContext);
 }
 
 function addPlacing(program: Command, createContext: () => CliContext): void {
-  program
+  const call = program
     .command('call <target>')
     .description('place a call: tel:+15551234567, sip:user@host, or a name of the sandbox (person)')
     .option(
@@ -39,21 +44,8 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
     )
     .addOption(several('--timer <name=ms>', 'timer of detection, e.g. noSpeechTimeoutMs=3000'))
     .option('--threshold-word-count <number>', 'strict rule: that many words make a machine')
-    .option('--metadata <json>', 'JSON object that the bot finds in the context of the call')
-    .option(
-      '--stream-url <url>',
-      'ws or wss URL of the bot that takes the audio; left out: its own',
-    )
-    .addOption(
-      new Option('--stream-connect <when>', 'when the bot gets it').choices(streamConnects),
-    )
-    .addOption(several('--stream-parameter <name=value>', 'told to the bot'))
-    .option('--voicemail <sound>', 'a message for a machine, e.g. sound:offer')
-    .addOption(
-      new Option('--if-no-beep <what>', 'after a greeting without a beep').choices(noBeepChoices),
-    )
-    .option('--screening <sound>', 'what a call screener hears')
-    .option('--no-stream', 'no audio stream, also where the bot has one')
+    .option('--metadata <json>', 'JSON object that the bot finds in the context of the call');
+  withPlans(withStream(call))
     .option('--bot <id>', 'bot', defaultBot)
     .option('--app <id>', 'app that asks; left out: the dev app')
     .option('--caller <number>', 'user part of the caller ID', '+12025550199')
@@ -66,8 +58,39 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
     });
 }
 
-function addReading(program: Command, createContext: () => CliContext): void {
-  const calls = program.command('calls').description('calls of every bot of the app');
+function withStream(command: Command): Command {
+  return command
+    .option(
+      '--stream-url <url>',
+      'ws or wss URL of the bot that takes the audio; left out: its own',
+    )
+    .addOption(
+      new Option('--stream-connect <when>', 'when the bot gets it').choices(streamConnects),
+    )
+    .addOption(several('--stream-parameter <name=value>', 'told to the bot'))
+    .option('--no-stream', 'no audio stream, also where the bot has one');
+}
+
+/** What happens after the verdict without asking anybody. */
+function withPlans(command: Command): Command {
+  return command
+    .option('--voicemail <sound>', 'a message for a machine, e.g. sound:offer')
+    .addOption(
+      new Option('--if-no-beep <what>', 'after a greeting without a beep').choices(noBeepChoices),
+    )
+    .option('--screening <sound>', 'what a call screener hears')
+    .option('--bridge <target>', 'whom the person is connected to, e.g. sip:agents@pbx.example')
+    .addOption(
+      new Option('--bridge-on <when>', 'left out: person where detection runs').choices(
+        transferStarts,
+      ),
+    )
+    .addOption(new Option('--bridge-mode <mode>', 'a second leg, or REFER').choices(transferModes))
+    .option('--bridge-timeout <ms>', 'how long to wait for an answer')
+    .option('--bridge-caller <number>', "caller ID of the second leg; left out: the call's");
+}
+
+function addReading(program: Command, calls: Command, createContext: () => CliContext): void {
   ofApp(calls.command('list', { isDefault: true }))
     .description('newest first')
     .addOption(new Option('--status <status>', 'only these').choices(interactionStatuses))
@@ -82,16 +105,60 @@ function addReading(program: Command, createContext: () => CliContext): void {
     .action(async (callId: string, options: ShowCallOptions) => {
       await (await callsCommands()).showCall(createContext(), callId, options);
     });
-  ofApp(calls.command('play <callId> <sound>'))
-    .description('play sound:<name>, or the WAV file at a URL, to whoever is on the line')
-    .option('--loop', 'until it is stopped')
-    .action(async (callId: string, sound: string, options: PlayOptions) => {
-      await (await callsCommands()).playToCall(createContext(), callId, sound, options);
-    });
   ofApp(program.command('context <callId>'))
     .description('what a bot flow reads of a call, as JSON')
     .action(async (callId: string, options: AppOptions) => {
       await (await callsCommands()).showContext(createContext(), callId, options);
+    });
+}
+
+/** While a call is up. */
+function addLive(calls: Command, createContext: () => CliContext): void {
+  ofCommand(calls.command('play <callId> <sound>'))
+    .description('play sound:<name>, or the WAV file at a URL, to whoever is on the line')
+    .option('--loop', 'until it is stopped')
+    .action(async (callId: string, sound: string, options: PlayOptions) => {
+      await (await liveCommands()).playToCall(createContext(), callId, sound, options);
+    });
+  ofCommand(calls.command('stop <callId>'))
+    .description('play nothing more of what is queued, and press no more keys')
+    .action(async (callId: string, options: LiveOptions) => {
+      await (await liveCommands()).stopPlaying(createContext(), callId, options);
+    });
+  ofCommand(calls.command('dtmf <callId> <digits>'))
+    .description('press keys: 0-9 A-D * # and w, which waits for 500 ms')
+    .option('--duration <ms>', 'of each key; left out: 100')
+    .action(async (callId: string, digits: string, options: KeyOptions) => {
+      await (await liveCommands()).pressKeys(createContext(), callId, digits, options);
+    });
+  addTransfer(calls, createContext);
+  ofCommand(calls.command('hangup <callId>'))
+    .description('cancel the call or hang up, in every state')
+    .action(async (callId: string, options: LiveOptions) => {
+      await (await liveCommands()).hangUpCall(createContext(), callId, options);
+    });
+}
+
+function addTransfer(calls: Command, createContext: () => CliContext): void {
+  ofCommand(calls.command('transfer <callId> <target>'))
+    .description('connect the person to somebody else: a target as of `call`')
+    .addOption(
+      new Option('--mode <mode>', 'a second leg, or REFER; left out: bridge').choices(
+        transferModes,
+      ),
+    )
+    .option('--timeout <ms>', 'how long to wait for an answer')
+    .option('--caller <number>', "caller ID of the second leg; left out: the call's")
+    .option('--trunk <name>', "trunk of the second leg; left out: the call's for tel:")
+    .addOption(several('--header <name: value>', 'header of the INVITE or REFER'))
+    .option('--keep-stream', 'the bot goes on hearing the person')
+    .addOption(
+      new Option('--on-failure <what>', 'if nobody is reached, and no bot has a stream').choices(
+        transferFallbacks,
+      ),
+    )
+    .action(async (callId: string, target: string, options: TransferOptions) => {
+      await (await liveCommands()).transferCall(createContext(), callId, target, options);
     });
 }
 
@@ -117,6 +184,10 @@ function ofApp(command: Command): Command {
   return command
     .option('--bot <id>', 'only of this bot; left out: of every bot of the app')
     .option('--app <id>', 'app that asks; left out: the dev app');
+}
+
+function ofCommand(command: Command): Command {
+  return ofApp(command).option('--id <id>', 'names it: done once, however often it is repeated');
 }
 
 function several(flags: string, description: string): Option {

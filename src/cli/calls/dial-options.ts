@@ -3,6 +3,7 @@
 import { timersSchema } from '../../api/dialout-schema.ts';
 import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
 import { CliError } from '../cli-error.ts';
+import { readHeaders } from './header-options.ts';
 
 export type DialOptions = {
   readonly amd: string;
@@ -22,6 +23,11 @@ export type DialOptions = {
   readonly voicemail?: string;
   readonly ifNoBeep?: string;
   readonly screening?: string;
+  readonly bridge?: string;
+  readonly bridgeOn?: string;
+  readonly bridgeMode?: string;
+  readonly bridgeTimeout?: string;
+  readonly bridgeCaller?: string;
   /** False: `--no-stream`. */
   readonly stream?: boolean;
 };
@@ -48,6 +54,7 @@ export function dialRequest(
     stream: streamOf(options),
     voicemail: voicemailOf(options),
     screening: options.screening === undefined ? undefined : { play: options.screening },
+    bridge: bridgeOf(options),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
@@ -97,6 +104,18 @@ function voicemailOf({ voicemail: play, ifNoBeep }: DialOptions) {
   return undefined;
 }
 
+function bridgeOf(options: DialOptions): Readonly<Record<string, unknown>> | undefined {
+  const { bridge, bridgeOn: on, bridgeMode: mode, bridgeTimeout, bridgeCaller: caller } = options;
+  const timeoutMs =
+    bridgeTimeout === undefined ? undefined : readNumber('--bridge-timeout', bridgeTimeout);
+  const given = Object.entries({ on, mode, timeoutMs, caller }).filter(
+    ([, value]) => value !== undefined,
+  );
+  if (bridge !== undefined) return { to: targetOf(bridge), ...Object.fromEntries(given) };
+  if (given.length > 0) throw new CliError('--bridge-… options go with --bridge only.');
+  return undefined;
+}
+
 function readParameters(texts: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     texts.map((text) => {
@@ -107,7 +126,7 @@ function readParameters(texts: readonly string[]): Readonly<Record<string, strin
   );
 }
 
-function readNumber(option: string, text: string): number {
+export function readNumber(option: string, text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new CliError(`${option} must be a number`);
   return Number(text);
 }
@@ -121,14 +140,4 @@ function readMetadata(text: string): unknown {
     throw new CliError(`--metadata is not JSON; ${example}`, { cause: error });
   }
   throw new CliError(`--metadata must be a JSON object, ${example}`);
-}
-
-function readHeaders(texts: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    texts.map((text) => {
-      const at = text.indexOf(':');
-      if (at < 1) throw new CliError(`--header ${text}: must be 'Name: value'`);
-      return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
-    }),
-  );
 }

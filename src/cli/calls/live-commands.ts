@@ -1,0 +1,92 @@
+// offhook calls play, stop, dtmf, transfer and hangup: what a call is made to do while it is up. What comes of it is in its timeline.
+
+import { type AppOptions, botOfCall, withGateway } from '../app-session.ts';
+import type { CliContext } from '../cli-context.ts';
+import type { CommandMembers } from '../gateway-client.ts';
+import { readNumber, targetOf } from './dial-options.ts';
+import { readHeaders } from './header-options.ts';
+
+/** `id`: names the command, so that it may be repeated after an answer that was lost. */
+export type LiveOptions = AppOptions & { readonly id?: string };
+export type PlayOptions = LiveOptions & { readonly loop?: boolean };
+export type KeyOptions = LiveOptions & { readonly duration?: string };
+export type TransferOptions = LiveOptions & {
+  readonly mode?: 'bridge' | 'refer';
+  readonly timeout?: string;
+  readonly caller?: string;
+  readonly trunk?: string;
+  /** `Name: value` */
+  readonly header?: readonly string[];
+  readonly keepStream?: boolean;
+  readonly onFailure?: 'hangup' | 'stay';
+};
+
+export async function playToCall(
+  context: CliContext,
+  callId: string,
+  sound: string,
+  options: PlayOptions,
+): Promise<void> {
+  const loop = options.loop === true ? { loop: true } : {};
+  await send(context, callId, options, { command: 'play', sound, ...loop }, `playing ${sound}`);
+}
+
+export async function stopPlaying(
+  context: CliContext,
+  callId: string,
+  options: LiveOptions,
+): Promise<void> {
+  await send(context, callId, options, { command: 'stop' }, 'stopped');
+}
+
+/** The digits may be a card's number: they are not printed. */
+export async function pressKeys(
+  context: CliContext,
+  callId: string,
+  digits: string,
+  { duration, ...options }: KeyOptions,
+): Promise<void> {
+  const durationMs =
+    duration === undefined ? {} : { durationMs: readNumber('--duration', duration) };
+  await send(context, callId, options, { command: 'dtmf', digits, ...durationMs }, 'pressing keys');
+}
+
+export async function transferCall(
+  context: CliContext,
+  callId: string,
+  to: string,
+  options: TransferOptions,
+): Promise<void> {
+  const { mode, timeout, caller, trunk, header = [], keepStream, onFailure } = options;
+  const target = targetOf(to);
+  const command = {
+    ...{ command: 'transfer' as const, to: target },
+    ...{ mode, caller, trunk, keepStream, onFailure },
+    timeoutMs: timeout === undefined ? undefined : readNumber('--timeout', timeout),
+    headers: header.length === 0 ? undefined : readHeaders(header),
+  };
+  await send(context, callId, options, command, `transferring to ${target}`);
+}
+
+export async function hangUpCall(
+  context: CliContext,
+  callId: string,
+  options: LiveOptions,
+): Promise<void> {
+  await send(context, callId, options, { command: 'hangup' }, 'hanging up');
+}
+
+async function send(
+  context: CliContext,
+  callId: string,
+  { id, ...options }: LiveOptions,
+  command: CommandMembers,
+  done: string,
+): Promise<void> {
+  await withGateway(context, options, async (client) => {
+    const bot = await botOfCall(client, options, callId);
+    const named = id === undefined ? command : { ...command, id };
+    const { commandId } = await bot.command(callId, named);
+    context.print(`${done} (${commandId})`);
+  });
+}
