@@ -1,7 +1,8 @@
 // POST …/dialout: checks everything, hands it to the intake, and answers as soon as the request is durable.
 
 import type { FastifyRequest } from 'fastify';
-import { assertNever } from '../calls/call-types.ts';
+import { mayDial } from '../calls/app-limits.ts';
+import { assertNever, type DialTarget } from '../calls/call-types.ts';
 import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
 import type { Metrics } from '../http/metrics.ts';
 import { invalidRequest, type MemberError, ProblemError } from '../http/problem.ts';
@@ -31,7 +32,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       operationId: 'dialOut',
       summary: 'Place an outbound call',
       description:
-        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.\n\nA `traceparent` (W3C Trace Context) is carried to every event and notification of the call.',
+        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target` or `bridge.to`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.\n\nA `traceparent` (W3C Trace Context) is carried to every event and notification of the call.',
       tags: ['calls'],
       params: botParams,
       body: dialoutSchema,
@@ -48,7 +49,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
     handler: async (request, reply) => {
       const submission = toSubmission(request, deps);
       const result = await deps.services.intake.submit(submission);
-      const answer = answerOf(result);
+      const answer = answerOf(result, submission);
       if (result.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
       else deps.metrics?.callAccepted();
       return answer;
@@ -94,7 +95,15 @@ const limitDetails = {
   callsPerDay: 'The app has placed as many calls today, in UTC, as it may.',
 } as const;
 
-function answerOf(result: SubmitResult): DialoutAnswer {
+/** The limits may have changed since the request came in. */
+function forbiddenMembers({ request, limits }: Submission): readonly string[] {
+  const { target, bridge } = request;
+  const isForbidden = (to: DialTarget): boolean => !mayDial(limits, to);
+  const ofBridge = bridge !== undefined && isForbidden(bridge.to) ? ['bridge.to'] : [];
+  return isForbidden(target) || ofBridge.length === 0 ? ['target', ...ofBridge] : ofBridge;
+}
+
+function answerOf(result: SubmitResult, submission: Submission): DialoutAnswer {
   switch (result.kind) {
     case 'accepted':
     case 'replayed':
@@ -110,7 +119,10 @@ function answerOf(result: SubmitResult): DialoutAnswer {
       });
     case 'target-forbidden':
       throw new ProblemError('forbidden', 'The app may not dial this number.', {
-        errors: [{ path: 'target', message: 'is not among the numbers that the app may dial' }],
+        errors: forbiddenMembers(submission).map((path) => ({
+          path,
+          message: 'is not among the numbers that the app may dial',
+        })),
       });
     case 'limit-reached':
       throw new ProblemError('too-many-requests', limitDetails[result.limit], {

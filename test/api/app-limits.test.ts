@@ -30,6 +30,20 @@ describe('a dial-out request of an app with limits', () => {
     expect(problem.errors?.map(({ path }) => path)).toEqual(['target']);
   });
 
+  test.each([
+    ['tel:+4930123456', 'tel:+12025550105', ['bridge.to']],
+    ['tel:+12025550100', 'sip:+4930123456@pbx.example', ['target']],
+    ['tel:+12025550100', 'sip:agents@pbx.example', ['target', 'bridge.to']],
+  ])('of %s and then %s names what it may not dial', async (target, to, named) => {
+    harness.result = { kind: 'target-forbidden' };
+    const bridge = { to, on: 'answered' };
+    const response = await dial(harness, { ...minimal, target, bridge });
+
+    expect(response.statusCode).toBe(403);
+    const problem = response.json<ProblemDocument>();
+    expect(problem.errors?.map(({ path }) => path)).toEqual(named);
+  });
+
   test.each(['callsAtOnce', 'callsPerDay'] as const)(
     'over its %s is a 429 with the time to wait',
     async (limit) => {

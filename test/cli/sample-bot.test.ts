@@ -149,7 +149,7 @@ describe('a conversation with the sample bot', () => {
 });
 
 test('the bot and the sandbox’s talker have a conversation', async () => {
-  const talker = new Talker(createSoundLibrary());
+  const talker = new Talker(createSoundLibrary(), { interrupts: true });
   const gateway = await FakeGateway.connect({
     url: bot.url,
     streamSecret: secret,

@@ -27,7 +27,7 @@ afterAll(async () => {
 async function run(title: string): Promise<string> {
   const section = page.split('\n## ').find((text) => text.startsWith(`${title}\n`)) ?? '';
   const [, block = ''] = /^```sh\n(.*?)^```/ms.exec(section) ?? [];
-  const script = block.replace('http://127.0.0.1:3000', gateway.runtime.httpUrl);
+  const script = block.replaceAll('http://127.0.0.1:3000', gateway.runtime.httpUrl);
   const child = spawn('bash', ['-ec', `${npx}\n${script}`], {
     cwd: root,
     env: { PATH: process.env['PATH'], DATA_DIR: folder.path },
@@ -42,13 +42,34 @@ async function run(title: string): Promise<string> {
   return output;
 }
 
-describe('a recipe', () => {
+describe('a recipe', { concurrent: true, timeout: 60_000 }, () => {
   test('leaves a message', async () => {
     const output = await run('Leave a message');
 
     expect(output).toContain('playback-started');
     expect(output).toMatch(/playback-finished.*done/);
     expect(output).toMatch(/completed.*Bot-disconnected/);
+  });
+
+  test("connects a person to an agents' queue", async () => {
+    const output = await run("Connect to an agents' queue");
+
+    expect(output).toMatch(/transfer-ringing.*transfer-answered.*transfer-completed/s);
+    expect(output).toMatch(/completed +.*Bot-disconnected/);
+  });
+
+  test('lets a person press 1 for an agent', async () => {
+    const output = await run('Press 1 for a person');
+
+    const inOrder = ['amd amd_human_detected', 'play: taken', 'dtmf 1', 'transfer: taken'];
+    const found = inOrder.map((line) => output.indexOf(`\n${line}\n`));
+    expect(found).toEqual(found.toSorted((one, other) => one - other));
+    expect(found).not.toContain(-1);
+    const [, summary = '{}'] = /^completed completed\n(.*)$/m.exec(output) ?? [];
+    expect(JSON.parse(summary)).toMatchObject({
+      ...{ to: 'tel:+12025550105', mode: 'bridge', outcome: 'completed' },
+      msToTwoWayAudio: expect.any(Number),
+    });
   });
 
   test('plays something in mid-call', async () => {

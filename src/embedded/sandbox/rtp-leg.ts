@@ -1,4 +1,4 @@
-// A callee's RTP: one UDP socket, packets of 20 ms to the address of the offer, a count of what comes in.
+// A callee's RTP: one UDP socket, packets of 20 ms to the address of the offer, a count of what comes in. A key goes in place of audio.
 
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -10,6 +10,7 @@ import {
   rtpHeaderBytes,
   writeRtpHeader,
 } from '../../media/rtp-packet.ts';
+import { KeyPress } from './key-press.ts';
 import type { AudioOffer } from './sdp-answer.ts';
 import { frameSamples } from './sounds.ts';
 
@@ -26,6 +27,7 @@ export class RtpLeg {
   #timestamp = randomBytes(4).readUInt32BE();
   #remote: AudioOffer;
   #talkSpurt = true;
+  #pressing: { readonly key: KeyPress; readonly timestamp: number } | undefined;
   #closed = false;
 
   private constructor(socket: Socket, remote: AudioOffer, onAudio: OnAudio) {
@@ -75,28 +77,58 @@ export class RtpLeg {
     this.#remote = remote;
   }
 
+  /** From the next 20 ms on. Nothing where the caller takes no telephone events. */
+  press(key: string): void {
+    if (this.#remote.telephoneEventPayloadType === undefined) return;
+    const timestamp = (this.#timestamp + frameSamples) >>> 0;
+    this.#pressing = { key: new KeyPress(key), timestamp };
+  }
+
   /** The next 20 ms. While the caller holds, time passes without packets. */
   send(payload: Uint8Array): void {
     if (this.#closed) return;
     this.#timestamp = (this.#timestamp + frameSamples) >>> 0;
-    const { direction, payloadType, port, host } = this.#remote;
+    const { direction } = this.#remote;
     if (direction === 'sendonly' || direction === 'inactive') {
       this.#talkSpurt = true;
       return;
     }
-    this.#sequence = (this.#sequence + 1) & 0xffff;
-    writeRtpHeader(this.#packet, {
-      payloadType,
-      marker: this.#talkSpurt,
-      sequence: this.#sequence,
-      timestamp: this.#timestamp,
-      ssrc: this.#ssrc,
-    });
+    if (this.#pressing === undefined) this.#sendAudio(payload);
+    else this.#sendKey(this.#pressing);
+  }
+
+  #sendAudio(payload: Uint8Array): void {
+    const { payloadType } = this.#remote;
+    const marker = this.#talkSpurt;
     this.#talkSpurt = false;
+    this.#sendPacket(payload, { payloadType, marker, timestamp: this.#timestamp });
+  }
+
+  #sendKey({ key, timestamp }: { readonly key: KeyPress; readonly timestamp: number }): void {
+    const { telephoneEventPayloadType: payloadType = 0 } = this.#remote;
+    const marker = key.isFirst;
+    this.#sendPacket(key.next(), { payloadType, marker, timestamp });
+    if (!key.isOver) return;
+    this.#pressing = undefined;
+    this.#talkSpurt = true;
+  }
+
+  #sendPacket(
+    payload: Uint8Array,
+    fields: {
+      readonly payloadType: number;
+      readonly marker: boolean;
+      readonly timestamp: number;
+    },
+  ): void {
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    writeRtpHeader(this.#packet, { ...fields, sequence: this.#sequence, ssrc: this.#ssrc });
     this.#packet.set(payload, rtpHeaderBytes);
     this.packetsSent += 1;
+    const { port, host } = this.#remote;
     // A copy: the socket may send it after the next frame was written.
-    this.#socket.send(Buffer.from(this.#packet), port, host, () => undefined);
+    const packet = Buffer.from(this.#packet.subarray(0, rtpHeaderBytes + payload.length));
+    this.#socket.send(packet, port, host, () => undefined);
   }
 
   close(): void {

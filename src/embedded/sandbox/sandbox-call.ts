@@ -85,7 +85,7 @@ export class SandboxCall {
     this.#response = response;
     this.#deps = deps;
     const { next } = row.behaviour;
-    this.#talker = next.do === 'talk' ? new Talker(deps.sounds) : undefined;
+    this.#talker = next.do === 'talk' ? new Talker(deps.sounds, next) : undefined;
     this.#screener = next.do === 'screen' ? new Screener(deps.sounds) : undefined;
   }
 
@@ -194,9 +194,10 @@ export class SandboxCall {
   }
 
   #converse(speaker: Talker | Screener | undefined): void {
-    if (this.#leg !== undefined && speaker !== undefined) {
-      this.#leg.send(speaker.nextFrame(this.#leg.remote.codec));
-    }
+    if (this.#leg === undefined || speaker === undefined) return;
+    const key = this.#talker?.takeKey();
+    if (key !== undefined) this.#leg.press(key);
+    this.#leg.send(speaker.nextFrame(this.#leg.remote.codec));
   }
 
   /** What comes before the answer is none of a conversation. */

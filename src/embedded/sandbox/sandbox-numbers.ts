@@ -3,6 +3,7 @@
 // from the right says who is there: 0 people, 1 machines, 2 nobody, 3 refusals.
 
 import type { SoundName } from './sounds.ts';
+import type { TalkManner } from './talker.ts';
 
 export type SandboxBehaviour = {
   /** 180 is sent at once when this is above zero; then the rest follows. */
@@ -24,7 +25,7 @@ export type SandboxBehaviour = {
         readonly records?: true;
       }
     /** Talks with the caller, see `talker.ts`. */
-    | { readonly do: 'talk'; readonly hangUpAfterSilenceMs: number }
+    | ({ readonly do: 'talk'; readonly hangUpAfterSilenceMs: number } & TalkManner)
     /** Asks who calls, see `screener.ts`. */
     | { readonly do: 'screen'; readonly hangUpUnansweredAfterMs: number };
 };
@@ -74,14 +75,17 @@ export const sandboxNumbers = [
     name: 'talker',
     description:
       'rings 1 s, answers "Hello?", answers what it hears, interrupts once who talks for 2 s; hangs up after 15 s of silence',
-    behaviour: { ringMs: 1_000, next: { do: 'talk', hangUpAfterSilenceMs: 15_000 } },
+    behaviour: {
+      ringMs: 1_000,
+      next: { do: 'talk', hangUpAfterSilenceMs: 15_000, interrupts: true },
+    },
   },
   {
     number: '+12025550105',
     name: 'agent',
     description:
-      'for `bridge`: rings 1 s, answers and talks with whoever is connected; hangs up after 5 s of silence',
-    behaviour: { ringMs: 1_000, next: { do: 'talk', hangUpAfterSilenceMs: 5_000 } },
+      'for `bridge`: rings 1 s, answers "Hello?", answers once what it hears; hangs up after 3 s of silence',
+    behaviour: { ringMs: 1_000, next: { do: 'talk', hangUpAfterSilenceMs: 3_000, answers: 1 } },
   },
   {
     number: '+12025550106',
@@ -89,6 +93,16 @@ export const sandboxNumbers = [
     description:
       'rings 1 s, answers "Hello?", and takes a REFER (`bridge` with `mode: refer`), which all others refuse',
     behaviour: { ringMs: 1_000, takesRefer: true, next: { do: 'answer', sound: 'hello' } },
+  },
+  {
+    number: '+12025550107',
+    name: 'person-presses-1',
+    description:
+      'rings 1 s, answers "Hello?", presses 1 when the first prompt is over, then answers once what it hears; hangs up after 15 s of silence',
+    behaviour: {
+      ringMs: 1_000,
+      next: { do: 'talk', hangUpAfterSilenceMs: 15_000, presses: '1', answers: 1 },
+    },
   },
   {
     number: '+12025550110',

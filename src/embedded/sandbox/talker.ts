@@ -1,5 +1,5 @@
-// A callee who talks with whoever calls: says hello, answers what is said, and interrupts once who talks at length. It measures what
-// it hears, so that a try of a bot's audio ends with what came through. Its clock is the ticks of its call and the audio that arrives.
+// A callee who talks with whoever calls: says hello, answers what is said; one interrupts once who talks at length, another one
+// presses a key in place of the first answer. It measures what it hears, so that a try of a bot's audio ends with what came through. Its clock is the ticks of its call and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
@@ -16,15 +16,29 @@ export type TalkSummary = {
   readonly silencedAfterMs?: number;
 };
 
+export type TalkManner = {
+  /** Once, who talks for 2 s. */
+  readonly interrupts?: true;
+  /** When the first prompt is over, in place of an answer. */
+  readonly presses?: string;
+  /** At most. */
+  readonly answers?: number;
+};
+
 /** What people wait for before they take a pause for an end. */
 const pauseMs = 800;
 const interruptAfterMs = 2_000;
 /** A bot and a talker that answer each other must end. */
-const maxAnswers = 3;
+const usualAnswers = 3;
 
 export class Talker {
   readonly #sounds: SoundLibrary;
   readonly #turns = new VoiceTurns(pauseMs);
+  /** Still to be pressed. */
+  #key: string | undefined;
+  #isPressing = false;
+  #mayInterrupt: boolean;
+  readonly #maxAnswers: number;
   #saying: SoundName | undefined = 'hello';
   #saidMs = 0;
   #turnMs = 0;
@@ -32,12 +46,14 @@ export class Talker {
   #answers = 0;
   /** What it has heard since it began to interrupt, while the caller goes on. */
   #interruptingMs: number | undefined;
-  #hasInterrupted = false;
   #silencedAfterMs: number | undefined;
   #silentMs = 0;
 
-  constructor(sounds: SoundLibrary) {
+  constructor(sounds: SoundLibrary, { interrupts, presses, answers = usualAnswers }: TalkManner) {
+    this.#maxAnswers = answers;
     this.#sounds = sounds;
+    this.#key = presses;
+    this.#mayInterrupt = interrupts === true;
   }
 
   /** How long nobody has said anything. */
@@ -63,7 +79,16 @@ export class Talker {
     if (this.#interruptingMs !== undefined) this.#interruptingMs += ms;
     this.#turnMs = this.#turns.isSpeaking ? this.#turnMs + ms : 0;
     if (change === 'ended') this.#takeTurn();
-    else if (this.#turnMs >= interruptAfterMs && !this.#hasInterrupted) this.#interrupt();
+    else if (this.#turnMs >= interruptAfterMs && this.#mayInterrupt) this.#interrupt();
+  }
+
+  /** The key that is to be pressed now, once. */
+  takeKey(): string | undefined {
+    if (!this.#isPressing) return undefined;
+    const key = this.#key;
+    this.#isPressing = false;
+    this.#key = undefined;
+    return key;
   }
 
   /** The next 20 ms of its own. */
@@ -78,7 +103,7 @@ export class Talker {
   }
 
   #interrupt(): void {
-    this.#hasInterrupted = true;
+    this.#mayInterrupt = false;
     this.#interruptingMs = 0;
     this.#say('interruption');
   }
@@ -91,7 +116,11 @@ export class Talker {
       this.#interruptingMs = undefined;
       return;
     }
-    if (this.#answers >= maxAnswers) return;
+    if (this.#key !== undefined) {
+      this.#isPressing = true;
+      return;
+    }
+    if (this.#answers >= this.#maxAnswers) return;
     this.#answers += 1;
     this.#say('answer');
   }

@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FrameClock, type Ticking } from '../../../src/embedded/sandbox/frame-clock.ts';
+import { KeyPress } from '../../../src/embedded/sandbox/key-press.ts';
 import {
   findSandboxNumber,
   sandboxNumbers,
@@ -13,6 +14,7 @@ import {
 } from '../../../src/embedded/sandbox/sounds.ts';
 import { VoiceTurns } from '../../../src/embedded/sandbox/voice-turns.ts';
 import { readMulawWav } from '../../../src/embedded/sandbox/wav-file.ts';
+import { DtmfReceiver } from '../../../src/media/dtmf-receiver.ts';
 import type { Codec } from '../../../src/media/g711.ts';
 
 describe('sandbox numbers', () => {
@@ -47,6 +49,20 @@ describe('sounds', () => {
   test('a file of another format is refused by name', () => {
     expect(() => readMulawWav(new URL(import.meta.url))).toThrow(/is not a µ-law WAV file/);
   });
+});
+
+test('a key is told as it is pressed, and once', () => {
+  const told: string[] = [];
+  const receiver = new DtmfReceiver((digit, durationMs) => told.push(`${digit} ${durationMs}`));
+  const key = new KeyPress('#');
+  expect(key.isFirst).toBe(true);
+  while (!key.isOver) {
+    const payload = key.next();
+    receiver.receive(payload, 0, payload.length, 8_000);
+  }
+
+  expect(told).toEqual(['# 100']);
+  expect(key.isFirst).toBe(false);
 });
 
 describe('frame clock', () => {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { createSoundLibrary, type SoundName } from '../../../src/embedded/sandbox/sounds.ts';
-import { Talker } from '../../../src/embedded/sandbox/talker.ts';
+import { Talker, type TalkManner } from '../../../src/embedded/sandbox/talker.ts';
 
 const sounds = createSoundLibrary();
 const frames = (ms: number) => Math.ceil(ms / 20);
@@ -14,14 +14,19 @@ const says = (name: SoundName) =>
 const pause = (ms: number) => Array<Uint8Array>(frames(ms)).fill(silent);
 
 /** Its own 20 ms for each of the caller's; the caller may look at what it says, and stop. */
-function converse(caller: Iterable<Uint8Array>): { talker: Talker; said: Buffer } {
-  const talker = new Talker(sounds);
+function converse(
+  caller: Iterable<Uint8Array>,
+  manner: TalkManner = { interrupts: true },
+): { talker: Talker; said: Buffer; keys: string[] } {
+  const talker = new Talker(sounds, manner);
+  const keys: string[] = [];
   const said: Uint8Array[] = [];
   for (const frame of caller) {
     talker.hear(frame, 'PCMU');
+    keys.push(...[talker.takeKey()].filter((key) => key !== undefined));
     said.push(talker.nextFrame('PCMU'));
   }
-  return { talker, said: Buffer.concat(said) };
+  return { talker, said: Buffer.concat(said), keys };
 }
 
 const whole = (name: SoundName) => Buffer.concat(says(name));
@@ -75,5 +80,17 @@ describe('a talker', () => {
 
     expect(talker.summary).toMatchObject({ turns: 4, answers: 3 });
     expect(talker.silentMs).toBeGreaterThanOrEqual(15_000);
+  });
+
+  test('who presses a key does so once, when the prompt is over, and then talks', () => {
+    const prompt = [...pause(1_000), ...says('announcement'), ...pause(1_000)];
+    const menu = converse(prompt, { presses: '1' });
+    expect(menu.keys).toEqual(['1']);
+    expect(menu.said.includes(whole('answer'))).toBe(false);
+
+    const rest = converse([...prompt, ...says('hello'), ...pause(4_000)], { presses: '1' });
+    expect(rest.keys).toEqual(['1']);
+    expect(rest.said.includes(whole('answer'))).toBe(true);
+    expect(rest.said.includes(whole('interruption'))).toBe(false);
   });
 });

@@ -1,0 +1,92 @@
+// "To talk to a person, press one": calls somebody, plays that once a person is there, and connects them to an agent when they press 1.
+//
+//   OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) node press-one.mjs <target> <agent> <sound>
+
+import { setTimeout as pause } from 'node:timers/promises';
+
+const [target, agent, sound] = process.argv.slice(2);
+const { OFFHOOK_URL: base, OFFHOOK_TOKEN: auth } = process.env;
+const bot = 'press-one';
+/** For the key, once the sound is over. */
+const patienceMs = 8_000;
+
+async function post(path, body, more = {}) {
+  const headers = { auth, 'content-type': 'application/json', ...more };
+  const response = await fetch(base + path, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+/** With an id a command is done once, however often it is sent: a 503 says that nobody knows whether it was. */
+async function command(id, members) {
+  const path = `/api/public/bot/${bot}/calls/${callId}/commands`;
+  for (let attempt = 1; ; attempt += 1) {
+    const { status, body } = await post(path, members, { 'idempotency-key': id });
+    console.log(`${members.command}: ${body.detail ?? 'taken'}`);
+    if (status !== 503 || attempt === 3) return;
+    await pause(1_000);
+  }
+}
+
+/** Of a stream of server-sent events, until it ends or breaks off: `id`, and `data` where it is no comment. */
+async function* messagesOf(stream) {
+  let text = '';
+  try {
+    for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
+      const messages = (text + chunk).split('\n\n');
+      text = messages.pop();
+      for (const message of messages) {
+        const field = (name) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(message)?.[1];
+        yield { id: field('id'), event: JSON.parse(field('data') ?? '{}') };
+      }
+    }
+  } catch {
+    console.log('the events broke off');
+  }
+}
+
+/** From the call's first event on. After a connection that broke off it goes on behind the last one, and some may come twice. */
+async function* events() {
+  const headers = { auth };
+  let seen = 0;
+  for (;;) {
+    const answer = await fetch(`${base}/api/public/bot/${bot}/calls/${callId}/events`, { headers });
+    if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+    for await (const { id, event } of messagesOf(answer.body)) {
+      headers['last-event-id'] = id ?? headers['last-event-id'] ?? '';
+      if (event.eventSequence > seen) yield event;
+      seen = Math.max(seen, event.eventSequence ?? 0);
+    }
+    await pause(1_000);
+  }
+}
+
+const placed = await post(`/api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, {
+  ...{ botId: bot, target, caller: '15559876543', machineDetection: 'disconnect' },
+});
+if (placed.status !== 200) throw new Error(JSON.stringify(placed.body));
+const { callId } = placed.body;
+
+let waiting; // for the key
+let isWanted = false;
+for await (const { type, data } of events()) {
+  console.log(type, data.amd?.event ?? data.digit ?? data.outcome ?? '');
+  if (data.amd?.event === 'amd_human_detected') await command('menu', { command: 'play', sound });
+  if (type === 'playback-finished' && !isWanted) {
+    waiting = setTimeout(() => command('goodbye', { command: 'hangup' }), patienceMs);
+  }
+  if (type === 'dtmf' && data.digit === '1' && !isWanted) {
+    isWanted = true;
+    clearTimeout(waiting);
+    await command('quiet', { command: 'stop' }); // who presses early has heard enough
+    await command('agent', { command: 'transfer', to: agent, timeoutMs: 20_000 });
+  }
+  if (type === 'completed' || type === 'failed') {
+    clearTimeout(waiting);
+    if (data.transfer) console.log(JSON.stringify(data.transfer));
+    break;
+  }
+}
