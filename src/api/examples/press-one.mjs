@@ -20,11 +20,13 @@ async function post(path, body, more = {}) {
   return { status: response.status, body: await response.json() };
 }
 
+const unanswered = ({ message }) => ({ status: 503, body: { detail: message } });
+
 /** With an id a command is done once, however often it is sent: a 503 says that nobody knows whether it was. */
 async function command(id, members) {
   const path = `/api/public/bot/${bot}/calls/${callId}/commands`;
   for (let attempt = 1; ; attempt += 1) {
-    const { status, body } = await post(path, members, { 'idempotency-key': id });
+    const { status, body } = await post(path, members, { 'idempotency-key': id }).catch(unanswered);
     console.log(`${members.command}: ${body.detail ?? 'taken'}`);
     if (status !== 503 || attempt === 3) return;
     await pause(1_000);
@@ -76,7 +78,7 @@ for await (const { type, data } of events()) {
   console.log(type, data.amd?.event ?? data.digit ?? data.outcome ?? '');
   if (data.amd?.event === 'amd_human_detected') await command('menu', { command: 'play', sound });
   if (type === 'playback-finished' && !isWanted) {
-    waiting = setTimeout(() => command('goodbye', { command: 'hangup' }), patienceMs);
+    waiting = setTimeout(() => void command('goodbye', { command: 'hangup' }), patienceMs);
   }
   if (type === 'dtmf' && data.digit === '1' && !isWanted) {
     isWanted = true;
