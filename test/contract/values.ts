@@ -102,9 +102,17 @@ const instants = fc.date({
   noInvalidDate: true,
 });
 
-/** fast-check writes no look-arounds; what it refuses is left to examples and to the pools of the rig. */
+const byPattern = new Map<string, Json | undefined>();
+
+/** One for each pattern: fast-check makes a table of all characters for every one with a class in it. */
 function matching(pattern: unknown): Json | undefined {
   if (typeof pattern !== 'string') return undefined;
+  if (!byPattern.has(pattern)) byPattern.set(pattern, newMatching(pattern));
+  return byPattern.get(pattern);
+}
+
+/** fast-check writes no look-arounds; what it refuses is left to examples and to the pools of the rig. */
+function newMatching(pattern: string): Json | undefined {
   try {
     return fc.stringMatching(new RegExp(pattern, 'u'), { maxLength: 64 });
   } catch {

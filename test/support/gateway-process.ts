@@ -10,6 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { createDialer, type DevApp, readDevApp } from './dialer-client.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
+/** It lives for seconds: optimising its WebAssembly would take a third of the CPU that a start takes. Benches measure what users run. */
+const forAShortLife = process.env['VITEST'] === undefined ? [] : ['--liftoff-only'];
 /** A machine with ten other things to do needs its time. */
 const startTimeoutMs = 60_000;
 
@@ -45,7 +47,7 @@ export async function startGateway(
   /** The folder of another build. */
   build = dist,
 ): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, [join(build, 'main.js')], {
+  const child = spawn(process.execPath, [...forAShortLife, join(build, 'main.js')], {
     env: {
       PATH: process.env['PATH'],
       DATA_DIR: dataDir,
