@@ -133,10 +133,11 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       return;
     }
     this.#referral?.stop();
-    const { localUri } = this.#stored ?? {};
+    const { localUri, remoteTarget } = this.#stored ?? {};
     this.#referral = new Referral(
       {
         ...{ link: this.#link, dialogId: this.#wire.dialogId, timeoutMs, now },
+        requestUri: remoteTarget,
         referTo: this.#dependencies.referTo(target, trunk),
         referredBy: localUri === undefined ? undefined : `<${localUri}>`,
         headers: headers ?? {},

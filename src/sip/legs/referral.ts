@@ -8,7 +8,7 @@ import type { ReceivedRequest, RequestOptions, Responder } from '../engine/srf-t
 import { statusOfFragment } from '../sip-headers.ts';
 import type { Credentials } from '../trunks/routing.ts';
 import { withCredentials } from './invite.ts';
-import { transact } from './transaction.ts';
+import { beginTransaction, type TransactionResult } from './transaction.ts';
 
 /** A request that nobody answers is given up by every stack after 64*T1 (RFC 3261, 17.1.2.2). */
 const longestAnswerMs = 32_500;
@@ -16,6 +16,8 @@ const longestAnswerMs = 32_500;
 export type ReferralOptions = {
   readonly link: EngineLink;
   readonly dialogId: string;
+  /** The dialog's remote target: the engine knows it, what answers a challenge must name it. */
+  readonly requestUri: string | undefined;
   readonly referTo: string;
   readonly referredBy: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -35,7 +37,7 @@ export class Referral {
     this.#options = options;
     this.#tell = tell;
     this.#timer = setTimeout(() => this.#giveUp(), options.timeoutMs);
-    void this.#ask();
+    this.#ask();
   }
 
   /** The dialog has ended. */
@@ -58,32 +60,35 @@ export class Referral {
     else this.#progress(status?.code ?? 100);
   }
 
-  async #ask(): Promise<void> {
-    const { link, timeoutMs, now } = this.#options;
-    const result = await transact(link, this.#request(), {
-      until: 'answered',
-      timeoutMs: Math.min(longestAnswerMs, timeoutMs),
-    });
+  #ask(): void {
+    const { link, timeoutMs } = this.#options;
+    const wait = { until: 'answered', timeoutMs: Math.min(longestAnswerMs, timeoutMs) } as const;
+    // Carriers send a BYE right behind their 202: which of the two came first decides what the call has come to.
+    beginTransaction(link, this.#request(), wait, (result) => this.#onAnswer(result));
+  }
+
+  #onAnswer(result: TransactionResult): void {
     if (result.kind === 'response' && result.status < 300) {
       this.#progress(result.status);
       return;
     }
+    const at = this.#options.now();
     if (result.kind === 'response') {
       const reason = result.byStack === true ? 'No answer to REFER' : 'REFER refused';
       const kind = result.byStack === true ? 'stack' : 'response';
-      const failure = { at: now(), sipStatus: result.status, reason, kind } as const;
-      this.#end({ kind: 'failed', failure });
+      this.#end({ kind: 'failed', failure: { at, sipStatus: result.status, reason, kind } });
       return;
     }
     const reason = result.kind === 'refused' ? result.reason : 'No answer to REFER';
-    this.#end({ kind: 'failed', failure: { at: now(), reason, kind: 'transport' } });
+    this.#end({ kind: 'failed', failure: { at, reason, kind: 'transport' } });
   }
 
   #request(): RequestOptions {
-    const { dialogId, referTo, referredBy, headers, credentials } = this.#options;
+    const { dialogId, requestUri, referTo, referredBy, headers, credentials } = this.#options;
     const request: RequestOptions = {
       method: 'REFER',
       stackDialogId: dialogId,
+      ...(requestUri === undefined ? {} : { uri: requestUri }),
       headers: {
         ...headers,
         'Refer-To': referTo,

@@ -18,31 +18,44 @@ export type TransactionResult =
   | { readonly kind: 'timeout' }
   | { readonly kind: 'lost' };
 
+type Wait = { readonly until: 'sent' | 'answered'; readonly timeoutMs: number };
+
 /** Sends a request and waits for its final response; or, with `until: 'sent'`, for the engine's word (status 0). */
 export function transact(
   link: EngineLink,
   options: RequestOptions,
-  wait: { readonly until: 'sent' | 'answered'; readonly timeoutMs: number },
+  wait: Wait,
 ): Promise<TransactionResult> {
-  return new Promise((resolve) => {
-    const owner: LinkOwner = { onLinkLost: () => settle({ kind: 'lost' }) };
-    const timer = setTimeout(() => settle({ kind: 'timeout' }), wait.timeoutMs);
-    const settle = (result: TransactionResult) => {
-      clearTimeout(timer);
-      link.detach(owner);
-      resolve(result);
-    };
-    link.attach(owner);
-    link.request(options, (result) => {
-      if (!result.ok) settle({ kind: 'refused', reason: result.reason });
-      else if (wait.until === 'sent') settle({ kind: 'response', status: 0 });
-      else {
-        result.request.on('response', (response) => {
-          if (response.status < 200) return;
-          const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
-          settle({ kind: 'response', status: response.status, message: response, ...byStack });
-        });
-      }
-    });
+  return new Promise((resolve) => beginTransaction(link, options, wait, resolve));
+}
+
+/** `tell` hears of the response before anything that came behind it, which may lie in the same segment, is looked at. */
+export function beginTransaction(
+  link: EngineLink,
+  options: RequestOptions,
+  wait: Wait,
+  tell: (result: TransactionResult) => void,
+): void {
+  let isSettled = false;
+  const owner: LinkOwner = { onLinkLost: () => settle({ kind: 'lost' }) };
+  const timer = setTimeout(() => settle({ kind: 'timeout' }), wait.timeoutMs);
+  const settle = (result: TransactionResult) => {
+    if (isSettled) return;
+    isSettled = true;
+    clearTimeout(timer);
+    link.detach(owner);
+    tell(result);
+  };
+  link.attach(owner);
+  link.request(options, (result) => {
+    if (!result.ok) settle({ kind: 'refused', reason: result.reason });
+    else if (wait.until === 'sent') settle({ kind: 'response', status: 0 });
+    else {
+      result.request.on('response', (response) => {
+        if (response.status < 200) return;
+        const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
+        settle({ kind: 'response', status: response.status, message: response, ...byStack });
+      });
+    }
   });
 }

@@ -215,6 +215,23 @@ describe('calls in trouble', () => {
     expect(await application.inbox.take(/INFO sip:/)).toContain(`|${call.dialogId}|`);
   });
 
+  test('an answer and a request leave in the order in which the application gave them', async () => {
+    const { request, dialogId } = await answered();
+    peer.request('NOTIFY', {
+      ...{ callId: header(request, 'Call-ID'), cseq: 1 },
+      ...{ from: `${header(request, 'To')};tag=far`, to: header(request, 'From') },
+    });
+    const notify = await application.inbox.take(/\r\nNOTIFY /);
+    const frames = [
+      `1|sip|${notify.split('|')[8]}|\r\nSIP/2.0 200 OK\r\n\r\n`,
+      `2|sip||${dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`,
+    ];
+    application.sendRaw(frames.map((frame) => `${frame.length}#${frame}`).join(''));
+
+    expect(await peer.inbox.take(/^BYE |CSeq: 1 NOTIFY/)).toMatch(/^SIP\/2.0 200 OK/);
+    expect(await peer.inbox.take(/^BYE |CSeq: 1 NOTIFY/)).toMatch(/^BYE /);
+  });
+
   test('a call that nobody takes over is hung up', async () => {
     await answered();
 

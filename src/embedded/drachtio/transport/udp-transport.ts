@@ -2,9 +2,10 @@
 // socket per destination, bound with SO_REUSEADDR to the same local port: Linux hands ICMP errors, and the datagrams from
 // that peer, to the socket with the most specific match, and both kinds of socket feed the same handler.
 
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
+import { lookup } from 'node:dns';
 import { once } from 'node:events';
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import type { Logger } from '../../../lib/logger.ts';
 import type { EngineClock, SipTimers, TimerHandle } from '../transaction/engine-timing.ts';
 import { peerKey, type SipPeer, type TransportHandlers } from './sip-peer.ts';
@@ -48,8 +49,10 @@ export class UdpTransport implements AsyncDisposable {
   }
 
   async listen(): Promise<void> {
+    // Before the bind, which is done at once.
+    const listening = once(this.#main, 'listening');
     this.#main.bind({ port: this.#options.port, address: this.#options.host });
-    await once(this.#main, 'listening');
+    await listening;
     enlargeBuffers(this.#main);
     this.#main.on('error', (error) =>
       this.#options.logger.debug({ err: error }, 'sip udp socket error'),
@@ -98,6 +101,7 @@ export class UdpTransport implements AsyncDisposable {
     const socket = createSocket({
       type: isIPv6(this.#options.host) ? 'udp6' : 'udp4',
       reuseAddr: true,
+      lookup: lookupAtOnce,
     });
     socket.on('message', (data, from) => {
       this.#handlers.onMessage(data.toString('latin1'), {
@@ -189,6 +193,16 @@ export class UdpTransport implements AsyncDisposable {
     entry.socket.close();
   }
 }
+
+/**
+ * Node looks an address up even where it is one, and sends a tick later; from the shared socket only. A BYE would then overtake the
+ * answer that was given before it.
+ */
+const lookupAtOnce: SocketOptions['lookup'] = (name, options, callback) => {
+  const family = isIP(name);
+  if (family === 0) lookup(name, options, callback);
+  else callback(null, name, family);
+};
 
 function enlargeBuffers(socket: Socket): void {
   try {
