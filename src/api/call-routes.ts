@@ -134,7 +134,7 @@ function registerEnd(
       const callId = callIdOf(request.params.callId);
       const call = found(await services.calls.details(scopeOf(request), callId));
       if (call.state === 'ended') return { callId, state: 'ended' as const };
-      const result = await services.control.end(callId);
+      const result = await services.control.end(callId, caller.of(request).appId);
       if (result === 'unknown' || result === 'unreachable') throw outOfReach();
       return { callId, state: result };
     },

@@ -41,14 +41,14 @@ export function registerCommands(
       ...authenticated,
     },
     handler: async (request, reply) => {
-      const { accountId, limits } = caller.of(request);
+      const { accountId, appId, limits } = caller.of(request);
       const { botId } = caller.botOf(request);
       const callId = callIdOf(request.params.callId);
       const command = withId(request.body, request);
       const call = found(await services.calls.details({ accountId, botId }, callId));
       if (call.state === 'ended') throw hasEnded();
       if (command.command === 'transfer' && !mayAskFor(limits, command)) throw targetForbidden();
-      const answer = answerOf(await services.commands.run(callId, command));
+      const answer = answerOf(await services.commands.run(callId, command, appId));
       return await reply.code(202).send({ ...answer, commandId: command.id });
     },
   });

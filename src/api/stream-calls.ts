@@ -64,7 +64,7 @@ async function answer(
   const wrong = wrongMembers(body);
   if (wrong !== undefined)
     return { status: 400, body: { code: 20_001, message: wrong, status: 400 } };
-  switch (await control.end(call.callId)) {
+  switch (await control.end(call.callId, `bot of ${call.appId}`)) {
     case 'ending':
       return { status: 200, body: { sid: callSid, status: 'completed' } };
     case 'ended':

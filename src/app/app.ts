@@ -120,6 +120,7 @@ async function openApp(environment: Environment): Promise<App> {
     routes: sip.router,
     media: captures.around(media.port),
     onReleased: (callId) => captures.finish(callId),
+    note: (callId, note) => captures.note(callId, note),
   });
   activeCalls = () => calls.registry.size;
   node.report({ calls: activeCalls });

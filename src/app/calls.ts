@@ -5,6 +5,7 @@ import { CallRegistry } from '../calls/call-registry.ts';
 import { defaultCallLimits } from '../calls/call-setup.ts';
 import type { SecondLeg } from '../calls/call-step.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
+import type { NoteCommand } from '../calls/command-notes.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
   CallControl,
@@ -71,6 +72,8 @@ type Parts = {
   readonly metrics: Metrics;
   /** Nothing of the call is on the wire any more. */
   readonly onReleased: (callId: CallId) => void;
+  /** What was asked of a call, for who looks into it. */
+  readonly note: NoteCommand;
 };
 
 /** Requests that wait to be dialled: a minute of what one node can dial. */

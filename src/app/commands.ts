@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { createTransferJudge } from '../api/transfer-command.ts';
 import { CallCommands } from '../calls/call-commands.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
+import type { NoteCommand } from '../calls/command-notes.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallControl, RoutePlanner } from '../calls/dialout-ports.ts';
 import { createCallControl } from '../dialout/call-control.ts';
@@ -30,35 +31,39 @@ export function openCommands(
     events: { connection },
     sounds,
     routes,
+    note,
   }: {
     readonly storage: Storage;
     readonly events: Events;
     readonly sounds: Sounds;
     readonly routes: RoutePlanner;
+    readonly note: NoteCommand;
   },
   { registry, ends }: { readonly registry: CallRegistry; readonly ends: EndRecorder },
 ): Commands {
   const { ownerId } = config;
   const control = createCallControl({
     ...{ ledger, registry, ends, clock, ownerId },
-    askOwner: async (callId) =>
-      (await sendCommand(connection, callId, { command: 'hangup' }))?.ok === true,
+    askOwner: async (callId, askedBy) =>
+      (await sendCommand(connection, callId, { command: 'hangup' }, askedBy))?.ok === true,
+    note,
   });
   const commands = new CallCommands({
     ...{ registry, clock, sounds: sounds.port },
     judgeTransfer: createTransferJudge({ routes, apps }),
     newCommandId: () => `cmd-${randomUUID()}`,
+    note,
   });
   const routing = createCommandRouting({
     ...{ commands, ledger, control, ownerId },
-    askOwner: (callId, command) => sendCommand(connection, callId, command),
+    askOwner: (callId, command, askedBy) => sendCommand(connection, callId, command, askedBy),
   });
   return {
     ...{ control, routing },
     serve() {
       const serving = serveCommands(
         connection,
-        (callId, command) => routing.runHere(callId as CallId, command),
+        (callId, command, askedBy) => routing.runHere(callId as CallId, command, askedBy),
         logger,
       );
       // Calls that end by themselves during a drain still take commands.

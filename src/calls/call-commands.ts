@@ -5,6 +5,7 @@ import { CallPlaying, type PlayingPorts } from './call-playing.ts';
 import type { CallRegistry, LiveCall } from './call-registry.ts';
 import { type TransferringPorts, transferByCommand } from './call-transferring.ts';
 import { assertNever } from './call-types.ts';
+import { type NoteCommand, notedCommand } from './command-notes.ts';
 import type { Command, CommandOf, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
 
@@ -13,6 +14,8 @@ export type CallCommandsPorts = PlayingPorts &
     readonly registry: Pick<CallRegistry, 'live' | 'end'>;
     /** For a command that has none. */
     readonly newCommandId: () => string;
+    /** For who looks into the call. */
+    readonly note?: NoteCommand;
   };
 
 /** Of a call; some are taken more often than a person could listen to. */
@@ -34,17 +37,22 @@ export class CallCommands {
     this.#ports = ports;
   }
 
-  /** Undefined: the call is not here. */
-  run(callId: CallId, command: Command): Promise<CommandReply> | undefined {
+  /** Undefined: the call is not here. `askedBy`: as it is shown to who looks into the call. */
+  run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply> | undefined {
     const live = this.#ports.registry.live(callId);
     if (live === undefined) return undefined;
     const commanded = this.#commandedOf(callId);
     const { id } = command;
-    if (id === undefined) return this.#obey(live, commanded, command, this.#ports.newCommandId());
+    const obey = (commandId: string): Promise<CommandReply> => {
+      const reply = this.#obey(live, commanded, command, commandId);
+      const note: Parameters<typeof notedCommand>[0] = (one) => this.#ports.note?.(callId, one);
+      return notedCommand(note, { command, commandId, askedBy }, reply);
+    };
+    if (id === undefined) return obey(this.#ports.newCommandId());
     const body = canonical(command);
     const earlier = commanded.remembered.get(id);
     if (earlier !== undefined) return earlier.body === body ? earlier.reply : idUsed();
-    const reply = this.#obey(live, commanded, command, id);
+    const reply = obey(id);
     commanded.remembered.set(id, { body, reply });
     // What was not done may be asked for again: the call may have been answered by then.
     void reply.then(({ ok }) => {

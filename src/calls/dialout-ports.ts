@@ -67,12 +67,15 @@ export type RoutePlanner = {
 
 export type CallControl = {
   /** Cancels or hangs up wherever the call is in its life. `ended`: it had ended before. `unreachable`: the node that has it does not answer. */
-  end(callId: CallId): Promise<'ending' | 'ended' | 'unknown' | 'unreachable'>;
+  end(callId: CallId, askedBy?: string): Promise<'ending' | 'ended' | 'unknown' | 'unreachable'>;
 };
 
 export type CommandRouting = {
-  /** Has a command done, wherever the call is. Undefined: the process that has it did not answer; nobody knows whether it was done. */
-  run(callId: CallId, command: Command): Promise<CommandReply | undefined>;
+  /**
+   * Has a command done, wherever the call is. Undefined: the process that has it did not answer; nobody knows whether it was done.
+   * `askedBy`: as it is shown to who looks into the call.
+   */
+  run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
 };
 
 // ── Taking calls ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,8 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { matching } from '../calls/contract/schema.ts';
+import type { CallNotesView } from '../calls/capture.ts';
+import { type Immutable, matching } from '../calls/contract/schema.ts';
 import type { SipLogView } from './sip-log.ts';
 
 /** How loud it was, bytes as base64. */
@@ -15,7 +16,11 @@ export type AudioView = {
   readonly said: string;
 };
 
-export type CaptureView = { readonly sip?: SipLogView; readonly audio?: AudioView };
+export type CaptureView = {
+  readonly sip?: SipLogView;
+  readonly audio?: AudioView;
+  readonly notes?: CallNotesView;
+};
 
 const sipSchema = z.object({
   messages: z.array(
@@ -26,6 +31,7 @@ const sipSchema = z.object({
       address: z.string(),
       port: z.number(),
       text: z.string(),
+      leg: z.number().int().min(1).exactOptional(),
     }),
   ),
   left: z.number(),
@@ -36,6 +42,24 @@ const audioSchema = z.object({
   heard: z.string(),
   said: z.string(),
 });
+const at = z.number();
+const noteSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('mark'), at, name: z.string(), returnedAt: at.exactOptional() }),
+  z.object({ kind: z.literal('clear'), at, droppedMs: z.number() }),
+  z.object({ kind: z.literal('words'), at, untilAt: at, text: z.string() }),
+  z.object({
+    ...{ kind: z.literal('command'), at, what: z.string(), by: z.string(), tookMs: z.number() },
+    ...{ commandId: z.string().exactOptional(), refusal: z.string().exactOptional() },
+  }),
+]);
+const notesSchema = z.object({ notes: z.array(noteSchema), left: z.number() });
+
+/** Of another node. */
+export const captureSchema = z.object({
+  sip: sipSchema.exactOptional(),
+  audio: audioSchema.exactOptional(),
+  notes: notesSchema.exactOptional(),
+});
 
 export type StoredCapture = { readonly callId: string; readonly capture: CaptureView };
 
@@ -43,46 +67,61 @@ export type StoredCapture = { readonly callId: string; readonly capture: Capture
 const writeStatement = {
   name: 'write captures',
   text: `
-insert into call_captures (call_id, sip, audio)
-select call_id, decode(sip, 'base64'), decode(audio, 'base64')
-from json_to_recordset($1::json) as given(call_id text, sip text, audio text)
+insert into call_captures (call_id, sip, audio, notes)
+select call_id, decode(sip, 'base64'), decode(audio, 'base64'), decode(notes, 'base64')
+from json_to_recordset($1::json) as given(call_id text, sip text, audio text, notes text)
 order by call_id
 on conflict (call_id) do nothing`,
 } as const;
 
 export async function writeCaptures(pool: Pool, captures: readonly StoredCapture[]): Promise<void> {
   const rows = await Promise.all(
-    captures.map(async ({ callId, capture: { sip, audio } }) => ({
+    captures.map(async ({ callId, capture: { sip, audio, notes } }) => ({
       call_id: callId,
       sip: sip && (await packed(sip)),
       audio: audio && (await packed(audio)),
+      notes: notes && (await packed(notes)),
     })),
   );
   await pool.query({ ...writeStatement, values: [JSON.stringify(rows)] });
 }
 
+type Columns = {
+  readonly sip: Buffer | null;
+  readonly audio: Buffer | null;
+  readonly notes: Buffer | null;
+};
+
 /** Undefined: none was kept. */
 export async function readCapture(pool: Pool, callId: string): Promise<CaptureView | undefined> {
-  const { rows } = await pool.query<{ sip: Buffer | null; audio: Buffer | null }>(
-    'select sip, audio from call_captures where call_id = $1',
+  const { rows } = await pool.query<Columns>(
+    'select sip, audio, notes from call_captures where call_id = $1',
     [callId],
   );
   const [row] = rows;
   if (row === undefined) return undefined;
-  const sip = row.sip === null ? undefined : matching(sipSchema, await unpacked(row.sip));
-  const audio = row.audio === null ? undefined : matching(audioSchema, await unpacked(row.audio));
+  const sip = await unpacked(row.sip, sipSchema);
+  const audio = await unpacked(row.audio, audioSchema);
+  const notes = await unpacked(row.notes, notesSchema);
   return {
-    ...(sip?.ok === true ? { sip: sip.value } : {}),
-    ...(audio?.ok === true ? { audio: audio.value } : {}),
+    ...(sip === undefined ? {} : { sip }),
+    ...(audio === undefined ? {} : { audio }),
+    ...(notes === undefined ? {} : { notes }),
   };
 }
 
 /** The fastest level: SIP repeats itself so much that more would gain little. */
-async function packed(value: SipLogView | AudioView): Promise<string> {
+async function packed(value: SipLogView | AudioView | CallNotesView): Promise<string> {
   return (await promisify(deflateRaw)(JSON.stringify(value), { level: 1 })).toString('base64');
 }
 
-async function unpacked(bytes: Buffer): Promise<unknown> {
+/** Undefined also where another version wrote what this one does not know. */
+async function unpacked<Schema extends z.ZodType>(
+  bytes: Buffer | null,
+  schema: Schema,
+): Promise<Immutable<z.infer<Schema>> | undefined> {
+  if (bytes === null) return undefined;
   const text = await promisify(inflateRaw)(bytes, { maxOutputLength: 1_048_576 });
-  return JSON.parse(text.toString('utf8')) as unknown;
+  const read = matching(schema, JSON.parse(text.toString('utf8')) as unknown);
+  return read.ok ? read.value : undefined;
 }

@@ -1,6 +1,13 @@
 // What is kept of the calls of this process while they are up, and written when nothing of them is on the wire any more.
 
-import type { AudioEnvelope, SipCapture, SipMessage } from '../calls/capture.ts';
+import { CallNotes } from '../calls/call-notes.ts';
+import type {
+  AudioEnvelope,
+  CallNote,
+  CallNotesView,
+  SipCapture,
+  SipMessage,
+} from '../calls/capture.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { MediaObserver, MediaPort } from '../calls/ports.ts';
 import { Batcher } from '../lib/batcher.ts';
@@ -9,7 +16,17 @@ import type { Logger } from '../lib/logger.ts';
 import type { AudioView, CaptureView, StoredCapture } from './capture-store.ts';
 import { SipLog } from './sip-log.ts';
 
-type Live = { readonly sip: SipLog; audio?: AudioEnvelope; askAudio?: () => void };
+type Live = {
+  readonly sip: SipLog;
+  /** Of this thread: what is noted in the media worker comes with the audio. */
+  readonly notes: CallNotes;
+  /** Its second legs, in the order in which they were called. */
+  readonly secondLegs: string[];
+  audio?: AudioEnvelope;
+  askAudio?: () => void;
+};
+
+type Owner = { readonly callId: CallId; readonly leg?: number };
 
 export type CapturesOptions = {
   readonly write: (captures: readonly StoredCapture[]) => Promise<void>;
@@ -28,7 +45,7 @@ export class Captures implements SipCapture {
   readonly #logger: Logger;
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
   readonly #live = new BoundedMap<CallId, Live>(mostCalls);
-  readonly #bySipCallId = new BoundedMap<string, CallId>(2 * mostCalls);
+  readonly #bySipCallId = new BoundedMap<string, Owner>(2 * mostCalls);
   readonly #finishing = new Map<CallId, NodeJS.Timeout>();
   readonly #writer: Batcher<StoredCapture, undefined>;
 
@@ -44,15 +61,25 @@ export class Captures implements SipCapture {
     );
   }
 
-  follow(callId: CallId, sipCallId: string): void {
-    this.#bySipCallId.set(sipCallId, callId);
-    if (this.#live.get(callId) === undefined) this.#live.set(callId, { sip: new SipLog() });
+  follow(callId: CallId, sipCallId: string, legId?: string): void {
+    const { secondLegs } = this.#of(callId);
+    if (legId === undefined) {
+      this.#bySipCallId.set(sipCallId, { callId });
+      return;
+    }
+    if (!secondLegs.includes(legId)) secondLegs.push(legId);
+    this.#bySipCallId.set(sipCallId, { callId, leg: secondLegs.indexOf(legId) + 1 });
   }
 
   add(message: SipMessage): void {
     const sipCallId = this.#sipCallIdOf(message.text);
-    const callId = sipCallId === undefined ? undefined : this.#bySipCallId.get(sipCallId);
-    if (callId !== undefined) this.#live.get(callId)?.sip.add(message);
+    const owner = sipCallId === undefined ? undefined : this.#bySipCallId.get(sipCallId);
+    if (owner !== undefined) this.#live.get(owner.callId)?.sip.add(message, owner.leg);
+  }
+
+  /** Of a call that is up here. */
+  note(callId: CallId, note: CallNote): void {
+    this.#live.get(callId)?.notes.add(note);
   }
 
   /** The same port, whose sessions are listened to. */
@@ -99,8 +126,7 @@ export class Captures implements SipCapture {
     const capture = viewOf(live);
     try {
       // Seen in memory until it can be read in SQL.
-      if (capture.sip !== undefined || capture.audio !== undefined)
-        await this.#writer.add({ callId, capture });
+      if (Object.keys(capture).length > 0) await this.#writer.add({ callId, capture });
     } catch (error) {
       // A picture of a call is not worth holding anything up for.
       this.#logger.warn({ err: error, callId }, 'the capture of a call was not stored');
@@ -111,7 +137,7 @@ export class Captures implements SipCapture {
   #of(callId: CallId): Live {
     const known = this.#live.get(callId);
     if (known !== undefined) return known;
-    const live: Live = { sip: new SipLog() };
+    const live: Live = { sip: new SipLog(), notes: new CallNotes(), secondLegs: [] };
     this.#live.set(callId, live);
     return live;
   }
@@ -126,11 +152,20 @@ export class Captures implements SipCapture {
   }
 }
 
-function viewOf({ sip, audio }: Live): CaptureView {
+function viewOf({ sip, audio, notes }: Live): CaptureView {
   const log = sip.view();
+  const noted = inOrder(notes.view(), audio?.notes);
   return {
     ...(log.messages.length === 0 ? {} : { sip: log }),
     ...(audio === undefined || audio.heard.length === 0 ? {} : { audio: audioOf(audio) }),
+    ...(noted.notes.length === 0 ? {} : { notes: noted }),
+  };
+}
+
+function inOrder(ours: CallNotesView, ofMedia: CallNotesView = { notes: [], left: 0 }) {
+  return {
+    notes: [...ours.notes, ...ofMedia.notes].sort((one, other) => one.at - other.at),
+    left: ours.left + ofMedia.left,
   };
 }
 

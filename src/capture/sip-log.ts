@@ -11,6 +11,8 @@ export type LoggedMessage = {
   readonly address: string;
   readonly port: number;
   readonly text: string;
+  /** Of the second legs of the call: 1, 2, …; left out: its first leg. */
+  readonly leg?: number;
 };
 
 export type SipLogView = {
@@ -33,7 +35,7 @@ export class SipLog {
   #bytes = 0;
   #left = 0;
 
-  add({ at, isOurs, transport, address, port, text }: SipMessage): void {
+  add({ at, isOurs, transport, address, port, text }: SipMessage, leg?: number): void {
     const kept = this.#bytes < bodiesUpTo ? text : withoutBody(text);
     const redacted = redact(kept.slice(0, longestText));
     const bytes = redacted.length + overheadBytes;
@@ -46,7 +48,8 @@ export class SipLog {
     }
     this.#bytes += bytes;
     const from = { isOurs, transport, address, port };
-    this.#messages.push({ at: at.toISOString(), ...from, text: redacted });
+    const ofLeg = leg === undefined ? {} : { leg };
+    this.#messages.push({ at: at.toISOString(), ...from, text: redacted, ...ofLeg });
   }
 
   view(): SipLogView {

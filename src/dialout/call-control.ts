@@ -5,6 +5,7 @@ import { progressOfAccepted } from '../calls/call-events.ts';
 import { endBeforeAnswer } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
+import type { NoteCommand } from '../calls/command-notes.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallControl } from '../calls/dialout-ports.ts';
 import type { Clock } from '../calls/ports.ts';
@@ -29,7 +30,9 @@ export type ControlPorts = {
   readonly clock: Clock;
   readonly ownerId: string;
   /** Asks the node that has the call. False: none of them answered in time. */
-  readonly askOwner: (callId: CallId) => Promise<boolean>;
+  readonly askOwner: (callId: CallId, askedBy?: string) => Promise<boolean>;
+  /** For who looks into the call. */
+  readonly note?: NoteCommand;
 };
 
 export type NodeCallControl = CallControl & {
@@ -42,8 +45,11 @@ type Found = 'ending' | 'ended' | 'unknown' | 'here-soon' | 'elsewhere';
 export function createCallControl(ports: ControlPorts): NodeCallControl {
   const command = { by: 'application' } as const;
 
-  async function tryToEnd(callId: CallId): Promise<Found> {
-    if (ports.registry.end(callId, command)) return 'ending';
+  async function tryToEnd(callId: CallId, by = 'unknown'): Promise<Found> {
+    if (ports.registry.end(callId, command)) {
+      ports.note?.(callId, { kind: 'command', at: Date.now(), what: 'hangup', by, tookMs: 0 });
+      return 'ending';
+    }
     const found = await ports.ledger.ownership(callId);
     switch (found?.phase) {
       case undefined:
@@ -61,9 +67,9 @@ export function createCallControl(ports: ControlPorts): NodeCallControl {
     }
   }
 
-  async function tryUntilFound(callId: CallId): Promise<Found> {
+  async function tryUntilFound(callId: CallId, askedBy?: string): Promise<Found> {
     for (let attempt = 1; attempt <= handOverAttempts; attempt += 1) {
-      const found = await tryToEnd(callId);
+      const found = await tryToEnd(callId, askedBy);
       if (found !== 'here-soon') return found;
       await pause(handOverPauseMs);
     }
@@ -71,11 +77,11 @@ export function createCallControl(ports: ControlPorts): NodeCallControl {
   }
 
   return {
-    async end(callId) {
-      const found = await tryUntilFound(callId);
+    async end(callId, askedBy) {
+      const found = await tryUntilFound(callId, askedBy);
       if (found === 'ending' || found === 'ended') return found;
       if (found !== 'elsewhere') return 'unknown';
-      return (await ports.askOwner(callId)) ? 'ending' : 'unreachable';
+      return (await ports.askOwner(callId, askedBy)) ? 'ending' : 'unreachable';
     },
     async endHere(callId) {
       const found = await tryUntilFound(callId);

@@ -18,12 +18,16 @@ export type CommandRoutingPorts = {
   readonly control: Pick<NodeCallControl, 'endHere'>;
   readonly ownerId: string;
   /** Asks the node that has the call. Undefined: none of them answered in time. */
-  readonly askOwner: (callId: CallId, command: Command) => Promise<CommandReply | undefined>;
+  readonly askOwner: (
+    callId: CallId,
+    command: Command,
+    askedBy?: string,
+  ) => Promise<CommandReply | undefined>;
 };
 
 export type NodeCommandRouting = CommandRouting & {
   /** For a command that every node hears. Undefined: it is another node's to answer. */
-  runHere(callId: CallId, command: Command): Promise<CommandReply | undefined>;
+  runHere(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
 };
 
 type Found = CommandReply | 'unknown' | 'here-soon' | 'elsewhere';
@@ -31,8 +35,8 @@ type Found = CommandReply | 'unknown' | 'here-soon' | 'elsewhere';
 export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRouting {
   const { commands, ledger, control, ownerId, askOwner } = ports;
 
-  async function tryToRun(callId: CallId, command: Command): Promise<Found> {
-    const reply = commands.run(callId, command);
+  async function tryToRun(callId: CallId, command: Command, askedBy?: string): Promise<Found> {
+    const reply = commands.run(callId, command, askedBy);
     if (reply !== undefined) return await reply;
     const found = await ledger.ownership(callId);
     switch (found?.phase) {
@@ -53,9 +57,9 @@ export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRou
     return state === undefined ? 'elsewhere' : done(command, state);
   }
 
-  async function tryUntilFound(callId: CallId, command: Command): Promise<Found> {
+  async function tryUntilFound(callId: CallId, command: Command, askedBy?: string): Promise<Found> {
     for (let attempt = 1; attempt <= handOverAttempts; attempt += 1) {
-      const found = await tryToRun(callId, command);
+      const found = await tryToRun(callId, command, askedBy);
       if (found !== 'here-soon') return found;
       await pause(handOverPauseMs);
     }
@@ -63,13 +67,13 @@ export function createCommandRouting(ports: CommandRoutingPorts): NodeCommandRou
   }
 
   return {
-    async run(callId, command) {
-      const found = await tryUntilFound(callId, command);
+    async run(callId, command, askedBy) {
+      const found = await tryUntilFound(callId, command, askedBy);
       if (found === 'unknown' || found === 'here-soon') return undefined;
-      return found === 'elsewhere' ? await askOwner(callId, command) : found;
+      return found === 'elsewhere' ? await askOwner(callId, command, askedBy) : found;
     },
-    async runHere(callId, command) {
-      const found = await tryUntilFound(callId, command);
+    async runHere(callId, command, askedBy) {
+      const found = await tryUntilFound(callId, command, askedBy);
       return typeof found === 'string' ? undefined : found;
     },
   };

@@ -1,6 +1,6 @@
 // Commands of bots on `<prefix>.command.<callId>`, request and reply: `{"command":"hangup"}` → `{"ok":true}`.
 
-import type { Msg } from '@nats-io/transport-node';
+import { headers, type Msg } from '@nats-io/transport-node';
 import {
   type Command,
   type CommandReply,
@@ -16,7 +16,12 @@ import { commandSubject } from './subjects.ts';
 export type CommandHandler = (
   callId: string,
   command: Command,
+  askedBy: string,
 ) => Promise<CommandReply | undefined>;
+
+/** Who asked, where a node passes a command on. Whoever has the password of NATS may say anything here. */
+const askedByHeader = 'Offhook-Asked-By';
+const longestAskedBy = 100;
 
 /** Commands are short; what is longer is none. */
 const maxBodyBytes = 16_384;
@@ -48,11 +53,15 @@ export async function sendCommand(
   connection: EventConnection,
   callId: string,
   command: Command,
+  askedBy?: string,
 ): Promise<CommandReply | undefined> {
   const subject = commandSubject(connection.prefix, callId);
+  const named = headers();
+  if (askedBy !== undefined) named.set(askedByHeader, askedBy);
   try {
     const reply = await connection.nats.request(subject, JSON.stringify(command), {
       timeout: commandTimeoutMs,
+      headers: named,
     });
     return commandReply.parse(reply.json<unknown>());
   } catch {
@@ -65,12 +74,19 @@ async function answer(message: Msg, handler: CommandHandler, logger: Logger): Pr
   try {
     const command = parseCommand(message);
     const reply: CommandReply | undefined =
-      typeof command === 'string' ? { ok: false, error: command } : await handler(callId, command);
+      typeof command === 'string'
+        ? { ok: false, error: command }
+        : await handler(callId, command, askedByOf(message));
     if (reply !== undefined) message.respond(JSON.stringify(reply));
   } catch (error) {
     logger.error({ err: error, callId }, 'command failed');
     respondFailure(message);
   }
+}
+
+function askedByOf(message: Msg): string {
+  const name = message.headers?.get(askedByHeader) ?? '';
+  return name === '' ? 'NATS' : name.slice(0, longestAskedBy);
 }
 
 function respondFailure(message: Msg): void {

@@ -1,6 +1,7 @@
 // The media worker's view of answering machine detection: frames in, events out. src/amd implements it.
 
 import type { AmdSettings } from '../calls/call-types.ts';
+import type { HeardWords } from '../calls/capture.ts';
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 
 export type Detector = {
@@ -41,4 +42,8 @@ export type LineListener = {
 /** @throws Error when no memory is left. */
 export type OpenLineListener = () => LineListener;
 
-export type CreateDetector = (settings: AmdSettings) => Detector;
+export type CreateDetector = (
+  settings: AmdSettings,
+  /** For who looks into the call; words are told once they are final. */
+  onWords?: (words: readonly HeardWords[]) => void,
+) => Detector;

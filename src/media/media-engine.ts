@@ -1,6 +1,7 @@
 // The worker's side: sockets, sessions, the playout clock, and answers to the main thread's messages.
 
 import { randomBytes } from 'node:crypto';
+import { CallNotes } from '../calls/call-notes.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
 import { Bridges } from './bridges.ts';
 import type { CreateDetector, OpenLineListener } from './detector-port.ts';
@@ -36,6 +37,7 @@ type Live = {
   readonly sockets: RtpSockets;
   readonly port: number;
   readonly phase: number;
+  readonly notes: CallNotes;
 };
 
 export class MediaEngine {
@@ -135,7 +137,8 @@ export class MediaEngine {
     for (let attempt = 0; attempt < maxBindAttempts; attempt += 1) {
       const port = this.#pool.take(performance.now());
       if (port === undefined) break;
-      const session = this.#createSession(id);
+      const notes = new CallNotes();
+      const session = this.#createSession(id, notes);
       const opened = await RtpSockets.open(this.#data.host, port, {
         onPacket: (packet, address, fromPort) =>
           this.#receive(session, id, packet, address, fromPort),
@@ -144,7 +147,7 @@ export class MediaEngine {
         onError: (failure) => this.#fail(id, failure),
       });
       if (opened.kind === 'open') {
-        this.#begin(id, session, opened.sockets, port);
+        this.#begin(id, { session, sockets: opened.sockets, port, notes });
         return;
       }
       this.#pool.release(port, performance.now());
@@ -155,19 +158,19 @@ export class MediaEngine {
     this.#post({ kind: 'refused', id, reason });
   }
 
-  #begin(id: number, session: RtpSession, sockets: RtpSockets, port: number): void {
+  #begin(id: number, live: Omit<Live, 'phase'>): void {
     const phase = this.#leastLoadedPhase();
-    this.#live.set(id, { session, sockets, port, phase });
-    this.#byPhase[phase]?.set(session, id);
+    this.#live.set(id, { ...live, phase });
+    this.#byPhase[phase]?.set(live.session, id);
     this.#startClock();
-    this.#post({ kind: 'opened', id, port });
+    this.#post({ kind: 'opened', id, port: live.port });
   }
 
-  #createSession(id: number): RtpSession {
+  #createSession(id: number, notes: CallNotes): RtpSession {
     const random = randomBytes(10);
     return new RtpSession(
       {
-        createDetector: this.#programs.createDetector,
+        createDetector: noting(this.#programs.createDetector, notes),
         openLineListener: this.#programs.openLineListener,
         inactivityFrames: Math.ceil(this.#data.inactivityTimeoutMs / tickMs),
         scratch: this.#scratch,
@@ -192,17 +195,21 @@ export class MediaEngine {
   }
 
   #stream({ id, settings, phase }: Extract<ToMediaWorker, { kind: 'stream' }>): void {
-    const session = this.#live.get(id)?.session;
-    if (session === undefined) return;
-    if (session.streaming === undefined) this.#startStream(session, id, settings);
+    const live = this.#live.get(id);
+    if (live === undefined) return;
+    const { session } = live;
+    if (session.streaming === undefined) this.#startStream(live, id, settings);
     if (phase === 'ringing') session.streaming?.stream.prepare();
     else session.streaming?.stream.answer();
   }
 
-  #startStream(session: RtpSession, id: number, settings: StreamSettings): void {
+  #startStream({ session, notes }: Live, id: number, settings: StreamSettings): void {
     const queue = new PlayoutQueue(
       this.#playoutPool,
-      (name) => stream.tellMark(name),
+      (name) => {
+        notes.returnMark(name, Date.now());
+        stream.tellMark(name);
+      },
       this.#played,
     );
     const stream = this.#programs.createStream(settings, queue, {
@@ -212,6 +219,10 @@ export class MediaEngine {
         this.#post({ kind: 'stream', id, report: told });
       },
       warn: (warning) => this.#post({ kind: 'streamWarning', id, warning }),
+      note: {
+        mark: (name) => notes.add({ kind: 'mark', at: Date.now(), name }),
+        clear: (droppedMs) => notes.add({ kind: 'clear', at: Date.now(), droppedMs }),
+      },
       defect: (error) => this.#fail(id, `stream failed: ${stackOf(error)}`),
     });
     session.startStream(stream, queue);
@@ -234,8 +245,10 @@ export class MediaEngine {
   }
 
   #tellEnvelope(id: number): void {
-    const envelope = this.#live.get(id)?.session.envelope();
-    if (envelope !== undefined) this.#post({ kind: 'envelope', id, envelope });
+    const live = this.#live.get(id);
+    const envelope = live?.session.envelope();
+    if (live === undefined || envelope === undefined) return;
+    this.#post({ kind: 'envelope', id, envelope: { ...envelope, notes: live.notes.view() } });
   }
 
   #release(id: number): void {
@@ -327,6 +340,17 @@ export class MediaEngine {
       },
     };
   }
+}
+
+/** A detector's clock begins when it is made. */
+function noting(createDetector: CreateDetector, notes: CallNotes): CreateDetector {
+  return (settings) => {
+    const startedAt = Date.now();
+    return createDetector(settings, (words) => {
+      for (const { text, fromMs, untilMs } of words)
+        notes.add({ kind: 'words', at: startedAt + fromMs, untilAt: startedAt + untilMs, text });
+    });
+  };
 }
 
 /** While a plan has the call, a bot that goes is only gone. */

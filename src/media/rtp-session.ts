@@ -241,8 +241,7 @@ export class RtpSession {
     this.#quietFrames = 0;
     const kind = this.#kinds.get(header.payloadType);
     if (kind === undefined || kind === 'noise') return;
-    const listener = this.#listener;
-    if (listener !== undefined) listener.#passOn(packet, header, kind);
+    this.#listener?.#passOn(packet, header, kind);
     // Ringback and announcements before the answer are no person's.
     if (!this.#answered) return;
     const { payloadStart, payloadEnd, timestamp } = header;
@@ -372,14 +371,15 @@ export class RtpSession {
 
   /** A packet of the other end of the bridge. */
   #passOn(packet: Uint8Array, header: RtpHeader, kind: Exclude<PacketKind, 'noise'>): void {
-    const remote = this.#remote;
-    const relay = this.#relay;
+    const [remote, relay] = [this.#remote, this.#relay];
     if (relay === undefined || remote?.weSend !== true || !this.#answered) return;
     const relayed =
       kind === 'event'
         ? relay.event(packet, header, remote)
         : relay.audio(packet, header, kind, remote);
-    if (relayed !== undefined) this.#send(relayed);
+    if (relayed === undefined) return;
+    if (kind !== 'event') this.#envelope?.say(relayed, rtpHeaderBytes, remote.codec);
+    this.#send(relayed);
   }
 
   #watchActivity(remote: RemoteMedia): void {

@@ -30,6 +30,11 @@ export type StreamSink = {
   report(report: StreamReport): void;
   /** For the log: what a bot does wrong, once for each kind. */
   warn(warning: string): void;
+  /** For who looks into the call: what the bot did when. */
+  readonly note?: {
+    mark(name: string): void;
+    clear(droppedMs: number): void;
+  };
   /** A defect that a message of a bot brought to light: it ends this call, and not those of the whole thread. */
   defect(error: unknown): void;
 };

@@ -3,6 +3,7 @@
 
 import { Buffer } from 'node:buffer';
 import type { PlayoutQueue } from '../media/playout-queue.ts';
+import type { StreamSink } from '../media/stream-port.ts';
 import { readBotMessage } from './stream-messages.ts';
 
 /** 500 a second, saved up for 10 s: bots hand over a whole answer at once, in pieces of 200 ms with a mark each. */
@@ -17,6 +18,7 @@ export type InboxSink = {
   onIgnored(): void;
   /** Once for each kind. */
   warn(warning: string): void;
+  readonly note: StreamSink['note'] | undefined;
 };
 
 export class BotInbox {
@@ -50,9 +52,11 @@ export class BotInbox {
         this.#play(message.payload);
         break;
       case 'mark':
+        this.#sink.note?.mark(message.name);
         if (!this.#queue.mark(message.name)) this.#warn('more marks than are kept');
         break;
       case 'clear':
+        this.#sink.note?.clear(Math.round(this.#queue.queuedBytes / 8));
         this.#queue.clear();
         break;
       case undefined:

@@ -89,6 +89,7 @@ export class CallStream implements BotStream {
         sink.statistics.messagesIgnored += 1;
       },
       warn: (warning) => sink.warn(warning),
+      note: sink.note,
     });
   }
 

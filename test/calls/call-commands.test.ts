@@ -6,6 +6,7 @@ import { CallCommands } from '../../src/calls/call-commands.ts';
 import type { LiveCall } from '../../src/calls/call-registry.ts';
 import type { CallMachineEvent } from '../../src/calls/call-setup.ts';
 import type { JudgedTransfer } from '../../src/calls/call-transferring.ts';
+import type { CallNote } from '../../src/calls/capture.ts';
 import { type Command, commandSchema } from '../../src/calls/contract/command.ts';
 import type { SoundResult } from '../../src/calls/ports.ts';
 import type { TransferRequest } from '../../src/calls/transfer.ts';
@@ -23,6 +24,7 @@ let judgement: Promise<JudgedTransfer>;
 /** By reference; what is not here is not there. */
 let sounds: Map<string, Promise<SoundResult>>;
 let commands: CallCommands;
+let noted: CallNote[];
 
 const transfer: TransferRequest = {
   to: { kind: 'sip', user: 'agents', host: 'pbx.example' },
@@ -49,6 +51,7 @@ beforeEach(() => {
   state = 'answered';
   takesKeys = true;
   sent = [];
+  noted = [];
   hangUps = 0;
   obstacle = undefined;
   isHere = true;
@@ -78,6 +81,7 @@ beforeEach(() => {
     },
     judgeTransfer: async () => await judgement,
     clock: { now: () => new Date(0) },
+    note: (_callId, note) => void noted.push(note),
     newCommandId: () => {
       last += 1;
       return `cmd-${last}`;
@@ -111,6 +115,20 @@ describe('a command', () => {
         playback: { playbackId: 'one', source: 'command', sound: { name: 'sound:a' }, loop: true },
       },
     ]);
+  });
+
+  test('is noted once: what, by whom, and what came of it', async () => {
+    const asked = { command: 'dtmf', digits: '1', id: 'k' } as const;
+    await commands.run(call.callId, asked, 'app-1');
+    await commands.run(call.callId, asked, 'app-1');
+    takesKeys = false;
+    await run({ command: 'dtmf', digits: '2' });
+
+    expect(noted).toMatchObject([
+      { kind: 'command', what: 'dtmf 1', by: 'app-1', commandId: 'k' },
+      { what: 'dtmf 2', by: 'unknown', refusal: expect.stringMatching('takes no keys') },
+    ]);
+    expect(noted[0]).not.toHaveProperty('refusal');
   });
 
   test('without an id gets one', async () => {

@@ -143,6 +143,22 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
     const heard = new Uint8Array([0, 100, 127]);
     observer?.onEnvelope?.({ startedAt: 5, stepMs: 40, heard, said: new Uint8Array(3) });
     expect(captures.view(callId)).toMatchObject({ audio: { heard: 'AGR/' } });
+    const words = { kind: 'words', at: 3, untilAt: 9, text: 'hi' } as const;
+    observer?.onEnvelope?.({
+      ...{ startedAt: 5, stepMs: 40, heard, said: new Uint8Array(3) },
+      notes: { notes: [{ kind: 'mark', at: 1, name: 'm' }, words], left: 2 },
+    });
+    const command = { kind: 'command', at: 2, what: 'stop', by: 'app-1', tookMs: 7 } as const;
+    captures.note(callId, command);
+    captures.note('call-9' as CallId, command);
+    // Of two people to whom the call was transferred, the second is called at two gateways.
+    for (const [sipCallId, legId] of [
+      ...[['first@x', 'leg-a'] as const, ['second@x', 'leg-b'] as const],
+      ...[['again@x', 'leg-b'] as const],
+    ]) {
+      captures.follow(callId, sipCallId, legId);
+      captures.add(message(invite.replace('abc@192.0.2.1', sipCallId)));
+    }
 
     captures.finish(callId);
     captures.finish(callId);
@@ -151,10 +167,17 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
     expect(written).toHaveLength(1);
     expect(await readCapture(database.pool, callId)).toEqual({
       sip: {
-        messages: [{ ...message(invite), at: at.toISOString() }],
+        messages: [
+          { ...message(invite), at: at.toISOString() },
+          ...['first@x', 'second@x', 'again@x'].map((sipCallId, index) => ({
+            ...message(invite.replace('abc@192.0.2.1', sipCallId)),
+            ...{ at: at.toISOString(), leg: [1, 2, 2][index] },
+          })),
+        ],
         left: 0,
       },
       audio: { startedAt: 5, stepMs: 40, heard: 'AGR/', said: 'AAAA' },
+      notes: { notes: [{ kind: 'mark', at: 1, name: 'm' }, command, words], left: 2 },
     });
     expect(await readCapture(database.pool, 'call-2')).toBeUndefined();
   });

@@ -25,14 +25,14 @@ function rig(
     readonly cancelled?: 'ending';
   } = {},
 ) {
-  const asked: [CallId, Command][] = [];
+  const asked: [CallId, Command, string | undefined][] = [];
   const routing = createCommandRouting({
     commands: { run: () => here?.() },
     ledger: { ownership },
     control: { endHere: async () => cancelled },
     ownerId: 'node-1/a',
-    askOwner: async (...command) => {
-      asked.push(command);
+    askOwner: async (asksCall, command, askedBy) => {
+      asked.push([asksCall, command, askedBy]);
       return owner;
     },
   });
@@ -55,9 +55,9 @@ describe('a command to a call', () => {
       owner: done,
     });
 
-    expect(await routing.run(callId, stop)).toEqual(done);
+    expect(await routing.run(callId, stop, 'app-1')).toEqual(done);
     expect(await routing.runHere(callId, stop)).toBeUndefined();
-    expect(asked).toEqual([[callId, stop]]);
+    expect(asked).toEqual([[callId, stop, 'app-1']]);
   });
 
   test('whose process does not answer: nobody knows', async () => {

@@ -31,6 +31,7 @@ function createStream(
   const reports: StreamReport[] = [];
   const warnings: string[] = [];
   const statistics = createStreamStatistics();
+  const noted: (string | number)[] = [];
   const queue = new PlayoutQueue(new PlayoutPool(16_000_000), (name) => stream.tellMark(name));
   const stream = new CallStream(
     {
@@ -43,6 +44,7 @@ function createStream(
       statistics,
       report: (report) => reports.push(report),
       warn: (warning) => warnings.push(warning),
+      note: { mark: (name) => noted.push(name), clear: (droppedMs) => noted.push(droppedMs) },
       defect: (error) => {
         throw error;
       },
@@ -63,7 +65,7 @@ function createStream(
       stream.tick();
     }
   };
-  return { stream, queue, reports, warnings, statistics, pass };
+  return { stream, queue, reports, warnings, statistics, pass, noted };
 }
 
 async function openStream() {
@@ -85,6 +87,16 @@ async function startBot(): Promise<ScriptedBot> {
   open.push(bot);
   return bot;
 }
+
+test('what a bot marks and clears is noted, with how much it took back', async () => {
+  const { connection, noted } = await openStream();
+  connection.say(frame);
+  connection.mark('after');
+  connection.clear();
+  await eventually(() => noted.length === 2, 'both are noted');
+
+  expect(noted).toEqual(['after', 20]);
+});
 
 describe('what a bot sends that is wrong', () => {
   test('is ignored and counted, warned of once, and the call goes on', async () => {

@@ -2,7 +2,7 @@
 // `Results` as JSON. `KeepAlive` is for streams that pause; ours never do, silence is sent as such.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
-import { type Message, milliseconds, type Protocol, parseObject } from './protocol.ts';
+import { type Message, milliseconds, type Protocol, parseObject, timedWords } from './protocol.ts';
 import type { SpeechToTextProvider } from './providers.ts';
 
 export function deepgramProtocol(
@@ -46,8 +46,10 @@ function readMessage(text: string): Message {
   if (message['type'] === 'Error') return { kind: 'error' };
   // Metadata, SpeechStarted, UtteranceEnd, and what later versions add.
   if (message['type'] !== 'Results') return { kind: 'other' };
-  const transcript = firstTranscript(message['channel']);
-  if (transcript === undefined) return { kind: 'rubbish' };
+  const best = bestOf(message['channel']);
+  const transcript = best?.transcript;
+  if (typeof transcript !== 'string') return { kind: 'rubbish' };
+  const words = timedWords(best?.words, ['punctuated_word', 'word']);
   const startS = milliseconds(message['start']);
   const durationS = milliseconds(message['duration']);
   return {
@@ -57,16 +59,15 @@ function readMessage(text: string): Message {
     ...(startS === undefined || durationS === undefined
       ? {}
       : { untilMs: Math.round((startS + durationS) * 1_000) }),
+    ...(words === undefined ? {} : { words }),
   };
 }
 
-type Results = { readonly alternatives?: readonly { readonly transcript?: unknown }[] };
+type Alternative = { readonly transcript?: unknown; readonly words?: unknown };
 
-function firstTranscript(channel: unknown): string | undefined {
+function bestOf(channel: unknown): Alternative | undefined {
   if (typeof channel !== 'object' || channel === null) return undefined;
-  const { alternatives } = channel as Results;
-  const transcript = Array.isArray(alternatives)
-    ? (alternatives as Results['alternatives'])?.[0]?.transcript
-    : undefined;
-  return typeof transcript === 'string' ? transcript : undefined;
+  const { alternatives } = channel as { readonly alternatives?: unknown };
+  const [first] = Array.isArray(alternatives) ? (alternatives as unknown[]) : [];
+  return typeof first === 'object' && first !== null ? (first as Alternative) : undefined;
 }

@@ -1,5 +1,7 @@
 // What a speech-to-text protocol over one WebSocket comes to: what is sent first and last, and what a message means. Pure.
 
+import type { HeardWords } from '../../calls/capture.ts';
+
 /** Providers advise 20 to 250 ms a message of audio: fewer messages cost less, longer ones come later. */
 export const chunkMs = 100;
 
@@ -9,6 +11,8 @@ export type Said = {
   readonly isFinal: boolean;
   /** How far the recogniser has listened, from the first sample that it got. */
   readonly untilMs?: number;
+  /** Where the provider says when each was said, from the first sample too. */
+  readonly words?: readonly HeardWords[];
 };
 
 export type Message =
@@ -47,4 +51,26 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | u
 /** A length of time that can be believed, else undefined. */
 export function milliseconds(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+/** Of one result; whoever speaks for a minute says 200. */
+const mostWords = 300;
+
+/** Words with their times in seconds, as most providers have them. Undefined: there are none, or one that cannot be believed. */
+export function timedWords(
+  value: unknown,
+  textNames: readonly string[],
+): readonly HeardWords[] | undefined {
+  if (!Array.isArray(value) || value.length === 0 || value.length > mostWords) return undefined;
+  const words: HeardWords[] = [];
+  for (const item of value as unknown[]) {
+    if (typeof item !== 'object' || item === null) return undefined;
+    const members = item as Readonly<Record<string, unknown>>;
+    const text = textNames.map((name) => members[name]).find((one) => typeof one === 'string');
+    const startS = milliseconds(members['start']);
+    const endS = milliseconds(members['end']);
+    if (typeof text !== 'string' || startS === undefined || endS === undefined) return undefined;
+    words.push({ text, fromMs: Math.round(startS * 1_000), untilMs: Math.round(endS * 1_000) });
+  }
+  return words;
 }

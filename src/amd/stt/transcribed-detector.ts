@@ -2,7 +2,8 @@
 // verdict. The recogniser only ever adds to what the detector knows: the clock, the timers and the order of events are the
 // detector's, and where the recogniser fails the detector goes on as it would have without.
 
-import type { SpeechToTextSettings } from '../../calls/call-types.ts';
+import type { AmdSettings, SpeechToTextSettings } from '../../calls/call-types.ts';
+import type { HeardWords } from '../../calls/capture.ts';
 import type { AmdEvent, TranscriptionState } from '../../calls/contract/amd-event.ts';
 import type { CreateDetector, Detector } from '../detector.ts';
 import { createPhraseFinder } from './phrase-finder.ts';
@@ -11,6 +12,7 @@ import type { SpeechToTextProviders } from './providers.ts';
 import { type FailureReason, Recogniser } from './recogniser.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 import { keepsUp, type Transcription } from './transcription.ts';
+import { createWordTimes } from './word-times.ts';
 import { createWordCounter } from './words.ts';
 
 export type SpeechToText = {
@@ -44,17 +46,24 @@ const reportEveryMs = 10_000;
 
 const emptyTranscription: Transcription = { words: 0, heardUntilMs: 0 };
 
-export function createTranscribedDetector(options: TranscribedDetectorOptions): CreateDetector {
+type CreateTranscribed = (
+  settings: AmdSettings,
+  /** Words as they are final, with their times. */
+  onWords?: (words: readonly HeardWords[]) => void,
+) => Detector;
+
+export function createTranscribedDetector(options: TranscribedDetectorOptions): CreateTranscribed {
   const { createDetector, speechToText } = options;
   const onFailed = reportSometimes(options.onFailed);
   // ICU's tables are read at the first use, for tens of milliseconds: not while calls are up.
   if (speechToText.providers.size > 0) createWordCounter('en')('ready');
-  return (settings) => {
+  return (settings, onWords = () => undefined) => {
     const detector = createDetector(settings);
     if (settings.speechToText === undefined) return detector;
     const transcriber = openTranscriber(settings.speechToText, speechToText, {
       onTranscription: (transcription) => detector.understand(transcription),
       onFailed,
+      onWords,
     });
     return transcribed(detector, transcriber);
   };
@@ -127,6 +136,7 @@ type Transcriber = {
 type TranscriptionSink = {
   onTranscription(transcription: Transcription): void;
   onFailed(failure: TranscriptionFailure): void;
+  onWords(words: readonly HeardWords[]): void;
 };
 
 function openTranscriber(
@@ -146,7 +156,9 @@ function openTranscriber(
   let transcript: Transcript = createTranscript();
   let transcription = emptyTranscription;
   let broken: 'failed' | undefined;
+  const times = createWordTimes(sink.onWords);
   function begin(): void {
+    times.end();
     transcript = createTranscript();
     transcription = emptyTranscription;
     sink.onTranscription(transcription);
@@ -155,6 +167,7 @@ function openTranscriber(
     onSaid(said, sentMs) {
       if (interim === false && !said.isFinal) return;
       transcript.hear(said, sentMs);
+      times.hear(said, transcript.heardUntilMs);
       transcription = understand(transcript, countWords, findPhrase);
       sink.onTranscription(transcription);
     },
@@ -177,7 +190,10 @@ function openTranscriber(
       return transcript.text;
     },
     begin,
-    close: () => recogniser.close(),
+    close() {
+      times.end();
+      recogniser.close();
+    },
   };
 }
 

@@ -2,7 +2,7 @@
 // messages, and for each of those one answer: `partial`, or `text` where a sentence ended. The language is the model's.
 
 import type { SpeechToTextSettings } from '../../calls/call-types.ts';
-import { chunkMs, type Message, type Protocol, parseObject } from './protocol.ts';
+import { chunkMs, type Message, type Protocol, parseObject, timedWords } from './protocol.ts';
 import type { SpeechToTextProvider } from './providers.ts';
 
 export function voskProtocol(
@@ -33,7 +33,13 @@ function readMessage(text: string): Message {
   const { partial } = message;
   if (typeof partial === 'string') return { kind: 'said', transcript: partial, isFinal: false };
   const transcript = finalText(message);
-  return transcript === undefined ? { kind: 'other' } : { kind: 'said', transcript, isFinal: true };
+  if (transcript === undefined) return { kind: 'other' };
+  // With `words: true` in its parameters.
+  const words = timedWords(message['result'], ['word']);
+  return {
+    ...{ kind: 'said', transcript, isFinal: true },
+    ...(words === undefined ? {} : { words }),
+  };
 }
 
 /** With `max_alternatives` the best comes first. */

@@ -210,7 +210,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#wire = { kind: 'pending', invite };
     const sipCallId = invite.get('Call-ID');
     if (sipCallId !== undefined) {
-      this.#dependencies.capture?.follow(this.#request.callId, sipCallId);
+      const { callId, legId } = this.#request;
+      this.#dependencies.capture?.follow(callId, sipCallId, legId);
     }
     const leg = legOfInvite(invite, link.engine);
     this.#stored = leg;

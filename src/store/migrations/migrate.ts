@@ -27,6 +27,7 @@ import { sounds } from './0022-sounds.ts';
 import { secondLegs } from './0023-second-legs.ts';
 import { liveEvents } from './0025-live-events.ts';
 import { consoleTables } from './0026-console.ts';
+import { callNotes } from './0027-call-notes.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -55,6 +56,7 @@ export const migrations: readonly Migration[] = [
   secondLegs,
   liveEvents,
   consoleTables,
+  callNotes,
 ];
 
 /** Any number that nobody else takes an advisory lock on: the letters `offhook`. */

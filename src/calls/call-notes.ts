@@ -1,0 +1,77 @@
+// What happened in a call and is no event of it, in the order in which it happened. Bounded: of a call with much of it the beginning
+// and the end are kept.
+
+import type { CallNote, CallNotesView } from './capture.ts';
+
+/** As JSON. */
+const mostBytes = 30_000;
+/** Of each beside its text. */
+const overheadBytes = 90;
+/** A mark's name may be of kilobytes, and nobody reads more of it. */
+const longestText = 80;
+
+type Mark = Extract<CallNote, { readonly kind: 'mark' }>;
+
+export class CallNotes {
+  #notes: CallNote[] = [];
+  #bytes = 0;
+  #left = 0;
+
+  add(note: CallNote): void {
+    const kept = shortened(note);
+    const bytes = bytesOf(kept);
+    this.#notes.push(kept);
+    this.#bytes += bytes;
+    while (this.#bytes > mostBytes) {
+      const [gone] = this.#notes.splice(Math.floor(this.#notes.length / 2), 1);
+      if (gone === undefined) return;
+      this.#bytes -= bytesOf(gone);
+      this.#left += 1;
+    }
+  }
+
+  /** The oldest mark of the name that has not come back: they do so in their order. */
+  returnMark(name: string, at: number): void {
+    const short = name.slice(0, longestText);
+    const index = this.#notes.findIndex(
+      (note) => note.kind === 'mark' && note.name === short && note.returnedAt === undefined,
+    );
+    if (index >= 0) this.#notes[index] = { ...(this.#notes[index] as Mark), returnedAt: at };
+  }
+
+  view(): CallNotesView {
+    return { notes: [...this.#notes], left: this.#left };
+  }
+}
+
+function shortened(note: CallNote): CallNote {
+  switch (note.kind) {
+    case 'mark':
+      return { ...note, name: note.name.slice(0, longestText) };
+    case 'words':
+      return { ...note, text: note.text.slice(0, longestText) };
+    case 'command':
+      return {
+        ...note,
+        what: note.what.slice(0, 2 * longestText),
+        ...(note.refusal === undefined ? {} : { refusal: note.refusal.slice(0, 3 * longestText) }),
+      };
+    case 'clear':
+      return note;
+  }
+}
+
+function bytesOf(note: CallNote): number {
+  switch (note.kind) {
+    case 'mark':
+      return overheadBytes + Buffer.byteLength(note.name);
+    case 'words':
+      return overheadBytes + Buffer.byteLength(note.text);
+    case 'command': {
+      const texts = `${note.what}${note.by}${note.commandId ?? ''}${note.refusal ?? ''}`;
+      return overheadBytes + Buffer.byteLength(texts);
+    }
+    case 'clear':
+      return overheadBytes;
+  }
+}

@@ -1,0 +1,48 @@
+// What happened in a call and is no event of it: in order, bounded, and without what may be secret.
+
+import { describe, expect, test } from 'vitest';
+import { CallNotes } from '../../src/calls/call-notes.ts';
+import { describeCommand } from '../../src/calls/command-notes.ts';
+import { commandSchema } from '../../src/calls/contract/command.ts';
+
+describe('notes of a call', () => {
+  test('say when a mark was set and when it came back, also where two have one name', () => {
+    const notes = new CallNotes();
+    notes.add({ kind: 'mark', at: 1, name: 'end' });
+    notes.add({ kind: 'mark', at: 2, name: 'end' });
+    notes.returnMark('end', 3);
+    notes.returnMark('of another', 4);
+    notes.returnMark('end', 5);
+
+    expect(notes.view().notes).toEqual([
+      { kind: 'mark', at: 1, name: 'end', returnedAt: 3 },
+      { kind: 'mark', at: 2, name: 'end', returnedAt: 5 },
+    ]);
+  });
+
+  test('stay below 64 KiB with those of the other thread, with the beginning and the end', () => {
+    const notes = new CallNotes();
+    for (let at = 0; at < 5_000; at += 1) notes.add({ kind: 'mark', at, name: '€'.repeat(3_000) });
+    const { notes: kept, left } = notes.view();
+
+    expect(Buffer.byteLength(JSON.stringify(kept))).toBeLessThan(32_768);
+    expect([kept[0]?.at, kept.at(-1)?.at]).toEqual([0, 4_999]);
+    expect(kept.length + left).toBe(5_000);
+  });
+});
+
+test.each([
+  [
+    { command: 'play', sound: 'https://a.example/x.wav?key=s3cret' },
+    'play https://a.example/x.wav',
+  ],
+  [{ command: 'play', sound: 'sound:hi', loop: true }, 'play sound:hi, again and again'],
+  [{ command: 'dtmf', digits: '12#' }, 'dtmf 12#'],
+  [
+    { command: 'transfer', to: 'sip:agents@pbx.example', headers: { 'X-Key': 's3cret' } },
+    'transfer to sip:agents@pbx.example (bridge)',
+  ],
+  [{ command: 'hangup' }, 'hangup'],
+])('the command %j reads', (command, text) => {
+  expect(describeCommand(commandSchema.parse(command))).toBe(text);
+});
