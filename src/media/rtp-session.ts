@@ -120,10 +120,8 @@ export class RtpSession {
   }
 
   #startPlans(settings: AmdSettings, plans: CallPlans): void {
-    const { voicemail } = plans;
-    if (voicemail !== undefined) {
-      this.#settings = { ...settings, waitForBeepMs: voicemail.waitForBeepMs };
-    }
+    const waitForBeepMs = plans.voicemail?.waitForBeepMs;
+    if (waitForBeepMs !== undefined) this.#settings = { ...settings, waitForBeepMs };
     this.#plans = new PlannedCall(plans, this.#options.openLineListener, {
       play: (playback) => this.#player.play(playback),
       stopPlayback: () => this.stopPlayback(),
@@ -241,7 +239,8 @@ export class RtpSession {
     this.#quietFrames = 0;
     const kind = this.#kinds.get(header.payloadType);
     if (kind === undefined || kind === 'noise') return;
-    this.#listener?.#passOn(packet, header, kind);
+    const listener = this.#listener;
+    if (listener !== undefined) listener.#passOn(packet, header, kind);
     // Ringback and announcements before the answer are no person's.
     if (!this.#answered) return;
     const { payloadStart, payloadEnd, timestamp } = header;

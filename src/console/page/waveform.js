@@ -4,6 +4,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './dom.js';
 import { amdWord, between, duration } from './format.js';
+import { Lanes } from './lanes.js';
 
 /** Of 127: what is softer is noise of the line. */
 const quiet = 50;
@@ -11,7 +12,7 @@ const quiet = 50;
 const shortestPauseMs = 300;
 const height = 132;
 
-export function Waveform({ call, audio }) {
+export function Waveform({ call, audio, notes }) {
   const box = useRef(null);
   const canvas = useRef(null);
   const [width, setWidth] = useState(0);
@@ -27,6 +28,7 @@ export function Waveform({ call, audio }) {
   });
   if (call.answeredAt === undefined) return null;
   const marks = marksOf(call);
+  const isBridged = call.timeline.some(({ type }) => type === 'transfer-answered');
   return html`<section aria-labelledby="sound">
     <h2 id="sound">Sound</h2>
     ${
@@ -36,7 +38,8 @@ export function Waveform({ call, audio }) {
           <div class="marks" aria-hidden="true">${marks.map((mark) => html`<${Mark} mark=${mark} lengthMs=${shown.lengthMs} />`)}</div>
           <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
           <div class="axis" aria-hidden="true">${ticksOf(shown.lengthMs).map((ms) => html`<span style=${{ left: `${(ms / shown.lengthMs) * 100}%` }}>${ms / 1_000} s</span>`)}</div>
-          <figcaption class="faint">From the far end above, to it below; how loud, no audio is kept. Bands are speech or other sound.</figcaption>
+          ${width > 0 && html`<${Lanes} notes=${notes ?? []} audio=${audio} lengthMs=${shown.lengthMs} width=${width} />`}
+          <figcaption class="faint">From the far end above, to it below; how loud, no audio is kept. Bands are speech or other sound.${isBridged ? ' Once connected, the transfer is heard below.' : ''}</figcaption>
         </figure>`
     }
   </section>`;

@@ -1,0 +1,198 @@
+// What the page of a call lists: an object for each occurrence, whatever tells of it.
+
+import { duration } from './format.js';
+
+/** The kinds, and which comes first where two are of one instant. */
+export const kinds = {
+  command: 'Commands',
+  sip: 'SIP',
+  event: 'Events',
+  bot: 'Bot',
+  words: 'Words',
+  notification: 'Notifications',
+};
+const order = Object.fromEntries(Object.keys(kinds).map((kind, index) => [kind, index]));
+
+export function rowsOf({ call, notifications, capture }) {
+  const rows = [
+    ...(capture?.sip?.messages ?? []).map(sipRow),
+    ...call.timeline.map((event) => eventRow(event, capture?.lines)),
+    ...(notifications ?? []).flatMap(notificationRows),
+    ...noteRows(capture?.notes?.notes ?? []),
+  ];
+  return rows.sort(
+    (a, b) =>
+      Date.parse(a.at) - Date.parse(b.at) || order[a.kind] - order[b.kind] || a.rank - b.rank,
+  );
+}
+
+function sipRow({ at, isOurs, text, transport, address, port, leg = 0 }, index) {
+  const [first] = text.split('\r\n', 1);
+  const isResponse = first.startsWith('SIP/2.0 ');
+  const method = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\w+)/im.exec(text)?.[1] ?? '';
+  const status = Number(first.slice(8, 11));
+  const hasBody = text.includes('\r\n\r\n') && !text.endsWith('\r\n\r\n');
+  return {
+    key: `sip-${index}`,
+    rank: index,
+    kind: 'sip',
+    at,
+    arrow: isOurs ? 'out' : 'in',
+    leg,
+    label: `${isResponse ? first.slice(8) : first.split(' ', 1)[0]}${isResponse && method !== '' ? ` (${method})` : ''}${hasBody ? ' + SDP' : ''}`,
+    tone: isResponse && status >= 400 ? 'bad' : '',
+    detail: () =>
+      `from ${address || 'the engine itself'}${port ? `:${port}` : ''} ${transport}\n\n${text.trimEnd()}`,
+  };
+}
+
+function eventRow({ eventId, eventSequence, type, time, data }, lines) {
+  return {
+    key: eventId,
+    rank: eventSequence,
+    kind: 'event',
+    at: time,
+    label: type,
+    note: lines?.[eventId] ?? '',
+    tone: type === 'failed' ? 'bad' : type === 'answered' || type === 'completed' ? 'good' : '',
+    detail: () => JSON.stringify(data, null, 2),
+  };
+}
+
+/** One for each attempt; one that was not tried yet says so. */
+function notificationRows({
+  eventId,
+  sequence,
+  state,
+  createdAt,
+  body,
+  attempts,
+  failure,
+  replays,
+}) {
+  const name =
+    body.machineDetection && body.status === 'Call-In-Progress'
+      ? body.machineDetection
+      : body.status;
+  const rest = () => JSON.stringify(body, null, 2);
+  const rows = attempts.map(
+    ({ attempt, startedAt, durationMs, responseStatus, error, delivered }, index) => ({
+      key: `${eventId}-${attempt}-${index}`,
+      rank: sequence * 100 + attempt,
+      kind: 'notification',
+      at: startedAt,
+      label: `POST ${name}`,
+      note: [
+        `${[responseStatus, error].filter(Boolean).join(' ') || 'no answer'} after ${durationMs} ms`,
+        attempt > 1 ? `attempt ${attempt}` : '',
+        failure !== undefined && index === attempts.length - 1 ? `given up: ${failure}` : '',
+      ]
+        .filter(Boolean)
+        .join(', '),
+      tone: delivered ? 'good' : 'bad',
+      detail: rest,
+    }),
+  );
+  for (const { replayedAt, by } of replays) {
+    rows.push({
+      key: `${eventId}-${replayedAt}`,
+      rank: sequence * 100,
+      kind: 'notification',
+      at: replayedAt,
+      label: `Replay of ${name}`,
+      note: `by ${by}`,
+      detail: rest,
+    });
+  }
+  if (attempts.length === 0) {
+    const what =
+      failure === undefined
+        ? state === 'pending'
+          ? 'waits to be sent'
+          : state
+        : `given up: ${failure}`;
+    rows.push({
+      key: `${eventId}-${state}`,
+      rank: sequence * 100 + 99,
+      kind: 'notification',
+      at: createdAt,
+      label: name,
+      note: what,
+      tone: failure ? 'bad' : '',
+      detail: rest,
+    });
+  }
+  return rows;
+}
+
+// ── Notes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A silence that is longer begins another row of words. */
+const longestGapMs = 1_200;
+
+function noteRows(notes) {
+  const others = notes.filter(({ kind }) => kind !== 'words');
+  return [
+    ...others.map(noteRow).filter((row) => row !== undefined),
+    ...utterancesOf(notes.filter(({ kind }) => kind === 'words')).map(wordsRow),
+  ];
+}
+
+/** Of a kind that a later version has: nothing. */
+function noteRow(note, index) {
+  const at = new Date(note.at).toISOString();
+  const row = {
+    key: `note-${index}`,
+    rank: index,
+    at,
+    detail: () => JSON.stringify(note, null, 2),
+  };
+  if (note.kind === 'mark') {
+    const told =
+      note.returnedAt === undefined
+        ? 'not come back'
+        : `came back after ${duration(note.returnedAt - note.at)}`;
+    return { ...row, kind: 'bot', label: `mark ${note.name}`, note: told };
+  }
+  if (note.kind === 'clear')
+    return { ...row, kind: 'bot', label: 'clear', note: `${duration(note.droppedMs)} not played` };
+  if (note.kind !== 'command') return undefined;
+  const came =
+    note.refusal === undefined ? `taken in ${note.tookMs} ms` : `refused: ${note.refusal}`;
+  return {
+    ...row,
+    kind: 'command',
+    label: note.what,
+    note: `by ${note.by}, ${came}`,
+    tone: note.refusal === undefined ? '' : 'bad',
+  };
+}
+
+function utterancesOf(words) {
+  const utterances = [];
+  for (const word of words) {
+    const current = utterances.at(-1);
+    if (current && word.at - current.at(-1).untilAt < longestGapMs) current.push(word);
+    else utterances.push([word]);
+  }
+  return utterances;
+}
+
+function wordsRow(words, index) {
+  const [first] = words;
+  return {
+    key: `words-${first.at}-${index}`,
+    rank: index,
+    kind: 'words',
+    at: new Date(first.at).toISOString(),
+    label: 'heard',
+    note: `“${words.map(({ text }) => text).join(' ')}”`,
+    detail: () =>
+      words
+        .map(
+          ({ at, untilAt, text }) =>
+            `+${((at - first.at) / 1_000).toFixed(2)} s  ${text}  (${untilAt - at} ms)`,
+        )
+        .join('\n'),
+  };
+}

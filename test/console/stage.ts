@@ -1,0 +1,136 @@
+// What the console is driven on: a gateway with nothing configured but a speech-to-text provider, Chromium, and those who are around a
+// call: a receiver, a phone, a bot.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import axe from 'axe-core';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type ScriptedEngine, startEngine } from '../amd-stt/support/scripted-engine.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { RawCallee } from '../support/raw-callee.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { ScriptedBot } from '../support/streams/scripted-bot.ts';
+
+const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+/** What a stranger would have the page run. */
+export const markup = '<img src=x onerror="window.stranger=1"><script>window.stranger=1</script>';
+
+export type Stage = {
+  readonly gateway: GatewayProcess;
+  readonly base: string;
+  readonly receiver: Receiver;
+  readonly callee: RawCallee;
+  readonly bot: ScriptedBot;
+  readonly engine: ScriptedEngine;
+  /** What Chromium complained of, and requests to other hosts. */
+  readonly complaints: readonly string[];
+  open(): Promise<BrowserContext>;
+  cli(...args: readonly string[]): Promise<string>;
+  close(): Promise<void>;
+};
+
+export async function openStage(): Promise<Stage> {
+  const dataDir = await makeDataDir();
+  const [receiver, callee, bot] = await Promise.all([
+    startReceiver(),
+    RawCallee.start(),
+    ScriptedBot.start(),
+  ]);
+  const engine = await startEngine({ kind: 'deepgram' });
+  const providers = join(dataDir.path, 'stt.yaml');
+  await writeFile(providers, `providers:\n  engine:\n    kind: deepgram\n    url: ${engine.url}\n`);
+  const gateway = await startGateway(dataDir.path, { STT_PROVIDERS_FILE: providers });
+  const browser = await launch();
+  const complaints: string[] = [];
+  const base = gateway.runtime.httpUrl;
+  return {
+    ...{ gateway, base, receiver, callee, bot, engine, complaints },
+    async open() {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+      watch(context, base, complaints);
+      return context;
+    },
+    async cli(...args) {
+      const { stdout } = await promisify(execFile)(process.execPath, [cli, ...args], {
+        env: { PATH: process.env['PATH'], DATA_DIR: dataDir.path },
+      });
+      return stdout.trim();
+    },
+    async close() {
+      await browser.close();
+      await gateway.terminate();
+      await receiver.close();
+      for (const one of [callee, bot, engine]) await one[Symbol.asyncDispose]();
+      await dataDir.remove();
+    },
+  };
+}
+
+export async function launch() {
+  const args = ['--no-sandbox'];
+  return await chromium
+    .launch({ executablePath: 'chromium', args })
+    .catch(() => chromium.launch({ executablePath: '/usr/bin/chromium', args }));
+}
+
+function watch(context: BrowserContext, base: string, complaints: string[]): void {
+  context.on('console', (message) => {
+    // The page asks who is signed in: that nobody is, Chromium reports as an error.
+    const isAnswer = /status of (401|404|403)/.test(message.text());
+    if (message.type() === 'error' && !isAnswer) complaints.push(message.text());
+  });
+  context.on('weberror', (error) => complaints.push(error.error().message));
+  context.on('request', (request) => {
+    const { host, protocol } = new URL(request.url());
+    if (protocol !== 'data:' && host !== new URL(base).host)
+      complaints.push(`asked ${request.url()}`);
+  });
+}
+
+export async function dial({ base, receiver }: Stage, page: Page, target: string): Promise<string> {
+  await page.goto(`${base}/console#/calls`);
+  await page.getByRole('button', { name: 'Dial', exact: true }).click();
+  await page.getByLabel('Target').fill(target);
+  await page.getByLabel('Notify URL').fill(receiver.url);
+  await page.getByRole('button', { name: 'Place the call' }).click();
+  await page.waitForURL(/#\/calls\/call-/);
+  return new URL(page.url()).hash.split('/').pop() ?? '';
+}
+
+type AxeResults = {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly impact: string;
+    readonly nodes: readonly { readonly html: string }[];
+  }[];
+};
+
+/** By the DevTools protocol: the page itself takes no script that is not its own. */
+export async function accessible(page: Page, name: string): Promise<void> {
+  await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
+  const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+  assert.deepEqual(
+    serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+    [],
+    `accessibility of ${name}`,
+  );
+}
+
+export async function fits(page: Page): Promise<void> {
+  const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
+  if (width <= 390) return;
+  const widest = await page.evaluate(
+    `[...document.querySelectorAll('main *')].filter((one) => one.getBoundingClientRect().right > 391)
+      .slice(0, 3).map((one) => one.outerHTML.slice(0, 120)).join(' | ')`,
+  );
+  assert.fail(`${page.url()} is ${width} pixels wide on a phone: ${String(widest)}`);
+}
+
+export function say(what: string): void {
+  console.log(`ok  ${what}`);
+}

@@ -1,0 +1,115 @@
+// Whatever somebody else may put into a call is shown as text: who is called, what they say, the bot, the receiver, the transcript.
+
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import type { Page } from 'playwright-core';
+import { eventually } from '../support/eventually.ts';
+import { command } from './call-story.ts';
+import { markup, type Stage, say } from './stage.ts';
+
+/** Where no blank may stand. */
+const tightMarkup = '<img/src=x/onerror=window.stranger=1>';
+
+export async function strangersText(stage: Stage, page: Page): Promise<void> {
+  await using receiver = await startHostileReceiver();
+  await refusedCall(stage, page, receiver.url);
+  await answeredCall(stage, page);
+  await page.goto(`${stage.base}/console#/calls`);
+  await page.locator('tr', { hasText: 'stranger' }).waitFor();
+  await expectText(page);
+  say('what strangers write is text');
+}
+
+/** The callee's reason and headers, the receiver's answer, our metadata. */
+async function refusedCall(stage: Stage, page: Page, notifyurl: string): Promise<void> {
+  const { callee, gateway } = stage;
+  const { callId } = await gateway.dialer.dial({
+    target: `sip:stranger@127.0.0.1:${callee.port}`,
+    caller: "+1'-alert(1)-'",
+    metadata: { [markup]: markup },
+    notifyurl,
+  });
+  callee.reply(await callee.take('INVITE'), 486, markup, {
+    headers: [`Subject: ${markup}`, `P-Asserted-Identity: "${markup}" <sip:x@y>`],
+  });
+  await page.goto(`${stage.base}/console#/calls/${callId}`);
+  await page.locator('.status', { hasText: 'Failed' }).waitFor();
+  await page.locator('.facts', { hasText: '<img src=x' }).waitFor();
+  await page.locator('.body', { hasText: '<img src=x' }).waitFor();
+  await page.locator('.row.notification', { hasText: '500' }).first().waitFor();
+  await openRows(page);
+  await page.locator('.row .body', { hasText: 'P-Asserted-Identity' }).waitFor();
+  await expectText(page);
+}
+
+/** The transcript, the bot's marks and its good-bye, names of commands, the reason of who did not take a transfer. */
+async function answeredCall(stage: Stage, page: Page): Promise<void> {
+  const { bot, callee, engine, gateway } = stage;
+  const [calls, sessions] = [bot.connections.length, engine.sessions.length];
+  const { callId } = await gateway.dialer.dial({
+    target: 'tel:+12025550102',
+    stream: { url: bot.url },
+    machineDetection: 'detect',
+    callControlParameter: { sttProvider: 'engine', sttLanguage: 'en-US' },
+  });
+  const connection = await bot.connection(calls);
+  const session = await engine.session(sessions);
+  await session.untilHeard(500);
+  session.say(markup, { final: true, untilMs: 400 });
+  connection.mark(markup);
+  await eventually(() => connection.marks.includes(markup), 'the mark comes back');
+  const sound = { command: 'play', sound: `https://127.0.0.1:9/${encodeURI(markup)}` };
+  await command(stage, callId, sound, { 'idempotency-key': tightMarkup });
+  const to = `sip:${tightMarkup.replace(/[<>/]/g, '')}@127.0.0.1:${callee.port}`;
+  const transfer = { command: 'transfer', to, keepStream: true, onFailure: 'stay' };
+  assert.equal(await command(stage, callId, transfer), 202);
+  callee.reply(await callee.take('INVITE'), 486, markup);
+  await page.goto(`${stage.base}/console#/calls/${callId}`);
+  await page.locator('.row.event', { hasText: 'transfer-failed' }).getByText('<img').waitFor();
+  await page.locator('.row.bot', { hasText: 'mark <img' }).waitFor();
+  await page.locator('.row.words', { hasText: '<img' }).waitFor();
+  await page.locator('.note-lane .tick', { hasText: '<img' }).first().waitFor();
+  await page.locator('.verdicts', { hasText: '<img' }).waitFor();
+  await page.locator('.ladder.second', { hasText: '<img' }).waitFor();
+  await openRows(page);
+  await page.locator('.row .body', { hasText: tightMarkup }).waitFor();
+  await expectText(page);
+  connection.socket.close(1_000, markup.slice(0, 120));
+  await page.locator('.status', { hasText: 'Completed' }).waitFor();
+  await openRows(page);
+  await expectText(page);
+}
+
+async function openRows(page: Page): Promise<void> {
+  await page.evaluate(
+    `document.querySelectorAll('.row > button[aria-expanded="false"]').forEach((one) => one.click())`,
+  );
+}
+
+async function expectText(page: Page): Promise<void> {
+  const found = await page.evaluate(
+    "[String(globalThis.stranger), document.querySelectorAll('main img, main script').length]",
+  );
+  assert.deepEqual(found, ['undefined', 0]);
+}
+
+/** Its status line and its answer are markup. */
+async function startHostileReceiver() {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () =>
+      socket.end(
+        `HTTP/1.1 500 ${markup}\r\nX-Error: ${markup}\r\nContent-Length: ${markup.length}\r\n\r\n${markup}`,
+      ),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    [Symbol.asyncDispose]: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      }),
+  };
+}
