@@ -1,9 +1,13 @@
 // What is kept of calls beside their events.
 
-import { writeCaptures } from '../capture/capture-store.ts';
+import { matching } from '../calls/contract/schema.ts';
+import { captureSchema, readCapture, writeCaptures } from '../capture/capture-store.ts';
 import { Captures } from '../capture/captures.ts';
+import type { CaptureSources } from '../console/capture-routes.ts';
+import { askForCapture, serveCaptureRequests } from '../events/capture-requests.ts';
 import { sipCallIdOf } from '../sip/engine/sip-tap.ts';
 import type { Environment } from './environment.ts';
+import type { Events } from './events.ts';
 import type { Storage } from './storage.ts';
 
 export function openCaptures(
@@ -17,4 +21,29 @@ export function openCaptures(
   });
   closers.add('captures', () => captures.flush());
   return captures;
+}
+
+/** Here, in SQL once the call is over, or at the node that has it. */
+export function openCaptureReader(
+  { config: { ownerId }, logger, closers }: Environment,
+  {
+    storage: { database, ledger },
+    captures,
+    events: { connection },
+  }: { readonly storage: Storage; readonly captures: Captures; readonly events: Events },
+): CaptureSources['captureOf'] {
+  const view = captures.view.bind(captures);
+  const serving = serveCaptureRequests(connection, ownerId, view, logger);
+  closers.add('captures for other nodes', () => serving.stop());
+  return async (callId) => {
+    const known = captures.view(callId) ?? (await readCapture(database.pool, callId));
+    if (known !== undefined) return known;
+    const found = await ledger.ownership(callId);
+    if (found?.phase !== 'claimed' || found.ownerId === ownerId) return undefined;
+    const answer = await askForCapture(connection, found.ownerId, callId);
+    // It has not placed the call yet.
+    if (answer === null) return undefined;
+    const read = matching(captureSchema, answer);
+    return read.ok ? read.value : { keptBy: found.ownerId.replace(/\/[^/]*$/, '') };
+  };
 }

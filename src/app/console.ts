@@ -1,7 +1,6 @@
 // The console with what it shows.
 
 import type { RegisterRoutes } from '../api/server.ts';
-import { readCapture } from '../capture/capture-store.ts';
 import type { Captures } from '../capture/captures.ts';
 import { consoleRoutes } from '../console/console.ts';
 import type { TrunkView } from '../console/operate-routes.ts';
@@ -9,7 +8,9 @@ import { createSessionStore } from '../console/session-store.ts';
 import { detectionSummary } from '../interactions/detection-summary.ts';
 import { failingReceivers } from '../notifier/failing-receivers.ts';
 import { trunkUse } from '../store/trunk-use.ts';
+import { openCaptureReader } from './captures.ts';
 import type { Environment } from './environment.ts';
+import type { Events } from './events.ts';
 import type { SipParts } from './sip.ts';
 import type { Storage } from './storage.ts';
 
@@ -17,18 +18,20 @@ type Parts = {
   readonly storage: Storage;
   readonly sip: SipParts;
   readonly captures: Captures;
+  readonly events: Events;
 };
 
 export function openConsole(
-  { config, clock }: Environment,
-  { storage, sip, captures }: Parts,
+  environment: Environment,
+  { storage, sip, captures, events }: Parts,
 ): RegisterRoutes {
+  const { config, clock } = environment;
   const { pool } = storage.database;
   return consoleRoutes({
     sessions: createSessionStore(storage.database, clock),
     publicUrl: config.http.publicUrl,
     isDrachtio: sip.isDrachtio,
-    captureOf: async (callId) => captures.view(callId) ?? (await readCapture(pool, callId)),
+    captureOf: openCaptureReader(environment, { storage, captures, events }),
     receivers: (accountId) => failingReceivers(pool, accountId),
     trunks: async () => trunksOf(sip, await trunkUse(pool)),
     nodes: async () =>

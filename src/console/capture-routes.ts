@@ -10,10 +10,16 @@ import type { CallId } from '../calls/contract/identity.ts';
 import type { CaptureView } from '../capture/capture-store.ts';
 import { pcapOf } from '../capture/pcap.ts';
 import type { ApiInstance, Caller } from '../http/http.ts';
+import { ProblemError } from '../http/problem.ts';
+
+export type SharedCapture = CaptureView & {
+  /** The node that has the call, which does not answer: it writes what it has when the call is over. */
+  readonly keptBy?: string;
+};
 
 export type CaptureSources = {
-  /** Of a call that is up on this node, or has ended; undefined: nothing was kept, or it is up on another node. */
-  readonly captureOf: (callId: CallId) => Promise<CaptureView | undefined>;
+  /** Undefined: nothing was kept. */
+  readonly captureOf: (callId: CallId) => Promise<SharedCapture | undefined>;
   /** The engine is a drachtio-server, which does not tell all. */
   readonly isDrachtio: boolean;
 };
@@ -73,10 +79,17 @@ export function registerCaptures(
     schema: { params },
     handler: async (request, reply) => {
       const { callId } = await visible(request, request.params.callId);
-      const { sip } = found(await sources.captureOf(callId));
+      const { sip, keptBy } = found(await sources.captureOf(callId));
+      if (keptBy !== undefined) throw keptElsewhere(keptBy);
       void reply.header('content-disposition', `attachment; filename="${callId}.pcap"`);
       void reply.type('application/vnd.tcpdump.pcap');
       return reply.send(pcapOf(sip?.messages ?? []));
     },
+  });
+}
+
+function keptElsewhere(node: string): ProblemError {
+  return new ProblemError('unavailable', `Node ${node} has the call, and does not answer.`, {
+    retryAfterS: 5,
   });
 }

@@ -39,6 +39,11 @@ export function legSubject(prefix: string): string {
   return `${prefix}.legs.end`;
 }
 
+/** Of what a process has kept of its calls. Its name may hold dots. */
+export function captureSubject(prefix: string, ownerId: string): string {
+  return `${prefix}.capture.${Buffer.from(ownerId).toString('base64url')}`;
+}
+
 /** That calls of a source wait, for a process that has room. Nothing is lost with it: SQL is looked at every second. */
 export function hintSubject(prefix: string): string {
   return `${prefix}.hint.dial`;

@@ -156,7 +156,7 @@ function openTranscriber(
   let transcript: Transcript = createTranscript();
   let transcription = emptyTranscription;
   let broken: 'failed' | undefined;
-  const times = createWordTimes(sink.onWords);
+  const times = createWordTimes((words) => sink.onWords(words));
   function begin(): void {
     times.end();
     transcript = createTranscript();

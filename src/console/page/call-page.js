@@ -27,7 +27,7 @@ export function CallPage({ callId }) {
     <${Head} call=${call} />
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     <${Facts} call=${call} />
-    <${Waveform} call=${call} audio=${capture?.audio} notes=${capture?.notes?.notes} />
+    <${Waveform} call=${call} capture=${capture} />
     <${Verdict} call=${call} />
     <${Timeline} call=${call} notifications=${notifications} capture=${capture} />
     <${Metadata} metadata=${call.metadata} />

@@ -37,11 +37,15 @@ export function Timeline({ call, notifications, capture }) {
 function Notes({ capture, call }) {
   if (!capture) return null;
   const notes = [];
-  if (!capture.sip) {
+  if (capture.keptBy !== undefined)
+    notes.push(
+      `SIP messages, marks and commands are kept by node ${capture.keptBy} until the call ends. It does not answer just now.`,
+    );
+  else if (!capture.sip) {
     notes.push(
       call.state === 'ended'
         ? 'Of this call no SIP messages were kept: none was sent, or its gateway was lost.'
-        : 'SIP messages of a call are shown by the gateway that has it, and by every one when it is over.',
+        : 'No SIP message yet.',
     );
   }
   if (capture.sip?.left > 0)

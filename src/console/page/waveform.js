@@ -12,7 +12,8 @@ const quiet = 50;
 const shortestPauseMs = 300;
 const height = 132;
 
-export function Waveform({ call, audio, notes }) {
+export function Waveform({ call, capture }) {
+  const { audio, notes, keptBy } = capture ?? {};
   const box = useRef(null);
   const canvas = useRef(null);
   const [width, setWidth] = useState(0);
@@ -33,16 +34,22 @@ export function Waveform({ call, audio, notes }) {
     <h2 id="sound">Sound</h2>
     ${
       shown === undefined
-        ? html`<p class="faint">${call.state === 'ended' ? 'Nothing was kept of this call’s sound.' : 'Listening…'}</p>`
+        ? html`<p class="faint">${absence(call, keptBy)}</p>`
         : html`<figure class="wave" ref=${box}>
           <div class="marks" aria-hidden="true">${marks.map((mark) => html`<${Mark} mark=${mark} lengthMs=${shown.lengthMs} />`)}</div>
           <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
           <div class="axis" aria-hidden="true">${ticksOf(shown.lengthMs).map((ms) => html`<span style=${{ left: `${(ms / shown.lengthMs) * 100}%` }}>${ms / 1_000} s</span>`)}</div>
-          ${width > 0 && html`<${Lanes} notes=${notes ?? []} audio=${audio} lengthMs=${shown.lengthMs} width=${width} />`}
+          ${width > 0 && html`<${Lanes} notes=${notes?.notes ?? []} audio=${audio} lengthMs=${shown.lengthMs} width=${width} />`}
           <figcaption class="faint">From the far end above, to it below; how loud, no audio is kept. Bands are speech or other sound.${isBridged ? ' Once connected, the transfer is heard below.' : ''}</figcaption>
         </figure>`
     }
   </section>`;
+}
+
+function absence(call, keptBy) {
+  if (keptBy !== undefined)
+    return `Node ${keptBy} listens, and keeps how loud it is until the call ends. It does not answer just now.`;
+  return call.state === 'ended' ? 'Nothing was kept of this call’s sound.' : 'Listening…';
 }
 
 /** Labels near the right edge stand to the left of their line. */

@@ -1,0 +1,48 @@
+// A node shows a call that another one has, over a real nats-server.
+
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import { askForCapture, serveCaptureRequests } from '../../src/events/capture-requests.ts';
+import type { EventConnection } from '../../src/events/connection.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { startTestNats, type TestNats } from '../support/nats.ts';
+
+const callId = 'call-1' as CallId;
+const view = { sip: { messages: [], left: 0 } };
+
+let nats: TestNats;
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(async () => {
+  await nats.stop();
+});
+
+async function serve(
+  connection: EventConnection,
+  ownerId: string,
+  viewOf: (id: CallId) => unknown,
+) {
+  const server = serveCaptureRequests(connection, ownerId, viewOf, silentLogger);
+  onTestFinished(() => server.stop());
+  await connection.nats.flush();
+}
+
+test('the owner is asked, whatever is in its name, and says what it has', async () => {
+  const connection = await nats.connect();
+  await serve(connection, 'gw-1.example.com/a b', (id) => (id === callId ? view : undefined));
+  await serve(connection, 'gw-2.example.com/a b', () => ({ other: true }));
+
+  expect(await askForCapture(connection, 'gw-1.example.com/a b', callId)).toEqual(view);
+  expect(await askForCapture(connection, 'gw-1.example.com/a b', 'call-2' as CallId)).toBeNull();
+});
+
+test('an owner that is gone, or fails, is no answer', async () => {
+  const connection = await nats.connect();
+  await serve(connection, 'fails', () => {
+    throw new Error('no');
+  });
+
+  expect(await askForCapture(connection, 'gone', callId)).toBeUndefined();
+  expect(await askForCapture(connection, 'fails', callId)).toBeUndefined();
+});
