@@ -1,54 +1,36 @@
-// `npm run demo`: the whole of Offhook in one process, with every embedded part, dialling the sandbox's person, talker, voicemail
-// and busy number at once; the sample bot talks to the talker, and a message is left in the voicemail. Exits 0 when every notification that must come came, signed and in
-// order, and the two heard each other.
+// `npm run demo`: the whole of Offhook in one process, with every embedded part, dialling the sandbox's person, talker, voicemail,
+// a person who presses 1, and a busy number at once: the sample bot talks to the talker, a message is left in the voicemail, who presses
+// 1 is connected to an agent. Exits 0 when every notification that must come came, signed and in order, and all heard each other.
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type App, startApp } from './app/app.ts';
-import { type BotEvent, describeBotEvent } from './cli/bot/bot-events.ts';
+import { startApp } from './app/app.ts';
 import { startSampleBot } from './cli/bot/sample-bot.ts';
 import { type DevApp, readDevApp } from './cli/cli-context.ts';
-import {
-  type Conversation,
-  ConversationRecord,
-  describeConversation,
-  problemsOfConversation,
-} from './cli/demo-conversation.ts';
-import {
-  demoSound,
-  describeMessage,
-  problemsOfMessage,
-  uploadDemoSound,
-} from './cli/demo-message.ts';
+import { ConversationRecord, problemsOfConversation } from './cli/demo-conversation.ts';
+import { demoSound, messageRecording, problemsOfMessage } from './cli/demo-message.ts';
+import { jsonReporter, type Reporter, type SceneResult, textReporter } from './cli/demo-report.ts';
 import { isEnd, problemsOf, type Scene, scenes } from './cli/demo-scenes.ts';
-import { createGatewayClient, tokensOf } from './cli/gateway-client.ts';
-import { describeNotification, readBody } from './cli/notification-lines.ts';
+import {
+  menuRecording,
+  menuSound,
+  numberOf,
+  offerMenu,
+  problemsOfTransfer,
+} from './cli/demo-transfer.ts';
+import { type BotClient, createGatewayClient, tokensOf } from './cli/gateway-client.ts';
+import { readBody } from './cli/notification-lines.ts';
 import { type ReceivedNotification, startReceiver } from './cli/receiver.ts';
 import { type Config, loadConfigWith } from './config.ts';
-import { sandboxNumbers } from './embedded/sandbox/sandbox-numbers.ts';
+import { recordingUrl } from './embedded/sandbox/wav-file.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
 
 /** The longest scene takes some 20 s; a machine that is busy elsewhere gets twice that. */
 const scenesTimeoutMs = 45_000;
 const botId = 'demo-bot';
-
-type Reporter = {
-  started(app: App, receiverUrl: string): void;
-  dialled(scene: Scene, target: string, answer: { readonly callId: string }): void;
-  notified(scene: Scene | undefined, notification: ReceivedNotification): void;
-  bot(event: BotEvent): void;
-  summary(results: readonly SceneResult[], conversation: Conversation): void;
-};
-
-type SceneResult = {
-  readonly name: string;
-  readonly callId: string;
-  readonly notifications: number;
-  readonly problems: readonly string[];
-};
 
 async function main(): Promise<boolean> {
   const { values } = parseArgs({
@@ -118,7 +100,7 @@ async function play(config: Config, report: Reporter): Promise<boolean> {
     });
     process.once('SIGINT', () => stage.stop());
     process.once('SIGTERM', () => stage.stop());
-    report.started(app, receiver.url);
+    report.started(app.runtime.httpUrl, receiver.url);
     await stage.dial(app.runtime.httpUrl, devApp, { notifyurl: receiver.url, botUrl: bot.url });
     await stage.finished(scenesTimeoutMs);
     const results = stage.results();
@@ -139,6 +121,8 @@ class Stage {
   readonly #calls = new Map<string, Scene>();
   #wake: () => void = () => undefined;
   #stopped = false;
+  /** Of the menu's application. */
+  readonly #faults: string[] = [];
 
   constructor(report: Reporter, record: ConversationRecord) {
     this.#report = report;
@@ -146,11 +130,12 @@ class Stage {
   }
 
   async dial(httpUrl: string, app: DevApp, { notifyurl, botUrl }: DemoUrls): Promise<void> {
-    const client = createGatewayClient(httpUrl, tokensOf(app)).bot(botId);
-    await uploadDemoSound(httpUrl, tokensOf(app));
+    const gateway = createGatewayClient(httpUrl, tokensOf(app));
+    const client = gateway.bot(botId);
+    await gateway.sounds.put(demoSound, await readFile(recordingUrl(messageRecording)));
+    await gateway.sounds.put(menuSound, await readFile(recordingUrl(menuRecording)));
     for (const scene of scenes) {
-      const { number } = sandboxNumbers.find(({ name }) => name === scene.name) ?? { number: '' };
-      const target = `tel:${number}`;
+      const target = `tel:${numberOf(scene.name)}`;
       const answer = await client.dial({
         target,
         caller: '+12025550199',
@@ -163,10 +148,17 @@ class Stage {
         ...(scene.hasMessage === true ? { voicemail: { play: `sound:${demoSound}` } } : {}),
       });
       this.#calls.set(answer.callId, scene);
+      if (scene.hasMenu === true) this.#offerMenu(client, answer.callId);
       this.#report.dialled(scene, target, answer);
     }
     // What arrived before the answer to its request was read.
     for (const notification of this.#received) this.#tell(notification);
+  }
+
+  #offerMenu(client: BotClient, callId: string): void {
+    offerMenu(client, callId).catch((error: unknown) => {
+      this.#faults.push(`the menu: ${errorForPeople(error)}`);
+    });
   }
 
   receive(notification: ReceivedNotification): void {
@@ -175,7 +167,9 @@ class Stage {
   }
 
   #tell(notification: ReceivedNotification): void {
-    const callId = readBody(notification.body)?.callId ?? '';
+    const { callId = '', transfer } = readBody(notification.body) ?? {};
+    const { msToTwoWayAudio } = transfer ?? {};
+    if (msToTwoWayAudio !== undefined) this.#record.hearTwoWayAudio(msToTwoWayAudio);
     this.#report.notified(this.#calls.get(callId), notification);
     this.look();
   }
@@ -213,64 +207,21 @@ class Stage {
     clearTimeout(timer);
   }
 
+  #problemsOf(scene: Scene): readonly string[] {
+    const { conversation } = this.#record;
+    if (scene.hasBot === true) return problemsOfConversation(conversation);
+    if (scene.hasMessage === true) return problemsOfMessage(conversation.message);
+    if (scene.hasMenu !== true) return [];
+    return [...problemsOfTransfer(conversation.transfer ?? {}), ...this.#faults];
+  }
+
   results(): readonly SceneResult[] {
     return [...this.#calls].map(([callId, scene]) => {
       const received = this.#of(callId);
-      const problems = [
-        ...problemsOf(scene, received),
-        ...(scene.hasBot === true ? problemsOfConversation(this.#record.conversation) : []),
-        ...(scene.hasMessage === true ? problemsOfMessage(this.#record.conversation.message) : []),
-      ];
+      const problems = [...problemsOf(scene, received), ...this.#problemsOf(scene)];
       return { name: scene.name, callId, notifications: received.length, problems };
     });
   }
-}
-
-function jsonReporter(): Reporter {
-  const line = (type: string, members: object): void => {
-    process.stdout.write(`${JSON.stringify({ type, ...members })}\n`);
-  };
-  return {
-    started: ({ runtime }, receiverUrl) =>
-      line('started', { httpUrl: runtime.httpUrl, receiverUrl }),
-    dialled: (scene, target, answer) => line('call', { name: scene.name, target, ...answer }),
-    notified: (_scene, notification) => line('notification', notification),
-    bot: (event) => line('bot', { event }),
-    summary: (results, conversation) =>
-      line('summary', {
-        ok: results.every(({ problems }) => problems.length === 0),
-        calls: results,
-        conversation,
-      }),
-  };
-}
-
-function textReporter(): Reporter {
-  const line = (text: string): void => void process.stdout.write(`${text}\n`);
-  return {
-    started: ({ runtime }, receiverUrl) => {
-      line(`Offhook runs on ${runtime.httpUrl}: SIP engine, sandbox carrier, nats-server, PGlite.`);
-      line(`Notifications go to ${receiverUrl}, where each signature is checked.\n`);
-    },
-    dialled: (scene, target) => line(`dialling ${scene.name} (${target})`),
-    notified: (scene, notification) =>
-      line(describeNotification(notification, scene?.name ?? 'unknown')),
-    bot: (event) =>
-      line(`${new Date().toISOString().slice(11, 23)}  the bot       ${describeBotEvent(event)}`),
-    summary: (results, conversation) => {
-      line('');
-      for (const { name, notifications, problems } of results) {
-        const verdict = problems.length === 0 ? 'as expected' : problems.join('; ');
-        line(`${name.padEnd(10)} ${notifications} notifications, ${verdict}`);
-      }
-      line(
-        `\nThe conversation, measured at both ends: ${describeConversation(conversation).join(', ')}.`,
-      );
-      line(`The message, as the mailbox recorded it: ${describeMessage(conversation.message)}.`);
-      const ok = results.every(({ problems }) => problems.length === 0);
-      line(ok ? '\nAll signed, in order, complete.' : '\nSomething is missing; see above.');
-    },
-  };
 }
 
 main().then(

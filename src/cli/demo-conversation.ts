@@ -1,16 +1,18 @@
 // The demo's conversation, as each side measured it: the bot at its WebSocket, the talker at its phone. And the message, as the
-// mailbox has it.
+// mailbox has it, and the transfer, as both phones have it.
 
 import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import type { TalkSummary } from '../embedded/sandbox/talker.ts';
 import type { BotCallSummary, BotEvent } from './bot/bot-events.ts';
 import { type LeftMessage, leftMessageIn } from './demo-message.ts';
+import type { Transfer } from './demo-transfer.ts';
 
 export type Conversation = {
   readonly bot?: BotCallSummary;
   readonly talker?: TalkSummary;
   /** As the mailbox has it. */
   readonly message?: LeftMessage;
+  readonly transfer?: Transfer;
 };
 
 /** What both sides tell, put together as it comes. */
@@ -22,8 +24,9 @@ export class ConversationRecord {
   }
 
   get isComplete(): boolean {
-    const { bot, talker, message } = this.#conversation;
-    return bot !== undefined && talker !== undefined && message !== undefined;
+    const { bot, talker, message, transfer } = this.#conversation;
+    const isTransferred = transfer?.person !== undefined && transfer.agent !== undefined;
+    return bot !== undefined && talker !== undefined && message !== undefined && isTransferred;
   }
 
   hearBot(event: BotEvent): void {
@@ -31,10 +34,25 @@ export class ConversationRecord {
   }
 
   hearSandbox(summary: SandboxCallSummary): void {
-    const { talk } = summary;
-    if (talk !== undefined) this.#conversation = { ...this.#conversation, talker: talk };
+    const { talk, name } = summary;
+    if (talk !== undefined) this.#hearTalk(talk, name);
     const message = leftMessageIn(summary);
     if (message !== undefined) this.#conversation = { ...this.#conversation, message };
+  }
+
+  hearTwoWayAudio(msToTwoWayAudio: number): void {
+    this.#transferred({ msToTwoWayAudio });
+  }
+
+  #hearTalk(talk: TalkSummary, name: string): void {
+    if (name === 'agent') this.#transferred({ agent: talk });
+    else if (name === 'person-presses-1') this.#transferred({ person: talk });
+    else this.#conversation = { ...this.#conversation, talker: talk };
+  }
+
+  #transferred(more: Transfer): void {
+    const { transfer } = this.#conversation;
+    this.#conversation = { ...this.#conversation, transfer: { ...transfer, ...more } };
   }
 }
 

@@ -1,13 +1,11 @@
 // The demo's message: what the mailbox has recorded of it, measured against what was to be left.
 
-import { readFile } from 'node:fs/promises';
 import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import { readMulawWav, recordingUrl } from '../embedded/sandbox/wav-file.ts';
 import { decodeTable } from '../media/g711.ts';
-import type { TokenSource } from './gateway-client.ts';
 
 export const demoSound = 'demo-message';
-const recording = 'bot-message';
+export const messageRecording = 'bot-message';
 /** Of the message: enough to find where it begins. */
 const searchedSamples = 2_000;
 const samplesPerMs = 8;
@@ -20,15 +18,6 @@ export type LeftMessage = {
   readonly correlation: number;
 };
 
-export async function uploadDemoSound(httpUrl: string, tokens: TokenSource): Promise<void> {
-  const response = await fetch(`${httpUrl}/api/public/sounds/${demoSound}`, {
-    method: 'PUT',
-    headers: { auth: await tokens(60), 'content-type': 'audio/wav' },
-    body: await readFile(recordingUrl(recording)),
-  });
-  if (!response.ok) throw new Error(`the demo's message was not taken: ${response.status}`);
-}
-
 /** Undefined: of another callee, or nothing was recorded. */
 export function leftMessageIn({
   recorded,
@@ -36,7 +25,7 @@ export function leftMessageIn({
 }: SandboxCallSummary): LeftMessage | undefined {
   if (recorded === undefined) return undefined;
   const samples = Float64Array.from(recorded, (byte) => decodeTable[codec][byte] ?? 0);
-  const message = Float64Array.from(readMulawWav(recordingUrl(recording)));
+  const message = Float64Array.from(readMulawWav(recordingUrl(messageRecording)));
   const beginning = message.subarray(0, searchedSamples);
   let at = 0;
   let best = 0;

@@ -11,6 +11,8 @@ export type Scene = {
   readonly hasBot?: true;
   /** The plan leaves a message. */
   readonly hasMessage?: true;
+  /** An application plays a menu, and connects who presses the key to an agent. */
+  readonly hasMenu?: true;
   /** In this order; an array within: in any. */
   readonly expected: readonly (Expectation | readonly Expectation[])[];
 };
@@ -62,6 +64,21 @@ export const scenes: readonly Scene[] = [
       {
         status: 'completed',
         machineDetection: 'amd_machine_detected',
+        reasonCode: 'Bot-disconnected',
+      },
+    ],
+  },
+  {
+    name: 'person-presses-1',
+    hasMenu: true,
+    expected: [
+      { status: 'Answered', reasonCode: 'OK' },
+      amd('amd_human_detected'),
+      amd('amd_stopped'),
+      // The agent hung up.
+      {
+        status: 'completed',
+        machineDetection: 'amd_human_detected',
         reasonCode: 'Bot-disconnected',
       },
     ],

@@ -16,6 +16,10 @@ const shownBody = z.object({
   callDuration: z.number().optional(),
   callDurationMs: z.number().optional(),
   ringDurationInMS: z.number().optional(),
+  transfer: z
+    .object({ outcome: z.string(), msToTwoWayAudio: z.number().optional() })
+    .optional()
+    .catch(undefined),
   amd: z.object({ reason: z.string().optional(), words: z.number().optional() }).optional(),
 });
 export type ShownBody = z.infer<typeof shownBody>;
@@ -30,7 +34,7 @@ export function describeNotification(notification: ReceivedNotification, name?: 
   if (body === undefined) return `${mark}  ${notification.rawBody.slice(0, 200)}`;
   const time = body.timestamp.slice(11, 23);
   const who = name ?? body.callId.slice(0, 13);
-  return `${time}  ${who.padEnd(13)} #${body.sequence} ${body.status.padEnd(17)} ${detailsOf(body).padEnd(58)} ${mark}`;
+  return `${time}  ${who.padEnd(16)} #${body.sequence} ${body.status.padEnd(17)} ${detailsOf(body).padEnd(58)} ${mark}`;
 }
 
 /** Signed, but not over this body with this secret; or not signed at all. */

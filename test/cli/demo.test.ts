@@ -14,7 +14,7 @@ type Line = {
   readonly calls?: readonly { readonly name: string; readonly problems: readonly string[] }[];
 };
 
-test('the demo shows a person, a conversation, a voicemail and a busy call, all signed, as JSON lines', async () => {
+test('the demo shows a person, a conversation, a voicemail, a transfer and a busy call, all signed, as JSON lines', async () => {
   // What else is set must not matter.
   const { code, out, err } = await run('demo', ['--json'], {
     DATABASE_URL: 'postgres://127.0.0.1:1/none',
@@ -28,8 +28,8 @@ test('the demo shows a person, a conversation, a voicemail and a busy call, all 
     .map((line) => JSON.parse(line) as Line);
   const notifications = lines.filter(({ type }) => type === 'notification');
   expect(lines[0]?.type).toBe('started');
-  expect(lines.filter(({ type }) => type === 'call')).toHaveLength(4);
-  expect(notifications.length).toBeGreaterThanOrEqual(15);
+  expect(lines.filter(({ type }) => type === 'call')).toHaveLength(5);
+  expect(notifications.length).toBeGreaterThanOrEqual(19);
   for (const { verified, rawBody, body, headers } of notifications) {
     expect(verified).toBe(true);
     expect(JSON.parse(rawBody ?? '')).toEqual(body);
@@ -41,6 +41,7 @@ test('the demo shows a person, a conversation, a voicemail and a busy call, all 
     ['person', []],
     ['talker', []],
     ['voicemail', []],
+    ['person-presses-1', []],
     ['busy', []],
   ]);
   // Each side heard all that the other said, and the bot fell silent when it was interrupted.
@@ -48,6 +49,11 @@ test('the demo shows a person, a conversation, a voicemail and a busy call, all 
     bot: { turns: 3, interruptions: 1, linesSaid: 3, code: 1000 },
     talker: { turns: 3, answers: 1, silencedAfterMs: expect.any(Number) },
     message: { correlation: expect.closeTo(1, 1) },
+    transfer: {
+      person: { turns: expect.any(Number), answers: 1 },
+      agent: { turns: expect.any(Number), answers: 1 },
+      msToTwoWayAudio: expect.any(Number),
+    },
   });
   expect(code).toBe(0);
 }, 90_000);

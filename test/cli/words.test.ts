@@ -5,6 +5,7 @@ import type { BotCallSummary } from '../../src/cli/bot/bot-events.ts';
 import { dialRequest, targetOf } from '../../src/cli/calls/dial-options.ts';
 import { describeConversation, problemsOfConversation } from '../../src/cli/demo-conversation.ts';
 import { problemsOf, type Scene, scenes } from '../../src/cli/demo-scenes.ts';
+import { describeTransfer, problemsOfTransfer } from '../../src/cli/demo-transfer.ts';
 import { parseDurationS } from '../../src/cli/durations.ts';
 import { describeNotification } from '../../src/cli/notification-lines.ts';
 import type { ReceivedNotification } from '../../src/cli/receiver.ts';
@@ -245,5 +246,30 @@ describe('what the demo makes of its conversation', () => {
     ['the bot did not fall silent', { bot, talker: { voiceMs: 1, turns: 3, answers: 1 } }],
   ])('says that %s', (problem, conversation) => {
     expect(problemsOfConversation(conversation)).toEqual([problem]);
+  });
+});
+
+describe('what the demo makes of its transfer', () => {
+  const person = { voiceMs: 6_000, turns: 3, answers: 1 };
+  const agent = { voiceMs: 1_840, turns: 1, answers: 1 };
+  const msToTwoWayAudio = 18;
+
+  test('is measured by both, and by the gateway', () => {
+    expect(problemsOfTransfer({ person, agent, msToTwoWayAudio })).toEqual([]);
+    expect(describeTransfer({ person, agent, msToTwoWayAudio })).toBe(
+      "audio went both ways 18 ms after the agent's answer, the agent heard 1.8 s of the person's voice, the person heard the agent 2 times",
+    );
+  });
+
+  test.each([
+    ['one side of the transfer told nothing', { person, msToTwoWayAudio }],
+    [
+      'the agent did not hear the person',
+      { person, agent: { ...agent, turns: 0 }, msToTwoWayAudio },
+    ],
+    ['the person heard 1 of 3 turns', { person: { ...person, turns: 1 }, agent, msToTwoWayAudio }],
+    ['no audio went both ways', { person, agent }],
+  ])('says that %s', (problem, transfer) => {
+    expect(problemsOfTransfer(transfer)).toEqual([problem]);
   });
 });
