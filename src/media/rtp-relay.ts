@@ -91,10 +91,10 @@ export class RtpRelay {
     return packet;
   }
 
-  /** A pressed key, passed on as it is; undefined also where the far end takes none. */
+  /** A pressed key, passed on as it is; undefined also where the far end declared that it takes none. */
   event(source: Uint8Array, header: RtpHeader, remote: RemoteMedia): Uint8Array | undefined {
     const bytes = header.payloadEnd - header.payloadStart;
-    const payloadType = remote.telephoneEvents[0];
+    const payloadType = remote.keyPayloadType;
     if (bytes < 4 || bytes > maxPayloadBytes || payloadType === undefined) return undefined;
     if (!this.#isNext(header)) return undefined;
     const isBegin = this.#event?.theirs !== header.timestamp;

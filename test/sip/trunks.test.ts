@@ -67,6 +67,16 @@ describe('trunks.yaml', () => {
     expect(loadTrunks({ secrets }).default).toBeUndefined();
   });
 
+  test('headers that it passes are known in any spelling; only those of trust are named', () => {
+    const passing = (names: string) => load(`${minimal}    passHeaders: [${names}]\n`);
+    expect(passing('P-Asserted-Identity, DIVERSION').get('acme')?.passHeaders).toEqual([
+      ...['p-asserted-identity', 'diversion'],
+    ]);
+    for (const name of ['From', 'X-Ticket', 'Route', '"P-A\\r\\nVia"']) {
+      expect(() => passing(name)).toThrow(/passHeaders\[0\]: must be a P- header/);
+    }
+  });
+
   test.each([
     ['YAML that cannot be read', 'trunks:\n  - name: [', /^trunks\.yaml:\d+: /],
     ['no trunks', 'trunks: []\n', /^trunks\.yaml:1: trunks: /],

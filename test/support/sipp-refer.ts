@@ -25,14 +25,16 @@ export function notify(
   body?: string,
   { event = 'Event: refer', type = 'Content-Type: message/sipfrag;version=2.0' } = {},
 ): ReferStep {
-  return (sequence) =>
-    request('NOTIFY', sequence, [
+  return (sequence) => {
+    const sent = request('NOTIFY', sequence, [
       event,
       ...(state === undefined ? [] : [`Subscription-State: ${state}`]),
       ...(body === undefined
         ? ['Content-Length: 0', '']
         : [type, 'Content-Length: [len]', '', body]),
-    ]) + '  <recv response="200"/>\n';
+    ]);
+    return `${sent}  <recv response="200"/>\n`;
+  };
 }
 
 /** It hangs up; the answer may be waited for later. */

@@ -44,6 +44,24 @@ export function inviteOptions(
     : withCredentials(options, route.credentials, challenges);
 }
 
+/**
+ * What an application adds to the headers of its call's trunk. The trunk's own may hold an account or an identity that the carrier
+ * bills by: they are replaced only where the trunk passes that header on.
+ */
+export function withAdded(
+  { headers, passHeaders = [] }: Route,
+  added: Readonly<Record<string, string>> = {},
+): Route['headers'] {
+  const isOwn = (name: string) => !passHeaders.includes(name.toLowerCase());
+  const kept = new Set(Object.keys(headers).filter(isOwn).map(lowerCase));
+  const taken = Object.entries(added).filter(([name]) => !kept.has(lowerCase(name)));
+  const replaced = new Set(taken.map(([name]) => lowerCase(name)));
+  const own = Object.entries(headers).filter(([name]) => !replaced.has(lowerCase(name)));
+  return Object.fromEntries([...own, ...taken]);
+}
+
+const lowerCase = (name: string): string => name.toLowerCase();
+
 /** Upper bound of the control frame's size; srf would only find out by losing the connection. */
 export function requestFrameBytes(options: RequestOptions): number {
   const headers = Object.entries(options.headers ?? {}).map(

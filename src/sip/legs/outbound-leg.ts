@@ -24,7 +24,7 @@ import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
 import { endDialog } from './end-dialog.ts';
 import type { AttemptFailure } from './failover.ts';
-import { inviteOptions, requestFrameBytes } from './invite.ts';
+import { inviteOptions, requestFrameBytes, withAdded } from './invite.ts';
 import type { AttemptObserver, LegDependencies, Wire } from './leg-types.ts';
 import { Referral } from './referral.ts';
 import { flawOf, retryAfterOf } from './response-facts.ts';
@@ -72,7 +72,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   /** Sends the INVITE. Called once. */
   start(link: EngineLink, route: Route): void {
-    const headers = { ...route.headers, ...this.#request.headers };
+    const headers = withAdded(route, this.#request.headers);
     const options = inviteOptions({ ...route, headers }, this.#request.offerSdp, {
       isWanted: () => this.#reported === 'nothing' && this.#request.mayInvite?.() !== false,
       onTooLarge: () => {

@@ -28,6 +28,8 @@ export type Route = {
   readonly from: string;
   readonly to: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** In lower case: those that an application may write in their place. */
+  readonly passHeaders?: readonly string[];
   readonly credentials?: Credentials;
   /** For people and metrics: host:port, and the transport where it is not UDP. */
   readonly gateway: string;
@@ -154,6 +156,7 @@ function routeThrough(trunk: Trunk, gateway: Gateway, target: DialTarget, caller
   const shared = {
     from: `<sip:${userPart(caller)}@${trunk.fromDomain === undefined ? 'localhost' : bracketed(trunk.fromDomain)}>`,
     headers: headersOf(trunk, gateway, caller),
+    ...(trunk.passHeaders.length > 0 && { passHeaders: trunk.passHeaders }),
     ...(trunk.auth !== undefined && { credentials: trunk.auth }),
     gateway: gatewayName(gateway),
     trunk: trunk.name,

@@ -1,0 +1,164 @@
+// Whether a second leg may be placed, and when: its app's numbers and calls of the day, its trunk's room and pace. It waits only for
+// as long as somebody wants it.
+
+import { describe, expect, test } from 'vitest';
+import type { AppLimits } from '../../src/calls/app-limits.ts';
+import type { SecondLegTakes, TrunkLimits } from '../../src/calls/dialout-ports.ts';
+import type { Transfer } from '../../src/calls/transfer.ts';
+import { SecondLegs } from '../../src/dialout/second-legs.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { eventually } from '../support/eventually.ts';
+
+const call = acceptedCall();
+const transfer: Transfer = {
+  ...{ legId: `${call.callId}-leg-2`, to: { kind: 'tel', number: '4930123456' }, trunk: 'carrier' },
+  ...{ mode: 'bridge', timeoutMs: 20_000, caller: '4930', keepStream: false, onFailure: 'hangup' },
+};
+const { trunk: _, ...direct } = transfer;
+const wanted = () => true;
+
+type World = {
+  readonly app?: { readonly limits: AppLimits | undefined } | undefined;
+  readonly trunkLimits?: TrunkLimits | undefined;
+  readonly countToday?: SecondLegTakes['countToday'];
+  readonly takeSlot?: SecondLegTakes['takeSlot'];
+  readonly release?: SecondLegTakes['release'];
+};
+
+function open(world: World = {}) {
+  const log: string[] = [];
+  const legs = new SecondLegs({
+    takes: {
+      countToday: async (...asked) => {
+        log.push(`count ${asked[0]} ${asked[1]}`);
+        return (await world.countToday?.(...asked)) ?? true;
+      },
+      takeSlot: async (leg) => {
+        log.push(`take ${leg.trunk}`);
+        return world.takeSlot === undefined ? { startInMs: 0, tookMs: 0 } : world.takeSlot(leg);
+      },
+      release: async (legIds) => {
+        log.push(`release ${legIds.length}`);
+        await world.release?.(legIds);
+      },
+    },
+    nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
+    limitsOf: () => ('trunkLimits' in world ? world.trunkLimits : { maxConcurrentCalls: 1 }),
+    appLimits: async () => ('app' in world ? world.app : { limits: undefined }),
+    clock: { now: () => new Date() },
+    logger: silentLogger,
+  });
+  return { legs, log };
+}
+
+describe('a second leg is admitted', () => {
+  test('with a slot of its trunk', async () => {
+    const { legs, log } = open();
+    expect(await legs.admit(call, transfer, wanted)).toEqual({ ok: true });
+    expect(log).toEqual(['take carrier']);
+  });
+
+  test('without one where it goes to an address, where the trunk has no limits, and where the carrier calls', async () => {
+    const { legs, log } = open();
+    const unlimited = open({ trunkLimits: undefined });
+    expect(await legs.admit(call, direct, wanted)).toEqual({ ok: true });
+    expect(await legs.admit(call, { ...transfer, mode: 'refer' }, wanted)).toEqual({ ok: true });
+    expect(await unlimited.legs.admit(call, transfer, wanted)).toEqual({ ok: true });
+    expect([...log, ...unlimited.log]).toEqual([]);
+  });
+
+  test('when the trunk’s turn has come', async () => {
+    const { legs } = open({ takeSlot: async () => ({ startInMs: 60, tookMs: 0 }) });
+    const began = performance.now();
+    await legs.admit(call, transfer, wanted);
+    // A timer may fire a millisecond early.
+    expect(performance.now() - began).toBeGreaterThan(58);
+  });
+
+  test('when the trunk has room again, or SQL answers again', async () => {
+    let asked = 0;
+    const { legs } = open({
+      takeSlot: async () => {
+        asked += 1;
+        if (asked === 1) throw new Error('SQL is unreachable');
+        return asked === 2 ? undefined : { startInMs: 0, tookMs: 0 };
+      },
+    });
+    expect(await legs.admit(call, transfer, wanted)).toEqual({ ok: true });
+    expect(asked).toBe(3);
+  });
+});
+
+describe('a second leg is refused', () => {
+  test.each<[string, World, Transfer | Omit<Transfer, 'trunk'>, string]>([
+    ['an app that is gone', { app: undefined }, transfer, 'The app is not known any more'],
+    [
+      'a number that the app may not call',
+      { app: { limits: { allowedPrefixes: ['1'] } } },
+      transfer,
+      'The app may not dial this number',
+    ],
+    [
+      'a referral to such a number too',
+      { app: { limits: { deniedPrefixes: ['49'] } } },
+      { ...transfer, mode: 'refer' },
+      'The app may not dial this number',
+    ],
+    [
+      'an app that has had its calls of the day',
+      { app: { limits: { callsPerDay: 5 } }, countToday: async () => false },
+      transfer,
+      'The app has had all its calls of the day',
+    ],
+  ])('%s', async (_name, world, asked, reason) => {
+    const { legs, log } = open(world);
+    expect(await legs.admit(call, asked, wanted)).toEqual({ ok: false, reason });
+    expect(log.filter((line) => line.startsWith('take'))).toEqual([]);
+  });
+
+  test('when nobody wants it any more, and what may have been taken is given back', async () => {
+    let isWanted = true;
+    const { legs, log } = open({
+      takeSlot: async () => {
+        isWanted = false;
+        throw new Error('the answer was lost');
+      },
+    });
+    expect(await legs.admit(call, transfer, () => isWanted)).toEqual({
+      ...{ ok: false, reason: 'The trunk has no room' },
+    });
+    await eventually(() => log.includes('release 1'), 'it is given back');
+    expect(log).toEqual(['take carrier', 'release 1']);
+  });
+
+  test('before anything is asked, when nobody wants it', async () => {
+    const { legs, log } = open({ app: { limits: { callsPerDay: 5 } } });
+    expect(await legs.admit(call, transfer, () => false)).toMatchObject({ ok: false });
+    expect(log).toEqual([]);
+  });
+});
+
+describe('a slot', () => {
+  test('is given back once, and again until SQL has heard of it', async () => {
+    let failures = 1;
+    const { legs, log } = open({
+      release: async () => {
+        failures -= 1;
+        if (failures >= 0) throw new Error('SQL is unreachable');
+      },
+    });
+    await legs.admit(call, transfer, wanted);
+    legs.giveBack(transfer.legId);
+    legs.giveBack(transfer.legId);
+    await eventually(() => log.length === 3, 'it is released');
+    expect(log).toEqual(['take carrier', 'release 1', 'release 1']);
+  });
+
+  test('that was never taken is not given back', async () => {
+    const { legs, log } = open();
+    await legs.admit(call, direct, wanted);
+    legs.giveBack(transfer.legId);
+    expect(log).toEqual([]);
+  });
+});
