@@ -190,9 +190,11 @@ describe('whoever hears it', () => {
       let end = first.timestamp;
       for (const packet of playAnything(randomFrom(seed))) {
         expect(packet.sequence, `seed ${seed}`).toBe(sequence);
-        expect((packet.timestamp - end) | 0, `seed ${seed}`).toBeGreaterThanOrEqual(0);
         sequence = (sequence + 1) & 0xffff;
-        if (packet.payload.length === audio.length) end = (packet.timestamp + 160) >>> 0;
+        // A key goes on under the time of its beginning, whatever is said beside it.
+        if (packet.payload.length !== audio.length) continue;
+        expect((packet.timestamp - end) | 0, `seed ${seed}`).toBeGreaterThanOrEqual(0);
+        end = (packet.timestamp + 160) >>> 0;
       }
     }
   });
