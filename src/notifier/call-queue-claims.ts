@@ -1,9 +1,8 @@
-// Taking queues from the database, and giving back what became of them.
+// Taking queues from the database, and keeping them.
 
-import { setTimeout as pause } from 'node:timers/promises';
 import type { CallQueue } from './call-queue.ts';
 import type { LeasedCallQueue } from './call-queue-loading.ts';
-import type { NotificationStore, Settlement } from './notification-store.ts';
+import type { NotificationStore } from './notification-store.ts';
 import type { Rooms } from './origin-gates.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
@@ -48,25 +47,6 @@ export async function claimCallQueues(
     })),
     more: limit > 0 && callIds.length >= limit,
   };
-}
-
-/** The database did not take the outcome of an attempt: the queue is left to its lease. */
-const settleRetries = 3;
-const settleRetryMs = 500;
-
-/** True: the queue was let go. */
-export async function settleWithRetries(
-  store: Pick<NotificationStore, 'settle'>,
-  settlement: Settlement,
-): Promise<boolean> {
-  for (let failures = 1; ; failures += 1) {
-    try {
-      return await store.settle(settlement);
-    } catch (error) {
-      if (failures > settleRetries) throw error;
-      await pause(settleRetryMs);
-    }
-  }
 }
 
 /** A queue whose lease is not ours any more, or that was added to, is to be read again. */

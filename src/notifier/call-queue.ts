@@ -20,6 +20,10 @@ export type CallQueue = {
   goneAt?: number;
   /** The queue may have changed in the database: read it again before the next step. */
   isStale: boolean;
+  /** Settles when the attempts so far are stored; the queue is let go after that. */
+  recorded?: Promise<unknown>;
+  /** Set while the queue is empty and about to be let go: something was added, or it is stale. */
+  onMore?: () => void;
   /** Made anew in the database while this one was being let go. */
   successor?: LeasedCallQueue;
 };
@@ -58,6 +62,31 @@ export function refreshCallQueue(queue: CallQueue, leased: LeasedCallQueue): voi
   if (queue.goneAt !== undefined) queue.pending = [];
   queue.isStale = false;
   delete queue.successor;
+}
+
+/**
+ * Takes what was added in the database into the queue, without a look there. False: it is not known whether there is more.
+ * Whoever adds something moves `leased_until` by a millisecond, so the next value says that nothing came between.
+ */
+export function extendCallQueue(
+  queue: CallQueue,
+  added: readonly PendingNotification[],
+  leasedUntil: number,
+): boolean {
+  const isNext = leasedUntil === queue.leasedUntil + 1;
+  if (!isNext || queue.isStale || queue.goneAt !== undefined || queue.successor !== undefined) {
+    return false;
+  }
+  queue.leasedUntil = leasedUntil;
+  queue.pending = [...queue.pending, ...added];
+  queue.onMore?.();
+  return true;
+}
+
+/** What is in memory may not be all: it is read again before the next step. */
+export function markStale(queue: CallQueue): void {
+  queue.isStale = true;
+  queue.onMore?.();
 }
 
 /** Takes the outcome of an attempt into the queue. */

@@ -9,16 +9,18 @@ import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Rest } from '../lib/rest.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
+import { AttemptRecords } from './attempt-records.ts';
 import {
   type CallQueue,
   endpointOf,
+  extendCallQueue,
+  markStale,
   newCallQueue,
   pendingOf,
   recordInCallQueue,
   refreshCallQueue,
-  settlementOf,
 } from './call-queue.ts';
-import { claimCallQueues, renewCallQueues, settleWithRetries } from './call-queue-claims.ts';
+import { claimCallQueues, renewCallQueues } from './call-queue-claims.ts';
 import type { LeasedCallQueue } from './call-queue-loading.ts';
 import { attemptDelivery, type Delivery, type DeliveryDeps } from './delivery.ts';
 import {
@@ -72,8 +74,10 @@ export type DispatcherOptions = {
 // wanted    Owed, and known here: something was added to the call. Left with the next poll, which does not wait for its time.
 // leased    A queue is in memory, the lease is renewed. What comes next is decided; where the database may know more, the queue
 //           is read again first. Left for `sending` when a notification is due, for `let go` when none is.
-// sending   It waits for its place at the receiver, then one attempt is made. Left when its result is recorded; without a
-//           place, or without the right to send, for `leased`, where the queue is held back for two seconds.
+// sending   It waits for its place at the receiver, then one attempt is made. Left for `leased` with its result; without a
+//           place, or without the right to send, too, where the queue is held back for two seconds.
+// empty     The last one was delivered. It waits for the pause after which attempts are stored. Left for `leased` when something
+//           is added, else for `let go`.
 // let go    The lease is given back, with the time at which the next one is due: `owed` again, or nothing is. Where something
 //           was added meanwhile the database keeps the lease, and it is `leased` again. A lease that is nearly over is let run out.
 //
@@ -85,8 +89,10 @@ export type StoredNotifications = {
   /** Pending, in order. */
   readonly owed: readonly OwedNotification[];
   readonly storedAt: Date;
-  /** The call's queue was made for them, and is leased to this process; left out: it was there. */
+  /** The call's queue is leased to this process. */
   readonly leasedUntil?: Date;
+  /** It was made for them. */
+  readonly isNewQueue: boolean;
   /** The answer of the statement before was lost: what it stored is not in `owed`. */
   readonly isRepeated: boolean;
 };
@@ -96,6 +102,7 @@ export class NotificationDispatcher {
   readonly #poller: Poller;
   readonly #gates: OriginGates;
   readonly #rest: Rest;
+  readonly #records: AttemptRecords;
   readonly #queues = new Map<string, CallQueue>();
   readonly #running = new Set<Promise<void>>();
   /** Calls to look for at once: accepted, but into a queue that was not made for it. */
@@ -112,6 +119,7 @@ export class NotificationDispatcher {
     });
     this.#gates = new OriginGates(options.gates ?? defaultGateLimits);
     this.#rest = new Rest(options.longestRestMs ?? 0);
+    this.#records = new AttemptRecords(deps.store);
   }
 
   async start(): Promise<void> {
@@ -179,25 +187,27 @@ export class NotificationDispatcher {
   }
 
   async #takeNew(
-    { callId, owed, storedAt, leasedUntil }: StoredNotifications,
+    { callId, owed, storedAt, leasedUntil, isNewQueue }: StoredNotifications,
     { origin }: OwedNotification,
   ): Promise<void> {
     // Without a lease there was no room: the poll takes it when there is.
-    if (leasedUntil === undefined || !owed.every(({ lease }) => lease)) {
-      return this.#want(callId, origin);
-    }
-    const recipient = (await this.#deps.recipients([callId])).get(callId);
+    if (leasedUntil === undefined) return this.#want(callId, origin);
     const pending = pendingOf(owed, storedAt);
-    this.#take({ callId, leasedUntil: leasedUntil.getTime(), pending }, recipient);
+    if (isNewQueue) {
+      const recipient = (await this.#deps.recipients([callId])).get(callId);
+      this.#take({ callId, leasedUntil: leasedUntil.getTime(), pending }, recipient);
+      return;
+    }
+    const queue = this.#queues.get(callId);
+    if (queue === undefined || !extendCallQueue(queue, pending, leasedUntil.getTime())) {
+      this.#want(callId, origin);
+    }
   }
 
   /** A queue that SQL says is leased to this process, which may not know of it. */
   async #takeOwn(callId: string): Promise<void> {
     const queue = this.#queues.get(callId);
-    if (queue !== undefined) {
-      queue.isStale = true;
-      return;
-    }
+    if (queue !== undefined) return markStale(queue);
     const leased = (await this.#deps.store.load([callId])).get(callId);
     if (leased === undefined || this.#queues.has(callId)) return;
     this.#take(leased, (await this.#deps.recipients([callId])).get(callId));
@@ -211,7 +221,7 @@ export class NotificationDispatcher {
   #want(callId: string, origin: string): void {
     const queue = this.#queues.get(callId);
     if (queue !== undefined) {
-      queue.isStale = true;
+      markStale(queue);
     } else if (this.#wanted.size < maxWanted && this.canTake(origin)) {
       // Where there is no room, it is found by the poll when there is.
       this.#wanted.add(callId);
@@ -251,10 +261,20 @@ export class NotificationDispatcher {
   async #advance(queue: CallQueue): Promise<boolean> {
     if (queue.isStale && !(await this.#refresh(queue))) return false;
     const step = this.#step(queue);
-    if (step.kind !== 'send') return await this.#settle(queue, undefined, step);
+    if (step.kind !== 'send') return await this.#records.settle(queue, undefined, step);
     const sent = await this.#send(queue, step.notification);
-    if (sent === 'lease-short') return false;
-    return sent === 'no-room' || (await this.#settle(queue, sent, this.#step(queue)));
+    if (sent === 'no-room') return true;
+    if (sent === 'lease-short') {
+      await queue.recorded;
+      return false;
+    }
+    if (sent.state === 'delivered' && this.#step(queue).kind === 'finish') {
+      await this.#records.pauseForMore(queue);
+    }
+    const next = this.#step(queue);
+    if (next.kind !== 'send') return await this.#records.settle(queue, sent, next);
+    this.#records.soon(queue, sent);
+    return true;
   }
 
   #step(queue: CallQueue): CallQueueStep {
@@ -307,26 +327,10 @@ export class NotificationDispatcher {
     }
   }
 
-  /** Records an attempt and what the queue does next. False: it was let go. */
-  async #settle(
-    queue: CallQueue,
-    attempt: AttemptRecord | undefined,
-    next: CallQueueStep,
-  ): Promise<boolean> {
-    const letGo = await settleWithRetries(this.#deps.store, {
-      callId: queue.callId,
-      leasedUntil: queue.leasedUntil,
-      ...(attempt === undefined ? {} : { attempt }),
-      ...(queue.goneAt === undefined ? {} : { goneAt: queue.goneAt }),
-      queue: settlementOf(next),
-    });
-    // Not let go although it was to be: something was added to it.
-    if (next.kind !== 'send' && !letGo) queue.isStale = true;
-    return !letGo;
-  }
-
   /** False: the queue is no longer ours. */
   async #refresh(queue: CallQueue): Promise<boolean> {
+    // What was delivered is still pending there until then.
+    await queue.recorded;
     const leased = (await this.#deps.store.load([queue.callId])).get(queue.callId);
     if (leased === undefined) {
       queue.isStale = false;

@@ -54,6 +54,7 @@ const isStored = ({ step }: WaitingStep): AppendedStep => ({
   owed: [],
   storedAt: at,
   isQueuedPublished: true,
+  isNewQueue: false,
 });
 const away = () => Object.assign(new Error('SQL is unreachable'), { code: 'ECONNREFUSED' });
 const refusal = (code: string) => Object.assign(new Error('refused'), { code });

@@ -101,9 +101,9 @@ with given as materialized (
         and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $7::timestamptz)
     ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
     leased_until = lane.leased_until + interval '1 millisecond'
-  returning call_id, (xmax = 0) as is_new
+  returning call_id, (xmax = 0) as is_new, case when leased_by = $2 then leased_until end as leased_until
 )
-select moved.call_id, moved.is_answered, moved.published, coalesce(s.stored, 0)::integer as stored, queued.is_new,
+select moved.call_id, moved.is_answered, moved.published, coalesce(s.stored, 0)::integer as stored, queued.is_new, queued.leased_until,
   array(select i.event_id from inserted i where i.call_id = moved.call_id and i.state = 'pending') as event_ids
 from moved
 left join (select call_id, count(*) as stored from stored group by call_id) s using (call_id)

@@ -57,8 +57,10 @@ export type AppendedStep =
       readonly storedAt: Date;
       /** Whether the call's first event is known to be on the stream. */
       readonly isQueuedPublished: boolean;
-      /** The queue was made now, with a lease until then. */
+      /** The queue is leased to this process until then. */
       readonly leasedUntil?: Date;
+      /** It was made now. */
+      readonly isNewQueue: boolean;
     };
 
 type Row = {
@@ -67,6 +69,7 @@ type Row = {
   readonly published: number | null;
   readonly stored: number;
   readonly is_new: boolean | null;
+  readonly leased_until: Date | null;
   readonly event_ids: readonly string[];
 };
 
@@ -93,9 +96,7 @@ export async function appendSteps(
   ];
   const { rows } = await ports.pool.query<Row>({ ...appendStatement, values });
   const byCall = new Map(rows.map((row) => [row.call_id, row]));
-  return prepared.map((each) =>
-    resultOf(each, byCall.get(each.waiting.call.callId), { now, leasedUntil }),
-  );
+  return prepared.map((each) => resultOf(each, byCall.get(each.waiting.call.callId), now));
 }
 
 type Prepared = {
@@ -143,7 +144,7 @@ function candidatesOf({ events, ending }: CallStep): readonly Candidate[] {
 function resultOf(
   { waiting, candidates, owed }: Prepared,
   row: Row | undefined,
-  { now, leasedUntil }: { readonly now: Date; readonly leasedUntil: Date },
+  now: Date,
 ): AppendedStep {
   if (row === undefined) return { kind: 'not ours' };
   const holds = row.is_answered ? 'answered' : 'unanswered';
@@ -161,7 +162,8 @@ function resultOf(
     owed: owed.filter(({ eventId }) => pending.has(eventId)),
     storedAt: now,
     isQueuedPublished: row.published !== null,
-    ...(row.is_new === true ? { leasedUntil } : {}),
+    isNewQueue: row.is_new === true,
+    ...(row.leased_until === null ? {} : { leasedUntil: row.leased_until }),
   };
 }
 

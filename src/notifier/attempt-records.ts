@@ -1,0 +1,78 @@
+// Stores what became of attempts, and what their queues do next: in groups, because a statement for each would be a quarter of
+// what a call costs in SQL. A process that is killed before that has them sent again, as one that is killed in mid-attempt
+// does; receivers know them by their id.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { SharedPause } from '../lib/shared-pause.ts';
+import { type CallQueue, settlementOf } from './call-queue.ts';
+import type { CallQueueStep } from './delivery-plan.ts';
+import type { AttemptRecord, NotificationStore, Settlement } from './notification-store.ts';
+
+/** Ten statements a second at most, and not much more than an attempt itself takes on the internet. */
+const recordEveryMs = 100;
+/** The database did not take the outcome of an attempt: the queue is left to its lease. */
+const settleRetries = 3;
+const settleRetryMs = 500;
+
+type Store = Pick<NotificationStore, 'settle'>;
+
+export class AttemptRecords {
+  readonly #store: Store;
+  readonly #pause = new SharedPause(recordEveryMs);
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Stores an attempt while the queue's next notification is sent. */
+  soon(queue: CallQueue, attempt: AttemptRecord): void {
+    const { callId, leasedUntil } = queue;
+    const stored = this.#pause
+      .end()
+      .then(() => this.#settleWithRetries({ callId, leasedUntil, attempt, queue: 'keep' }));
+    queue.recorded = Promise.all([queue.recorded, stored]);
+    // Waited for, and thrown, before the queue is let go.
+    queue.recorded.catch(() => {});
+  }
+
+  /** Until attempts are stored; ends at once when something is added to the queue. */
+  async pauseForMore(queue: CallQueue): Promise<void> {
+    await new Promise<void>((resolve) => {
+      queue.onMore = resolve;
+      void this.#pause.end().then(resolve);
+    });
+    delete queue.onMore;
+  }
+
+  /** Records an attempt and what the queue does next. False: it was let go. */
+  async settle(
+    queue: CallQueue,
+    attempt: AttemptRecord | undefined,
+    next: CallQueueStep,
+  ): Promise<boolean> {
+    // As it was when `next` was decided: what is added from here on keeps the queue from being let go.
+    const { callId, leasedUntil } = queue;
+    await queue.recorded;
+    const letGo = await this.#settleWithRetries({
+      ...{ callId, leasedUntil },
+      ...(attempt === undefined ? {} : { attempt }),
+      ...(queue.goneAt === undefined ? {} : { goneAt: queue.goneAt }),
+      queue: settlementOf(next),
+    });
+    // Not let go although it was to be: something was added to it.
+    if (next.kind !== 'send' && !letGo) queue.isStale = true;
+    return !letGo;
+  }
+
+  /** True: the queue was let go. */
+  async #settleWithRetries(settlement: Settlement): Promise<boolean> {
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.#store.settle(settlement);
+      } catch (error) {
+        if (failures > settleRetries) throw error;
+        await pause(settleRetryMs);
+      }
+    }
+  }
+}

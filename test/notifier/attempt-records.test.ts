@@ -1,0 +1,132 @@
+// Attempts are stored in groups, and what is added to a call's queue meanwhile is sent without a look into the database.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.ts';
+
+type Statement = { readonly name?: string };
+
+describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
+  let database: TestDatabase;
+  let rig: NotifierRig;
+  let receiver: Receiver;
+  /** Names of prepared statements, in the order in which they were asked for. */
+  let asked: string[];
+  /** The next settlement is not stored. */
+  let isRefusing: boolean;
+
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+  beforeEach(async () => {
+    asked = [];
+    isRefusing = false;
+    rig = createNotifierRig({ pool: watched(database.pool) });
+    receiver = await startReceiver();
+  });
+  afterEach(async () => {
+    await rig.stop();
+    await receiver.close();
+    await database.clear();
+  });
+
+  function watched(pool: TestDatabase['pool']): TestDatabase['pool'] {
+    const query = (statement: Statement & string, ...rest: unknown[]) => {
+      if (statement.name !== undefined) asked.push(statement.name);
+      if (isRefusing && statement.name === 'notifier-settle') {
+        return Promise.reject(new Error('the database is away'));
+      }
+      return (pool.query as (...all: unknown[]) => unknown)(statement, ...rest);
+    };
+    return new Proxy(pool, {
+      get: (target, key) => (key === 'query' ? query : (Reflect.get(target, key) as unknown)),
+    });
+  }
+  const times = (name: string): number => asked.filter((each) => each === name).length;
+  const nothingIsOwed = () => eventually(async () => (await rig.lanesLeft()) === 0, 'nothing owed');
+
+  test('of forty calls at once they are stored in a handful of statements', async () => {
+    const notifier = await rig.start({ pollMs: 60_000 });
+    const calls = Array.from({ length: 40 }, () => rig.call(receiver.url));
+
+    await notifier.handle(calls.map((call) => call.answered()));
+    await eventually(() => receiver.received.length === 40, 'all were told');
+    await nothingIsOwed();
+
+    // Two where the receiver's last answers take longer than the pause; a statement for each would be 40.
+    expect(times('notifier-settle')).toBeLessThan(10);
+    expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['delivered']));
+  });
+
+  test('what is added while an attempt is under way is sent after it, and nothing is read', async () => {
+    const notifier = await rig.start({ pollMs: 60_000 });
+    const call = rig.call(receiver.url);
+    const events = personCall(call);
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    receiver.answerWith(() => answered.then(() => 200));
+
+    for (const event of events) await notifier.handle([event]);
+    answer();
+    const bodies = await receiver.untilEnded(call.identity.callId);
+    await nothingIsOwed();
+
+    expect(bodies.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+    expect(receiver.received).toHaveLength(4);
+    expect(times('notifier-load')).toBe(0);
+    for (const { id } of events.slice(2)) {
+      expect(await rig.attempts(id)).toMatchObject([{ attempt: 1, delivered: true }]);
+    }
+  });
+
+  test('what another process adds meanwhile is read, and sent once', async () => {
+    const notifier = await rig.start({ pollMs: 20 });
+    const other = await rig.start({ nodeId: 'node-2', pollMs: 20 });
+    const call = rig.call(receiver.url);
+    const [, , answered, human, stopped, completed] = personCall(call);
+    if (!answered || !human || !stopped || !completed) throw new Error('not a whole call');
+
+    await notifier.handle([answered]);
+    await other.handleOlder([human]);
+    await notifier.handle([stopped]);
+    await notifier.handle([completed]);
+    const bodies = await receiver.untilEnded(call.identity.callId);
+    await nothingIsOwed();
+
+    expect(bodies.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+    expect(receiver.received).toHaveLength(4);
+  });
+
+  test('a queue whose attempts cannot be stored is not let go', async () => {
+    const notifier = await rig.start({ pollMs: 20 });
+    const call = rig.call(receiver.url);
+    isRefusing = true;
+
+    await notifier.handle([call.answered()]);
+    await notifier.handle([call.amd('amd_human_detected')]);
+    await eventually(() => notifier.queues() === 0, 'it is left to its lease');
+
+    expect(receiver.received.map(({ body }) => body.sequence)).toEqual([1, 2]);
+    expect(await rig.lanesLeft()).toBe(1);
+    expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['pending']));
+    isRefusing = false;
+  });
+
+  test('what was delivered just before the end of the process is recorded', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    const event = call.answered();
+
+    await notifier.handle([event]);
+    await eventually(() => receiver.received.length === 1, 'it was told');
+    await notifier.stop();
+
+    expect(await rig.attempts(event.id)).toMatchObject([{ attempt: 1, delivered: true }]);
+    expect(await rig.lanesLeft()).toBe(0);
+  });
+});
