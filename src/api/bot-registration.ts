@@ -2,12 +2,13 @@
 // query string of its stream's URL, which may be a secret.
 
 import { z } from 'zod';
+import { streamUrl } from '../calls/contract/stream-members.ts';
 import { invalidRequest } from '../http/problem.ts';
 import { plainId } from '../lib/ids.ts';
 import type { Bot, BotStore } from '../store/bot-directory.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import { type StreamAddress, sealStreamUrl } from '../store/stream-addresses.ts';
-import { streamConnect, streamUrl } from './stream-request.ts';
+import { streamConnect } from './stream-request.ts';
 
 export const newBot = z
   .strictObject({

@@ -27,7 +27,7 @@ export function registerCommands(
     onRequest: caller.require(botRoute('Dialout')),
     schema: {
       operationId: 'commandCall',
-      summary: 'Play a sound, stop it, press keys, transfer the call, hang up',
+      summary: 'Play a sound, stop it, press keys, change the bot, transfer the call, hang up',
       description:
         'Answered as soon as the process that has the call has taken the command; what comes of it is told by events. With an `Idempotency-Key`, or the member `id`, a repeated command is done once and answered as before; the last 1,000 of a call are remembered while it is up. A 409 says why the call cannot do it as things stand; a 503 means that it is not known whether the command was done, and that it may be repeated with its id.',
       tags: ['calls'],

@@ -9,6 +9,8 @@ export const commandSchema = contract.meta({
     { command: 'play', sound: 'sound:spring-offer', id: 'offer-1' },
     { command: 'dtmf', digits: '2w4#' },
     { command: 'stop' },
+    { command: 'stream', url: 'wss://bot.example/audio', parameters: { campaign: 'spring' } },
+    { command: 'stream', url: null },
     { command: 'transfer', to: 'sip:agents@pbx.example', timeoutMs: 20_000 },
     { command: 'hangup' },
   ],
@@ -17,7 +19,7 @@ export const commandSchema = contract.meta({
 export const commandAnswerSchema = z
   .object({
     ok: z.literal(true),
-    commandId: z.string().describe('of the request, or a new one; events of a sound name it'),
+    commandId: z.string().describe('of the request, or a new one; events that come of it name it'),
     state: z.string().describe('of the call, e.g. `answered`; `ending` after a hang-up'),
   })
   .meta({

@@ -2,37 +2,12 @@
 // bot and its app come to together.
 
 import { z } from 'zod';
+import { streamParameters, streamUrl } from '../calls/contract/stream-members.ts';
 import { type RequestedStream, streamConnects } from '../calls/stream.ts';
 import type { MemberError } from '../http/problem.ts';
 import type { App } from '../store/app-directory.ts';
 import type { StreamAddress } from '../store/stream-addresses.ts';
 import type { StreamServices } from './services.ts';
-
-const maxUrlLength = 2_048;
-/** They are told in one message at the start of the stream, with the metadata. */
-const maxParameters = 50;
-const maxParameterLength = 1_024;
-
-const plainText = /^[^\p{Cc}\p{Cs}]*$/u;
-
-function streamUrlProblem(text: string): string | undefined {
-  if (!URL.canParse(text)) return 'must be an absolute URL';
-  const url = new URL(text);
-  if (url.protocol !== 'ws:' && url.protocol !== 'wss:') return 'must be a ws or wss URL';
-  if (url.username !== '' || url.password !== '') return 'must not hold a user or password';
-  if (text.includes('#')) return 'must not have a fragment';
-  return undefined;
-}
-
-/** Kept to the letter: bots check a signature over it. */
-export const streamUrl = z
-  .string()
-  .max(maxUrlLength)
-  .regex(/^[\x21-\x7e]*$/, 'must be printable ASCII without spaces')
-  .superRefine((text, context) => {
-    const problem = streamUrlProblem(text);
-    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-  });
 
 export const streamConnect = z.enum(streamConnects);
 
@@ -47,13 +22,7 @@ export const streamSchema = z.object({
     .describe(
       '`answered`: at the 200 OK; `person`: when detection says that a person is there, which needs `machineDetection`. Left out: as the bot has it, or `answered`',
     ),
-  parameters: z
-    .record(z.string().min(1).max(128).regex(plainText), z.string().max(maxParameterLength))
-    .refine((parameters) => Object.keys(parameters).length <= maxParameters, {
-      message: `must have at most ${maxParameters} members`,
-    })
-    .optional()
-    .describe('told to the bot as `customParameters`, with the metadata'),
+  parameters: streamParameters.optional(),
 });
 
 export type WantedStream = z.output<typeof streamSchema>;
@@ -91,26 +60,25 @@ export function resolveStream(
   };
 }
 
+export function withoutSecret(appId: string): string {
+  return `the app has no stream secret yet: offhook apps rotate ${appId} stream makes one`;
+}
+
+export const notReachable =
+  'must not be a private, local or reserved address that STREAM_ALLOWED_NETWORKS lacks';
+
 function streamErrors(
   wanted: WantedStream | undefined,
   { bot, app, detects, streams }: Asking,
 ): readonly MemberError[] {
   const errors: MemberError[] = [];
   const say = (path: string, message: string) => errors.push({ path, message });
-  if (app.streamSecrets === undefined) {
-    say(
-      'stream',
-      `the app has no stream secret yet: offhook apps rotate ${app.appId} stream makes one`,
-    );
-  }
+  if (app.streamSecrets === undefined) say('stream', withoutSecret(app.appId));
   if (wanted?.url === undefined && bot.stream === undefined) {
     say('stream.url', 'is required: the bot has none');
   }
   if (wanted?.url !== undefined && !streams.isReachable(new URL(wanted.url))) {
-    say(
-      'stream.url',
-      'must not be a private, local or reserved address that STREAM_ALLOWED_NETWORKS lacks',
-    );
+    say('stream.url', notReachable);
   }
   if (wanted?.connect === 'person' && !detects) {
     say('stream.connect', 'person needs machineDetection: detect or disconnect');

@@ -4,6 +4,7 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createApiServer } from '../api/server.ts';
+import type { StreamServices } from '../api/services.ts';
 import type { Captures } from '../capture/captures.ts';
 import { checkBeforeStart, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
@@ -112,7 +113,8 @@ async function openApp(environment: Environment): Promise<App> {
     mayDeliver: () => node.lease.isHeld,
     beyondLaptop: sip.beyondLaptop,
   });
-  const parts = { storage, node, notifier, events, contexts, metrics, sounds };
+  const streams = createStreamServices(config, storage, sip.beyondLaptop);
+  const parts = { storage, node, notifier, events, contexts, metrics, sounds, streams };
   const calls = openCalls(environment, {
     ...{ ...parts, older: await drainOlderVersions(environment, parts) },
     sip: sip.port,
@@ -187,6 +189,7 @@ type ApiParts = {
   readonly media: MediaParts;
   readonly calls: Calls;
   readonly sounds: Sounds;
+  readonly streams: StreamServices;
   readonly contexts: ContextStore;
   readonly metrics: Metrics;
   readonly captures: Captures;
@@ -224,7 +227,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
         parts.notifier.lookForOwed(),
       ),
       isNotifiable: (url) => parts.notifier.isNotifiable(url),
-      streams: createStreamServices(config, storage, sip.beyondLaptop),
+      streams: parts.streams,
       sounds: parts.sounds.library,
       health: healthChecks({
         database: storage.database.pool,

@@ -1,6 +1,7 @@
 // The calls: what ends those of an earlier process, what takes new ones from the queue, and what ends them here.
 
 import { setTimeout as pause } from 'node:timers/promises';
+import type { StreamServices } from '../api/services.ts';
 import { CallRegistry } from '../calls/call-registry.ts';
 import { defaultCallLimits } from '../calls/call-setup.ts';
 import type { SecondLeg } from '../calls/call-step.ts';
@@ -69,6 +70,7 @@ type Parts = {
   readonly routes: RoutePlanner;
   readonly media: MediaPort;
   readonly sounds: Sounds;
+  readonly streams: StreamServices;
   readonly metrics: Metrics;
   /** Nothing of the call is on the wire any more. */
   readonly onReleased: (callId: CallId) => void;

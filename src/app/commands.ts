@@ -1,6 +1,8 @@
 // Commands to calls: those of this process, and the way to those of others.
 
 import { randomUUID } from 'node:crypto';
+import type { StreamServices } from '../api/services.ts';
+import { createStreamJudge } from '../api/stream-command.ts';
 import { createTransferJudge } from '../api/transfer-command.ts';
 import { CallCommands } from '../calls/call-commands.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
@@ -32,12 +34,14 @@ export function openCommands(
     sounds,
     routes,
     note,
+    streams,
   }: {
     readonly storage: Storage;
     readonly events: Events;
     readonly sounds: Sounds;
     readonly routes: RoutePlanner;
     readonly note: NoteCommand;
+    readonly streams: StreamServices;
   },
   { registry, ends }: { readonly registry: CallRegistry; readonly ends: EndRecorder },
 ): Commands {
@@ -51,6 +55,7 @@ export function openCommands(
   const commands = new CallCommands({
     ...{ registry, clock, sounds: sounds.port },
     judgeTransfer: createTransferJudge({ routes, apps }),
+    judgeStream: createStreamJudge({ apps, streams }),
     newCommandId: () => `cmd-${randomUUID()}`,
     note,
   });

@@ -1,4 +1,4 @@
-// Where calls' audio goes: what a stored request and its app's secret come to when the call is placed.
+// Where calls' audio goes: what a stored request or a command, and the secret of the call's app, come to.
 
 import type { StreamServices } from '../api/services.ts';
 import type { AcceptedCall, DialTarget } from '../calls/call-types.ts';
@@ -6,25 +6,27 @@ import type { StreamPort } from '../calls/ports.ts';
 import type { Config } from '../config.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import { openStreamUrl, sealStreamUrl } from '../store/stream-addresses.ts';
-import { accountSidOf, digitsOfCallSid, streamIdsOf } from '../streams/stream-ids.ts';
+import {
+  accountSidOf,
+  callIdOfCallSid,
+  digitsOfCallSid,
+  streamIdsOf,
+} from '../streams/stream-ids.ts';
 import { networksOpenTo } from './networks.ts';
 import type { Storage } from './storage.ts';
 
 export function createStreamPort({ apps, secrets }: Pick<Storage, 'apps' | 'secrets'>): StreamPort {
   return {
-    async settingsOf(call) {
-      const { appId, botId, request } = call;
+    async settingsOf(call, { ordinal, connect, parameters, ...address }) {
+      const { appId, botId } = call;
       const app = await apps.find(appId);
       const secret = app?.streamSecrets?.[0];
-      if (secret === undefined || request.stream === undefined) {
-        throw new Error('the app has no stream secret, or the call no stream');
-      }
+      if (secret === undefined) throw new Error('the app has no stream secret');
       return {
-        url: openStreamUrl(secrets, botId, request.stream),
-        secret,
-        connect: request.stream.connect,
-        ...streamIdsOf(call),
-        customParameters: customParametersOf(call, request.stream.parameters),
+        ...{ ordinal, connect, secret },
+        url: openStreamUrl(secrets, botId, address),
+        ...streamIdsOf(call, ordinal),
+        customParameters: customParametersOf(call, parameters),
       };
     },
   };
@@ -40,7 +42,7 @@ export function createStreamServices(
     isReachable: (url) => guard.isHostAllowed(url),
     seal: (botId, url) => sealStreamUrl(secrets, botId, url),
     async callOf(callSid) {
-      const call = await ledger.callOfSid(digitsOfCallSid(callSid));
+      const call = await ledger.callOfSid(digitsOfCallSid(callSid), callIdOfCallSid(callSid));
       return call === undefined ? undefined : { ...call, accountSid: accountSidOf(call.appId) };
     },
   };

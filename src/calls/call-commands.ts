@@ -1,8 +1,10 @@
 // Commands to the calls of this process. One that comes again under its id is answered as before and done once.
 
+import { createHash } from 'node:crypto';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import { CallPlaying, type PlayingPorts } from './call-playing.ts';
 import type { CallRegistry, LiveCall } from './call-registry.ts';
+import { type StreamingPorts, streamByCommand } from './call-streaming.ts';
 import { type TransferringPorts, transferByCommand } from './call-transferring.ts';
 import { assertNever } from './call-types.ts';
 import { type NoteCommand, notedCommand } from './command-notes.ts';
@@ -10,6 +12,7 @@ import type { Command, CommandOf, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
 
 export type CallCommandsPorts = PlayingPorts &
+  StreamingPorts &
   TransferringPorts & {
     readonly registry: Pick<CallRegistry, 'live' | 'end'>;
     /** For a command that has none. */
@@ -21,7 +24,8 @@ export type CallCommandsPorts = PlayingPorts &
 /** Of a call; some are taken more often than a person could listen to. */
 const maxRemembered = 1_000;
 
-type Remembered = { readonly body: string; readonly reply: Promise<CommandReply> };
+/** A URL in a command may hold a secret: nothing of a command is kept. */
+type Remembered = { readonly digest: string; readonly reply: Promise<CommandReply> };
 
 type Commanded = {
   readonly playing: CallPlaying;
@@ -49,11 +53,11 @@ export class CallCommands {
       return notedCommand(note, { command, commandId, askedBy }, reply);
     };
     if (id === undefined) return obey(this.#ports.newCommandId());
-    const body = canonical(command);
+    const digest = digestOf(command);
     const earlier = commanded.remembered.get(id);
-    if (earlier !== undefined) return earlier.body === body ? earlier.reply : idUsed();
+    if (earlier !== undefined) return earlier.digest === digest ? earlier.reply : idUsed();
     const reply = obey(id);
-    commanded.remembered.set(id, { body, reply });
+    commanded.remembered.set(id, { digest, reply });
     // What was not done may be asked for again: the call may have been answered by then.
     void reply.then(({ ok }) => {
       if (!ok) commanded.remembered.delete(id);
@@ -87,6 +91,8 @@ export class CallCommands {
         return { ok: true, commandId, state: live.state };
       case 'dtmf':
         return pressKeys(live, command, commandId);
+      case 'stream':
+        return await streamByCommand(this.#ports, live.call, command, commandId);
       case 'transfer':
         return await transferByCommand(this.#ports, live.call, command, commandId);
       default:
@@ -123,12 +129,13 @@ function pressKeys(
 }
 
 /** The same at both doors, in whichever order its members came. */
-function canonical(command: Command): string {
-  return JSON.stringify(command, (_name, value: unknown) =>
+function digestOf(command: Command): string {
+  const canonical = JSON.stringify(command, (_name, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
       : value,
   );
+  return createHash('sha256').update(canonical).digest('base64');
 }
 
 /** The state forbids it. */

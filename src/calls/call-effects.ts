@@ -9,13 +9,11 @@ import {
   dtmfEvent,
   endEvent,
   ringingEvent,
-  streamEvent,
 } from './call-events.ts';
 import {
   type EndCommand,
   endAfterAnswer,
   endBeforeAnswer,
-  endOfBotFailure,
   endOfExpiry,
   endOfFailure,
   endOfMachine,
@@ -114,10 +112,11 @@ export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) =
   enqueue({ type: 'append', params: { events: [stated] } });
 });
 
-/** Detection listens to whoever comes after a call screening. */
-export const noteRound = callSetup.assign(({ event }) => {
+export const notePlan = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.plan');
   const { report } = event;
+  if (report.kind === 'held') return { heldBy: report.by };
+  // Detection listens to whoever comes after a call screening.
   return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
 });
 
@@ -136,31 +135,6 @@ export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) 
   if (context.digits >= context.limits.maxDigits) return;
   const { event: stated, ...sequences } = dtmfEvent(context, event.at, event);
   enqueue.assign({ digits: context.digits + 1, ...sequences });
-  enqueue({ type: 'append', params: { events: [stated] } });
-});
-
-export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
-  assertEvent(event, 'line.stream');
-  const { report } = event;
-  const isUp = report.kind === 'opened' || (report.kind === 'broken' && context.stream !== 'off');
-  const goesOn = report.kind === 'opened' || report.kind === 'broken';
-  const streamEvents = context.streamEvents + 1;
-  enqueue.assign({ stream: isUp ? 'running' : 'off', isStreamOver: !goesOn });
-  if (goesOn && streamEvents > context.limits.maxStreamEvents) return;
-  // What is told after the call's end happened at its end: times do not run backwards.
-  const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
-  const { event: stated, ...sequences } = streamEvent(context, at, report);
-  enqueue.assign({ streamEvents, ...sequences });
-  enqueue({ type: 'append', params: { events: [stated] } });
-});
-
-/** The media worker did not say it in time. */
-export const stateStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {
-  if (context.stream !== 'running') return;
-  const at = context.end?.at ?? context.clock.now();
-  const report = { kind: 'stopped', reason: 'call-ended' } as const;
-  const { event: stated, ...sequences } = streamEvent(context, at, report);
-  enqueue.assign({ stream: 'off', ...sequences });
   enqueue({ type: 'append', params: { events: [stated] } });
 });
 
@@ -231,17 +205,6 @@ export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enque
   // While the answer is being stored the far end may have been first.
   enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: event.command.by } });
-});
-
-/** It has closed its stream in good order: what an application does that hangs up. */
-export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {
-  enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot closed its stream' } });
-});
-
-export const hangUpOnBotFailure = callSetup.enqueueActions(({ context, enqueue }) => {
-  enqueue.assign({ end: endOfBotFailure(context.clock.now()) });
-  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot unreachable' } });
 });
 
 /** The message was left, or there was nobody to leave one with. */

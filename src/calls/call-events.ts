@@ -139,29 +139,46 @@ export function dtmfEvent(
   return stated(progress, event, false);
 }
 
-/** What becomes of the stream to the bot. */
-export function streamEvent(progress: CallProgress, at: Date, report: StreamReport): Stated {
-  return stated(progress, streamEventOf(progress, at, report), false);
+/** What becomes of a stream to a bot, and the commands that began and stopped it. */
+export function streamEvent(
+  progress: CallProgress,
+  at: Date,
+  report: StreamReport,
+  commands: StreamCommands,
+): Stated {
+  return stated(progress, streamEventOf(progress, at, report, commands), false);
 }
 
-function streamEventOf(progress: CallProgress, at: Date, report: StreamReport): CallEvent {
+type StreamCommands = {
+  readonly commandId?: string;
+  readonly stopping?: { readonly stoppedBy?: string };
+};
+
+function streamEventOf(
+  progress: CallProgress,
+  at: Date,
+  report: StreamReport,
+  { commandId, stopping }: StreamCommands,
+): CallEvent {
+  const command = commandId === undefined ? {} : { commandId };
   switch (report.kind) {
     case 'opened': {
       const { connection, openMs } = report;
       const type = 'stream-started';
-      return { ...header(progress, type, at), type, data: { connection, openMs } };
+      return { ...header(progress, type, at), type, data: { ...command, connection, openMs } };
     }
     case 'broken':
     case 'lost': {
       const type = 'stream-failed';
-      const data = { reason: report.reason, willRetry: report.kind === 'broken' };
+      const data = { ...command, reason: report.reason, willRetry: report.kind === 'broken' };
       return { ...header(progress, type, at), type, data };
     }
     case 'stopped':
     case 'botLeft': {
       const type = 'stream-stopped';
       const reason = report.kind === 'botLeft' ? 'bot-closed' : report.reason;
-      return { ...header(progress, type, at), type, data: { reason, ...report.counts } };
+      const data = { ...command, ...stopping, reason, ...report.counts };
+      return { ...header(progress, type, at), type, data };
     }
     default:
       return assertNever(report);

@@ -6,6 +6,7 @@ import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
 import { closingAmdEvents } from './closing-amd-events.ts';
 import type { CallId } from './contract/identity.ts';
+import { LineStream } from './line-stream.ts';
 import { LineTransfer } from './line-transfer.ts';
 import { loadPlans } from './plan-sounds.ts';
 import type { CallPlans, PlanReport } from './plans.ts';
@@ -20,7 +21,7 @@ import type {
   SoundPort,
   StreamPort,
 } from './ports.ts';
-import type { StreamReport, StreamSettings } from './stream.ts';
+import type { StreamReport } from './stream.ts';
 import type { TransferPorts } from './transfer-ports.ts';
 
 export type LinePorts = {
@@ -70,25 +71,24 @@ class Line {
   /** Of detection. */
   #round = 1;
   #detectionStartedAt: Date | undefined;
-  /** Asked for when the call begins, and there long before anybody answers. */
-  #streamSettings: Promise<StreamSettings> | undefined;
+  readonly #stream: LineStream;
   readonly #transfer: LineTransfer;
 
   constructor(call: AcceptedCall, ports: LinePorts, send: (event: LineEvent) => void) {
     this.#call = call;
     this.#ports = ports;
     this.#send = send;
+    this.#stream = new LineStream(call, ports.streams, (report, ordinal) =>
+      this.#sendStream(report, ordinal),
+    );
     this.#transfer = new LineTransfer(call, ports.transfers, (report) =>
       send({ type: 'line.transfer', at: ports.clock.now(), report }),
     );
   }
 
   async open(): Promise<void> {
-    if (this.#call.request.stream !== undefined) {
-      this.#streamSettings = this.#ports.streams?.settingsOf(this.#call);
-      // It is told when the call is answered, and matters to nobody before.
-      this.#streamSettings?.catch(() => undefined);
-    }
+    const { stream } = this.#call.request;
+    if (stream !== undefined) this.#stream.want({ ...stream, ordinal: 0 });
     const [session, loaded] = await Promise.all([
       this.#openMedia(),
       loadPlans(this.#call, this.#ports.sounds),
@@ -134,8 +134,14 @@ class Line {
       case 'stopDetection':
         this.#session?.stopDetection(command.reason);
         break;
+      case 'startStream':
+        // Of one that failed something may be left.
+        this.#stream.stop(this.#session, 'replaced');
+        this.#stream.want(command.stream);
+        this.#answerStream();
+        break;
       case 'stopStream':
-        if (this.#streamSettings !== undefined) this.#session?.stopStream(command.reason);
+        this.#stream.stop(this.#session, command.reason);
         break;
       case 'play':
         this.#mayPlay = true;
@@ -243,7 +249,9 @@ class Line {
     if (sdp !== undefined) this.#session?.applyAnswer(sdp, 'early');
     // 100 is the hop's, not the phone's; 180, 181, 182 and 183 all mean that the far end works on it.
     if (status < 180) return;
-    this.#prepareStream();
+    if (this.#session !== undefined) {
+      this.#stream.prepare(this.#session, () => this.#state === 'placed');
+    }
     this.#send({
       type: 'line.ringing',
       at,
@@ -289,26 +297,14 @@ class Line {
     this.#session?.startDetection(amd, this.#plans);
   }
 
-  #prepareStream(): void {
-    void this.#streamSettings?.then(
-      (settings) => {
-        if (this.#state === 'placed') this.#session?.prepareStream(settings);
-      },
-      () => undefined,
-    );
-  }
-
   #answerStream(): void {
-    void this.#streamSettings?.then(
-      (settings) => {
-        if (this.#state === 'answered') this.#session?.answerStream(settings);
-      },
-      () => this.#sendStream({ kind: 'lost', reason: 'settings-unreadable' }),
-    );
+    if (this.#session !== undefined) {
+      this.#stream.answer(this.#session, () => this.#state === 'answered');
+    }
   }
 
-  #sendStream(report: StreamReport): void {
-    this.#sendOrHold({ type: 'line.stream', at: this.#ports.clock.now(), report });
+  #sendStream(report: StreamReport, ordinal: number): void {
+    this.#sendOrHold({ type: 'line.stream', at: this.#ports.clock.now(), ordinal, report });
   }
 
   #mediaObserver(): MediaObserver {
@@ -318,7 +314,7 @@ class Line {
         this.#sendOrHold({ type: 'line.amd', at: this.#ports.clock.now(), amd });
       },
       onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'rtp'),
-      onStream: (report) => this.#sendStream(report),
+      onStream: (report, ordinal) => this.#sendStream(report, ordinal),
       onPlan: (report) => this.#sendPlan(report),
       onPlayback: (report) =>
         this.#sendOrHold({ type: 'line.playback', at: this.#ports.clock.now(), report }),

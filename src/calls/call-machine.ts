@@ -30,23 +30,19 @@ import {
   endByFailure,
   endByLeg,
   endIfAnswered,
-  hangUpByBot,
   hangUpByCommand,
   hangUpByPlan,
-  hangUpOnBotFailure,
   hangUpOnFailure,
   hangUpOnMachine,
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
-  noteRound,
+  notePlan,
   stateAmd,
   stateAmdStopped,
   stateDialing,
   stateDtmf,
   stateRinging,
-  stateStream,
-  stateStreamStopped,
 } from './call-effects.ts';
 import { progressOfAccepted } from './call-events.ts';
 import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
@@ -61,6 +57,16 @@ import {
 } from './call-transfer-effects.ts';
 import { noteTakesKeys, pressKeys, stateKeysSent } from './key-effects.ts';
 import { statePlayback, statePlaybackFailed } from './playback-effects.ts';
+import {
+  commandStream,
+  endStream,
+  endsByStream,
+  hangUpByBot,
+  hangUpOnBotFailure,
+  stateStream,
+  stateStreamStopped,
+  streamsOfRequest,
+} from './stream-effects.ts';
 
 export const callMachine = callSetup.createMachine({
   id: 'call',
@@ -71,8 +77,7 @@ export const callMachine = callSetup.createMachine({
     journal: input.journal,
     detection: 'off',
     round: 1,
-    stream: 'off',
-    isStreamOver: input.call.request.stream === undefined,
+    ...streamsOfRequest(input.call.request.stream),
     digits: 0,
     streamEvents: 0,
     takesKeys: false,
@@ -156,12 +161,12 @@ export const callMachine = callSetup.createMachine({
           // Whoever transfers a call may leave it.
           { guard: 'isTransferring', actions: stateStream },
           {
-            guard: ({ event }) => event.report.kind === 'botLeft',
+            guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
             target: 'closing',
             actions: [stateStream, hangUpByBot],
           },
           {
-            guard: ({ event }) => event.report.kind === 'lost',
+            guard: ({ context, event }) => endsByStream(context, event) === 'bot-lost',
             target: 'closing',
             actions: [stateStream, hangUpOnBotFailure],
           },
@@ -174,7 +179,7 @@ export const callMachine = callSetup.createMachine({
             target: 'closing',
             actions: hangUpByPlan,
           },
-          { actions: noteRound },
+          { actions: notePlan },
         ],
         'command.play': {
           actions: {
@@ -186,6 +191,7 @@ export const callMachine = callSetup.createMachine({
           actions: { type: 'commandLine', params: { type: 'stopPlayback' } },
         },
         'command.press': { actions: pressKeys },
+        'command.stream': { actions: commandStream },
         'line.keysSent': { actions: stateKeysSent },
         'line.transfer': [
           {
@@ -205,7 +211,7 @@ export const callMachine = callSetup.createMachine({
       entry: [
         closeTransfer,
         { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
-        { type: 'commandLine', params: { type: 'stopStream', reason: 'call-ended' } },
+        endStream('call-ended'),
         { type: 'commandLine', params: { type: 'stopPlayback' } },
       ],
       always: { guard: 'mediaIsOver', target: 'recording' },

@@ -10,6 +10,7 @@ import type { CallLimits, CallMachineEvent } from './call-setup.ts';
 import { transferObstacle } from './call-transfer-effects.ts';
 import type { AcceptedCall } from './call-types.ts';
 import type { CallId } from './contract/identity.ts';
+import { type StreamObstacles, streamObstacles } from './stream-effects.ts';
 
 export type CallRegistryOptions = {
   readonly limits: CallLimits;
@@ -27,6 +28,7 @@ export type LiveCall = {
   readonly takesKeys: boolean;
   /** Why no transfer may begin now. Undefined: one may. */
   readonly transferObstacle: string | undefined;
+  readonly streamObstacles: StreamObstacles;
   send(event: CallMachineEvent): void;
 };
 
@@ -80,6 +82,7 @@ export class CallRegistry {
       state: stateOf(snapshot),
       takesKeys: snapshot.context.takesKeys,
       transferObstacle: transferObstacle(snapshot.context),
+      streamObstacles: streamObstacles(snapshot.context),
       send: (event) => actor.send(event),
     };
   }

@@ -10,10 +10,10 @@ import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent, FailedAttempt, TerminalEvent } from './contract/call-event.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
 import type { Keys, KeysSent } from './keys.ts';
-import type { PlanReport } from './plans.ts';
+import type { PlanName, PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport } from './playback.ts';
 import type { Clock, LegEnd, LegFailure, StepResult } from './ports.ts';
-import type { StreamReport } from './stream.ts';
+import type { NumberedStream, RequestedStream, StreamReport } from './stream.ts';
 import type { Transfer, TransferFailure, TransferRequest } from './transfer.ts';
 import type { TransferReport } from './transfer-report.ts';
 
@@ -48,7 +48,12 @@ export type LineEvent =
       readonly durationMs?: number;
       readonly source: 'rtp' | 'info';
     }
-  | { readonly type: 'line.stream'; readonly at: Date; readonly report: StreamReport }
+  | {
+      readonly type: 'line.stream';
+      readonly at: Date;
+      readonly ordinal: number;
+      readonly report: StreamReport;
+    }
   | { readonly type: 'line.playback'; readonly at: Date; readonly report: PlaybackReport }
   /** The far end does, or does no more. */
   | { readonly type: 'line.takesKeys'; readonly takesKeys: boolean }
@@ -63,6 +68,7 @@ export type LineCommand =
   | { readonly type: 'acknowledge' }
   | { readonly type: 'hangUp'; readonly reason: string }
   | { readonly type: 'stopDetection'; readonly reason: string }
+  | { readonly type: 'startStream'; readonly stream: NumberedStream }
   | { readonly type: 'stopStream'; readonly reason: string }
   | { readonly type: 'play'; readonly playback: Playback }
   | { readonly type: 'press'; readonly keys: Keys }
@@ -80,6 +86,12 @@ export type CallMachineEvent =
   | { readonly type: 'command.play'; readonly playback: Playback }
   | { readonly type: 'command.stopPlayback' }
   | { readonly type: 'command.press'; readonly keys: Keys }
+  /** Without a stream: the one that the call has is to end. */
+  | {
+      readonly type: 'command.stream';
+      readonly commandId: string;
+      readonly stream?: RequestedStream;
+    }
   | { readonly type: 'command.transfer'; readonly transfer: TransferRequest };
 
 export type CallLimits = {
@@ -92,8 +104,10 @@ export type CallLimits = {
   readonly storeEndTimeoutMs: number;
   /** Digits that are stated; a far end that sends more is not listened to any more. */
   readonly maxDigits: number;
-  /** Connections to the bot that are stated, made or lost; the stream's end always is. */
+  /** Connections to bots that are stated, made or lost; a stream's beginning and its end always are. */
   readonly maxStreamEvents: number;
+  /** By command, one after the other. */
+  readonly maxStreams: number;
   /** Tried in one call, one after the other: an application that tries for ever rings phones for ever. */
   readonly maxTransfers: number;
 };
@@ -107,6 +121,8 @@ export const defaultCallLimits: CallLimits = {
   maxDigits: 2_000,
   // A bot that takes the stream and drops it again and again is tried for as long as the call lasts.
   maxStreamEvents: 200,
+  // A call is handed from bot to bot a few times; an application that goes round and round is at fault.
+  maxStreams: 50,
   maxTransfers: 20,
 };
 
@@ -131,10 +147,12 @@ export type CallMachineContext = CallProgress & {
   readonly detection: 'off' | 'running' | 'stopped';
   /** Of detection: it begins anew after a call screening. */
   readonly round: number;
-  /** Whether its end is still to be told. */
-  readonly stream: 'off' | 'running';
-  /** No bot will hear this call any more. */
-  readonly isStreamOver: boolean;
+  /** Of detection's answers: while one has the call, no bot takes it. */
+  readonly heldBy?: PlanName | undefined;
+  /** Those that are not over, in their order: one that is wanted, at most, after those that were told to stop. */
+  readonly streams: readonly StreamProgress[];
+  /** By command, so far. */
+  readonly streamsBegun: number;
   /** Stated so far. */
   readonly digits: number;
   readonly streamEvents: number;
@@ -154,6 +172,15 @@ export type CallMachineContext = CallProgress & {
   readonly beforeAnswer?: Sequences;
   /** It was given up; SQL may hold it all the same. */
   readonly doubtfulAnswer?: Sequences & { readonly answeredAt: Date };
+};
+
+export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
+  /** That asked for it. */
+  readonly commandId?: string;
+  /** The bot has taken it: its end is still to be told. */
+  readonly isOpen: boolean;
+  /** It was told to: perhaps by a command. */
+  readonly stopping?: { readonly stoppedBy?: string };
 };
 
 export type Ongoing = {
@@ -203,7 +230,7 @@ export const callSetup = setup({
     hasEnded: ({ context }) => context.end !== undefined,
     mediaIsOver: ({ context }) =>
       context.detection !== 'running' &&
-      context.stream === 'off' &&
+      !context.streams.some(({ isOpen }) => isOpen) &&
       context.pressing === 0 &&
       context.playback.playing.length === 0,
     isTransferring: ({ context }) => context.ongoing !== undefined,

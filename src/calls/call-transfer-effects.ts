@@ -4,6 +4,7 @@ import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfReferral } from './call-outcome.ts';
 import { type CallMachineContext, callSetup, type Ongoing } from './call-setup.ts';
 import { uriOfTarget } from './dial-target.ts';
+import { currentStream, endStream } from './stream-effects.ts';
 import type { Transfer, TransferRequest } from './transfer.ts';
 import {
   transferAnsweredEvent,
@@ -60,14 +61,12 @@ function begun({ transfers }: CallMachineContext, transfer: Transfer) {
 }
 
 /** Whether the call is over with it: a second leg that was up has ended, or nobody is left to talk to the person. */
-export function endsTransfer(
-  { ongoing, isStreamOver }: CallMachineContext,
-  report: TransferReport,
-): boolean {
+export function endsTransfer(context: CallMachineContext, report: TransferReport): boolean {
+  const { ongoing } = context;
   if (ongoing === undefined) return false;
   if (report.kind === 'ended' || report.kind === 'referred') return true;
   if (report.kind !== 'failed') return false;
-  return isStreamOver && ongoing.transfer.onFailure === 'hangup';
+  return currentStream(context) === undefined && ongoing.transfer.onFailure === 'hangup';
 }
 
 /** What changes nothing about the call's own course. */
@@ -91,7 +90,7 @@ export const stateTransfer = callSetup.enqueueActions(({ context, event, enqueue
       // What was still to be heard would be heard between two who talk.
       enqueue({ type: 'commandLine', params: { type: 'stopPlayback' } });
       if (ongoing.transfer.keepStream) return;
-      enqueue({ type: 'commandLine', params: { type: 'stopStream', reason: 'transferred' } });
+      enqueue(endStream('transferred'));
       return;
     }
     case 'connected':

@@ -5,6 +5,7 @@ import type { CallNote } from './capture.ts';
 import type { Command, CommandReply } from './contract/command.ts';
 import type { CallId } from './contract/identity.ts';
 import { publicNameOf } from './contract/sound-reference.ts';
+import { withoutQuery } from './contract/stream-members.ts';
 
 /** Where commands are noted. */
 export type NoteCommand = (callId: CallId, note: CallNote) => void;
@@ -41,6 +42,8 @@ export function describeCommand(command: Command): string {
       return `dtmf ${command.digits}`;
     case 'transfer':
       return `transfer to ${command.to} (${command.mode})`;
+    case 'stream':
+      return command.url === null ? 'stream to nobody' : `stream to ${withoutQuery(command.url)}`;
     case 'stop':
     case 'hangup':
       return command.command;

@@ -27,8 +27,13 @@ export type CallPlans = {
   readonly screening?: ScreeningSettings;
 };
 
+/** A plan has the call while a bot is not to be heard in it, or does not end it. */
+export type PlanName = keyof CallPlans;
+
 export type PlanReport =
   /** Detection begins anew. */
   | { readonly kind: 'armed'; readonly round: number }
+  /** Whose the call is now; undefined: no plan's. */
+  | { readonly kind: 'held'; readonly by: PlanName | undefined }
   /** The call is to end: a message was left, or began to be; or none was, since there was no beep, or it was a fax. */
   | { readonly kind: 'over'; readonly outcome: 'voicemail-left' | 'machine' };

@@ -11,7 +11,7 @@ import type { LegEndResult, StoredLeg } from './contract/stored-leg.ts';
 import type { Keys, KeysSent } from './keys.ts';
 import type { CallPlans, PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport, Sound } from './playback.ts';
-import type { StreamReport, StreamSettings } from './stream.ts';
+import type { NumberedStream, StreamReport, StreamSettings } from './stream.ts';
 import type { BridgePhase, Transfer, TransferFailure } from './transfer.ts';
 
 export type Clock = { now(): Date };
@@ -195,8 +195,8 @@ export type MediaObserver = {
   onDtmf(digit: string, durationMs: number): void;
   /** No packet for the inactivity time-out while the call is not on hold. */
   onInactive(): void;
-  /** What becomes of the stream to the bot, where one was asked for. */
-  onStream?(report: StreamReport): void;
+  /** What becomes of a stream to a bot, where one was asked for: of which of them. */
+  onStream?(report: StreamReport, ordinal: number): void;
   /** What becomes of the sounds that were asked for. */
   onPlayback?(report: PlaybackReport): void;
   /** What became of the keys that were asked for. */
@@ -261,8 +261,8 @@ export type PartnerSession = Pick<
 };
 
 export type StreamPort = {
-  /** Of a call with a stream. Rejects when what it needs cannot be read. */
-  settingsOf(call: AcceptedCall): Promise<StreamSettings>;
+  /** Rejects when what the stream needs cannot be read. */
+  settingsOf(call: AcceptedCall, stream: NumberedStream): Promise<StreamSettings>;
 };
 
 export type SoundResult =

@@ -14,8 +14,14 @@ export type RequestedStream = {
   readonly parameters: Readonly<Record<string, string>>;
 };
 
+/** One of a call's, which come one after the other. */
+export type NumberedStream = RequestedStream & {
+  /** 0: of the request; 1, 2, … by command. */
+  readonly ordinal: number;
+};
+
 /** What a stream is opened with. Holds secrets: never logged, never stored. */
-export type StreamSettings = {
+export type StreamSettings = Pick<NumberedStream, 'ordinal'> & {
   /** To the letter as it was configured: it is signed. */
   readonly url: string;
   readonly secret: string;
@@ -46,5 +52,5 @@ export type StreamReport =
   | { readonly kind: 'stopped'; readonly reason: string; readonly counts?: StreamCounts }
   /** The bot closed it and all that it had said was played: the call is to end. */
   | { readonly kind: 'botLeft'; readonly counts: StreamCounts }
-  /** There is no bot to be reached: the call is to end. */
+  /** There is no bot to be reached: the call is to end, if its request wanted one. */
   | { readonly kind: 'lost'; readonly reason: string };

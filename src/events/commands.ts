@@ -23,8 +23,8 @@ export type CommandHandler = (
 const askedByHeader = 'Offhook-Asked-By';
 const longestAskedBy = 100;
 
-/** Commands are short; what is longer is none. */
-const maxBodyBytes = 16_384;
+/** The longest has fifty parameters for a bot, of 1,024 characters each. What is longer is none. */
+const maxBodyBytes = 256 * 1_024;
 
 export function serveCommands(
   connection: EventConnection,

@@ -108,16 +108,16 @@ export class MediaEngine {
         this.#tellEnvelope(message.id);
         return;
       case 'digit':
-        this.#live.get(message.id)?.session.tellDigit(message.digit);
+        this.#live.get(message.id)?.session.streaming.tellDigit(message.digit);
         return;
       case 'bridge':
         this.#bridges.enter(message.id, message.partner, message.phase);
         return;
       case 'gate':
-        this.#live.get(message.id)?.session.gateStream(message.isClosed);
+        this.#live.get(message.id)?.session.streaming.gate(message.isClosed);
         return;
       case 'transferFailed':
-        this.#live.get(message.id)?.session.streaming?.stream.tellTransferFailed(message.failure);
+        this.#live.get(message.id)?.session.streaming.tellTransferFailed(message.failure);
         return;
       case 'close':
         this.#close(message.id);
@@ -198,9 +198,9 @@ export class MediaEngine {
     const live = this.#live.get(id);
     if (live === undefined) return;
     const { session } = live;
-    if (session.streaming === undefined) this.#startStream(live, id, settings);
-    if (phase === 'ringing') session.streaming?.stream.prepare();
-    else session.streaming?.stream.answer();
+    if (!session.streaming.isOn) this.#startStream(live, id, settings);
+    if (phase === 'ringing') session.streaming.stream?.prepare();
+    else session.streaming.stream?.answer();
   }
 
   #startStream({ session, notes }: Live, id: number, settings: StreamSettings): void {
@@ -216,7 +216,7 @@ export class MediaEngine {
       statistics: this.#streamStatistics,
       report: (report) => {
         const told = session.isPlanned ? withoutHangUp(report) : report;
-        this.#post({ kind: 'stream', id, report: told });
+        this.#post({ kind: 'stream', id, ordinal: settings.ordinal, report: told });
       },
       warn: (warning) => this.#post({ kind: 'streamWarning', id, warning }),
       note: {
@@ -225,7 +225,7 @@ export class MediaEngine {
       },
       defect: (error) => this.#fail(id, `stream failed: ${stackOf(error)}`),
     });
-    session.startStream(stream, queue);
+    session.streaming.start(stream, queue);
   }
 
   #fail(id: number, reason: string): void {

@@ -101,7 +101,13 @@ export type FromMediaWorker =
       readonly digit: string;
       readonly durationMs: number;
     }
-  | { readonly kind: 'stream'; readonly id: number; readonly report: StreamReport }
+  | {
+      readonly kind: 'stream';
+      readonly id: number;
+      /** Of the call's streams. */
+      readonly ordinal: number;
+      readonly report: StreamReport;
+    }
   | { readonly kind: 'playback'; readonly id: number; readonly report: PlaybackReport }
   | { readonly kind: 'keysSent'; readonly id: number; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly id: number; readonly report: PlanReport }

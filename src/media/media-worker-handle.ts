@@ -270,7 +270,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
         );
         return;
       case 'stream':
-        this.#tellLive(message.id, (observer) => observer.onStream?.(message.report));
+        this.#tellLive(message.id, (observer) =>
+          observer.onStream?.(message.report, message.ordinal),
+        );
         return;
       case 'playback':
         this.#tellLive(message.id, (observer) => observer.onPlayback?.(message.report));

@@ -16,7 +16,6 @@ import { KeySender } from './key-sender.ts';
 import { PlannedCall } from './plans/call-plans.ts';
 import { settingsOfLaterRound } from './plans/later-round.ts';
 import { tickMs } from './playout.ts';
-import type { PlayoutQueue } from './playout-queue.ts';
 import { PresentSsrc } from './present-ssrc.ts';
 import { RemoteSource } from './remote-source.ts';
 import type { Ringback } from './ringback.ts';
@@ -26,11 +25,8 @@ import { RtpRelay } from './rtp-relay.ts';
 import { RtpSender } from './rtp-sender.ts';
 import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from './sdp.ts';
+import { SessionStream } from './session-stream.ts';
 import { SoundPlayer } from './sound-player.ts';
-import type { BotStream } from './stream-port.ts';
-
-/** A bot's, and what it has said. */
-type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
 
 export class RtpSession {
   readonly #options: RtpSessionOptions;
@@ -50,16 +46,13 @@ export class RtpSession {
   #hasStated = false;
   #settings: AmdSettings | undefined;
   #plans: PlannedCall | undefined;
-  #isBotMuted = false;
   #sentPower = 0;
   #round = 1;
   #heardFrames = 0;
   #roundStartFrames = 0;
-  #streaming: Streaming | undefined;
+  readonly streaming: SessionStream;
   readonly #player: SoundPlayer;
   readonly #keys: KeySender;
-  /** The bot hears nothing of the call, and no key. */
-  #isGated = false;
   /** The other end of a bridge: hears what is heard here. */
   #listener: RtpSession | undefined;
   /** What comes from the other end of a bridge. */
@@ -81,9 +74,10 @@ export class RtpSession {
       sink.onPlayback(report);
       this.#plans?.played(report);
     });
+    this.streaming = new SessionStream(this.#player);
     this.#dtmf = new DtmfReceiver((digit, durationMs) => {
       sink.onDtmf(digit, durationMs);
-      this.tellDigit(digit);
+      this.streaming.tellDigit(digit);
     });
   }
 
@@ -125,10 +119,7 @@ export class RtpSession {
     this.#plans = new PlannedCall(plans, this.#options.openLineListener, {
       play: (playback) => this.#player.play(playback),
       stopPlayback: () => this.stopPlayback(),
-      muteBot: (isMuted) => {
-        this.#isBotMuted = isMuted;
-        this.#streaming?.queue.mute(isMuted);
-      },
+      muteBot: (isMuted) => this.streaming.mute(isMuted),
       stopStream: (reason) => this.stopStream(reason),
       stopDetection: (reason) => this.stopDetection(reason),
       detectAnew: () => this.#detectAnew(),
@@ -158,30 +149,9 @@ export class RtpSession {
     this.#releaseWhenDone();
   }
 
-  /** What is queued is played from the answer on; what is heard goes to the stream from then on. */
-  startStream(stream: BotStream, queue: PlayoutQueue): void {
-    queue.mute(this.#isBotMuted);
-    this.#streaming = { stream, queue };
-    this.#player.attach(queue);
-  }
-
   /** A plan has the call: what the bot does does not end it. */
   get isPlanned(): boolean {
     return this.#plans?.hasCall === true;
-  }
-
-  get streaming(): Streaming | undefined {
-    return this.#streaming;
-  }
-
-  /** Those of the far end that came as SIP INFO too. */
-  tellDigit(digit: string): void {
-    if (!this.#isGated) this.#streaming?.stream.tellDigit(digit);
-  }
-
-  /** Closed: what the person says to somebody else is not for the bot. */
-  gateStream(isClosed: boolean): void {
-    this.#isGated = isClosed;
   }
 
   /** Heard wherever there would be silence. */
@@ -201,12 +171,8 @@ export class RtpSession {
     this.#listener = undefined;
   }
 
-  /** The bot hears of it; what it has said goes with it. */
   stopStream(reason: string): void {
-    this.#streaming?.stream.stop(reason);
-    this.#streaming?.queue.close();
-    this.#streaming = undefined;
-    this.#player.attach(undefined);
+    this.streaming.stop(reason);
     this.#releaseWhenDone();
   }
 
@@ -221,7 +187,7 @@ export class RtpSession {
   stopPlayback(): void {
     this.#keys.stop();
     this.#player.stop();
-    this.#streaming?.queue.clear();
+    this.streaming.clear();
   }
 
   /** From the answer on; undefined: there was none. */
@@ -282,18 +248,18 @@ export class RtpSession {
       this.#transmit(this.#remote, transmit);
       this.#watchActivity(this.#remote);
     }
-    this.#streaming?.stream.tick();
+    this.streaming.tick();
   }
 
   #listen(): void {
-    if (this.#answered && this.#streaming !== undefined)
-      this.#jitter ??= new JitterBuffer(this.#counts.jitter);
+    const { isOn } = this.streaming;
+    if (this.#answered && isOn) this.#jitter ??= new JitterBuffer(this.#counts.jitter);
     if (this.#jitter === undefined) return;
-    const { frame, mulaw } = this.#options.scratch;
+    const { frame, mulaw, silence } = this.#options.scratch;
     const received = this.#jitter.take(frame);
-    if (this.#streaming !== undefined) {
+    if (isOn) {
       encodeMulawFrame(frame, mulaw);
-      this.#streaming.stream.hear(this.#isGated ? this.#options.scratch.silence : mulaw);
+      this.streaming.hear(mulaw, silence);
     }
     this.#heardFrames += 1;
     this.#detection?.push(frame, !received);
@@ -306,9 +272,7 @@ export class RtpSession {
     this.#sink.onAmd(events);
     for (const event of events) {
       // What was stated stands: a detection that fails after it only stops, as the call states it too.
-      if (event.event !== 'amd_error' || !this.#hasStated) {
-        this.#streaming?.stream.tellAmd(event);
-      }
+      if (event.event !== 'amd_error' || !this.#hasStated) this.streaming.tellAmd(event);
       this.#hasStated = true;
       this.#plans?.told(event);
     }
@@ -345,7 +309,7 @@ export class RtpSession {
       this.#sender.skip();
       this.#player.pass();
     } else this.#speak(remote, isInTime);
-    this.#streaming?.queue.returnMarks();
+    this.streaming.returnMarks();
   }
 
   #speak(remote: RemoteMedia, isInTime: boolean): void {
@@ -393,7 +357,7 @@ export class RtpSession {
       this.#plans.release();
       this.#plans = undefined;
     }
-    const isIdle = this.#streaming === undefined && this.#plans === undefined;
+    const isIdle = !this.streaming.isOn && this.#plans === undefined;
     if (isIdle && this.#detection?.done === true) this.#jitter = undefined;
   }
 }

@@ -13,7 +13,7 @@ const samplesPerMs = 8;
 type Waiting = {
   readonly playback: Playback;
   /** In the bot's queue: what comes before. */
-  readonly position: number;
+  position: number;
   /** Of its sound, where it goes on. */
   at: number;
   bytesPlayed: number;
@@ -36,9 +36,10 @@ export class SoundPlayer {
     return this.#waiting.length > 0;
   }
 
-  /** What the bot says; undefined: there is none any more. */
+  /** What the bot says; undefined: there is none any more. What another bot has said is gone: nothing of it comes first. */
   attach(queue: PlayoutQueue | undefined): void {
     this.#queue = queue;
+    for (const waiting of this.#waiting) waiting.position = queue?.bytesWritten ?? 0;
   }
 
   play(playback: Playback): void {

@@ -35,7 +35,7 @@ export type CallReads = {
   /** Unknown calls are left out. */
   callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
   /** A call with a stream, by the digits of the name that its bot knows. */
-  callOfSid(digits: string): Promise<{ callId: CallId; appId: string } | undefined>;
+  callOfSid(digits: string, callId: string): Promise<{ callId: CallId; appId: string } | undefined>;
   /** Undefined: no such call. */
   ownership(callId: CallId): Promise<CallOwnership | undefined>;
 };
@@ -124,14 +124,16 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
       );
       return new Map(rows.map((row) => [row.call_id, notifyingOf(row, secrets, logger)]));
     },
-    async callOfSid(digits) {
+    async callOfSid(digits, callId) {
       const { rows } = await pool.query<{ call_id: CallId; app_id: string }>(
         // In the words of the index `calls_by_call_sid`.
         `select call_id, app_id from calls
-         where request ? 'stream' and substr(encode(sha256(call_id::bytea), 'hex'), 1, 32) = $1`,
-        [digits],
+         where request ? 'stream' and substr(encode(sha256(call_id::bytea), 'hex'), 1, 32) = $1
+         union all
+         select call_id, app_id from calls where call_id = $2 and not request ? 'stream'`,
+        [digits, callId],
       );
-      return rows.map(({ call_id: callId, app_id: appId }) => ({ callId, appId }))[0];
+      return rows.map((row) => ({ callId: row.call_id, appId: row.app_id }))[0];
     },
     async ownership(callId) {
       const { rows } = await pool.query<OwnershipColumns>(

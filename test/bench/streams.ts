@@ -100,9 +100,9 @@ async function openStream(
   const session = await port.open(callId, observer, ['PCMU']);
   if (session === undefined) throw new Error('no media session');
   const settings: StreamSettings = {
-    ...streamIdsOf({ appId: 'app-bench', callId }),
+    ...streamIdsOf({ appId: 'app-bench', callId, request: {} }),
     ...{ url: `ws://127.0.0.1:${webSocketPort}/${index}`, secret: 'bench', customParameters: {} },
-    connect: 'answered',
+    ...{ connect: 'answered', ordinal: 0 },
   };
   session.prepareStream(settings);
   // The phone rings.

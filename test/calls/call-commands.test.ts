@@ -5,10 +5,13 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { CallCommands } from '../../src/calls/call-commands.ts';
 import type { LiveCall } from '../../src/calls/call-registry.ts';
 import type { CallMachineEvent } from '../../src/calls/call-setup.ts';
+import type { JudgedStream } from '../../src/calls/call-streaming.ts';
 import type { JudgedTransfer } from '../../src/calls/call-transferring.ts';
 import type { CallNote } from '../../src/calls/capture.ts';
 import { type Command, commandSchema } from '../../src/calls/contract/command.ts';
 import type { SoundResult } from '../../src/calls/ports.ts';
+import type { RequestedStream } from '../../src/calls/stream.ts';
+import type { StreamObstacles } from '../../src/calls/stream-effects.ts';
 import type { TransferRequest } from '../../src/calls/transfer.ts';
 import { acceptedCall } from '../support/scripted-call.ts';
 
@@ -21,10 +24,17 @@ let hangUps: number;
 let obstacle: string | undefined;
 let isHere: boolean;
 let judgement: Promise<JudgedTransfer>;
+let streamJudgement: Promise<JudgedStream>;
+let streamObstacles: StreamObstacles;
 /** By reference; what is not here is not there. */
 let sounds: Map<string, Promise<SoundResult>>;
 let commands: CallCommands;
 let noted: CallNote[];
+
+const stream: RequestedStream = {
+  ...{ url: 'wss://bot.example/audio', sealedQuery: 'c2VhbGVk' },
+  ...{ connect: 'answered', parameters: {} },
+};
 
 const transfer: TransferRequest = {
   to: { kind: 'sip', user: 'agents', host: 'pbx.example' },
@@ -56,6 +66,8 @@ beforeEach(() => {
   obstacle = undefined;
   isHere = true;
   judgement = Promise.resolve({ ok: true, transfer });
+  streamJudgement = Promise.resolve({ ok: true, stream });
+  streamObstacles = { toBegin: undefined, toEnd: undefined };
   sounds = new Map([
     ['sound:a', Promise.resolve(sound('sound:a'))],
     ['sound:b', Promise.resolve(sound('sound:b'))],
@@ -66,7 +78,7 @@ beforeEach(() => {
       live: (callId) =>
         callId === call.callId && isHere
           ? {
-              ...{ call, state, takesKeys, transferObstacle: obstacle },
+              ...{ call, state, takesKeys, transferObstacle: obstacle, streamObstacles },
               send: (event) => void sent.push(event),
             }
           : undefined,
@@ -80,6 +92,7 @@ beforeEach(() => {
         await (sounds.get(reference) ?? { ok: false, reason: `There is no ${reference}` }),
     },
     judgeTransfer: async () => await judgement,
+    judgeStream: async () => await streamJudgement,
     clock: { now: () => new Date(0) },
     note: (_callId, note) => void noted.push(note),
     newCommandId: () => {
@@ -311,6 +324,57 @@ describe('a transfer', () => {
   });
 });
 
+describe('a stream', () => {
+  const url = 'wss://bot.example/audio?token=s3cret';
+  const command = { command: 'stream', id: 'bot', url, parameters: { a: 'b' } } as const;
+  const taken = { ok: true, commandId: 'bot', state: 'answered' };
+
+  test('begins as it was judged, without the secret of its URL, once under an id', async () => {
+    expect(await Promise.all([run(command), run(command)])).toEqual([taken, taken]);
+
+    expect(sent).toEqual([{ type: 'command.stream', commandId: 'bot', stream }]);
+    expect(await run({ ...command, url: `${url}2` })).toMatchObject({ code: 'id-used' });
+  });
+
+  test('ends by null, which nobody judges', async () => {
+    streamJudgement = Promise.reject(new Error('asked'));
+    streamJudgement.catch(() => undefined);
+    expect(await run({ command: 'stream', url: null, id: 'bot' })).toEqual(taken);
+
+    expect(sent).toEqual([{ type: 'command.stream', commandId: 'bot' }]);
+  });
+
+  test('is refused as it was judged, and may be asked for again', async () => {
+    const refusal = { ok: false, code: 'invalid', error: 'url: is private' } as const;
+    streamJudgement = Promise.resolve({ ok: false, refusal });
+    expect(await run(command)).toEqual(refusal);
+
+    streamJudgement = Promise.resolve({ ok: true, stream });
+    expect(await run(command)).toEqual(taken);
+  });
+
+  test('is refused in words that say what is in its way', async () => {
+    streamObstacles = { toBegin: 'The call is leaving a message.', toEnd: 'It has none.' };
+    const refused = { ok: false, code: 'state' };
+
+    expect(await run(command)).toEqual({ ...refused, error: 'The call is leaving a message.' });
+    expect(await run({ ...command, url: null })).toEqual({ ...refused, error: 'It has none.' });
+    expect(sent).toEqual([]);
+  });
+
+  test('does not begin in a call that ended while it was judged', async () => {
+    const first = run(command);
+    state = 'ending';
+    expect(await first).toMatchObject({ code: 'state', error: 'The call is ending.' });
+
+    state = 'answered';
+    const second = run(command);
+    isHere = false;
+    expect(await second).toMatchObject({ ok: false, code: 'ended' });
+    expect(sent).toEqual([]);
+  });
+});
+
 describe('sounds that take long', () => {
   test('are played in the order of their commands, which are answered after a second', async () => {
     const slow = slowly();
@@ -370,6 +434,13 @@ describe('the schema', () => {
     ['a transfer to nobody', { command: 'transfer' }],
     ['a transfer to a page', { command: 'transfer', to: 'https://x.example' }],
     ['a transfer in no time', { command: 'transfer', to: 'tel:+4930123456', timeoutMs: 0 }],
+    ['a stream to nowhere', { command: 'stream' }],
+    ['a stream to a page', { command: 'stream', url: 'https://bot.example/audio' }],
+    ['a stream with a password', { command: 'stream', url: 'wss://me:secret@bot.example/' }],
+    [
+      'a parameter that is none',
+      { command: 'stream', url: 'wss://b.example', parameters: { a: 1 } },
+    ],
     ['an id with a space', { command: 'stop', id: 'a b' }],
     ['an empty id', { command: 'stop', id: '' }],
   ])('refuses %s', (_name, command) => {

@@ -42,6 +42,8 @@ test.each([
     { command: 'transfer', to: 'sip:agents@pbx.example', headers: { 'X-Key': 's3cret' } },
     'transfer to sip:agents@pbx.example (bridge)',
   ],
+  [{ command: 'stream', url: 'wss://bot.example/a?key=s3cret' }, 'stream to wss://bot.example/a'],
+  [{ command: 'stream', url: null }, 'stream to nobody'],
   [{ command: 'hangup' }, 'hangup'],
 ])('the command %j reads', (command, text) => {
   expect(describeCommand(commandSchema.parse(command))).toBe(text);

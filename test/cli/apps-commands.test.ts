@@ -92,7 +92,7 @@ describe.each(places)('commands on %s', (_name, open) => {
 
     expect(Object.keys(created)).toContain('jwtSecret');
     expect(creation.notes).toContain(
-      `account_sid ${streamIdsOf({ appId, callId: '' }).accountSid}`,
+      `account_sid ${streamIdsOf({ appId, callId: '', request: {} }).accountSid}`,
     );
     expect(rotated.notes).toMatch(/The former one is taken until 20\d\d-\d\d-\d\dT/);
     expect(JSON.parse(rotated.out)).toMatchObject({ appId });

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AmdEvent, amdEventNames } from '../../src/calls/contract/amd-event.ts';
+import type { PlanReport } from '../../src/calls/plans.ts';
 import type { HeardOnLine } from '../../src/media/detector-port.ts';
 import type { PlanAction } from '../../src/media/plans/plan-port.ts';
 import { ScreeningPlan } from '../../src/media/plans/screening-plan.ts';
@@ -18,12 +19,15 @@ const tone: AmdEvent = { event: 'amd_tone_detected', reason: 'beep', elapsedMs: 
 const stopped = (reason: string): AmdEvent => ({ event: 'amd_stopped', reason, elapsedMs: 20 });
 const screening: AmdEvent = { ...machine, reason: 'call-screening' };
 
+const reported = (report: PlanReport) => {
+  if (report.kind === 'over') return report.outcome;
+  return report.kind === 'armed' ? `armed ${report.round}` : `held by ${report.by}`;
+};
+
 const named = (actions: readonly PlanAction[]) =>
   actions.map((action) => {
     if (action.do === 'play') return `play ${action.playback.restart ?? 0}`;
-    if (action.do === 'report') {
-      return action.report.kind === 'over' ? action.report.outcome : `armed ${action.report.round}`;
-    }
+    if (action.do === 'report') return reported(action.report);
     return action.do === 'muteBot' && !action.isMuted ? 'unmuteBot' : action.do;
   });
 

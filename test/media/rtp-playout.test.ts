@@ -33,7 +33,7 @@ function speaking() {
   const queue = new PlayoutQueue(new PlayoutPool(100_000_000), (name) =>
     marks.push({ name, packets: bench.sent.length }),
   );
-  bench.session.startStream(quietBot, queue);
+  bench.session.streaming.start(quietBot, queue);
   bench.session.applyRemote(remote, 'answer');
   return { bench, queue, marks };
 }
@@ -114,7 +114,7 @@ describe('what a bot says as RTP', () => {
     const queue = new PlayoutQueue(new PlayoutPool(100_000_000), () => {
       markedAtMs = nowMs;
     });
-    bench.session.startStream(quietBot, queue);
+    bench.session.streaming.start(quietBot, queue);
     bench.session.applyRemote(remote, 'answer');
     queue.write(new Uint8Array(599 * 8_000));
     queue.mark('last');

@@ -100,7 +100,7 @@ describe('a call screening', () => {
     const line = screened();
     const marks: string[] = [];
     const queue = new PlayoutQueue(new PlayoutPool(1_000_000), (name) => marks.push(name));
-    line.bench.session.startStream(quietBot, queue);
+    line.bench.session.streaming.start(quietBot, queue);
     queue.write(new Uint8Array(800).fill(1));
     queue.mark('meanwhile');
     expect(marks).toEqual(['meanwhile']);

@@ -124,12 +124,13 @@ describe('a sound', () => {
 
 type Step =
   | { readonly kind: 'say' | 'play'; readonly size: number }
-  | { readonly kind: 'clear' | 'stop' | 'pass' }
+  /** replace: another bot has the call. */
+  | { readonly kind: 'clear' | 'stop' | 'pass' | 'replace' }
   | { readonly kind: 'read'; readonly size: number };
 
 const step = fc.oneof<fc.Arbitrary<Step>[]>(
   fc.record({ kind: fc.constantFrom('say', 'play'), size: fc.integer({ min: 1, max: 900 }) }),
-  fc.record({ kind: fc.constantFrom('clear', 'stop', 'pass') }),
+  fc.record({ kind: fc.constantFrom('clear', 'stop', 'pass', 'replace') }),
   fc.record({ kind: fc.constant('read'), size: fc.integer({ min: 1, max: 160 }) }),
 );
 
@@ -166,7 +167,8 @@ class Model {
 class Pair {
   readonly model = new Model();
   readonly finished: number[] = [];
-  readonly #queue = new PlayoutQueue(new PlayoutPool(100_000_000), () => undefined);
+  readonly #pool = new PlayoutPool(100_000_000);
+  #queue = new PlayoutQueue(this.#pool, () => undefined);
   readonly #player = new SoundPlayer((report) => {
     if (report.kind === 'finished') this.finished.push(report.playedMs);
   });
@@ -186,10 +188,18 @@ class Pair {
       this.model.take(frameBytes, true);
     } else {
       if (next.kind === 'clear') this.#queue.clear();
-      else this.#player.stop();
-      this.model.drop(next.kind === 'clear');
+      else if (next.kind === 'stop') this.#player.stop();
+      else this.#replaceBot();
+      this.model.drop(next.kind !== 'stop');
     }
     expect(this.#player.isPlaying).toBe(this.model.items.some(({ isBots }) => !isBots));
+  }
+
+  #replaceBot(): void {
+    this.#queue.close();
+    this.#player.attach(undefined);
+    this.#queue = new PlayoutQueue(this.#pool, () => undefined);
+    this.#player.attach(this.#queue);
   }
 
   #say(size: number): void {

@@ -62,6 +62,11 @@ describe('a message for a machine', () => {
     await callee.speak(mailbox);
     await eventually(() => connection.closeCode !== undefined, 'the stream is closed');
     connection.say(said);
+    const { dialer } = rig.laptop.gateway;
+    const path = `/api/public/bot/${dialer.botId}/calls/${callId}/commands`;
+    expect(await dialer.request('POST', path, { command: 'stream', url: bot.url })).toMatchObject({
+      ...{ status: 409, body: { detail: 'The call is leaving a message.' } },
+    });
     await Promise.all([callee.speak(quiet(1_900)), callee.isHungUp()]);
 
     expect(connection.marks).toEqual(['said']);

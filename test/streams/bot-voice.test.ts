@@ -10,9 +10,9 @@ function createVoice() {
   const link = { isFull: false, send: (text: string) => void sent.push(text) };
   const counts = { framesSent: 0, framesDropped: 0 };
   const settings: StreamSettings = {
-    ...streamIdsOf({ appId: 'app-1', callId: 'call-1' }),
+    ...streamIdsOf({ appId: 'app-1', callId: 'call-1', request: {} }),
     ...{ url: 'ws://127.0.0.1/', secret: 's3cret', customParameters: {} },
-    connect: 'answered',
+    ...{ connect: 'answered', ordinal: 0 },
   };
   const voice = new BotVoice(link, settings, [counts]);
   voice.begin({});

@@ -35,8 +35,8 @@ function createStream(
   const queue = new PlayoutQueue(new PlayoutPool(16_000_000), (name) => stream.tellMark(name));
   const stream = new CallStream(
     {
-      ...streamIdsOf({ appId: 'app-1', callId: 'call-1' }),
-      ...{ url: bot.url, secret: 's3cret', connect: 'answered', customParameters: {} },
+      ...streamIdsOf({ appId: 'app-1', callId: 'call-1', request: {} }),
+      ...{ url: bot.url, secret: 's3cret', connect: 'answered', customParameters: {}, ordinal: 0 },
       ...settings,
     },
     queue,

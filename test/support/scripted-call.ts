@@ -25,7 +25,7 @@ import type {
   SoundPort,
   StepResult,
 } from '../../src/calls/ports.ts';
-import type { StreamSettings } from '../../src/calls/stream.ts';
+import type { NumberedStream, StreamSettings } from '../../src/calls/stream.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 
 export const epoch = Date.parse('2026-01-01T00:00:00.000Z');
@@ -62,7 +62,7 @@ export function acceptedCall(request: Partial<DialoutRequest> = {}): AcceptedCal
 }
 
 export const streamSettings: StreamSettings = {
-  ...{ url: 'wss://bot.example/audio', secret: 's3cret', connect: 'answered' },
+  ...{ url: 'wss://bot.example/audio', secret: 's3cret', connect: 'answered', ordinal: 0 },
   ...{ accountSid: 'AC1', callSid: 'CA1', streamSid: 'MZ1', customParameters: {} },
 };
 
@@ -87,7 +87,7 @@ export type ScriptOptions = {
   readonly outbox?: CallOutbox;
   readonly noMedia?: boolean;
   /** Asked for calls with a stream only. */
-  readonly streamSettings?: () => Promise<StreamSettings>;
+  readonly streamSettings?: (stream: NumberedStream) => Promise<StreamSettings>;
   /** Asked for calls with plans only; any is there unless given. */
   readonly loadSound?: SoundPort['loadSound'];
   readonly unusableAnswer?: boolean;
@@ -138,7 +138,10 @@ export function scriptCall(options: ScriptOptions = {}) {
     clock: { now },
     logger: silentLogger,
     sounds: { loadSound: options.loadSound ?? loadAnySound },
-    streams: { settingsOf: options.streamSettings ?? (async () => streamSettings) },
+    streams: {
+      settingsOf: async (_call, stream) =>
+        (await options.streamSettings?.(stream)) ?? { ...streamSettings, ordinal: stream.ordinal },
+    },
     media: {
       open: (_callId, observer) => {
         media = observer;
@@ -155,7 +158,8 @@ export function scriptCall(options: ScriptOptions = {}) {
           },
           stopDetection: (reason) => log.push(`stopDetection ${reason}`),
           prepareStream: () => log.push('prepareStream'),
-          answerStream: () => log.push('answerStream'),
+          answerStream: ({ ordinal }) =>
+            log.push(ordinal === 0 ? 'answerStream' : `answerStream ${ordinal}`),
           stopStream: (reason) => log.push(`stopStream ${reason}`),
           play: ({ playbackId }) => log.push(`play ${playbackId}`),
           takesKeys: () => true,

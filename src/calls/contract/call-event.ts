@@ -114,6 +114,14 @@ const playback = {
 
 const count = z.number().int().min(0);
 
+/** Of a stream. */
+const ofStream = {
+  commandId: z
+    .string()
+    .exactOptional()
+    .describe('of the command that began it; absent for that of the request'),
+};
+
 /**
  * Of each type what its event carries as `data`, and when it is stated: the table of src/events/README.md. Durations in ms,
  * instants ISO 8601 UTC.
@@ -155,13 +163,16 @@ export const callEventData = {
     .describe('the keys of a command were pressed'),
   'stream-started': z
     .object({
+      ...ofStream,
       connection: count.min(1).describe('1, and one more each time that it was made again'),
       openMs: durationMs.describe('from the try that succeeded to `start`'),
     })
     .describe('the bot took the audio stream'),
   'stream-stopped': z
     .object({
-      reason: z.string().describe('`call-ended`, `bot-closed`, …'),
+      ...ofStream,
+      stoppedBy: z.string().exactOptional().describe('the command that ended or replaced it'),
+      reason: z.string().describe('`call-ended`, `bot-closed`, `replaced`, `command`, …'),
       connections: count.exactOptional(),
       playedMs: durationMs.exactOptional().describe('audio of the bot that went out'),
       droppedMs: durationMs.exactOptional().describe('audio of the bot beyond what is kept'),
@@ -172,8 +183,11 @@ export const callEventData = {
     .describe('the audio stream is over; without numbers where they were not told in time'),
   'stream-failed': z
     .object({
+      ...ofStream,
       reason: z.string().describe('a code: `ECONNREFUSED`, `status-404`, `closed-1012`, …'),
-      willRetry: z.boolean().describe('false: the call is hung up'),
+      willRetry: z
+        .boolean()
+        .describe('false: the call is hung up, or goes on without a bot where a command began it'),
     })
     .describe('the bot could not be reached, or its connection broke'),
   'playback-started': z

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Immutable } from './schema.ts';
 import { soundReference } from './sound-reference.ts';
+import { streamParameters, streamUrl } from './stream-members.ts';
 import { transferMembers, transferTarget } from './transfer-members.ts';
 
 /** As an `Idempotency-Key`. */
@@ -48,6 +49,18 @@ const commands = [
         .describe('of each key; left out: 100'),
     })
     .describe('presses keys, as RTP events (RFC 4733), behind those that are being pressed'),
+  z
+    .object({
+      command: z.literal('stream'),
+      id,
+      url: streamUrl
+        .nullable()
+        .describe(
+          'ws or wss URL of a bot, whose query string is in no event and no log; null: the call has no bot any more, which is no hang-up',
+        ),
+      parameters: streamParameters.exactOptional(),
+    })
+    .describe('has a bot take the audio, in place of the one that has it; 50 in a call'),
   z
     .object({ command: z.literal('transfer'), id, to: transferTarget, ...transferMembers })
     .describe('connects the person to somebody else; one at a time, 20 in a call'),

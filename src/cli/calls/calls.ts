@@ -10,7 +10,13 @@ import type { CliContext } from '../cli-context.ts';
 import type { ListOptions, ReplayOptions } from '../notifications-command.ts';
 import type { CallOptions } from './call-command.ts';
 import type { ListCallsOptions, ShowCallOptions } from './calls-command.ts';
-import type { KeyOptions, LiveOptions, PlayOptions, TransferOptions } from './live-commands.ts';
+import type {
+  KeyOptions,
+  LiveOptions,
+  PlayOptions,
+  StreamOptions,
+  TransferOptions,
+} from './live-commands.ts';
 
 /** The dev app may use every bot; this one needs no thought. */
 const defaultBot = 'dev-bot';
@@ -119,6 +125,13 @@ function addLive(calls: Command, createContext: () => CliContext): void {
     .option('--loop', 'until it is stopped')
     .action(async (callId: string, sound: string, options: PlayOptions) => {
       await (await liveCommands()).playToCall(createContext(), callId, sound, options);
+    });
+  ofCommand(calls.command('stream <callId> [url]'))
+    .description('have the bot at a ws or wss URL take the audio, in place of the one that has it')
+    .option('--none', 'no bot any more; the call goes on')
+    .addOption(several('--parameter <name=value>', 'told to the bot'))
+    .action(async (callId: string, url: string | undefined, options: StreamOptions) => {
+      await (await liveCommands()).streamCall(createContext(), callId, url, options);
     });
   ofCommand(calls.command('stop <callId>'))
     .description('play nothing more of what is queued, and press no more keys')

@@ -89,7 +89,10 @@ export function readTimers(texts: readonly string[]): Readonly<Record<string, nu
 /** Undefined: as the bot is registered; null: none. */
 function streamOf(options: DialOptions): Readonly<Record<string, unknown>> | null | undefined {
   const { streamUrl: url, streamConnect: connect, streamParameter = [], stream = true } = options;
-  const parameters = streamParameter.length === 0 ? undefined : readParameters(streamParameter);
+  const parameters =
+    streamParameter.length === 0
+      ? undefined
+      : readParameters('--stream-parameter', streamParameter);
   const given = Object.entries({ url, connect, parameters }).filter(
     ([, value]) => value !== undefined,
   );
@@ -116,11 +119,14 @@ function bridgeOf(options: DialOptions): Readonly<Record<string, unknown>> | und
   return undefined;
 }
 
-function readParameters(texts: readonly string[]): Readonly<Record<string, string>> {
+export function readParameters(
+  option: string,
+  texts: readonly string[],
+): Readonly<Record<string, string>> {
   return Object.fromEntries(
     texts.map((text) => {
       const at = text.indexOf('=');
-      if (at < 1) throw new CliError(`--stream-parameter ${text}: must be name=value`);
+      if (at < 1) throw new CliError(`${option} ${text}: must be name=value`);
       return [text.slice(0, at), text.slice(at + 1)];
     }),
   );

@@ -1,15 +1,22 @@
-// offhook calls play, stop, dtmf, transfer and hangup: what a call is made to do while it is up. What comes of it is in its timeline.
+// offhook calls play, stop, dtmf, stream, transfer and hangup: what a call is made to do while it is up. What comes of it is in its timeline.
 
+import { withoutQuery } from '../../calls/contract/stream-members.ts';
 import { type AppOptions, botOfCall, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
+import { CliError } from '../cli-error.ts';
 import type { CommandMembers } from '../gateway-client.ts';
-import { readNumber, targetOf } from './dial-options.ts';
+import { readNumber, readParameters, targetOf } from './dial-options.ts';
 import { readHeaders } from './header-options.ts';
 
 /** `id`: names the command, so that it may be repeated after an answer that was lost. */
 export type LiveOptions = AppOptions & { readonly id?: string };
 export type PlayOptions = LiveOptions & { readonly loop?: boolean };
 export type KeyOptions = LiveOptions & { readonly duration?: string };
+export type StreamOptions = LiveOptions & {
+  readonly none?: boolean;
+  /** `name=value` */
+  readonly parameter?: readonly string[];
+};
 export type TransferOptions = LiveOptions & {
   readonly mode?: 'bridge' | 'refer';
   readonly timeout?: string;
@@ -49,6 +56,22 @@ export async function pressKeys(
   const durationMs =
     duration === undefined ? {} : { durationMs: readNumber('--duration', duration) };
   await send(context, callId, options, { command: 'dtmf', digits, ...durationMs }, 'pressing keys');
+}
+
+/** The query of a URL may be a secret, and is not printed. */
+export async function streamCall(
+  context: CliContext,
+  callId: string,
+  url: string | undefined,
+  { none = false, parameter = [], ...options }: StreamOptions,
+): Promise<void> {
+  if (none === (url !== undefined)) throw new CliError('A URL, or --none: one of the two.');
+  if (none && parameter.length > 0) throw new CliError('--parameter goes with a URL only.');
+  const parameters =
+    parameter.length === 0 ? {} : { parameters: readParameters('--parameter', parameter) };
+  const command = { command: 'stream' as const, url: url ?? null, ...parameters };
+  const done = url === undefined ? 'no bot any more' : `the bot at ${withoutQuery(url)}`;
+  await send(context, callId, options, command, done);
 }
 
 export async function transferCall(

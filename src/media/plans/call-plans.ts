@@ -1,7 +1,7 @@
 // The plans of one call, between its session and them: tells them of frames, events and sounds, and does what they want.
 
 import type { AmdEvent } from '../../calls/contract/amd-event.ts';
-import type { CallPlans, PlanReport } from '../../calls/plans.ts';
+import type { CallPlans, PlanName, PlanReport } from '../../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../../calls/playback.ts';
 import type { HeardOnLine, LineListener, OpenLineListener } from '../detector-port.ts';
 import type { PlanAction } from './plan-port.ts';
@@ -26,6 +26,8 @@ export class PlannedCall {
   #listener: LineListener | undefined;
   /** A sound of a plan. */
   #isPlaying = false;
+  /** As it was told. */
+  #holder: PlanName | undefined;
 
   constructor(plans: CallPlans, openListener: OpenLineListener, host: PlanHost) {
     this.#host = host;
@@ -41,7 +43,7 @@ export class PlannedCall {
 
   /** What a bot does is no end of the call now. */
   get hasCall(): boolean {
-    return this.#voicemail?.hasCall === true || this.#isScreened();
+    return this.#holderNow() !== undefined;
   }
 
   /** Frames are wanted. */
@@ -54,6 +56,7 @@ export class PlannedCall {
     this.#do(this.#screening?.told(event));
     // What a screener says is for its own plan.
     if (!wasScreened && !this.#isScreened()) this.#do(this.#voicemail?.told(event));
+    this.#tellHolder();
   }
 
   played(report: PlaybackReport): void {
@@ -66,12 +69,25 @@ export class PlannedCall {
     const isPlaying = this.#isPlaying;
     this.#do(this.#screening?.advance({ heard, isPlaying }));
     this.#do(this.#voicemail?.advance({ heard, isPlaying }));
+    this.#tellHolder();
     if (this.#voicemail?.isOver !== false) this.release();
   }
 
   release(): void {
     this.#listener?.release();
     this.#listener = undefined;
+  }
+
+  #holderNow(): PlanName | undefined {
+    if (this.#voicemail?.hasCall === true) return 'voicemail';
+    return this.#isScreened() ? 'screening' : undefined;
+  }
+
+  #tellHolder(): void {
+    const by = this.#holderNow();
+    if (by === this.#holder) return;
+    this.#holder = by;
+    this.#host.report({ kind: 'held', by });
   }
 
   #isScreened(): boolean {

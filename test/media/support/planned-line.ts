@@ -97,7 +97,10 @@ export class PlannedLine {
           ? `${one.source} started${one.restart === undefined ? '' : ` ${one.restart}`}`
           : `${one.source} ${one.reason}`,
       ),
-      ...plans.map((one) => (one.kind === 'over' ? one.outcome : `round ${one.round}`)),
+      ...plans.flatMap((one) => {
+        if (one.kind === 'held') return [];
+        return [one.kind === 'over' ? one.outcome : `round ${one.round}`];
+      }),
     ];
     if (told.length > this.log.length) {
       const unknown = [...told];

@@ -1,0 +1,91 @@
+// What a session has to do with its bot: whether there is one, what it may hear and say, and what it is told of the call.
+
+import type { AmdEvent } from '../calls/contract/amd-event.ts';
+import type { TransferFailure } from '../calls/transfer.ts';
+import type { PlayoutQueue } from './playout-queue.ts';
+import type { SoundPlayer } from './sound-player.ts';
+import type { BotStream } from './stream-port.ts';
+
+/** A bot's, and what it has said. */
+type Streaming = { readonly stream: BotStream; readonly queue: PlayoutQueue };
+
+export class SessionStream {
+  readonly #player: SoundPlayer;
+  #streaming: Streaming | undefined;
+  /** The bot hears nothing of the call, and no key. */
+  #isGated = false;
+  #isMuted = false;
+  /** So far: a bot that comes later is told them first. A dozen in the life of a call. */
+  readonly #amdEvents: AmdEvent[] = [];
+
+  constructor(player: SoundPlayer) {
+    this.#player = player;
+  }
+
+  /** A bot has the call, or will have it. */
+  get isOn(): boolean {
+    return this.#streaming !== undefined;
+  }
+
+  get stream(): BotStream | undefined {
+    return this.#streaming?.stream;
+  }
+
+  /** What is queued is played from the answer on; what is heard goes to the stream from then on. */
+  start(stream: BotStream, queue: PlayoutQueue): void {
+    queue.mute(this.#isMuted);
+    for (const event of this.#amdEvents) stream.tellAmd(event);
+    this.#streaming = { stream, queue };
+    this.#player.attach(queue);
+  }
+
+  /** The bot hears of it; what it has said goes with it. */
+  stop(reason: string): void {
+    this.#streaming?.stream.stop(reason);
+    this.#streaming?.queue.close();
+    this.#streaming = undefined;
+    this.#player.attach(undefined);
+  }
+
+  /** What the bot says is not heard. */
+  mute(isMuted: boolean): void {
+    this.#isMuted = isMuted;
+    this.#streaming?.queue.mute(isMuted);
+  }
+
+  /** Closed: what the person says to somebody else is not for the bot. */
+  gate(isClosed: boolean): void {
+    this.#isGated = isClosed;
+  }
+
+  hear(mulaw: Uint8Array, silence: Uint8Array): void {
+    this.#streaming?.stream.hear(this.#isGated ? silence : mulaw);
+  }
+
+  tellDigit(digit: string): void {
+    if (!this.#isGated) this.#streaming?.stream.tellDigit(digit);
+  }
+
+  tellAmd(event: AmdEvent): void {
+    this.#amdEvents.push(event);
+    this.#streaming?.stream.tellAmd(event);
+  }
+
+  tellTransferFailed(failure: TransferFailure): void {
+    this.#streaming?.stream.tellTransferFailed(failure);
+  }
+
+  /** Nothing of what the bot has said is played any more. */
+  clear(): void {
+    this.#streaming?.queue.clear();
+  }
+
+  /** The packet that was due was sent, or was not. */
+  returnMarks(): void {
+    this.#streaming?.queue.returnMarks();
+  }
+
+  tick(): void {
+    this.#streaming?.stream.tick();
+  }
+}

@@ -1,0 +1,73 @@
+// A bot that comes in mid-call, and one that comes in its place: what it is told of the call, and what it may say.
+
+import { describe, expect, test } from 'vitest';
+import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
+import { PlayoutPool } from '../../src/media/playout-pool.ts';
+import { PlayoutQueue } from '../../src/media/playout-queue.ts';
+import { SessionStream } from '../../src/media/session-stream.ts';
+import { SoundPlayer } from '../../src/media/sound-player.ts';
+import type { BotStream } from '../../src/media/stream-port.ts';
+
+function recordedBot() {
+  const log: string[] = [];
+  const queue = new PlayoutQueue(new PlayoutPool(1_000_000), () => undefined);
+  const stream: BotStream = {
+    prepare: () => undefined,
+    answer: () => undefined,
+    hear: (frame) => void log.push(`hears ${frame[0]}`),
+    tellDigit: (digit) => void log.push(`key ${digit}`),
+    tellAmd: ({ event }) => void log.push(event),
+    tellTransferFailed: () => undefined,
+    tellMark: () => undefined,
+    tick: () => undefined,
+    stop: (reason) => void log.push(`stop ${reason}`),
+  };
+  return { log, queue, stream };
+}
+
+const amd = (event: AmdEvent['event']): AmdEvent => ({ event, reason: 'x', elapsedMs: 20 });
+const silence = new Uint8Array(160).fill(0xff);
+const voice = new Uint8Array(160).fill(1);
+
+describe('a bot that comes in mid-call', () => {
+  test('is told what detection has said, and no keys that were not pressed for it', () => {
+    const session = new SessionStream(new SoundPlayer(() => undefined));
+    session.tellAmd(amd('amd_human_detected'));
+    session.tellDigit('4');
+    session.tellAmd(amd('amd_stopped'));
+    const { log, stream, queue } = recordedBot();
+    session.start(stream, queue);
+    session.tellDigit('5');
+
+    expect(log).toEqual(['amd_human_detected', 'amd_stopped', 'key 5']);
+  });
+
+  test('has the call alone: the one before it hears and says nothing more', () => {
+    const session = new SessionStream(new SoundPlayer(() => undefined));
+    const [first, second] = [recordedBot(), recordedBot()];
+    session.start(first.stream, first.queue);
+    session.hear(voice, silence);
+    first.queue.write(voice);
+    session.stop('replaced');
+    session.start(second.stream, second.queue);
+    session.hear(voice, silence);
+
+    expect(first.log).toEqual(['hears 1', 'stop replaced']);
+    expect(first.queue.queuedBytes).toBe(0);
+    expect(second.log).toEqual(['hears 1']);
+  });
+
+  test('is muted and shut out as the one before it was', () => {
+    const session = new SessionStream(new SoundPlayer(() => undefined));
+    session.mute(true);
+    session.gate(true);
+    const { log, stream, queue } = recordedBot();
+    session.start(stream, queue);
+    queue.write(voice);
+    session.hear(voice, silence);
+    session.tellDigit('4');
+
+    expect(queue.queuedBytes).toBe(0);
+    expect(log).toEqual(['hears 255']);
+  });
+});
