@@ -9,9 +9,10 @@ import {
   byeAnswered,
   hungUp,
   notify,
-  type ReferStep,
-  startReferred,
-} from '../support/sipp-refer.ts';
+  referred,
+  type SippStep,
+  startInDialog,
+} from '../support/sipp-steps.ts';
 import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
 
 const to = 'sip:agents@pbx.example';
@@ -45,7 +46,7 @@ async function expectPlayedWhole(far: Sipp): Promise<void> {
 }
 
 describe.concurrent('sipp takes a REFER', () => {
-  test.each<[string, readonly ReferStep[]]>([
+  test.each<[string, readonly SippStep[]]>([
     [
       'and tells each response to its own INVITE',
       [
@@ -99,7 +100,7 @@ describe.concurrent('sipp takes a REFER', () => {
       [accepted, notify('active', 'SIP/2.0 100 Trying'), bye, byeAnswered],
     ],
   ])('%s: transferred', async (_, steps) => {
-    await using far = await startReferred(steps);
+    await using far = await startInDialog([referred, ...steps]);
     const callId = await refer(far);
 
     expect(await rig.endOf(callId)).toMatchObject({
@@ -112,7 +113,7 @@ describe.concurrent('sipp takes a REFER', () => {
     await expectPlayedWhole(far);
   });
 
-  test.each<[string, readonly ReferStep[], string, number | undefined]>([
+  test.each<[string, readonly SippStep[], string, number | undefined]>([
     [
       'and whoever it calls is busy',
       [accepted, notify('terminated;reason=noresource', 'SIP/2.0 486 Busy Here'), hungUp],
@@ -150,7 +151,7 @@ describe.concurrent('sipp takes a REFER', () => {
       undefined,
     ],
   ])('%s: the call is hung up', async (_, steps, outcome, sipStatus) => {
-    await using far = await startReferred(steps);
+    await using far = await startInDialog([referred, ...steps]);
     const callId = await refer(far, { timeoutMs: 1_000 });
 
     const { transfer, ...end } = await rig.endOf(callId);
@@ -170,7 +171,7 @@ describe.concurrent('sipp does not take a REFER', () => {
     ['501 Not Implemented', 'carrier-failure', 501],
     ['407 Proxy Authentication Required', 'rejected', 407],
   ])('%s: the call is hung up', async (status, outcome, sipStatus) => {
-    await using far = await startReferred([answer(status), hungUp]);
+    await using far = await startInDialog([referred, answer(status), hungUp]);
     const callId = await refer(far);
 
     const { transfer } = await rig.endOf(callId);
@@ -179,7 +180,7 @@ describe.concurrent('sipp does not take a REFER', () => {
   });
 
   test('and ignores it: given up within its time-out', async () => {
-    await using far = await startReferred([hungUp]);
+    await using far = await startInDialog([referred, hungUp]);
     const callId = await refer(far, { timeoutMs: 1_000 });
 
     const { transfer } = await rig.endOf(callId);
@@ -189,12 +190,12 @@ describe.concurrent('sipp does not take a REFER', () => {
 });
 
 describe.concurrent('a BYE crosses the REFER', () => {
-  test.each<[string, readonly ReferStep[]]>([
+  test.each<[string, readonly SippStep[]]>([
     ['which is refused', [bye, byeAnswered, answer('481 Call/Transaction Does Not Exist')]],
     ['which is taken', [bye, byeAnswered, accepted]],
     ['which nobody answers', [bye, byeAnswered]],
   ])('%s: the person has hung up', async (_, steps) => {
-    await using far = await startReferred(steps);
+    await using far = await startInDialog([referred, ...steps]);
     const callId = await refer(far);
 
     expect(await rig.endOf(callId)).toMatchObject({
@@ -205,7 +206,7 @@ describe.concurrent('a BYE crosses the REFER', () => {
   });
 
   test('the application hangs up before the REFER is answered', async () => {
-    await using far = await startReferred([hungUp, answer('202 Accepted')]);
+    await using far = await startInDialog([referred, hungUp, answer('202 Accepted')]);
     const callId = await refer(far);
     await expect
       .poll(async () => (await far.messages()).some(({ text }) => text.startsWith('REFER ')))

@@ -83,6 +83,12 @@ export async function startSipp(options: SippOptions): Promise<Sipp> {
   throw new Error(`sipp did not start with scenario ${options.scenario}: ${errors}`);
 }
 
+/** One listener for all of them. */
+const leftovers = new Set<() => void>();
+process.once('exit', () => {
+  for (const remove of leftovers) remove();
+});
+
 type Run = { readonly sipp: Sipp; readonly process: ChildProcess };
 
 async function launch(options: SippOptions): Promise<Run> {
@@ -103,7 +109,7 @@ async function launch(options: SippOptions): Promise<Run> {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   };
-  process.once('exit', atProcessExit);
+  leftovers.add(atProcessExit);
 
   let messages: readonly SippMessage[] | undefined;
   const readMessages = async () => messages ?? parseMessages(await readLogs(folder, 'messages'));
@@ -116,7 +122,7 @@ async function launch(options: SippOptions): Promise<Run> {
       return { code, errors };
     } finally {
       await rm(folder, { recursive: true, force: true });
-      process.off('exit', atProcessExit);
+      leftovers.delete(atProcessExit);
     }
   };
   const exited = ended();

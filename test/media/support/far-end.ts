@@ -50,7 +50,19 @@ export class FarEnd implements AsyncDisposable {
 
   /** One packet of 20 ms; `byte` is every code word in it. */
   send(toPort: number, byte: number, host = '127.0.0.1', payloadType = 0): void {
-    const packet = Buffer.alloc(rtpHeaderBytes + 160, byte);
+    this.#send(toPort, Buffer.alloc(160, byte), host, payloadType);
+    this.#timestamp += 160;
+  }
+
+  /** RFC 4733: three packets of a key that is up again. */
+  press(toPort: number, event: number): void {
+    const payload = Uint8Array.from([event, 0x8a, 0x03, 0x20]);
+    for (let count = 0; count < 3; count += 1) this.#send(toPort, payload, '127.0.0.1', 101);
+    this.#timestamp += 800;
+  }
+
+  #send(toPort: number, payload: Uint8Array, host: string, payloadType: number): void {
+    const packet = Buffer.alloc(rtpHeaderBytes + payload.length);
     writeRtpHeader(packet, {
       payloadType,
       marker: false,
@@ -58,8 +70,8 @@ export class FarEnd implements AsyncDisposable {
       timestamp: this.#timestamp,
       ssrc: this.ssrc,
     });
+    packet.set(payload, rtpHeaderBytes);
     this.#sequence += 1;
-    this.#timestamp += 160;
     this.#socket.send(packet, toPort, host);
   }
 

@@ -1,0 +1,126 @@
+// What sipp does after it has answered, step by step, for the scenario `in-dialog`: how it takes a REFER, in which carriers differ most,
+// and what it offers anew.
+
+import { createSocket } from 'node:dgram';
+import { eventually } from './eventually.ts';
+import { type Sipp, startSipp } from './sipp.ts';
+
+/** Elements of a sipp scenario; `sequence` is for the CSeq of a request. */
+export type SippStep = (sequence: number) => string;
+
+const tag = ';tag=callee[call_number]';
+const send = (lines: readonly string[], options = ''): string =>
+  `  <send${options}><![CDATA[\n${lines.join('\n')}\n]]></send>\n`;
+
+/** It is asked to call somebody else. */
+export const referred: SippStep = () => `  <recv request="REFER">
+    <action>
+      <ereg regexp=".*" search_in="hdr" header="Via:" check_it="true" assign_to="refer_via"/>
+      <ereg regexp="[0-9]+" search_in="hdr" header="CSeq:" check_it="true" assign_to="refer_sequence"/>
+    </action>
+  </recv>
+  <Reference variables="refer_via,refer_sequence"/>
+`;
+
+/** The answer to the REFER, whatever was sent and received since it came. */
+export function answer(status: string, headers: readonly string[] = []): SippStep {
+  return () =>
+    send([
+      `SIP/2.0 ${status}`,
+      ...['Via:[$refer_via]', 'From:[$caller]', `To:[$callee]${tag}`, '[last_Call-ID:]'],
+      ...['CSeq: [$refer_sequence] REFER', ...headers, 'Content-Length: 0', ''],
+    ]);
+}
+
+/** `body`: none where it is left out. `names`: of the headers, for those who write them short. */
+export function notify(
+  state: string | undefined,
+  body?: string,
+  { event = 'Event: refer', type = 'Content-Type: message/sipfrag;version=2.0' } = {},
+): SippStep {
+  return (sequence) => {
+    const sent = request('NOTIFY', sequence, [
+      event,
+      ...(state === undefined ? [] : [`Subscription-State: ${state}`]),
+      ...(body === undefined
+        ? ['Content-Length: 0', '']
+        : [type, 'Content-Length: [len]', '', body]),
+    ]);
+    return `${sent}  <recv response="200"/>\n`;
+  };
+}
+
+/** It hangs up; the answer may be waited for later. */
+export const bye: SippStep = (sequence) => request('BYE', sequence, ['Content-Length: 0', '']);
+export const byeAnswered: SippStep = () => '  <recv response="200"/>\n';
+
+/** It is hung up. */
+export const hungUp: SippStep = () =>
+  `  <recv request="BYE"/>\n${send([
+    ...['SIP/2.0 200 OK', '[last_Via:]', '[last_From:]', '[last_To:]', '[last_Call-ID:]'],
+    ...['[last_CSeq:]', 'Content-Length: 0', ''],
+  ])}`;
+
+function request(method: string, sequence: number, rest: readonly string[]): string {
+  return send(
+    [
+      `${method} [$target] SIP/2.0`,
+      'Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]',
+      ...['Max-Forwards: 70', `From:[$callee]${tag}`, 'To:[$caller]', 'Call-ID: [call_id]'],
+      `CSeq: ${sequence} ${method}`,
+      'Contact: <sip:callee@[local_ip]:[local_port];transport=[transport]>',
+      ...rest,
+    ],
+    ' retrans="500"',
+  );
+}
+
+/** It waits until it is steered on. */
+export const steered: SippStep = () => '  <recv request="OPTIONS"/>\n';
+
+export type Offer = {
+  readonly port: number;
+  readonly codec?: 'PCMU' | 'PCMA';
+  readonly direction?: 'sendrecv' | 'sendonly' | 'inactive';
+};
+
+/** A re-INVITE; its answer is acknowledged. */
+export function offer({ port, codec = 'PCMU', direction = 'sendrecv' }: Offer): SippStep {
+  const type = codec === 'PCMU' ? 0 : 8;
+  return (sequence) => {
+    const invite = request('INVITE', sequence, [
+      ...['Content-Type: application/sdp', 'Content-Length: [len]', '', 'v=0'],
+      ...[`o=sipp 1 ${sequence + 1} IN IP4 [local_ip]`, 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
+      ...[`m=audio ${port} RTP/AVP ${type} 101`, `a=rtpmap:${type} ${codec}/8000`],
+      ...['a=rtpmap:101 telephone-event/8000', `a=${direction}`],
+    ]);
+    const ack = request('ACK', sequence, ['Content-Length: 0', '']).replace(' retrans="500"', '');
+    return `${invite}  <recv response="100" optional="true"/>\n  <recv response="200"/>\n${ack}`;
+  };
+}
+
+/** `audioPort`: where nobody hears, unless it is told. */
+export async function startInDialog(steps: readonly SippStep[], audioPort = 9): Promise<Sipp> {
+  const text = steps.map((step, index) => step(index + 1)).join('');
+  const keys = { steps: text, audio_port: String(audioPort) };
+  return await startSipp({ scenario: 'in-dialog', keys });
+}
+
+/** Goes on with a step that waits for it, and waits for the answer to what sipp then offers. */
+export async function steer(far: Sipp): Promise<void> {
+  const acks = async () =>
+    (await far.messages()).filter(
+      ({ direction, text }) => direction === 'sent' && text.startsWith('ACK '),
+    ).length;
+  const before = await acks();
+  const invite = (await far.messages()).find(({ text }) => text.startsWith('INVITE '))?.text ?? '';
+  const callId = /^Call-ID: *(.*?)\r?$/im.exec(invite)?.[1];
+  const socket = createSocket('udp4');
+  const lines = [
+    ...['OPTIONS sip:callee@127.0.0.1 SIP/2.0', 'Via: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bK-test'],
+    ...['From: <sip:test@127.0.0.1>;tag=t', 'To: <sip:callee@127.0.0.1>', `Call-ID: ${callId}`],
+    ...[`CSeq: ${before + 1} OPTIONS`, 'Content-Length: 0', '', ''],
+  ];
+  socket.send(lines.join('\r\n'), far.port, far.host, () => socket.close());
+  await eventually(async () => (await acks()) > before, 'the answer to an offer is acknowledged');
+}
