@@ -87,10 +87,10 @@ describe.concurrent('a second leg', () => {
     speaking.stream(await audioPortOf(agent), 0x21);
     const heard = () => hearing.received.filter(({ payload }) => payload[0] === 0x21).length;
     await eventually(() => heard() > 0, 'its early media is heard');
+    await isUp(callId);
     expect(
       rig.eventsOf(callId).find(({ type }) => type === 'transfer-ringing')?.data,
     ).toMatchObject({ sipStatus: 183, earlyMedia: true });
-    await isUp(callId);
     const before = heard();
     await eventually(() => heard() > before + 5, 'it goes on');
     await rig.laptop.gateway.dialer.end(callId);
