@@ -36,8 +36,8 @@ export type CapturesOptions = {
 
 /** More than a node has calls; what was not ended is forgotten. Some 10 KB each. */
 const mostCalls = 5_000;
-/** Also lets calls that end together share a statement. */
-const lingerMs = 400;
+/** A call that is over waits for one to two of them: the media worker's last word comes, and calls share a statement. */
+const roundMs = 500;
 const mostInStatement = 50;
 const mostWaiting = 2_000;
 
@@ -46,7 +46,10 @@ export class Captures implements SipCapture {
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
   readonly #live = new BoundedMap<CallId, Live>(mostCalls);
   readonly #bySipCallId = new BoundedMap<string, Owner>(2 * mostCalls);
-  readonly #finishing = new Map<CallId, NodeJS.Timeout>();
+  /** Over since the last round, and before it. */
+  #justOver = new Set<CallId>();
+  #over = new Set<CallId>();
+  #nextRound: NodeJS.Timeout | undefined;
   readonly #writer: Batcher<StoredCapture, undefined>;
 
   constructor({ write, sipCallIdOf, logger }: CapturesOptions) {
@@ -106,21 +109,27 @@ export class Captures implements SipCapture {
 
   /** Nothing of it is on the wire any more. What the media worker says last comes a moment later. */
   finish(callId: CallId): void {
-    if (this.#live.get(callId) === undefined || this.#finishing.has(callId)) return;
-    this.#finishing.set(
-      callId,
-      setTimeout(() => void this.#store(callId), lingerMs),
-    );
+    if (this.#live.get(callId) === undefined || this.#over.has(callId)) return;
+    this.#justOver.add(callId);
+    this.#nextRound ??= setTimeout(() => this.#round(), roundMs);
   }
 
   /** At the end of the process: what is over is stored now. */
   async flush(): Promise<void> {
-    await Promise.all([...this.#finishing.keys()].map((callId) => this.#store(callId)));
+    clearTimeout(this.#nextRound);
+    await Promise.all([...this.#over, ...this.#justOver].map((callId) => this.#store(callId)));
+  }
+
+  #round(): void {
+    const due = this.#over;
+    this.#over = this.#justOver;
+    this.#justOver = new Set();
+    for (const callId of due) void this.#store(callId);
+    const isOver = this.#over.size === 0;
+    this.#nextRound = isOver ? undefined : setTimeout(() => this.#round(), roundMs);
   }
 
   async #store(callId: CallId): Promise<void> {
-    clearTimeout(this.#finishing.get(callId));
-    this.#finishing.delete(callId);
     const live = this.#live.get(callId);
     if (live === undefined) return;
     const capture = viewOf(live);
