@@ -86,7 +86,7 @@ export class SandboxCall {
     this.#deps = deps;
     const { next } = row.behaviour;
     this.#talker = next.do === 'talk' ? new Talker(deps.sounds, next) : undefined;
-    this.#screener = next.do === 'screen' ? new Screener(deps.sounds) : undefined;
+    this.#screener = next.do === 'screen' ? new Screener(deps.sounds, next) : undefined;
   }
 
   async start(): Promise<void> {
@@ -187,7 +187,8 @@ export class SandboxCall {
   #wantsToHangUp(): boolean {
     const { next } = this.#behaviour;
     if (next.do === 'screen') {
-      return (this.#screener?.unansweredMs ?? 0) >= next.hangUpUnansweredAfterMs;
+      const { unansweredMs = 0, hasRejected = false } = this.#screener ?? {};
+      return hasRejected || unansweredMs >= next.hangUpUnansweredAfterMs;
     }
     if (next.do === 'talk') return (this.#talker?.silentMs ?? 0) >= next.hangUpAfterSilenceMs;
     return next.do === 'answer' && this.#phaseMs >= (next.hangUpAfterMs ?? Infinity);

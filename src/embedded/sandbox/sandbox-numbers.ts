@@ -27,7 +27,7 @@ export type SandboxBehaviour = {
     /** Talks with the caller, see `talker.ts`. */
     | ({ readonly do: 'talk'; readonly hangUpAfterSilenceMs: number } & TalkManner)
     /** Asks who calls, see `screener.ts`. */
-    | { readonly do: 'screen'; readonly hangUpUnansweredAfterMs: number };
+    | { readonly do: 'screen'; readonly hangUpUnansweredAfterMs: number; readonly rejects?: true };
 };
 
 export type SandboxNumber = {
@@ -144,6 +144,15 @@ export const sandboxNumbers = [
     description:
       'rings 1 s, asks who is calling and why (7 s); then a person comes, "Hello?"; hangs up on who says nothing for 8 s',
     behaviour: { ringMs: 1_000, next: { do: 'screen', hangUpUnansweredAfterMs: 8_000 } },
+  },
+  {
+    number: '+12025550115',
+    name: 'screener-rejects',
+    description: 'the same, but nobody comes: hangs up 1.5 s after the answer, too',
+    behaviour: {
+      ringMs: 1_000,
+      next: { do: 'screen', hangUpUnansweredAfterMs: 8_000, rejects: true },
+    },
   },
   {
     number: '+12025550120',

@@ -1,5 +1,5 @@
-// A call screener: asks who calls, waits for an answer, and then puts the one who was called through; or hangs up on who says
-// nothing. Its clock is the ticks of its call and the audio that arrives.
+// A call screener: asks who calls, waits for an answer, and then puts the one who was called through, or does not; it hangs up on
+// who says nothing. Its clock is the ticks of its call and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
 import { frameMs, type SoundLibrary, type SoundName } from './sounds.ts';
@@ -18,9 +18,17 @@ export class Screener {
   /** Since the question, until it is answered; since the answer. */
   #waitedMs = 0;
   #isAnswered = false;
+  #hasDecided = false;
+  readonly #rejects: boolean;
 
-  constructor(sounds: SoundLibrary) {
+  constructor(sounds: SoundLibrary, { rejects }: { readonly rejects?: true } = {}) {
     this.#sounds = sounds;
+    this.#rejects = rejects === true;
+  }
+
+  /** The one who was called does not want to talk to whoever calls. */
+  get hasRejected(): boolean {
+    return this.#rejects && this.#hasDecided;
   }
 
   /** Nobody has answered for so long. */
@@ -51,7 +59,9 @@ export class Screener {
   #wait(): void {
     // Who speaks has not been silent.
     if (!this.#turns.isSpeaking) this.#waitedMs += frameMs;
-    if (!this.#isAnswered || this.#saying === 'helloSecond' || this.#waitedMs < decidesMs) return;
+    if (!this.#isAnswered || this.#hasDecided || this.#waitedMs < decidesMs) return;
+    this.#hasDecided = true;
+    if (this.#rejects) return;
     this.#saying = 'helloSecond';
     this.#saidMs = 0;
   }

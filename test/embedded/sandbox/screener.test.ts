@@ -15,8 +15,8 @@ const pause = (ms: number) =>
 const question = () => pause(sounds.lengthMs('screenerQuestion'));
 const whole = (name: SoundName) => Buffer.concat(says(name));
 
-function ask(caller: readonly Uint8Array[]) {
-  const screener = new Screener(sounds);
+function ask(caller: readonly Uint8Array[], rejects?: true) {
+  const screener = new Screener(sounds, { ...(rejects && { rejects }) });
   const said = caller.map((frame) => {
     screener.hear(frame, 'PCMU');
     return screener.nextFrame('PCMU');
@@ -45,5 +45,15 @@ describe('a screener', () => {
     const { screener } = ask([...says('answer'), ...question(), ...pause(1_000)]);
 
     expect(screener.unansweredMs).toBeGreaterThan(2_000);
+  });
+
+  test('who rejects says nothing more, once it has heard the answer', () => {
+    const answered = [...question(), ...says('announcement'), ...pause(2_000)];
+    expect(ask(answered, true).screener.hasRejected).toBe(false);
+    const { screener, said } = ask([...answered, ...pause(1_000)], true);
+
+    expect(screener.hasRejected).toBe(true);
+    expect(said.includes(whole('helloSecond'))).toBe(false);
+    expect(ask([...answered, ...pause(1_000)]).screener.hasRejected).toBe(false);
   });
 });
