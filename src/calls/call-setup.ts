@@ -92,7 +92,11 @@ export type CallMachineEvent =
       readonly commandId: string;
       readonly stream?: RequestedStream;
     }
-  | { readonly type: 'command.transfer'; readonly transfer: TransferRequest };
+  | {
+      readonly type: 'command.transfer';
+      readonly commandId: string;
+      readonly transfer: TransferRequest;
+    };
 
 export type CallLimits = {
   readonly maxDurationMs: number;
@@ -184,6 +188,8 @@ export type StreamProgress = Pick<NumberedStream, 'ordinal'> & {
 };
 
 export type Ongoing = {
+  /** That began it. */
+  readonly commandId?: string;
   readonly transfer: Transfer;
   /** The two are connected. */
   readonly isAnswered: boolean;

@@ -51,12 +51,16 @@ export const startCommandedTransfer = callSetup.enqueueActions(({ context, event
   assertEvent(event, 'command.transfer');
   const transfer = nextTransfer(context, event.transfer);
   if (transfer === undefined) return;
-  enqueue.assign(begun(context, transfer));
+  enqueue.assign(begun(context, transfer, { commandId: event.commandId }));
   enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
 });
 
-function begun({ transfers }: CallMachineContext, transfer: Transfer) {
-  const ongoing: Ongoing = { transfer, isAnswered: false, hasRung: false };
+function begun(
+  { transfers }: CallMachineContext,
+  transfer: Transfer,
+  asked: Pick<Ongoing, 'commandId'> = {},
+) {
+  const ongoing: Ongoing = { ...asked, transfer, isAnswered: false, hasRung: false };
   return { transfers: transfers + 1, ongoing, transfer: undefined };
 }
 

@@ -32,6 +32,6 @@ export async function transferByCommand(
   const { state, transferObstacle } = live;
   const obstacle = state === 'answered' ? transferObstacle : `The call is ${state}.`;
   if (obstacle !== undefined) return { ok: false, code: 'state', error: obstacle };
-  live.send({ type: 'command.transfer', transfer: judged.transfer });
+  live.send({ type: 'command.transfer', commandId, transfer: judged.transfer });
   return { ok: true, commandId, state };
 }

@@ -40,8 +40,10 @@ function playbackEvent(
   at: Date,
   report: PlaybackReport,
 ): Stated {
-  const { kind, ...data } = report;
+  const { kind, ...told } = report;
   const type = `playback-${kind}` as const;
-  const event = { ...header(progress, type, at), type, data } as CallEvent;
+  // As every event that comes of a command.
+  const command = told.source === 'command' ? { commandId: told.playbackId } : {};
+  const event = { ...header(progress, type, at), type, data: { ...command, ...told } } as CallEvent;
   return stated(progress, event, false);
 }

@@ -68,6 +68,6 @@ export function transferFailedEvent(
   return { ...stated(progress, event, false), transfer: { ...names, outcome, ...status } };
 }
 
-function namesOf({ transfer: { to, mode } }: Ongoing) {
-  return { to: uriOfTarget(to), mode };
+function namesOf({ commandId, transfer: { to, mode } }: Ongoing) {
+  return { ...(commandId === undefined ? {} : { commandId }), to: uriOfTarget(to), mode };
 }

@@ -287,7 +287,7 @@ describe('a transfer', () => {
 
     const taken = { ok: true, commandId: 'agents', state: 'answered' };
     expect(replies).toEqual([taken, taken]);
-    expect(sent).toEqual([{ type: 'command.transfer', transfer }]);
+    expect(sent).toEqual([{ type: 'command.transfer', commandId: 'agents', transfer }]);
   });
 
   test('is refused as it was judged, and may be asked for again', async () => {

@@ -34,7 +34,12 @@ describe('a sound of a call', () => {
     expect(call.types()).toEqual([
       ...['dialing', 'answered', 'playback-started', 'playback-finished', 'completed'],
     ]);
-    expect(call.stored.at(-2)?.data).toEqual({ ...told, reason: 'done', playedMs: 1_250 });
+    expect(call.stored.at(-2)?.data).toEqual({
+      commandId: 'p1',
+      ...told,
+      reason: 'done',
+      playedMs: 1_250,
+    });
     expect(call.end().data).toMatchObject({ playedMs: 1_250 });
     expect(call.end().data).not.toHaveProperty('voicemail');
   });
@@ -71,7 +76,7 @@ describe('a sound of a call', () => {
     await call.settle();
 
     const finished = call.stored.find(({ type }) => type === 'playback-finished');
-    expect(finished?.data).toEqual({ ...told, reason: 'failed', playedMs: 0 });
+    expect(finished?.data).toEqual({ commandId: 'p1', ...told, reason: 'failed', playedMs: 0 });
     expect(call.types().at(-1)).toBe('completed');
   });
 

@@ -268,7 +268,7 @@ describe('a stream by command', () => {
     expect(obstacles().toBegin).toBe('The call is answering a screening.');
     call.media().onPlan?.({ kind: 'held', by: undefined });
     expect(obstacles().toBegin).toBeUndefined();
-    call.actor.send({ type: 'command.transfer', transfer });
+    call.actor.send({ type: 'command.transfer', commandId: 'agent', transfer });
     expect(obstacles().toBegin).toBe('The call is being transferred.');
     begin(call, 'two');
     await call.settle();

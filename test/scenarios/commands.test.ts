@@ -87,7 +87,10 @@ describe('a sound that is played by command', () => {
     callee.hangUp();
     expect(await rig.endOf(callId)).toMatchObject({ playedMs: 500, outcome: 'completed' });
     expect(timesHeard(callee.heard)).toBe(1);
-    const told = { playbackId: 'one', source: 'command', sound: 'sound:offer' };
+    const told = {
+      ...{ playbackId: 'one', commandId: 'one' },
+      ...{ source: 'command', sound: 'sound:offer' },
+    };
     expect(rig.eventsOf(callId).filter(({ type }) => type.startsWith('playback'))).toMatchObject([
       { type: 'playback-started', data: told },
       { type: 'playback-finished', data: { ...told, reason: 'done', playedMs: 500 } },
@@ -229,10 +232,18 @@ describe('a person who is transferred by command', () => {
 
       expect(await rig.endOf(callId)).toMatchObject({
         ...{ reasonCode: 'Bot-disconnected', outcome: 'completed' },
-        transfer: { to: agents.target, mode: 'bridge', outcome: 'completed' },
+        transfer: { commandId: 'agent', to: agents.target, mode: 'bridge', outcome: 'completed' },
       });
-      expect(rig.typesOf(callId).filter((type) => type.startsWith('transfer'))).toEqual([
-        ...['transfer-ringing', 'transfer-answered', 'transfer-completed'],
+      expect(
+        rig
+          .eventsOf(callId)
+          .flatMap(({ type, data }) =>
+            type.startsWith('transfer') ? [[type, data['commandId']]] : [],
+          ),
+      ).toEqual([
+        ['transfer-ringing', 'agent'],
+        ['transfer-answered', 'agent'],
+        ['transfer-completed', 'agent'],
       ]);
       expect(agent.isBeingHungUp).toBe(false);
     },

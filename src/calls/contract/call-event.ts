@@ -108,6 +108,7 @@ const end = z.object({
 /** Of a sound. */
 const playback = {
   playbackId: z.string().describe('of the command or of the plan that plays it'),
+  commandId: z.string().exactOptional().describe('where a command plays it; as `playbackId`'),
   sound: z.string().describe('`sound:<name>`, or a URL without its query'),
   source: wordOf<PlaybackSource>(playbackSources),
 };

@@ -46,7 +46,11 @@ const playback = {
   source: 'voicemail',
 } as const;
 
-const transferNames = { to: 'sip:agents@pbx.example', mode: 'bridge' } as const;
+const transferNames = {
+  commandId: 'agents-1',
+  to: 'sip:agents@pbx.example',
+  mode: 'bridge',
+} as const;
 
 const exampleData: { readonly [Type in CallEventType]: DataOf<Type> } = {
   queued: { trunk: 'carrier' },

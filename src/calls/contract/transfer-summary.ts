@@ -6,6 +6,10 @@ import { type CallOutcome, callOutcomes } from './call-words.ts';
 import { durationMs, type Immutable, instant, wordOf } from './schema.ts';
 
 export const transferNames = {
+  commandId: z
+    .string()
+    .exactOptional()
+    .describe('of the command that began it; absent for `bridge` of the request'),
   to: z.string().describe('`tel:` or `sip:` URI'),
   mode: z.enum(transferModes),
 };
