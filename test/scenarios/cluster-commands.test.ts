@@ -1,0 +1,127 @@
+// Commands through a node that does not have the call: done once by the one that has it, whichever node is asked again.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { openTestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { numberFor } from '../support/far-end.ts';
+import type { GatewayProcess } from '../support/gateway-process.ts';
+import { isTerminal } from '../support/receiver.ts';
+import { ScriptedBot } from '../support/streams/scripted-bot.ts';
+import { makeWav } from '../support/wav.ts';
+
+type Details = {
+  readonly state: string;
+  readonly timeline: readonly { readonly type: string; readonly data: Record<string, unknown> }[];
+};
+
+let database: Awaited<ReturnType<typeof openTestDatabase>>;
+let cluster: Cluster;
+let nodes: readonly GatewayProcess[];
+beforeAll(async () => {
+  database = await openTestDatabase('postgres');
+  cluster = await startCluster({
+    databaseUrl: database.location.databaseUrl ?? '',
+    variables: { NODE_LEASE_MS: '3000' },
+  });
+  nodes = await Promise.all(['a', 'b'].map((name) => cluster.startNode(name)));
+}, 60_000);
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]();
+  await database.remove();
+});
+
+/** Up; with the node that has it, and the one that has not. */
+async function answeredCall(index: number) {
+  const [first] = nodes;
+  if (first === undefined) throw new Error('no node');
+  const number = numberFor('stay', 0, index);
+  const notifyurl = cluster.receiver.url;
+  const { callId } = await first.dialer.dial({ target: `tel:+${number}`, notifyurl });
+  const details = async () => {
+    const { body } = await other.dialer.call(callId);
+    return body as Details;
+  };
+  await eventually(() => cluster.receiver.of(callId).length > 0, 'it is up and told');
+  const { rows } = await database.pool.query<{ owner_id: string }>(
+    'select owner_id from calls where call_id = $1',
+    [callId],
+  );
+  const isFirst = rows[0]?.owner_id.startsWith('a/') === true;
+  const [owner, other] = (isFirst ? nodes : [...nodes].reverse()) as [
+    GatewayProcess,
+    GatewayProcess,
+  ];
+  const path = `/api/public/bot/${other.dialer.botId}/calls/${callId}/commands`;
+  const send = async (node: GatewayProcess, command: object, key: string) => {
+    const answer = await node.dialer.request('POST', path, command, { 'idempotency-key': key });
+    return { status: answer.status, body: answer.body as Readonly<Record<string, unknown>> };
+  };
+  const told = async (type: string, commandId: string) =>
+    (await details()).timeline.filter(
+      (event) => event.type === type && event.data['commandId'] === commandId,
+    );
+  return { callId, owner, other, send, told };
+}
+
+describe('a command through another node', () => {
+  test('is done once, and answered alike by whichever is asked again', async () => {
+    const { callId, owner, other, send, told } = await answeredCall(1);
+    await owner.dialer.addSound('offer', makeWav({ samples: [new Int16Array(800).fill(500)] }));
+    await using first = await ScriptedBot.start();
+    await using second = await ScriptedBot.start();
+    const busy = numberFor('busy', 0, 1);
+    const cases = [
+      [{ command: 'play', sound: 'sound:offer' }, 'playback-finished'],
+      [{ command: 'dtmf', digits: '4#' }, 'dtmf-sent'],
+      [{ command: 'stream', url: first.url }, 'stream-started'],
+      [{ command: 'stream', url: second.url }, 'stream-started'],
+      [{ command: 'stream', url: null }, undefined],
+      [{ command: 'transfer', to: `tel:+${busy}`, onFailure: 'stay' }, 'transfer-failed'],
+      [{ command: 'stop' }, undefined],
+    ] as const;
+
+    for (const [index, [command, result]] of cases.entries()) {
+      const key = `${command.command}-${index}`;
+      const answer = await send(other, command, key);
+      expect(answer).toEqual({
+        status: 202,
+        body: { ok: true, commandId: key, state: 'answered' },
+      });
+      if (result !== undefined) {
+        await eventually(async () => (await told(result, key)).length > 0, `${key}: ${result}`);
+      }
+      expect(await send(owner, command, key)).toEqual(answer);
+      expect(await send(other, command, key)).toEqual(answer);
+      if (result !== undefined) expect(await told(result, key)).toHaveLength(1);
+    }
+    expect([first.connections.length, second.connections.length]).toEqual([1, 1]);
+    expect(cluster.farEnd.calls.filter(({ number }) => number === busy)).toHaveLength(1);
+    expect(await send(other, { command: 'stop' }, 'play-0')).toMatchObject({ status: 409 });
+
+    expect(await send(other, { command: 'hangup' }, 'bye')).toMatchObject({
+      ...{ status: 202, body: { state: 'ending' } },
+    });
+    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'it is over');
+    for (const node of [owner, other]) {
+      expect(await send(node, { command: 'hangup' }, 'bye')).toMatchObject({ status: 409 });
+    }
+  }, 60_000);
+
+  test('is a 503 while its owner is gone, and a 409 once the call was ended for it', async () => {
+    const { callId, owner, other, send } = await answeredCall(2);
+    await owner.kill();
+
+    expect(await send(other, { command: 'dtmf', digits: '1' }, 'late')).toMatchObject({
+      status: 503,
+    });
+    await eventually(
+      () => cluster.receiver.of(callId).some(isTerminal),
+      'the other node has ended it',
+      20_000,
+    );
+    expect(await send(other, { command: 'dtmf', digits: '1' }, 'late')).toMatchObject({
+      ...{ status: 409, body: { detail: 'The call has ended.' } },
+    });
+  }, 60_000);
+});
