@@ -29,21 +29,22 @@ const detections: readonly (readonly AmdEventName[])[] = [
 ];
 const modes: readonly DialoutRequest['machineDetection'][] = ['disabled', 'detect', 'disconnect'];
 
-const bridgePlan: Omit<TransferPlan, 'on' | 'onFailure'> = {
-  ...{ to: { kind: 'tel', number: '15550177' }, mode: 'bridge', timeoutMs: 10_000 },
+const bridgePlan: Omit<TransferPlan, 'on' | 'onFailure' | 'mode'> = {
+  ...{ to: { kind: 'tel', number: '15550177' }, timeoutMs: 10_000 },
   ...{ caller: '15550199', keepStream: false },
 };
+
+const secondLeg = { ...storedLeg, sipCallId: 'second-call-id', transactionId: 'transaction-2' };
 
 /** Something happens to a leg that the call has placed beside its first one, in the order of a leg's life. */
 function randomSecondLeg(call: ReturnType<typeof scriptCall>, random: () => number) {
   let phase: 'none' | 'inviting' | 'answered' | 'over' = 'none';
-  const leg = { ...storedLeg, sipCallId: 'second-call-id', transactionId: 'transaction-2' };
   const isGivenUp = () => call.log.includes('second cancel') || call.log.includes('second bye');
   const happenings = {
     none: () => {
       const observer = call.secondLeg();
       phase = 'inviting';
-      observer.observe({ kind: 'sent', gateway: 'gw', leg, at: call.now() });
+      observer.observe({ kind: 'sent', gateway: 'gw', leg: secondLeg, at: call.now() });
     },
     inviting: () => {
       const observer = call.secondLeg();
@@ -57,7 +58,7 @@ function randomSecondLeg(call: ReturnType<typeof scriptCall>, random: () => numb
         observer.observe({ kind: 'failed', failure });
       } else {
         phase = 'answered';
-        const dialog = { ...leg, dialogId: 'dialog-2' };
+        const dialog = { ...secondLeg, dialogId: 'dialog-2' };
         observer.observe({ kind: 'answered', sdp: 'sdp', leg: dialog, at });
       }
     },
@@ -74,6 +75,41 @@ function randomSecondLeg(call: ReturnType<typeof scriptCall>, random: () => numb
       if (isGivenUp()) phase = 'over';
       happenings[phase]();
     },
+    /** Talking: acknowledged, and hung up by nobody. */
+    isUp: (): boolean => phase === 'answered' && !isGivenUp() && call.log.includes('second ack'),
+  };
+}
+
+/** What the far end says of a REFER, before its answer and after it, once. `isUp`: of its leg. */
+function randomReferral(
+  call: ReturnType<typeof scriptCall>,
+  random: () => number,
+  isUp: () => boolean,
+) {
+  let phase: 'asking' | 'asked' | 'over' = 'asking';
+  const end = (): void => {
+    phase = 'over';
+    const failure = {
+      at: call.now(),
+      sipStatus: 486,
+      reason: 'Busy Here',
+      kind: 'response',
+    } as const;
+    const chance = random();
+    if (chance < 0.4) call.referral()({ kind: 'taken over' });
+    else if (chance < 0.7) call.referral()({ kind: 'failed', failure });
+    else call.referral()({ kind: 'unheard', reason: 'Nothing was heard of the referral' });
+  };
+  return {
+    step(): void {
+      if (!call.log.includes('refer') || !isUp() || phase === 'over') return;
+      if (random() < 0.3) {
+        end();
+        return;
+      }
+      call.referral()({ kind: 'progress', sipStatus: phase === 'asking' ? 202 : 180 });
+      phase = 'asked';
+    },
   };
 }
 
@@ -88,6 +124,7 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
   const bridges = random() < 0.6;
   const bridge: TransferPlan = {
     ...bridgePlan,
+    mode: pick(['bridge', 'bridge', 'refer']),
     on: pick(transferStarts),
     onFailure: pick(transferFallbacks),
   };
@@ -120,6 +157,8 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
     leg = 'inviting';
     await call.sent();
   };
+  const referral = randomReferral(call, random, () => legIs() === 'answered');
+  const transfer = () => (bridge.mode === 'refer' ? referral : second).step();
   const happenings: readonly (() => unknown)[] = [
     send,
     send,
@@ -166,14 +205,17 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
     () =>
       random() < 0.2 && call.actor.send({ type: 'command.end', command: { by: 'application' } }),
     () => stored(),
-    () => second.step(),
-    () => second.step(),
-    () => second.step(),
+    ...[transfer, transfer, transfer, transfer],
     () => call.advance(Math.floor(random() * 3_000)),
   ];
   return {
     call,
     leg: legIs,
+    /** The Call-IDs of those who are in it, as they see it. */
+    talking: (): readonly string[] => [
+      ...(legIs() === 'answered' && call.log.includes('ack') ? [storedLeg.sipCallId] : []),
+      ...(second.isUp() ? [secondLeg.sipCallId] : []),
+    ],
     isOver: () => call.actor.getSnapshot().status !== 'active',
     /** One more thing happens. */
     async step(): Promise<void> {

@@ -22,6 +22,7 @@ import type {
   MediaObserver,
   MediaSession,
   PlaceRequest,
+  ReferEvent,
   SoundPort,
   StepResult,
 } from '../../src/calls/ports.ts';
@@ -110,6 +111,7 @@ export function scriptCall(options: ScriptOptions = {}) {
   let media: MediaObserver | undefined;
   let placed: PlaceRequest | undefined;
   let plans: CallPlans | undefined;
+  let referral: ((event: ReferEvent) => void) | undefined;
 
   const secondLegs = scriptSecondLegs(log);
   const partner = {
@@ -184,7 +186,10 @@ export function scriptCall(options: ScriptOptions = {}) {
           cancel: () => log.push('cancel'),
           acknowledge: () => log.push('ack'),
           hangUp: () => log.push('bye'),
-          refer: () => undefined,
+          refer: (_request, tell) => {
+            log.push('refer');
+            referral = tell;
+          },
           released: Promise.resolve(),
         };
       },
@@ -218,6 +223,8 @@ export function scriptCall(options: ScriptOptions = {}) {
     placed: () => present(placed, 'the INVITE'),
     plans: () => plans,
     leg: () => present(leg, 'the leg'),
+    /** What is said of the last REFER. */
+    referral: () => present(referral, 'the REFER'),
     secondLeg: () => present(secondLegs.observer(), 'the second leg'),
     media: () => present(media, 'the media session'),
     /** Lets promises settle; nothing here waits on real time. */

@@ -1,0 +1,110 @@
+// What the next process makes of a call whose process has died, on what SQL and the stream hold: one whole story, and each far end
+// that may be left in it hung up once.
+
+import { expect } from 'vitest';
+import type { StoredLeg } from '../../src/calls/contract/stored-leg.ts';
+import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { Recovery } from '../../src/recovery/recovery.ts';
+import { grammarFault } from '../amd/grammar-check.ts';
+import { type DialoutWorld, settled } from './dialout-world.ts';
+import type { MortalOutbox } from './mortal-outbox.ts';
+
+const notRecorded = 'The answer could not be recorded';
+
+export type CrashedCall = {
+  readonly world: DialoutWorld;
+  readonly outbox: MortalOutbox;
+  readonly row: ReturnType<DialoutWorld['row']>;
+  readonly random: () => number;
+};
+
+function nextProcess(world: DialoutWorld, ownerId: string, at: Date, hungUp: StoredLeg[] = []) {
+  world.takeOver(ownerId);
+  const { outbox, publish, settle, holds } = world.process(ownerId);
+  const recovery = new Recovery(
+    {
+      ...{ ledger: world.ledger, outbox, publish, settle, isUnderWay: holds, logger: silentLogger },
+      eventsOnStream: async () => [],
+      underWay: () => [],
+      sip: {
+        endOrphan: async (leg) => {
+          hungUp.push(leg);
+          return 'ended';
+        },
+      },
+      ends: createEndRecorder(outbox),
+      clock: { now: () => at },
+    },
+    ownerId,
+  );
+  return recovery;
+}
+
+async function recover({ world, outbox, row, random }: CrashedCall) {
+  const at = new Date(row.call.acceptedAt.getTime() + 1_000_000);
+  const hungUpBefore: StoredLeg[] = [];
+  // The next process may die too: before it has begun, or when it has the ends in SQL and some of them on the stream.
+  if (random() < 0.3) {
+    world.isPublishing = random() < 0.5;
+    const dying = nextProcess(world, 'node-2/next', at, hungUpBefore);
+    if (random() < 0.7) await dying.endTakenOver();
+    if (random() < 0.5) void dying.settleEnds();
+    if (random() < 0.5) await settled();
+    dying.stop();
+    world.isPublishing = true;
+  }
+  const hungUp: StoredLeg[] = [];
+  const last = nextProcess(world, 'node-1/new', at, hungUp);
+  const left = new Set(row.isSettled ? [] : sipCallIdsOf([...row.legs.values()]));
+  // A statement of the lost process arrives at last: it has no call any more.
+  if (random() < 0.3) outbox.commit();
+  await last.endTakenOver();
+  if (random() < 0.3) outbox.commit();
+  await last.settleEnds();
+  await settled();
+  // Each far end that may be left in the call is hung up once, by what SQL holds.
+  const ids = sipCallIdsOf(hungUp);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toEqual(expect.arrayContaining([...left]));
+  return { left: left.size, hungUp: [...sipCallIdsOf(hungUpBefore), ...ids] };
+}
+
+function sipCallIdsOf(legs: readonly StoredLeg[]): readonly string[] {
+  return legs.map(({ sipCallId }) => sipCallId);
+}
+
+/** Of the call, whatever the next process does, and the one after that if it dies too. */
+export async function expectOneWholeStory(crashed: CrashedCall) {
+  const { world, row } = crashed;
+  const before = [...world.stream];
+  const committed = [...world.timelineOf(row.call.callId)];
+  const { left, hungUp } = await recover(crashed);
+
+  const story = world.timelineOf(row.call.callId);
+  // What was stored, or heard of, stands.
+  expect(story.slice(0, committed.length)).toEqual(committed);
+  expect(world.stream.slice(0, before.length)).toEqual(before);
+  expect(world.stream).toEqual(story);
+  for (const event of world.published) expect(story).toContainEqual(event);
+
+  expect(story.map((event) => event.eventSequence)).toEqual(story.map((_, index) => index + 1));
+  const notified = story.flatMap(
+    (event) => (event.data as { notificationSequence?: number }).notificationSequence ?? [],
+  );
+  expect(notified).toEqual(notified.map((_, index) => index + 1));
+  const ends = story.filter(({ type }) => type === 'completed' || type === 'failed');
+  expect(ends).toEqual(story.slice(-1));
+  expect(row).toMatchObject({ end: ends[0], isSettled: true });
+  // Whether it was answered is what SQL holds, and nothing else.
+  const isAnswered = row.answeredAt !== undefined;
+  expect(story.some(({ type }) => type === 'answered')).toBe(isAnswered);
+  expect(ends[0]?.type).toBe(isAnswered ? 'completed' : 'failed');
+  const detected = story.flatMap((event) => (event.type === 'amd' ? [event.data.amd] : []));
+  if (detected.length > 0) {
+    expect(grammarFault(detected.map((event) => ({ ...event, elapsedMs: 0 })))).toBeUndefined();
+  }
+  const { data } = row.end ?? {};
+  const isDoubted = data !== undefined && 'reason' in data && data.reason === notRecorded;
+  return { hungUp, left, end: `${isDoubted ? 'doubted, ' : ''}${row.end?.type}` };
+}

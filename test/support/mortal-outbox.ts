@@ -1,0 +1,90 @@
+// The outbox of a process that will die, as ours: one step waits, one is under way. What SQL does with that one, and when, and what
+// of it comes to the stream, is up to the test.
+
+import { queuedEvent } from '../../src/calls/call-events.ts';
+import { type CallStep, fold } from '../../src/calls/call-step.ts';
+import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import type { CallOutbox, StepResult } from '../../src/calls/ports.ts';
+import type { DialoutWorld } from './dialout-world.ts';
+
+export const mortalOwner = 'node-1/old';
+
+type Entry = { readonly step: CallStep; readonly tell: (result: StepResult) => void };
+
+export class MortalOutbox implements CallOutbox {
+  readonly #world: DialoutWorld;
+  readonly #call: AcceptedCall;
+  #waiting: Entry | undefined;
+  #underWay: Entry | undefined;
+  #result: { readonly events: readonly CallEvent[] | undefined } | undefined;
+  /** Stored, and not on the stream. */
+  readonly #unpublished: CallEvent[];
+  #publishedThrough = 0;
+
+  constructor(world: DialoutWorld, call: AcceptedCall) {
+    this.#world = world;
+    this.#call = call;
+    this.#unpublished = [queuedEvent(call)];
+  }
+
+  append(_call: AcceptedCall, step: CallStep): Promise<StepResult> {
+    return new Promise((tell) => {
+      this.#waiting = merged(this.#waiting, { step, tell });
+    });
+  }
+
+  /** Of an answer that the machine waits for. */
+  holdsAnswer(): boolean {
+    return [this.#waiting, this.#underWay].some((entry) => entry?.step.answeredAt !== undefined);
+  }
+
+  /** A statement leaves. */
+  begin(): void {
+    if (this.#underWay !== undefined) return;
+    this.#underWay = this.#waiting;
+    this.#waiting = undefined;
+  }
+
+  commit(): void {
+    if (this.#underWay === undefined || this.#result !== undefined) return;
+    const how = { publishedThrough: this.#publishedThrough };
+    const events = this.#world.append(mortalOwner, this.#call, this.#underWay.step, how);
+    this.#result = { events };
+  }
+
+  /** The process hears that it is stored. */
+  confirm(): void {
+    if (this.#underWay === undefined || this.#result === undefined) return;
+    const { events } = this.#result;
+    this.#unpublished.push(...(events ?? []));
+    this.#underWay.tell(events === undefined ? 'not ours' : 'stored');
+    this.#underWay = undefined;
+    this.#result = undefined;
+  }
+
+  /** The connection breaks, before the statement or after it: it is tried again, with what came meanwhile. */
+  fail(): void {
+    if (this.#underWay === undefined) return;
+    this.#waiting = merged(this.#underWay, this.#waiting);
+    this.#underWay = undefined;
+    this.#result = undefined;
+  }
+
+  /** The stream stores some more; of the last one the confirmation may be lost. */
+  publish(count: number, isLastConfirmed: boolean): void {
+    const events = this.#unpublished.splice(0, count);
+    this.#world.put(...events);
+    const confirmed = isLastConfirmed ? events.at(-1) : events.at(-2);
+    this.#publishedThrough = confirmed?.eventSequence ?? this.#publishedThrough;
+  }
+}
+
+function merged(earlier: Entry | undefined, later: Entry | undefined): Entry | undefined {
+  if (earlier === undefined || later === undefined) return earlier ?? later;
+  const tell = (result: StepResult): void => {
+    earlier.tell(result);
+    later.tell(result);
+  };
+  return { step: fold(earlier.step, later.step), tell };
+}
