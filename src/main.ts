@@ -60,7 +60,7 @@ function listenForSignals(screen: Screen, state: () => Stopping) {
     if (again) screen.forced(signal);
     else screen.stopping(signal, state());
     (again ? forced : stopping).abort();
-    // A start that waits for a database would outlast the patience of whoever asked us to stop.
+    // A start that waits for a database would outlast the patience of a supervisor that asked us to stop.
     setTimeout(() => state().starting && process.exit(1), again ? 0 : startPatienceMs).unref();
   };
   process.on('SIGTERM', onSignal);

@@ -327,7 +327,7 @@ function toneStated(
   step: Step,
   corrects?: AmdEventName,
 ): Phase {
-  // Over the time-out the search is off: a tone that nobody waits for any more is not stated.
+  // Over the time-out the search is off: a tone that is not waited for any more is not stated.
   if (step.elapsedMs > toneLimitMs(step)) return stopped(step, 'tone-timeout');
   state(step, 'amd_tone_detected', {
     reason: 'beep',

@@ -29,7 +29,7 @@ export type FrameAnalyzer = {
   release(): void;
 };
 
-/** Digital silence from one frame to the next is a lost packet that somebody before us filled; for longer it is silence. */
+/** Digital silence from one frame to the next is a lost packet that a gateway before us filled; for longer it is silence. */
 const longestFilledFrames = 3;
 const silentPower = 1e-9;
 const loudPower = 1e-6;

@@ -21,7 +21,7 @@ const quietWordDb = 22;
 const overDb = 9;
 /** And a frame of the line's own noise lies within this of its quietest. */
 const noiseDb = 3;
-/** However noisy: nobody's words keep to within this of their peaks. */
+/** However noisy: no speaker's words keep to within this of their peaks. */
 const steadyWordDb = 6;
 /** A voice that stays this far below the peaks for a while speaks in the background. */
 const backgroundDb = 9;
@@ -34,7 +34,7 @@ export type LineLevel = {
   /** Over 60 ms. */
   readonly dbfs: number;
   readonly loudnessDbfs: number;
-  /** Loud enough to be somebody's speech. */
+  /** Loud enough to be speech. */
   readonly above: boolean;
   /** As loud as the one who speaks into the telephone, not merely audible. */
   readonly inFront: boolean;
@@ -85,7 +85,7 @@ class Level implements LineLevel {
 
 function neededDbfs(floorDbfs: number, peakDbfs: number): number {
   const audible = Math.max(quietestSpeechDbfs, floorDbfs + aboveFloorDb);
-  // Nobody spoke: nothing to compare with.
+  // No speech yet: nothing to compare with.
   if (peakDbfs === silenceDbfs) return audible;
   const between = floorDbfs + wellAboveFloorDb + shareOfRange * (peakDbfs - floorDbfs);
   const wanted = Math.min(Math.max(between, peakDbfs - quietWordDb), peakDbfs - steadyWordDb);

@@ -1,5 +1,5 @@
 // Listens to a line on which we speak ourselves, beside detection and after it: beeps as soon as they end, and who speaks. Its
-// verdicts are nobody's events.
+// verdicts are not events of the call.
 
 import type { Company } from './beep-belief.ts';
 import { createBeepBelief } from './beep-belief.ts';

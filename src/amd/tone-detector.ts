@@ -115,7 +115,7 @@ export function createToneDetector(recent: RecentAudio): ToneDetector {
       lostFrames += 1;
       if (run.tonalFrames === 0) return noTone;
       if (lostFrames > longestLossFrames) return otherFrame(silenceDbfs, afterSpeech);
-      // Nobody knows whether it was quiet: what ends a tone has to be heard.
+      // Whether it was quiet is not known: what ends a tone has to be heard.
       if (run.gap < mostSkippedFrames) {
         run.afterDb[run.gap] = Number.NaN;
         run.gap += 1;

@@ -145,7 +145,7 @@ function spoke(tracking: Tracking, voice: Voice): boolean {
   return voice.voiced;
 }
 
-/** Speech goes on; nobody knows what was in it, so it is held against neither the voice nor its level. */
+/** Speech goes on; what was in it is not known, so it is held against neither the voice nor its level. */
 function conceal(tracking: Tracking): void {
   const { burst, said } = tracking;
   burst.speechMs += frameMs;

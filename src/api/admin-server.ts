@@ -1,5 +1,5 @@
 // What the command line asks of a gateway that runs with the embedded database: PGlite is one session of one process, so
-// that nobody else can open it. Listens on loopback, for whoever may read runtime.json: the key is made anew at each start.
+// that no other node can open it. Listens on loopback, for users who may read runtime.json: the key is made anew at each start.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyInstance } from 'fastify';

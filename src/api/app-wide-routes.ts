@@ -1,5 +1,5 @@
 // Calls and dead letters of every bot that the app may use: an overview, and the way from a call's id to its bot. What
-// belongs to somebody else, or to a bot that the app may not use, is a 404 like what never was.
+// belongs to another account, or to a bot that the app may not use, is a 404 like what never was.
 
 import type { FastifyRequest } from 'fastify';
 import type { ApiInstance, Caller } from '../http/http.ts';

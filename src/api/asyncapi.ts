@@ -220,7 +220,7 @@ export function registerAsyncApi(
 ): void {
   let document: Node | undefined;
   server.get('/asyncapi.json', { schema: { hide: true } }, () => {
-    // Made when somebody asks, once: it depends on nothing that changes.
+    // Made when it is asked for, once: it depends on nothing that changes.
     document ??= asyncApiDocument(publicUrl);
     return document;
   });

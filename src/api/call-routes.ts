@@ -1,5 +1,5 @@
-// Reading and ending calls. Everything is asked within the caller's account and bot, so that what belongs to somebody
-// else is a 404 like what never was.
+// Reading and ending calls. Everything is asked within the caller's account and bot, so that what belongs to another account
+// is a 404 like what never was.
 
 import type { FastifyRequest } from 'fastify';
 import type { CallId } from '../calls/contract/identity.ts';

@@ -29,7 +29,7 @@ export const filterInstant = inRange(
 
 type Period = { readonly from?: string | undefined; readonly to?: string | undefined };
 
-/** For `superRefine`: what ends before it begins would hold nothing, and nobody would know why. */
+/** For `superRefine`: what ends before it begins would hold nothing, without a word of why. */
 export function checkPeriod({ from, to }: Period, context: z.RefinementCtx): void {
   if (from === undefined || to === undefined || Date.parse(from) <= Date.parse(to)) return;
   context.addIssue({ code: 'custom', path: ['to'], message: 'must not be before `from`' });

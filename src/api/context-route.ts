@@ -34,7 +34,7 @@ export function registerContext(
     method: 'GET',
     url: '/api/public/bot/:botId/calls/:callId/context',
     onRequest: caller.require(botRoute('Dialout')),
-    // As long as somebody may wait, and what a request may take otherwise.
+    // As long as a client may wait, and what a request may take otherwise.
     handlerTimeout: longestWaitS * 1_000 + 15_000,
     schema: {
       operationId: 'getCallContext',

@@ -1,5 +1,5 @@
 // Notifications that were given up: listing them, and having them sent again. Within the caller's account and bot, so that
-// what belongs to somebody else is a 404 like what never was.
+// what belongs to another account is a 404 like what never was.
 
 import type { FastifyRequest } from 'fastify';
 import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';

@@ -1,4 +1,4 @@
-// The members `voicemail` and `screening` of a dial-out request: what happens after the verdict without asking anybody.
+// The members `voicemail` and `screening` of a dial-out request: what happens after the verdict without a round trip.
 
 import { z } from 'zod';
 import type { MachineDetectionMode } from '../calls/call-types.ts';

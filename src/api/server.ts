@@ -1,4 +1,4 @@
-// The HTTP edge: one fastify instance with every route, to be listened on by whoever made it. Requests are checked here,
+// The HTTP edge: one fastify instance with every route, to be listened on by its maker. Requests are checked here,
 // and nowhere else; errors become problem documents here, and nowhere else.
 
 import { randomUUID } from 'node:crypto';
@@ -147,7 +147,7 @@ function acceptOnlyJson(server: ApiInstance): void {
   server.addHook('preParsing', async (request, _reply, payload) => {
     const encoding = request.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() === 'identity') return payload;
-    // What nobody reads may be encoded as it likes.
+    // What is not read may be encoded as it likes.
     if (request.routeOptions.schema?.body === undefined) return payload;
     throw new ProblemError('unsupported-media-type', 'Send the body without a content encoding.');
   });
@@ -168,7 +168,7 @@ function undecodableQuery(cause: unknown): ProblemError {
   return new ProblemError('invalid-request', 'The query is not percent-encoded UTF-8.', { cause });
 }
 
-/** Every answer has the request id, is nobody's to keep unless its route says so, and is measured. Paths stay out of logs: routes say enough. */
+/** Every answer has the request id, is not to be kept by caches unless its route says so, and is measured. Paths stay out of logs: routes say enough. */
 function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefined): void {
   server.addHook('onRequest', async (request, reply) => {
     // What is said of calls, keys and conversations is not for the caches of proxies and browsers (RFC 9111 section 5.2.2.5).

@@ -18,7 +18,7 @@ export const soundParams = z.object({
   ),
 });
 
-/** The bytes as they came; what they have to be is said by whoever reads them. */
+/** The bytes as they came; what they have to be is said where they are read. */
 export const wavFile = z.unknown().meta({
   type: 'string',
   format: 'binary',

@@ -58,7 +58,7 @@ async function answer(
     call?.accountSid !== accountSid ||
     !isAuthentic(headers.authorization, accountSid, app?.streamSecrets ?? [])
   ) {
-    // A call that never was answers as bad credentials do: whoever has none learns nothing of calls.
+    // A call that never was answers as bad credentials do: a client that has none learns nothing of calls.
     return failure(failed() === undefined ? 'unauthenticated' : 'slowDown');
   }
   const wrong = wrongMembers(body);

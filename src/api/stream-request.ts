@@ -53,7 +53,7 @@ export function resolveStream(
     ok: true,
     stream: {
       ...address,
-      // Without detection nobody would ever say that a person is there.
+      // Without detection nothing would ever say that a person is there.
       connect: detects ? connect : 'answered',
       parameters: wanted?.parameters ?? {},
     },

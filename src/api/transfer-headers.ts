@@ -57,7 +57,7 @@ function problemOf(
   return undefined;
 }
 
-/** What carriers believe of whoever they trust. */
+/** What carriers believe of senders that they trust. */
 export function needsTrust(name: string): boolean {
   const lower = name.toLowerCase();
   return (

@@ -13,7 +13,7 @@ export async function openAdmin(
   stores: AdminStores,
 ): Promise<string | undefined> {
   if (config.databaseUrl !== undefined) return undefined;
-  // Made anew at each start, for whoever may read runtime.json.
+  // Made anew at each start, for users who may read runtime.json.
   const key = randomBytes(24).toString('hex');
   const server = createAdminServer({ stores, key, logger });
   await server.listen({ host: '127.0.0.1', port: 0 });

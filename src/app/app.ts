@@ -41,7 +41,7 @@ export type AppOptions = {
   readonly logger: Logger;
   /** A part died that nothing works without; the process should end, and be started again. */
   readonly onFatal?: (error: Error) => void;
-  /** Told of each step of a call of this process, and of each attempt to notify somebody of it. */
+  /** Told of each step of a call of this process, and of each attempt to notify its receiver. */
   readonly watcher?: CallWatcher;
   /** Told of the end of each call to the sandbox carrier, by its far end. */
   readonly onSandboxCallEnded?: (summary: SandboxCallSummary) => void;
@@ -146,7 +146,7 @@ async function openApp(environment: Environment): Promise<App> {
     reload: () => sip.reloadTrunks(),
     async close({ delayMs = 0, drainMs = 0, force = AbortSignal.abort() } = {}) {
       await node.drain();
-      // A load balancer has seen /ready by then, and nobody who comes through it is refused.
+      // A load balancer has seen /ready by then, and no request that comes through it is refused.
       await pause(delayMs, undefined, { signal: force }).catch(() => undefined);
       await calls.drain(drainMs, force);
       // What the last calls owe leaves before the process does, where the receiver takes it.

@@ -141,7 +141,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     const error = new Error('the lease of this node is lost');
     void sip.idle(lostLeaseTimeoutMs).then(() => environment.onFatal(error));
   });
-  // Nobody has drained them where a later part did not start.
+  // The drain did not end them where a later part did not start.
   closers.add('calls', () => drain(0, AbortSignal.abort()));
   return {
     registry,

@@ -16,7 +16,7 @@ export type Environment = {
   readonly closers: Closers;
   readonly onFatal: (error: Error) => void;
   readonly watcher: CallWatcher | undefined;
-  /** Undefined: nobody collects traces. */
+  /** Undefined: no collector is configured. */
   readonly tracing: Tracing | undefined;
   readonly onSandboxCallEnded: (summary: SandboxCallSummary) => void;
 };

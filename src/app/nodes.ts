@@ -21,12 +21,12 @@ export type Node = {
 };
 
 /**
- * Of a process that has the database alone: nobody is there to take over from it, so that renewing only tells `nodes` that it
+ * Of a process that has the database alone: no other could take over from it, so that renewing only tells `nodes` that it
  * is up.
  */
 const leaseAloneMs = 60_000;
 
-/** Before anything that a call could be placed with: whoever claims a call has a lease. */
+/** Before anything that a call could be placed with: a process that claims a call has a lease. */
 export async function openNode(
   { config, logger, closers }: Environment,
   storage: Storage,
@@ -59,7 +59,7 @@ export async function openNode(
     lease.stop();
     await store.leave();
   });
-  // Nobody else can have the embedded database: what is left there is of processes that are gone.
+  // No other process can have the embedded database: what is left there is of processes that are gone.
   if (isAlone) await store.expireOthers({ evenIfRunning: true });
   return {
     store,

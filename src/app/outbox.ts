@@ -43,7 +43,7 @@ export type OutboxParts = {
   remember(callId: string, request: Pick<DialoutRequest, 'traceparent'>): void;
   /** A call was taken; its first event is stored, or published, or neither is known. */
   begin(call: AcceptedCall, queued: QueuedEvent): void;
-  /** All of it is on the stream, and nobody is left in it. */
+  /** All of it is on the stream, and its far end is not in it any more. */
   settle(callId: CallId): void;
   /** Something of the call is on its way into SQL, or from there. */
   holds(callId: CallId): boolean;
@@ -103,7 +103,7 @@ export function openOutbox(
         tracing?.onEvent(call, event);
       }
       notifier.onStored({ ...stored, callId, isRepeated });
-      // Whoever accepted a call that nobody has taken may have died before it was published.
+      // The process that accepted a call that no other has taken may have died before it was published.
       const isMissing = isUntaken && !isQueuedPublished && !relay.knows(callId);
       relay.send([...(isMissing ? [queuedEvent(call)] : []), ...stored.events], { isRecovered });
     },

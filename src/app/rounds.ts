@@ -1,4 +1,4 @@
-// What is looked after again and again: lost nodes, calls that nobody dials, ends that are owed, what is old.
+// What is looked after again and again: lost nodes, calls that no process dials, ends that are owed, what is old.
 
 import type { CallTaking } from '../dialout/call-taking.ts';
 import { deadline } from '../lib/deadline.ts';

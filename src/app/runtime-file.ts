@@ -1,4 +1,4 @@
-// DATA_DIR/runtime.json: what listens where, for the command line and for whoever looks. It holds credentials of the private
+// DATA_DIR/runtime.json: what listens where, for the command line and for operators. It holds credentials of the private
 // parts, so that only its owner may read it.
 
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';

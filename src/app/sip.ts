@@ -131,7 +131,7 @@ async function openEngine(environment: Environment): Promise<DrachtioServer> {
     sipPort: config.sip.port,
     controlHost: '127.0.0.1',
     controlPort: 0,
-    // Made anew at each start: nobody but this process and whoever may read runtime.json should know it.
+    // Made anew at each start: only this process and users who may read runtime.json should know it.
     secret: randomBytes(24).toString('hex'),
     logLevel: config.logLevel,
     nodeId: config.nodeId,

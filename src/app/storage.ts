@@ -28,7 +28,7 @@ export type Storage = {
   readonly longestRestMs: number;
 };
 
-/** Nobody else can have the embedded database: what comes to be there comes through this process. */
+/** No other process can have the embedded database: what comes to be there comes through this process. */
 const longestRestMs = 30_000;
 
 export async function openStorage({

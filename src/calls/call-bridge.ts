@@ -1,5 +1,5 @@
 // A bridge of one call: the second leg, its media beside that of the first, and how far the two ends hear each other. Stores
-// each of its legs' states, the dialog before its 200 is acknowledged, so that no crash leaves somebody in a call. The
+// each of its legs' states, the dialog before its 200 is acknowledged, so that no crash leaves a person in a call. The
 // machine is told what comes of it, and hangs up the first leg when the second one is over.
 
 import type { AcceptedCall } from './call-types.ts';
@@ -9,7 +9,7 @@ import type { Transfer } from './transfer.ts';
 import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
 import type { TransferEnd, TransferReport } from './transfer-report.ts';
 
-/** Well below the 5 s after which a 200 that nobody acknowledges is hung up. */
+/** Well below the 5 s after which a 200 that is not acknowledged is hung up. */
 const storeAnswerTimeoutMs = 4_000;
 
 type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;

@@ -116,7 +116,7 @@ export const notePlan = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.plan');
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
-  // Detection listens to whoever comes after a call screening.
+  // Detection listens to the one who comes after a call screening.
   return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
 });
 
@@ -145,7 +145,7 @@ export const buildEnd = callSetup.assign(({ context }) => {
   return { endEvent: event, ...sequences };
 });
 
-/** In place of the end, where SQL holds the answer, which nobody has published then: detection never began. */
+/** In place of the end, where SQL holds the answer, which was not published then: detection never began. */
 export function endIfAnswered(context: CallMachineContext): readonly CallEvent[] | undefined {
   const { doubtfulAnswer, answeredEvent: stated, end } = context;
   if (doubtfulAnswer === undefined || stated === undefined || end === undefined) {

@@ -221,7 +221,7 @@ export function endEvent(progress: CallProgress, end: CallEnd): Stated<TerminalE
   return stated(progress, event, notified);
 }
 
-/** The session of the conversation that this call is; the same for whoever states the end. */
+/** The session of the conversation that this call is; the same whichever process states the end. */
 export function sessionIdOf(call: CallIdentity): string {
   return `ss-${call.callId.replace(/^call-/, '')}`;
 }

@@ -3,10 +3,10 @@
 // preparing   The line takes a media port, and waits for the trunk's turn. Left with the first INVITE, or when the call has
 //             waited for as long as its request allows, all its time in the queue included: then nobody is called.
 // calling     INVITEs are sent, to one gateway after the other where they fail. `dialing` until the first 18x, then
-//             `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or when somebody cancels.
+//             `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or when it is cancelled.
 //             One timer covers all, and starts with the first INVITE, like the caller's patience.
 // answering   A usable 200 OK is here. What a BYE needs is stored first, then the 200 is ACKed, so that no crash leaves a
-//             person in a call that nobody can end. Left when it is stored; a store that fails or stalls leads through
+//             person in a call that no process can end. Left when it is stored; a store that fails or stalls leads through
 //             `refusing` (hang up; whether the call was answered is decided by what SQL holds) to the end.
 // answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
 //             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
@@ -158,7 +158,7 @@ export const callMachine = callSetup.createMachine({
         ],
         'line.dtmf': { actions: stateDtmf },
         'line.stream': [
-          // Whoever transfers a call may leave it.
+          // A bot that transfers a call may leave it.
           { guard: 'isTransferring', actions: stateStream },
           {
             guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',

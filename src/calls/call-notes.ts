@@ -7,7 +7,7 @@ import type { CallNote, CallNotesView } from './capture.ts';
 const mostBytes = 30_000;
 /** Of each beside its text. */
 const overheadBytes = 90;
-/** A mark's name may be of kilobytes, and nobody reads more of it. */
+/** A mark's name may be of kilobytes, and no reader needs more of it. */
 const longestText = 80;
 
 type Mark = Extract<CallNote, { readonly kind: 'mark' }>;

@@ -75,7 +75,7 @@ const faultByOutcome: Readonly<Record<CallOutcome, CallFault | undefined>> = {
   rejected: 'carrier',
   'carrier-failure': 'carrier',
   'gateway-failure': 'gateway',
-  // Whoever asked for the call said where its bot is.
+  // The request said where its bot is.
   'bot-failure': 'caller',
   // Its trunks are too slow for what they are given.
   expired: 'gateway',
@@ -123,7 +123,7 @@ function meaningOfFailure(failure: LegFailure): Meaning {
         carrierFailure
       );
     }
-    // The stack's own 408 (nobody answered the INVITE for 32 s) and 503 (ICMP, refused, DNS) are the carrier's silence,
+    // The stack's own 408 (the INVITE was not answered for 32 s) and 503 (ICMP, refused, DNS) are the carrier's silence,
     // not the person's.
     case 'stack':
     case 'unusable':
@@ -213,7 +213,7 @@ export function endOfLoss(loss: GatewayLoss, at: Date): CallEnd {
   return endAfterAnswer({ by: 'gateway', reason: `${what}${more}` }, at);
 }
 
-/** Found after a crash in the state "an INVITE may have left": nobody knows whether a phone rang, and it is not rung again. */
+/** Found after a crash in the state "an INVITE may have left": whether a phone rang is not known, and it is not rung again. */
 export function endOfUnknown(loss: GatewayLoss, at: Date): CallEnd {
   const [what, more] = losses[loss];
   return { at, ...unknown, reason: `${what} while the call was being placed${more}` };

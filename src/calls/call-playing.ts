@@ -7,7 +7,7 @@ import type { Clock, SoundPort, SoundResult } from './ports.ts';
 
 export type PlayingPorts = { readonly sounds: SoundPort; readonly clock: Clock };
 
-/** Whoever asks waits for 2 s. A sound of the account is there at once, and one that is not there can be told at once. */
+/** The sender of the command waits for 2 s. A sound of the account is there at once, and one that is not there can be told at once. */
 const answerWithinMs = 1_000;
 
 export class CallPlaying {

@@ -1,4 +1,4 @@
-// The calls that this process has: started here, found here by id, ended here at shutdown. Whoever takes calls asks how many
+// The calls that this process has: started here, found here by id, ended here at shutdown. What takes calls asks how many
 // more there is room for.
 
 import { createActor } from 'xstate';
@@ -111,7 +111,7 @@ export class CallRegistry {
     for (const callId of this.#calls.keys()) this.end(callId, command);
   }
 
-  /** Their ends are somebody else's to tell: lines are closed, and nothing is stated. */
+  /** Their ends are for another process to tell: lines are closed, and nothing is stated. */
   discardAll(): void {
     for (const [callId, actor] of this.#calls) {
       actor.stop();

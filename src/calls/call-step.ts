@@ -13,7 +13,7 @@ export type CallEnding = {
   readonly ifAnswered?: readonly CallEvent[];
 };
 
-/** Without a leg: it is off the wire, and nobody needs to know of it any more. */
+/** Without a leg: it is off the wire, and no process needs to know of it any more. */
 export type SecondLeg = { readonly legId: string; readonly leg?: StoredLeg };
 
 export type CallStep = {

@@ -13,7 +13,7 @@ export type JudgedStream =
 
 export type StreamingPorts = {
   readonly registry: Pick<CallRegistry, 'live'>;
-  /** By where bots may be, and by what the app that placed the call has, whoever asks. */
+  /** By where bots may be, and by what the app that placed the call has, not the one that asks. */
   readonly judgeStream: (
     call: AcceptedCall,
     command: Pick<Begun, 'url' | 'parameters'>,
@@ -28,7 +28,7 @@ export async function streamByCommand(
 ): Promise<CommandReply> {
   const judged = isBegun(command) ? await judgeStream(call, command) : undefined;
   if (judged?.ok === false) return judged.refusal;
-  // Meanwhile the call may have ended, or somebody else have it.
+  // Meanwhile the call may have ended, or another process have it.
   const live = registry.live(call.callId);
   if (live === undefined) return { ok: false, code: 'ended', error: 'The call has ended.' };
   const { state, streamObstacles } = live;

@@ -64,7 +64,7 @@ function begun(
   return { transfers: transfers + 1, ongoing, transfer: undefined };
 }
 
-/** Whether the call is over with it: a second leg that was up has ended, or nobody is left to talk to the person. */
+/** Whether the call is over with it: a second leg that was up has ended, or no bot is left to talk to the person. */
 export function endsTransfer(context: CallMachineContext, report: TransferReport): boolean {
   const { ongoing } = context;
   if (ongoing === undefined) return false;
@@ -171,7 +171,7 @@ function endOf(report: TransferReport, now: Date): CallEnd {
   if (report.kind === 'ended' && report.end.by !== 'remote') {
     return endAfterAnswer({ by: 'gateway', reason: report.end.reason }, report.end.at);
   }
-  // The agent has hung up; or nobody was reached, and there is no bot: what an application does that hangs up.
+  // The agent has hung up; or no agent was reached, and there is no bot: what an application does that hangs up.
   return endAfterAnswer({ by: 'application' }, report.kind === 'ended' ? report.end.at : now);
 }
 

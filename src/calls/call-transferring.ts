@@ -11,7 +11,7 @@ export type JudgedTransfer =
 
 export type TransferringPorts = {
   readonly registry: Pick<CallRegistry, 'live'>;
-  /** By the call's trunk, and by the limits of the app that placed it, whoever asks. */
+  /** By the call's trunk, and by the limits of the app that placed it, not of the one that asks. */
   readonly judgeTransfer: (
     call: AcceptedCall,
     command: CommandOf<'transfer'>,

@@ -52,7 +52,7 @@ export type CallNote =
       readonly untilAt: number;
       readonly text: string;
     }
-  /** Somebody asked for something. */
+  /** A command came. */
   | {
       readonly kind: 'command';
       readonly at: number;

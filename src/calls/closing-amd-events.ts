@@ -1,4 +1,4 @@
-// What closes a call's detection that does not close itself: its worker died, its call was lost, it threw. Whoever finds that
+// What closes a call's detection that does not close itself: its worker died, its call was lost, it threw. The process that finds that
 // out states the same two events, so that the grammar holds: an error, and the stop that ends every detection.
 
 import type { AmdEvent } from './contract/amd-event.ts';

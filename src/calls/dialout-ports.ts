@@ -72,7 +72,7 @@ export type CallControl = {
 
 export type CommandRouting = {
   /**
-   * Has a command done, wherever the call is. Undefined: the process that has it did not answer; nobody knows whether it was done.
+   * Has a command done, wherever the call is. Undefined: the process that has it did not answer; whether it was done is not known.
    * `askedBy`: as it is shown to who looks into the call.
    */
   run(callId: CallId, command: Command, askedBy?: string): Promise<CommandReply | undefined>;
@@ -122,7 +122,7 @@ export type Taken = {
 
 /** What one look at everything that waits finds. */
 export type Sweep = {
-  /** Nobody has taken them, and they are not to be dialled any more. */
+  /** No process has taken them, and they are not to be dialled any more. */
   readonly expired: readonly AcceptedCall[];
   readonly waiting: ReadonlyMap<CallSource, number>;
   /** This process's by what SQL says, taken some time ago, and not among those that it named. */
@@ -138,7 +138,7 @@ export type CallTakes = {
     intervalMs: number,
   ): Promise<{ readonly startInMs: number; readonly tookMs: number }>;
   release(callIds: readonly CallId[]): Promise<void>;
-  /** Also frees the slots of calls that ended while nobody could release them. `here`: calls that this process has. */
+  /** Also frees the slots of calls that ended while no process could release them. `here`: calls that this process has. */
   sweep(here: readonly CallId[]): Promise<Sweep>;
 };
 

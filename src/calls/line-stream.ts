@@ -26,7 +26,7 @@ export class LineStream {
   want(stream: NumberedStream): void {
     const settings = this.#port?.settingsOf(this.#call, stream);
     if (settings === undefined) return;
-    // It is told when the bot is to be there, and matters to nobody before.
+    // It is told when the bot is to be there, and does not matter before.
     settings.catch(() => undefined);
     this.#wanted = { ordinal: stream.ordinal, settings };
   }

@@ -15,7 +15,7 @@ const telephoneDigits = /^[0-9]{3,15}$/;
 
 /** RFC 3261 section 25.1 `user`: unreserved, user-unreserved and escapes. No `@`, `:`, `<`, quotes, spaces or controls. */
 const userCharacters = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2})+$/;
-/** Escapes of controls: legal, but they would become a line end for whoever decodes them. */
+/** Escapes of controls: legal, but they would become a line end where they are decoded. */
 const escapedControl = /%(?:[01][0-9A-Fa-f]|7[Ff])/;
 
 export function isSipUser(text: string): boolean {

@@ -24,7 +24,7 @@ export type SipPort = {
   /**
    * Places a call: route, INVITE, digest, provisional and final responses. Returns at once; everything that happens is
    * told to `observer`, in order, ending with exactly one `failed` or (after `answered`) one `ended`. Never throws
-   * for a reason of the network: an unreachable engine is a `failed`. Where a gateway fails before anybody can have been
+   * for a reason of the network: an unreachable engine is a `failed`. Where a gateway fails before any phone can have been
    * reached, the next one of the trunk is tried: the same leg, another INVITE with a Call-ID of its own.
    */
   place(request: PlaceRequest, observer: LegObserver): CallLeg;
@@ -290,11 +290,11 @@ export type CallOutbox = {
     call: AcceptedCall,
     step: CallStep,
     options?: {
-      /** Nobody has taken the call. `not ours`: somebody has, or it has ended. */
+      /** No process has taken the call. `not ours`: one has, or it has ended. */
       readonly isUntaken?: boolean;
       /** SQL may hold some of it. */
       readonly isRepeated?: boolean;
-      /** Somebody may be left in the call: whoever hangs up publishes its events, and says when it is done with. */
+      /** A person may be left in the call: the process that hangs up publishes its events, and says when it is done with. */
       readonly isRecovered?: boolean;
     },
   ): Promise<StepResult>;

@@ -77,7 +77,7 @@ export function endStream(reason: string, stoppedBy?: string) {
     const stopping = stoppedBy === undefined ? {} : { stoppedBy };
     const stopped: StreamProgress = { ...stream, stopping };
     enqueue.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
-    // Whoever commanded is told of it, also where no bot has taken the stream and nobody else says that it is over.
+    // The sender of the command is told of it, also where no bot has taken the stream and so none says that it is over.
     const isCommanded = stream.commandId !== undefined || stoppedBy !== undefined;
     if (!stream.isOpen && isCommanded) enqueue(stateEnd(stopped, reason));
   });
@@ -132,7 +132,7 @@ export function endsByStream(
   const { report, ordinal } = event;
   if (currentStream(context)?.ordinal !== ordinal) return undefined;
   if (report.kind === 'botLeft') return 'bot-left';
-  // Whoever commanded it is told, and still has the call.
+  // The sender of the command is told, and still has the call.
   return report.kind === 'lost' && ordinal === 0 ? 'bot-lost' : undefined;
 }
 

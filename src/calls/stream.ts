@@ -48,7 +48,7 @@ export type StreamReport =
   | { readonly kind: 'opened'; readonly connection: number; readonly openMs: number }
   /** A connection was not made, or was lost; another is tried. */
   | { readonly kind: 'broken'; readonly reason: string }
-  /** The call ended first, or nobody wants the stream any more. */
+  /** The call ended first, or the stream is not wanted any more. */
   | { readonly kind: 'stopped'; readonly reason: string; readonly counts?: StreamCounts }
   /** The bot closed it and all that it had said was played: the call is to end. */
   | { readonly kind: 'botLeft'; readonly counts: StreamCounts }

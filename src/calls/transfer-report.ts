@@ -19,7 +19,7 @@ export type TransferReport =
 
 export type TransferEnd =
   | { readonly kind: 'leg'; readonly failure: LegFailure }
-  /** Nobody answered for as long as was asked for. */
+  /** No phone answered for as long as was asked for. */
   | { readonly kind: 'timeout'; readonly at: Date }
   /** The app may not call there, or no more; or the trunk has no room. */
   | { readonly kind: 'refused'; readonly at: Date; readonly reason: string }

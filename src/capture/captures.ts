@@ -90,7 +90,7 @@ export class Captures implements SipCapture {
     return {
       open: async (callId, observer, codecs) => {
         const live = this.#of(callId);
-        // The picture is of the call's first leg; a second one is somebody else's ear.
+        // The picture is of the call's first leg; a second one is another ear.
         if (live.askAudio !== undefined) return await port.open(callId, observer, codecs);
         live.askAudio = () => undefined;
         const session = await port.open(callId, this.#observer(live, observer), codecs);

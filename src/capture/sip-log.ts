@@ -25,7 +25,7 @@ export type SipLogView = {
 const mostBytes = 60_000;
 /** From here on without bodies. */
 const bodiesUpTo = 40_000;
-/** Nobody reads more of one; it was read off a socket that bounds it much higher. */
+/** No reader needs more of one; it was read off a socket that bounds it much higher. */
 const longestText = 6_000;
 /** Of each message beside its text. */
 const overheadBytes = 120;

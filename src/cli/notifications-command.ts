@@ -108,7 +108,7 @@ export async function replayNotifications(
   const from = instantAgo(failedSince);
   await withGateway(context, options, async (client) => {
     if (eventId !== undefined) {
-      // An event's id says whose call it is of; one that does not is nobody's.
+      // An event's id says whose call it is of; one that does not is of no call.
       const bot = await botOfCall(client, options, callIdOfEvent(eventId) ?? eventId);
       context.print(JSON.stringify(await bot.replayOne(eventId)));
       return;

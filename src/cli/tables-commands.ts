@@ -1,4 +1,4 @@
-// offhook tables: data tables are defined by whoever runs the service, from a file.
+// offhook tables: data tables are defined by who runs the service, from a file.
 
 import { readFile } from 'node:fs/promises';
 import type { AdminInput } from '../api/admin-operations.ts';
@@ -30,7 +30,7 @@ export async function listTables(context: CliContext): Promise<void> {
   for (const table of tables) context.print(JSON.stringify(table));
 }
 
-/** As it was written: what is wrong with it is told by whoever stores it. */
+/** As it was written: what is wrong with it is told by the store. */
 async function readDefinition(file: string): Promise<AdminInput<'tables.create'>> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as AdminInput<'tables.create'>;

@@ -86,7 +86,7 @@ async function readLibrary(name: string): Promise<Buffer> {
   const text = await readFile(path, 'utf8').catch(() =>
     readFile(require.resolve(packageName), 'utf8'),
   );
-  // Nobody has the map beside it.
+  // The map is not beside it.
   return Buffer.from(text.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, '\n'));
 }
 

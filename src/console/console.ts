@@ -25,7 +25,7 @@ export type ConsoleOptions = CaptureSources &
 
 export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
   const { sessions, publicUrl } = options;
-  // Read when the first page is asked for: a gateway whose console nobody opens does not compress it.
+  // Read when the first page is asked for: a gateway whose console is not opened does not compress it.
   let loading: Promise<Assets> | undefined;
   const assets = (): Promise<Assets> => {
     loading ??= loadAssets();

@@ -1,4 +1,4 @@
-// The page and what it loads. They hold nothing secret, and are the same for everybody.
+// The page and what it loads. They hold nothing secret, and are the same for all users.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiInstance } from '../http/http.ts';

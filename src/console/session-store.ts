@@ -25,7 +25,7 @@ export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Cloc
     async createLink(appId) {
       const token = newSecret();
       const expiresAt = inFuture(linkLifetimeMs);
-      // What nobody used goes with the next one.
+      // A link that was not used goes with the next one.
       await pool.query('delete from console_links where expires_at < $1', [clock.now()]);
       await pool.query(
         'insert into console_links (token_hash, app_id, expires_at) values ($1, $2, $3)',

@@ -34,7 +34,7 @@ export function createDoor({ publicUrl }: Pick<SessionDependencies, 'publicUrl'>
 
 export type SessionReader = {
   secretOf(request: Pick<Asked, 'headers'>): string | undefined;
-  /** @throws ProblemError: nobody is signed in, or the page's token is missing where something is changed. */
+  /** @throws ProblemError: no session, or the page's token is missing where something is changed. */
   appOf(request: Asked): Promise<App>;
 };
 

@@ -1,4 +1,4 @@
-// Commands find their call: here, at the node that has it, or in the queue, where nobody has it yet.
+// Commands find their call: here, at the node that has it, or in the queue, where no node has it yet.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CallCommands, refusedBy } from '../calls/call-commands.ts';

@@ -1,5 +1,5 @@
 // What second legs of calls need before they are placed: that the app may call there, and room on the trunk, at its pace. They do
-// not wait in the queue: somebody is on the line meanwhile.
+// not wait in the queue: a person is on the line meanwhile.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AppLimits, mayDial } from '../calls/app-limits.ts';

@@ -21,7 +21,7 @@ const socketName = /^lock-[0-9a-f]{16}\.sock$/;
 const noSocketsHere = new Set(['EOPNOTSUPP', 'ENOTSUP', 'EPERM', 'ENOSYS']);
 
 /**
- * Each process listens on a socket of its own name and then looks for others. Since everybody listens before looking, of
+ * Each process listens on a socket of its own name and then looks for others. Since each listens before looking, of
  * two that start at once at least one sees the other: the one of the greater name gives way.
  *
  * @throws Error that names the folder, when another process has it. Creates the folder (0700) where it is missing.
@@ -72,7 +72,7 @@ async function listen(path: string): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    // Whoever may enter the folder may ask: a socket left by root must not lock out the user whose folder it is.
+    // Every user who may enter the folder may ask: a socket left by root must not lock out the user whose folder it is.
     server.listen({ path, readableAll: true, writableAll: true }, resolve);
   });
   // The lock alone must not keep the process running.
@@ -85,7 +85,7 @@ async function untilAlone(folder: string, name: string, dataDir: string): Promis
   for (;;) {
     const { alive, dead } = await othersIn(folder, name);
     if (alive.length === 0) {
-      // Names are never used twice, so nobody else can be hit.
+      // Names are never used twice, so no other process can be hit.
       for (const other of dead) await rm(join(folder, other), { force: true });
       return await mustBeThere(folder, name, dataDir);
     }

@@ -19,7 +19,7 @@ export type CommandHandler = (
   askedBy: string,
 ) => Promise<CommandReply | undefined>;
 
-/** Who asked, where a node passes a command on. Whoever has the password of NATS may say anything here. */
+/** Who asked, where a node passes a command on. A program that has the password of NATS may say anything here. */
 const askedByHeader = 'Offhook-Asked-By';
 const longestAskedBy = 100;
 

@@ -1,4 +1,4 @@
-// Tells that events of calls were published, by whichever process: whoever reads them in SQL looks there at once. What is lost here
+// Tells that events of calls were published, by whichever process: their readers look into SQL at once. What is lost here
 // costs the time until they look by themselves.
 
 import type { EventConnection } from './connection.ts';

@@ -10,7 +10,7 @@ export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 /** For one try; the second one takes longer. Together well below the time-out of an attempt. */
 const queryTimeoutMs = 1_500;
 const queryTries = 2;
-/** Names at the system's resolver at once: leaves pool threads to everybody else. */
+/** Names at the system's resolver at once: leaves pool threads to the rest. */
 const maxSystemLookups = 2;
 /** More that wait for it are refused. */
 const maxWaiting = 500;

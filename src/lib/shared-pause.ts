@@ -1,4 +1,4 @@
-// A pause that is shared: it begins with the first who waits, and whoever comes before its end is woken with the others. What
+// A pause that is shared: it begins with the first that waits, and those that come before its end are woken with it. What
 // they write then goes into one statement.
 
 export class SharedPause {

@@ -6,7 +6,7 @@ export type TraceParent = {
   readonly traceId: string;
   /** 16 hex digits. */
   readonly spanId: string;
-  /** Whether somebody before may have recorded it. */
+  /** Whether a system before may have recorded it. */
   readonly isSampled: boolean;
 };
 

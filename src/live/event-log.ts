@@ -8,7 +8,7 @@ import type { Database } from '../store/database.ts';
 import { type Sql, sql } from '../store/sql.ts';
 import { beforeTransaction, type Position } from './cursor.ts';
 
-/** Whose events: a bot's, or one call's of it. Left out: everybody's. */
+/** Whose events: a bot's, or one call's of it. Left out: all. */
 export type EventScope = {
   readonly accountId: string;
   readonly botIds: readonly string[] | 'all';
@@ -27,7 +27,7 @@ export type LogPage = {
   readonly isHeldUp: boolean;
 };
 
-/** Rows that are looked at for a page, whoever they are for: some 100 KB to 1 MB. */
+/** Rows that are looked at for a page, of all bots: some 100 KB to 1 MB. */
 const pageRows = 500;
 
 type Columns = {

@@ -4,7 +4,7 @@ import type { CallEvent } from '../calls/contract/call-event.ts';
 import { compare, type Position } from './cursor.ts';
 import type { EventScope } from './event-log.ts';
 
-/** As it goes out; made once, whoever gets it. */
+/** As it goes out; made once for all connections. */
 export type Chunk = {
   readonly text: string;
   /** Undefined where it only says where the follower stands. */
@@ -14,7 +14,7 @@ export type Chunk = {
 /** A follower that is behind by so much does not read: it is told so by being cut off. */
 export const mostBehindBytes = 1_048_576;
 
-/** Proxies close what says nothing; and whoever died without a word is found by it. */
+/** Proxies close what says nothing; and a client that died without a word is found by it. */
 const quietMs = 15_000;
 
 export class Follower {

@@ -5,7 +5,7 @@
 // live         It gets what the shared reader finds. What it has not taken yet is kept, up to a bound; one that is slower is cut off,
 //              and may come back with its cursor.
 //
-// The shared reader looks when it is woken (an event was published), and once a second in case that was lost. Nobody follows: nothing is read.
+// The shared reader looks when it is woken (an event was published), and once a second in case that was lost. Without followers nothing is read.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../lib/logger.ts';
@@ -18,7 +18,7 @@ export type LiveOptions = {
   readonly logger: Logger;
   /** How long events are kept. */
   readonly retentionMs: number;
-  /** Calls when something was published by any process, from when somebody follows until nobody does. */
+  /** Calls when something was published by any process, from the first follower until the last one leaves. */
   readonly watch?: (wake: () => void) => { stop(): void };
   readonly now?: () => Date;
   readonly sweepEveryMs?: number;
@@ -41,7 +41,7 @@ export class LiveEvents {
   readonly #logger: Logger;
   readonly #options: LiveOptions;
   readonly #followers = new Set<Follower>();
-  /** Of the shared reader; undefined while nobody is live. */
+  /** Of the shared reader; undefined without live followers. */
   #position: Position | undefined;
   #watch: { stop(): void } | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -166,7 +166,7 @@ export class LiveEvents {
     let restMs = this.#options.sweepEveryMs ?? defaultSweepEveryMs;
     try {
       const page = await this.#log.read(position);
-      // Everybody left meanwhile, and somebody else may have begun anew.
+      // All followers left meanwhile, and another may have begun anew.
       if (this.#position === position) {
         this.#position = page.end;
         await this.#tell(page);
@@ -199,7 +199,7 @@ export class LiveEvents {
       for (const follower of this.#followers) follower.offer(event, position, chunk);
       bytes += chunk.text.length;
       if (bytes < mostAtOnceBytes) continue;
-      // Whoever reads takes what it was given before there is more.
+      // A reader takes what it was given before there is more.
       bytes = 0;
       await nextTurn();
     }
@@ -224,7 +224,7 @@ function idLine(cursor: string): string {
   return `id: ${cursor}\n`;
 }
 
-/** An id without data: whoever comes back goes on from there, and no event is dispatched (HTML, section 9.2.6). */
+/** An id without data: a client that comes back goes on from there, and no event is dispatched (HTML, section 9.2.6). */
 function placeOf(position: Position, at: Date): Chunk {
   return { text: `${idLine(writeCursor({ position, at }))}\n` };
 }

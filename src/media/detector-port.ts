@@ -33,7 +33,7 @@ export type HeardOnLine = {
 export type LineListener = {
   /** The next 20 ms, and the power of what was sent before (1: full scale). */
   push(frame: Int16Array, lost: boolean, sentPower: number): HeardOnLine;
-  /** Whoever speaks next is somebody else. */
+  /** The next to speak is another one. */
   restart(): void;
   /** Gives memory back; afterwards nothing is heard. */
   release(): void;

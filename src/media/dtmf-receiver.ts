@@ -13,7 +13,7 @@ const lostEndFrames = 10;
 const repeatedWithinSamples = 40_000;
 /** A press this long is split into segments, each with its own timestamp (RFC 4733 2.5.1.3). */
 const segmentSamples = 0xff00;
-/** Nobody presses faster than 25 keys a second; a flood of forged events must not become a flood of messages. */
+/** No person presses faster than 25 keys a second; a flood of forged events must not become a flood of messages. */
 const maxBurstPresses = 10;
 const framesPerPress = 2;
 

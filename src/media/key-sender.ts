@@ -74,7 +74,7 @@ export class KeySender {
   }
 
   /**
-   * The packet of this tick, in place of audio; undefined: audio may be sent. `isBeside` audio of somebody else that goes on, and
+   * The packet of this tick, in place of audio; undefined: audio may be sent. `isBeside` audio of the other leg that goes on, and
    * whose timestamps a key must not push away.
    */
   next(remote: RemoteMedia, isBeside: boolean): Uint8Array | undefined {

@@ -45,7 +45,7 @@ export type MediaGateway = MediaPort &
     statistics(): Promise<MediaStatistics>;
   };
 
-/** @throws Error when the addresses cannot be offered to anybody. */
+/** @throws Error when the addresses cannot be offered. */
 export function createMediaPort(options: MediaPortOptions): MediaGateway {
   const { host, publicHost, logger } = options;
   if (isIP(host) === 0) throw new Error(`MEDIA_HOST must be an IP address, not ${host}`);

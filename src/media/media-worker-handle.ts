@@ -24,7 +24,7 @@ import type { TranscriptionReport } from './transcription-log.ts';
 const startTimeoutMs = 20_000;
 /** A worker that does not answer for twice this long is stuck, and its calls with it. */
 const answerTimeoutMs = 5_000;
-/** At shutdown nobody waits longer than this for a busy worker. */
+/** At shutdown the process waits no longer than this for a busy worker. */
 const flushTimeoutMs = 1_000;
 /** A worker that dies at once each time must not take the processor as well. */
 const maxRestartDelayMs = 5_000;

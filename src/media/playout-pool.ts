@@ -1,5 +1,5 @@
 // Where a worker's bots may keep audio that is still to be played: blocks of one second, a bounded number for all of its calls
-// together. Beyond it nobody is refused who has less than another: the newest second of whoever has most gives way.
+// together. Beyond it no stream is refused that has less than another: the newest second of the one that has most gives way.
 
 /** 1 s of G.711. */
 export const blockBytes = 8_000;
@@ -26,7 +26,7 @@ export class PlayoutPool {
     return this.#heldBlocks * blockBytes;
   }
 
-  /** Undefined: all are in use, and nobody has more than who asks. */
+  /** Undefined: all are in use, and none has more than the one that asks. */
   take(holder: BlockHolder): Uint8Array | undefined {
     this.#holders.add(holder);
     if (this.#heldBlocks < this.#maxBlocks) {

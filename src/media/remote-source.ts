@@ -1,5 +1,5 @@
 // Symmetric RTP (RFC 4961) with latching (RFC 7362): media goes to the address in the SDP until packets show where the
-// far end really is, behind its NAT; after the first seconds that is locked, so that whoever finds the port by spraying
+// far end really is, behind its NAT; after the first seconds that is locked, so that an attacker who finds the port by spraying
 // packets ("RTPBleed") can neither be heard nor divert the audio. Locked, it follows one move only: a NAT that gave the far
 // end another port, in mid-call and without a re-INVITE.
 
@@ -103,7 +103,7 @@ export class RemoteSource {
 
   #mayMoveTo(address: string, port: number, ssrc: number): boolean {
     const silent = this.#framesSinceHeard >= silentFrames;
-    // A NAT's new mapping has the host of the old one and the same sender. Off the path nobody knows the SSRC (RFC 3550 8.1),
+    // A NAT's new mapping has the host of the old one and the same sender. Off the path no attacker knows the SSRC (RFC 3550 8.1),
     // and from the same host only the far end's own neighbours could send.
     if (this.locked) return silent && address === this.#address && ssrc === this.#ssrc;
     if (!this.#heard || silent) return true;

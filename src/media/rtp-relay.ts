@@ -1,5 +1,5 @@
 // What one far end of a bridge sends, on its way to the other: each packet at once, in its order, as a packet of our own. Its
-// sequence number and SSRC are those of our sender, so that the far end sees one stream whoever speaks; its timestamps
+// sequence number and SSRC are those of our sender, so that the far end sees one stream, whichever side speaks; its timestamps
 // keep the steps of the source as long as those are sound.
 
 import type { Codec } from './g711.ts';
@@ -13,7 +13,7 @@ import {
 import type { RtpSender } from './rtp-sender.ts';
 import type { RemoteMedia } from './sdp.ts';
 
-/** 80 ms of G.711; nobody sends more in a packet. */
+/** 80 ms of G.711; no phone sends more in a packet. */
 const maxPayloadBytes = 640;
 /** A socket whose buffer is full sends a packet later, out of the memory it is in. */
 const packetsInTurn = 8;

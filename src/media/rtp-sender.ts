@@ -12,7 +12,7 @@ import type { SoundPlayer } from './sound-player.ts';
 const packetsInTurn = 4;
 
 export type RtpSenderOptions = {
-  /** Random (RFC 3550 5.1), so that nobody can guess them. */
+  /** Random (RFC 3550 5.1), so that they cannot be guessed. */
   readonly ssrc: number;
   readonly firstSequence: number;
   readonly firstTimestamp: number;

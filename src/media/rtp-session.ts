@@ -136,7 +136,7 @@ export class RtpSession {
     this.#releaseWhenDone();
   }
 
-  /** Whoever comes after a call screening takes as long as it takes. */
+  /** A person who comes after a call screening takes as long as it takes. */
   #detectAnew(): void {
     if (this.#settings === undefined) return;
     this.#round += 1;
@@ -219,7 +219,7 @@ export class RtpSession {
     this.#jitter?.put(packet, payloadStart, payloadEnd, header.sequence, timestamp, decode);
   }
 
-  /** RTCP is not used, but it is a sign of life of a far end that sends nothing while nobody speaks. */
+  /** RTCP is not used, but it is a sign of life of a far end that sends nothing during silence. */
   receiveRtcp(packet: Uint8Array, address: string): void {
     // RFC 3550 6.1: version 2, and a compound packet begins with a report.
     const isReport = packet.length >= 8 && (packet[1] === 200 || packet[1] === 201);
@@ -304,7 +304,7 @@ export class RtpSession {
     const key = remote.weSend && isInTime ? this.#keys.next(remote, isRelayed) : undefined;
     if (key !== undefined) this.#send(key);
     if (isRelayed || key !== undefined) {
-      // Somebody else speaks, or a key is pressed: what the bot says meanwhile is over then.
+      // Another leg speaks, or a key is pressed: what the bot says meanwhile is over then.
       this.#sentPower = 0;
       this.#sender.skip();
       this.#player.pass();

@@ -1,5 +1,5 @@
 // The UDP sockets of one call: RTP on the even port, RTCP on the odd one. RTCP is received as a sign of life only, and
-// none is sent: the port is held so that the far end's reports meet no ICMP error, and nobody else takes it.
+// none is sent: the port is held so that the far end's reports meet no ICMP error, and no other program takes it.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { isIPv6 } from 'node:net';

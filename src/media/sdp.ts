@@ -153,7 +153,7 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
   };
 }
 
-/** RTP/SAVP was not offered and cannot be spoken; RTP/AVPF only adds feedback that nobody has to send. */
+/** RTP/SAVP was not offered and cannot be spoken; RTP/AVPF only adds feedback that need not be sent. */
 function isRtpAudio(line: SdpMedia): boolean {
   return line.type === 'audio' && line.port !== 0 && /^RTP\/AVPF?$/i.test(line.protocol);
 }

@@ -53,7 +53,7 @@ export class SessionStream {
     this.#streaming?.queue.mute(isMuted);
   }
 
-  /** Closed: what the person says to somebody else is not for the bot. */
+  /** Closed: what the person says to an agent is not for the bot. */
   gate(isClosed: boolean): void {
     this.#isGated = isClosed;
   }

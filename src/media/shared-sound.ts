@@ -3,7 +3,7 @@
 import type { CallPlans } from '../calls/plans.ts';
 import type { Playback, Sound } from '../calls/playback.ts';
 
-/** By the samples that were loaded: they are kept as long as whoever loaded them keeps those. */
+/** By the samples that were loaded: they are kept as long as their loader keeps those. */
 const shared = new WeakMap<Uint8Array, Uint8Array>();
 
 export function sharedSound(sound: Sound): Sound {

@@ -1,6 +1,6 @@
 // What a call sends: sounds and what its bot says, in the order in which they were asked for. A sound stands at a position of the
 // bot's queue, as a mark does: what was queued before it goes out first, and what comes later waits for its end. On hold sounds
-// wait, since nobody would hear them; a bot's audio passes.
+// wait, since they would not be heard; a bot's audio passes.
 
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import { frameSamples } from './jitter-buffer.ts';

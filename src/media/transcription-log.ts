@@ -8,7 +8,7 @@ export type TranscriptionReport = {
   readonly failures: number;
 };
 
-/** Names come from requests: whoever sends another one with each call fills neither the memory nor the log. */
+/** Names come from requests: an app that sends another one with each call fills neither the memory nor the log. */
 const mostNames = 100;
 
 export function createTranscriptionLog(logger: Logger): (report: TranscriptionReport) => void {

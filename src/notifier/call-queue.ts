@@ -66,7 +66,7 @@ export function refreshCallQueue(queue: CallQueue, leased: LeasedCallQueue): voi
 
 /**
  * Takes what was added in the database into the queue, without a look there. False: it is not known whether there is more.
- * Whoever adds something moves `leased_until` by a millisecond, so the next value says that nothing came between.
+ * What adds something moves `leased_until` by a millisecond, so the next value says that nothing came between.
  */
 export function extendCallQueue(
   queue: CallQueue,

@@ -1,4 +1,4 @@
-// The notifier's SQL: what is owed, who works on it, what became of it. A queue is that of one call; whoever holds its
+// The notifier's SQL: what is owed, who works on it, what became of it. A queue is that of one call; the process that holds its
 // lease sends its notifications, one after the other.
 
 import { Batcher } from '../lib/batcher.ts';

@@ -98,7 +98,7 @@ export class OriginGates {
     });
   }
 
-  /** Sends away everybody who waits. */
+  /** Sends away all that wait. */
   close(): void {
     this.#isClosed = true;
     for (const gate of this.#gates.values()) {

@@ -39,7 +39,7 @@ export type DrachtioSipOptions = {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly limits?: Partial<SipLimits>;
-  /** Another process may reach an engine that this one cannot: has it end the leg. Never rejects. Left out: nobody is there. */
+  /** Another process may reach an engine that this one cannot: has it end the leg. Never rejects. Left out: there is none. */
   readonly askOthers?: (leg: StoredLeg) => Promise<LegEndResult>;
   /** Who looks at the SIP messages of calls. */
   readonly capture?: SipCapture;

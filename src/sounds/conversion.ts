@@ -1,4 +1,4 @@
-// What somebody uploads or has at a URL becomes what goes out: a WAV file to µ-law of 8 kHz.
+// What a user uploads or has at a URL becomes what goes out: a WAV file to µ-law of 8 kHz.
 
 import { encodeMulawFrame } from '../media/g711.ts';
 import { filterCost, resample } from './resample.ts';

@@ -1,4 +1,4 @@
-// Converts sounds beside the main thread: what is short at once, the rest in a thread that ends when nobody needs it.
+// Converts sounds beside the main thread: what is short at once, the rest in a thread that ends when it is idle.
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';

@@ -1,5 +1,5 @@
 // Fetches a WAV file over HTTP once, and says what came of it as a value. Only from addresses that the guard let pass, without
-// redirects: they would lead where nobody looked.
+// redirects: they would lead where nothing was checked.
 
 import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
@@ -26,7 +26,7 @@ export type SoundFetcher = {
 export type SoundFetcherOptions = {
   /** For https. */
   readonly guard: AddressGuard;
-  /** For http, which anybody on the way may change: only what is reachable although it is not public. */
+  /** For http, which any host on the way may change: only what is reachable although it is not public. */
   readonly privateGuard: AddressGuard;
   readonly timeoutMs?: number;
 };

@@ -14,7 +14,7 @@ export type AppColumns = {
   readonly jwt_algorithm: App['jwtAlgorithm'];
   /**
    * What its tokens are verified with, encrypted with SECRETS_KEY: the shared secret, or a JWKS document. Public keys are
-   * sealed too, so that whoever can write this table cannot plant one.
+   * sealed too, so that an attacker who can write this table cannot plant one.
    */
   readonly jwt_secret: Buffer | null;
   /** SHA-256 of the API key: it is random and long, so that a slow hash adds nothing. */

@@ -81,7 +81,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     idleTimeoutMillis: 0,
     ...timeouts,
     verify: (client, done) => {
-      // The session outlives its connection: a new one must not inherit what a broken one left. And nobody analyses tables
+      // The session outlives its connection: a new one must not inherit what a broken one left. And nothing analyses tables
       // in there: a plan that was kept from when they were empty would go on reading them whole.
       client.query('discard all', (error) => {
         if (error) done(error);

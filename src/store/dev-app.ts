@@ -8,7 +8,7 @@ import { devAccountId, devAppId, readDevAppFile, writeDevAppFile } from './dev-a
 const devApp = { name: 'dev', accountId: devAccountId, bots: ['*'], scopes } as const;
 
 /**
- * Makes file and row agree, whichever of them is missing: an empty database takes the file's credentials, so that whoever
+ * Makes file and row agree, whichever of them is missing: an empty database takes the file's credentials, so that the developer who
  * holds them can go on; a missing file is written again, with a new API key, of which only a hash is stored.
  */
 export async function ensureDevApp(apps: AppStore, dataDir: string): Promise<AppCredentials> {

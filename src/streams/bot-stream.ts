@@ -24,7 +24,7 @@ const pingTicks = 500;
 const longestSilenceTicks = 2_000;
 /** Servers give up a connection that asks for nothing, some after 30 s: while the phone rings, it is made anew before. */
 const readyTicks = 1_250;
-/** Longer than phones ring, and than detection takes: after it nobody is waited for. */
+/** Longer than phones ring, and than detection takes: after it no bot is waited for. */
 const maxPreparations = 8;
 /** What happened before the bot was there: keys and detection's events, of which a call has a handful. */
 const maxUntold = 200;

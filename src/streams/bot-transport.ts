@@ -28,7 +28,7 @@ function isName(url: URL): boolean {
   return !url.hostname.startsWith('[') && !/^[\d.]+$/.test(url.hostname);
 }
 
-/** A transport in advance. What goes wrong with it is nobody's loss: another one is made when it is needed. */
+/** A transport in advance. What goes wrong with it is no loss: another one is made when it is needed. */
 export class ReadyTransport {
   readonly #socket: Socket | undefined;
   #isUsable: boolean;
@@ -43,7 +43,7 @@ export class ReadyTransport {
     for (const event of endEvents) this.#socket?.on(event, this.#giveUp);
   }
 
-  /** For whoever uses it from now on; undefined where it is of no use. */
+  /** For its user from now on; undefined where it is of no use. */
   take(): Socket | undefined {
     if (!this.#isUsable) return undefined;
     for (const event of endEvents) this.#socket?.off(event, this.#giveUp);

@@ -1,5 +1,5 @@
 // One WebSocket connection to a bot, from the upgrade to the close. Text out and in, within bounds; what a message means is
-// somebody else's.
+// for others to do.
 
 import type { Socket } from 'node:net';
 import { type ClientOptions, WebSocket } from 'ws';
@@ -95,7 +95,7 @@ export class StreamLink {
     if (this.#socket.bufferedAmount > longestBacklogBytes) this.abandon('backlog');
   }
 
-  /** Whether anything comes back says that somebody is there. */
+  /** Whether anything comes back says that a bot is there. */
   ping(onPong: () => void): void {
     if (this.#isOver) return;
     this.#socket.once('pong', onPong);

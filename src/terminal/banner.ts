@@ -1,4 +1,4 @@
-// What somebody needs who has just started a gateway in a terminal: where it is, who may use it, and what to try.
+// What a developer needs who has just started a gateway in a terminal: where it is, who may use it, and what to try.
 
 import { isAbsolute, join, relative } from 'node:path';
 
@@ -8,7 +8,7 @@ export type BannerFacts = {
   readonly dataDir: string;
   /** Where the gateway was started. */
   readonly workingFolder: string;
-  /** The embedded database has an app to try it with; any other has those that somebody made. */
+  /** The embedded database has an app to try it with; any other has those that an operator made. */
   readonly hasDevApp: boolean;
   readonly hasSandbox: boolean;
 };

@@ -1,4 +1,4 @@
-// What happens to calls, in lines for somebody who watches: one for each step of a call, one for each attempt to notify its
+// What happens to calls, in lines for a developer who watches: one for each step of a call, one for each attempt to notify its
 // receiver. No numbers, no digits that were pressed, nothing that was said.
 
 import type { CallEvent } from '../calls/contract/call-event.ts';

@@ -1,4 +1,4 @@
-// What the gateway says to the person who started it, beside its log and in order with it. Where nobody sits in front of it the
+// What the gateway says to the person who started it, beside its log and in order with it. Where it is no terminal the
 // log is all there is, and stays what programs read: lines of JSON.
 
 import { type Logger, writeLine } from '../lib/logger.ts';
@@ -7,7 +7,7 @@ import { type CallWatcher, createCallWatcher } from './call-lines.ts';
 import { forcedLine, type Stopping, stoppingLine } from './stop-lines.ts';
 
 export type Screen = {
-  /** Undefined: nobody wants to see the calls. */
+  /** Undefined: calls are not shown. */
   readonly watcher: CallWatcher | undefined;
   starting(version: string): void;
   up(facts: BannerFacts): void;

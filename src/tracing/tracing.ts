@@ -20,7 +20,7 @@ import { CallSpans } from './call-spans.ts';
 
 /** A span that goes on elsewhere. */
 type OpenSpan<Result> = {
-  /** For whoever it goes on at. */
+  /** For the server that it goes on at. */
   readonly traceparent: string;
   end(result: Result): void;
 };

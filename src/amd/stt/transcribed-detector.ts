@@ -35,7 +35,7 @@ export type TranscribedDetectorOptions = {
   readonly createDetector: CreateDetector;
   readonly speechToText: SpeechToText;
   /**
-   * For the log, and no more often than a log can bear; the events say it to everybody else. What is unconfigured is told of
+   * For the log, and no more often than a log can bear; the events say it to all others. What is unconfigured is told of
    * each call: who logs it knows the names that it has logged.
    */
   readonly onFailed: (report: FailureReport) => void;
@@ -90,7 +90,7 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
   function said(events: readonly AmdEvent[]): readonly AmdEvent[] {
     if (events.length === 0) return events;
     const labelled = events.map((event) => label(event, transcriber));
-    // After a person's verdict nothing is left to understand, and what she says is nobody's business.
+    // After a person's verdict nothing is left to understand, and what is said then is private.
     const isPerson = events.some(({ event }) => event === 'amd_human_detected');
     if (isPerson || detector.done) transcriber.close();
     // Whoever speaks after a greeting (a person, after call screening) begins a text of their own.

@@ -282,14 +282,14 @@ function memberOf(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** One of a later version is told apart from rubbish: it is somebody else's to read. */
+/** One of a later version is told apart from rubbish: it is for another version to read. */
 function unknownType(type: unknown): string {
   return typeof type === 'string'
     ? `unknown event type ${JSON.stringify(type.slice(0, 64))}`
     : 'an event without a type';
 }
 
-/** By sequence, except the end, which has one id whoever states it (the call, or a recovery after a crash). */
+/** By sequence, except the end, which has one id, by whichever process it is stated (the call, or a recovery after a crash). */
 export function callEventId(callId: string, type: CallEventType, eventSequence: number): string {
   const suffix = type === 'completed' || type === 'failed' ? 'end' : String(eventSequence);
   return `evt-${callId.replace(/^call-/, '')}-${suffix}`;

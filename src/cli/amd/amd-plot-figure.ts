@@ -173,7 +173,7 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** Less than half a unit is seen by nobody, and would double the page. */
+/** Less than half a unit cannot be seen, and would double the page. */
 function round(value: number): number {
   return Math.round(value * 2) / 2;
 }

@@ -156,7 +156,7 @@ export function faultsOf(item: Judged): readonly string[] {
 function isRight({ truth, verdict }: Judged): boolean {
   switch (truth.label) {
     case 'human':
-      // Somebody who is silent for longer than the time-out cannot be heard in time.
+      // A person who is silent for longer than the time-out cannot be heard in time.
       return verdict === 'human' || (truth.expect.has('no_speech') && verdict === 'no-speech');
     case 'machine':
       return verdict === 'machine';

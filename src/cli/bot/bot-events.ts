@@ -15,7 +15,7 @@ const gatewayMessage = z.object({
 });
 export type GatewayMessage = z.infer<typeof gatewayMessage>;
 
-/** Undefined: not for us, or of nobody who speaks this protocol. Never throws. */
+/** Undefined: not for us, or not of this protocol. Never throws. */
 export function readGatewayMessage(text: string): GatewayMessage | undefined {
   try {
     return gatewayMessage.safeParse(JSON.parse(text)).data;

@@ -12,7 +12,7 @@ export type SampleBotOptions = {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Without it, whoever connects is talked to. */
+  /** Without it, every client that connects is talked to. */
   readonly streamSecret?: string | undefined;
   readonly onEvent: (event: BotEvent) => void;
 };

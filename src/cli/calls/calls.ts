@@ -77,7 +77,7 @@ function withStream(command: Command): Command {
     .option('--no-stream', 'no audio stream, also where the bot has one');
 }
 
-/** What happens after the verdict without asking anybody. */
+/** What happens after the verdict without a round trip. */
 function withPlans(command: Command): Command {
   return command
     .option('--voicemail <sound>', 'a message for a machine, e.g. sound:offer')

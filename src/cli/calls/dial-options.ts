@@ -72,7 +72,7 @@ export function targetOf(text: string): string {
   );
 }
 
-/** A name that is none would change nothing, and nobody would notice. */
+/** A name that is none would change nothing, without a word. */
 export function readTimers(texts: readonly string[]): Readonly<Record<string, number>> {
   const timers: Record<string, number> = {};
   for (const text of texts) {

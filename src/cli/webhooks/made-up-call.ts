@@ -17,7 +17,7 @@ export class MadeUpCall {
     callId: `call-${randomUUID()}` as CallId,
     sid: `sid-${randomUUID()}`,
     conversationId: randomUUID(),
-    // So that nobody takes it for a call of theirs.
+    // So that no dialer takes it for a call of its own.
     botId: 'offhook-webhooks-test',
     accountId: 'offhook-webhooks-test',
     appId: 'offhook-webhooks-test',

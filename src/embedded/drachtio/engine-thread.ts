@@ -1,5 +1,5 @@
 // The SIP engine beside the gateway's loop: the same engine in a worker thread. A thread that dies is reported to
-// whoever asked with `onExit`; whether to start another is the caller's decision.
+// the caller, by `onExit`; whether to start another is the caller's decision.
 
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../../lib/logger.ts';

@@ -253,7 +253,7 @@ function dispatch(
   uac.sendNew(client, messageId, sip, command.route);
 }
 
-/** Somebody may still hang it up by its id; nobody will for ever, and the peer must not be left in a call. */
+/** An application may still hang it up by its id, but not for ever, and the peer must not be left in a call. */
 function watchOwnerless(context: EngineContext, requests: DialogRequests, dialog: Dialog): void {
   dialog.ownerlessTimer = context.clock.setTimer(() => {
     requests.hangUp(dialog, applicationGone);

@@ -65,7 +65,7 @@ export type ReceivedRequest = {
   readonly peer: SipPeer;
   readonly bytes: number;
   readonly transaction: InviteServerTransaction | NonInviteServerTransaction;
-  /** Called by the stack when the transaction is over or nobody answered it. */
+  /** Called by the stack when the transaction is over or was not answered. */
   onAckTimeout: () => void;
   onAnswerTimeout: () => void;
   onTerminated: () => void;

@@ -1,5 +1,5 @@
 // Ends the nats-server that an earlier, killed process of ours left. Its store is ours alone, so a new server may only
-// start when the old one is gone; and a process id may have been given to somebody else since, so the command line is
+// start when the old one is gone; and a process id may have been given to another process since, so the command line is
 // compared before anything is signalled.
 
 import { execFile } from 'node:child_process';

@@ -39,7 +39,7 @@ export function followOutput(path: string, logger: Logger): () => void {
   };
 }
 
-/** Of our own configuration, which nobody else can read. */
+/** Of our own configuration, which no other user can read. */
 const expected = 'Plaintext passwords detected';
 
 function logOutput(line: string, logger: Logger): void {

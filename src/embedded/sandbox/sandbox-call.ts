@@ -43,7 +43,7 @@ export type SandboxCallDeps = {
 
 /** A call that neither side ends is ended here: a developer's forgotten call must not last for ever. */
 const longestCallMs = 600_000;
-/** A message, and more than anybody listens to. */
+/** A message, and more than any caller listens to. */
 const longestRecordingMs = 120_000;
 /** Longer than any ring time-out of a caller. */
 const longestRingMs = 300_000;
@@ -234,7 +234,7 @@ export class SandboxCall {
     response.send(request.method === 'UPDATE' && body === '' ? 200 : 488);
   }
 
-  /** Nobody else is called; whoever asked is told that they have answered. */
+  /** No phone is called; the caller is told that it has answered. */
   #refer(dialog: CalleeDialog, response: CalleeResponse): void {
     if (this.#behaviour.takesRefer !== true) {
       response.send(603);

@@ -16,7 +16,7 @@ export type AudioOffer = {
   readonly line: number;
 };
 
-/** Of a hostile offer nobody has to answer more lines than this. */
+/** Of a hostile offer no more lines than this are answered. */
 const maxMediaLines = 8;
 
 const staticPayloadTypes: Readonly<Record<string, Codec>> = { 0: 'PCMU', 8: 'PCMA' };

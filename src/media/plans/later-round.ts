@@ -1,4 +1,4 @@
-// How long detection waits for whoever comes after a call screening: the one who was asked looks at a telephone first.
+// How long detection waits for the one who comes after a call screening: the one who was asked looks at a telephone first.
 
 import type { AmdSettings } from '../../calls/call-types.ts';
 

@@ -14,10 +14,10 @@ export type PlanAction =
   | { readonly do: 'muteBot'; readonly isMuted: boolean }
   /** Nor is it to hear any more. */
   | { readonly do: 'stopStream' }
-  /** Whoever speaks next is somebody else. */
+  /** The next to speak is another one. */
   | { readonly do: 'forgetSpeaker' }
   | { readonly do: 'stopDetection'; readonly reason: string }
-  /** Anew, for whoever comes now. */
+  /** Anew, for the one who comes now. */
   | { readonly do: 'detect' }
   | { readonly do: 'report'; readonly report: PlanReport };
 

@@ -2,7 +2,7 @@
 //
 // listening  Is it one? Only words say so: without speech-to-text it never is.
 // asked      The screener speaks. Left when it stopped, or by its beep; to `answering`.
-// answering  The answer plays, once in a call. Then detection begins anew, for whoever comes: a person, a mailbox, the screener
+// answering  The answer plays, once in a call. Then detection begins anew, for the one who comes: a person, a mailbox, the screener
 //            again, which is then listened to in another round, without an answer.
 // over       There is nothing to answer any more.
 

@@ -31,7 +31,7 @@ type State =
       readonly name: 'greeting';
       /** The network's three tones: an announcement, and no mailbox unless it beeps. */
       readonly needsBeep: boolean;
-      /** Detection is over: nobody else says when the wait is. */
+      /** Detection is over: nothing else says when the wait is. */
       readonly waitsItself: boolean;
     }
   | { readonly name: 'playing' | 'interrupted' | 'leaving' | 'over' };

@@ -17,7 +17,7 @@ import type {
   SrfClient,
 } from './srf-types.ts';
 
-/** Whoever has something pending on a link: it settles everything when the link is lost. */
+/** What has requests pending on a link: it settles them all when the link is lost. */
 export type LinkOwner = {
   onLinkLost(reason: string): void;
 };
@@ -144,7 +144,7 @@ export class EngineLink {
     this.#options.onUp();
   }
 
-  /** After srf's own listener: whoever sends a request knows it by its Call-ID by then. */
+  /** After srf's own listener: the sender of a request knows it by its Call-ID by then. */
   #tap(): void {
     const { onMessage, logger } = this.#options;
     if (onMessage === undefined) return;

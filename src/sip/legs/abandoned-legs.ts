@@ -1,7 +1,7 @@
 // Legs whose engine connection broke. Their calls have ended, but the far end may still be in one: each is ended by its
 // ids when its engine is back. While it stays unreachable, another process that may still reach it is asked to do that; and once it
 // has rung, another engine of this process can send a rebuilt BYE. What was only CANCELled stays here, for a late 200 would put
-// the far end into a call that nobody is in.
+// the far end into a call that no process has.
 
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { Logger } from '../../lib/logger.ts';

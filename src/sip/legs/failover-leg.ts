@@ -18,7 +18,7 @@ import { OutboundLeg } from './outbound-leg.ts';
 export type FailoverDependencies = LegDependencies & {
   /** Undefined: no engine is connected, or we are going down. */
   readonly pickLink: () => EngineLink | undefined;
-  /** For what is thought of the gateway. `hasRung`: it brought somebody's phone to ring before. */
+  /** For what is thought of the gateway. `hasRung`: it had a phone ring before. */
   readonly onAttemptFailed: (route: Route, failure: AttemptFailure, hasRung: boolean) => void;
 };
 

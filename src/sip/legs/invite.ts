@@ -15,7 +15,7 @@ const digestOverheadBytes = 600;
 const frameOverheadBytes = 120;
 
 export type ChallengeHandling = {
-  /** False once the call was given up: answering would ring a phone for nobody. */
+  /** False once the call was given up: answering would ring a phone for no call. */
   isWanted(): boolean;
   /** The answer would burst the control frame; the challenge becomes the final response. */
   onTooLarge(): void;

@@ -20,7 +20,7 @@ export type LegDependencies = {
   readonly logger: Logger;
   readonly limits: SipLimits;
   /**
-   * The engine went away with this leg on it: somebody may still end it when the engine is back. Resolves when it is ended,
+   * The engine went away with this leg on it: another process may still end it when the engine is back. Resolves when it is ended,
    * or given up.
    */
   readonly onAbandoned: (leg: StoredLeg) => Promise<void>;

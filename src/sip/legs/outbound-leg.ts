@@ -264,7 +264,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#wire = { kind: 'answered', dialogId: response.stackDialogId ?? '', ack };
     clearTimeout(this.#timer);
     const flaw = flawOf(response, sdp);
-    // A 200 that crossed our CANCEL: nobody waits for it any more.
+    // A 200 that crossed our CANCEL: the call does not wait for it any more.
     if (this.#reported !== 'nothing' || flaw !== undefined || sdp === undefined || !stored) {
       const reason = flaw ?? '200 OK without SDP';
       this.#reportFailed({ sipStatus: response.status, reason, kind: 'unusable' });
@@ -351,7 +351,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     this.#finish();
   }
 
-  /** Its engine is gone: off the wire is what the leg is when somebody has ended it without us. */
+  /** Its engine is gone: off the wire is what the leg is when another process has ended it. */
   #abandon(stored: StoredLeg): void {
     this.#ended = this.#dependencies.onAbandoned(stored);
   }

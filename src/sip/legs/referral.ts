@@ -10,7 +10,7 @@ import type { Credentials } from '../trunks/routing.ts';
 import { withCredentials } from './invite.ts';
 import { beginTransaction, type TransactionResult } from './transaction.ts';
 
-/** A request that nobody answers is given up by every stack after 64*T1 (RFC 3261, 17.1.2.2). */
+/** A request that is not answered is given up by every stack after 64*T1 (RFC 3261, 17.1.2.2). */
 const longestAnswerMs = 32_500;
 
 export type ReferralOptions = {

@@ -107,7 +107,7 @@ function dialogIdOf(leg: StoredLeg): string | undefined {
 function ofBye(result: TransactionResult): LegEndResult | undefined {
   switch (result.kind) {
     case 'response':
-      // 481: the far end has forgotten it. 408 and 503 are the stack's: nobody answered.
+      // 481: the far end has forgotten it. 408 and 503 are the stack's: no answer came.
       if (result.status === 481) return 'gone';
       return result.status === 408 || result.status === 503 ? 'unreachable' : 'ended';
     case 'refused':

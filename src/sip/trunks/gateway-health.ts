@@ -59,7 +59,7 @@ export class GatewayHealth {
       for (const gateway of trunk.gateways) {
         const key = keyOf(trunk.name, gatewayName(gateway));
         const known = before.get(key)?.track;
-        // Nobody asks any more, so nobody would ever say that it is up.
+        // No probe asks any more, so none would ever say that it is up.
         if (known !== undefined && trunk.health === undefined) known.isDown = false;
         const track = known ?? { isDown: false, failures: 0, successes: 0, pausedUntilMs: 0 };
         const watched: Watched = {

@@ -41,7 +41,7 @@ function shuffledByWeight<Gateway extends Weighed>(
   return drawn;
 }
 
-/** A weight of 0 beside others is drawn last; the RFC would give it a very small chance, which nobody could rely on. */
+/** A weight of 0 beside others is drawn last; the RFC would give it a very small chance, which could not be relied on. */
 function drawnIndex(gateways: readonly Weighed[], dice: Dice): number {
   const total = gateways.reduce((sum, { weight }) => sum + weight, 0);
   if (total === 0) return Math.floor(dice() * gateways.length);

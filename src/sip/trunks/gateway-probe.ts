@@ -1,4 +1,4 @@
-// OPTIONS to a gateway: is anybody there who would take a call? (RFC 3261, section 11: the answer is what an INVITE would get.)
+// OPTIONS to a gateway: would it take a call? (RFC 3261, section 11: the answer is what an INVITE would get.)
 
 import type { EngineLink } from '../engine/engine-link.ts';
 import { type TransactionResult, transact } from '../legs/transaction.ts';

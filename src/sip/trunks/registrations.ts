@@ -1,6 +1,6 @@
 // REGISTER for trunks whose carrier wants it (RFC 3261, section 10.2): at each gateway, from each SIP engine, because it is
 // the engine's address that the carrier learns. Renewed before it runs out; what fails is tried again. Nothing is taken back
-// at the end: other nodes may use the same engine, and what nobody renews runs out by itself.
+// at the end: other nodes may use the same engine, and what is not renewed runs out by itself.
 
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../lib/logger.ts';

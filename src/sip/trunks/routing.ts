@@ -56,7 +56,7 @@ export type RoutePlan =
   | { readonly ok: false; readonly field: 'target' | 'trunk'; readonly message: string };
 
 export type Router = {
-  /** Without an account every trunk may be used, and the default is the one that is everybody's. */
+  /** Without an account every trunk may be used, and the default is the one of all accounts. */
   plan(target: DialTarget, trunk: string | undefined, accountId?: string): RoutePlan;
   resolve(request: RouteRequest): Promise<RouteResult>;
   /** Refer-To for the far end of a call over this trunk: a number as its carrier is dialled, else what was asked for. */

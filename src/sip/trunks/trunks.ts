@@ -33,7 +33,7 @@ export type HealthSettings = {
 export type Trunk = {
   readonly name: string;
   readonly isDefault: boolean;
-  /** Accounts whose default it is, before the one that is everybody's. */
+  /** Accounts whose default it is, before the one of all accounts. */
   readonly defaultFor: readonly string[];
   /** Absent: every account may use it. */
   readonly accounts?: readonly string[];
@@ -67,7 +67,7 @@ export type TrunkDirectory = {
   defaultOf(accountId: string): Trunk | undefined;
 };
 
-/** A directory that another one can take the place of, all at once. Whoever reads it twice may see both. */
+/** A directory that another one can take the place of, all at once. A reader that asks twice may see both. */
 export type LiveTrunks = TrunkDirectory & { replace(next: TrunkDirectory): void };
 
 export type TrunkFile = {

@@ -59,7 +59,7 @@ export const migrations: readonly Migration[] = [
   callNotes,
 ];
 
-/** Any number that nobody else takes an advisory lock on: the letters `offhook`. */
+/** Any number that no other program takes an advisory lock on: the letters `offhook`. */
 const migrationLockKey = '31366214770880363';
 
 /** Nodes that start together wait for the first one's migrations; one that waits this long has met a stuck node. */

@@ -1,11 +1,11 @@
 // What happened to calls, in one statement and so in one commit: their events, the state of their rows, the notifications that
 // they owe and the queues of those. One row a call in `given`, because a statement changes a row once.
 //
-// The fence: a call takes its events from the process that owns it, and none after its end. Whoever takes a lost process's calls
+// The fence: a call takes its events from the process that owns it, and none after its end. The process that takes a lost one's calls
 // over sets their `owner_id` first; what that process still sends finds no row. Its leg gets into SQL all the same, because
-// somebody has to hang it up; never in place of a dialog.
+// another process has to hang it up; never in place of a dialog.
 //
-// Nor does a call that was answered end as one that failed, whoever believes so: it is found without its end, and ended by what the
+// Nor does a call that was answered end as one that failed, whichever process believes so: it is found without its end, and ended by what the
 // row says.
 //
 // The same again, after an answer that was lost, is the same success: the end is known by its event, events and notifications

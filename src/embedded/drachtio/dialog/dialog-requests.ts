@@ -121,11 +121,11 @@ export class DialogRequests {
     }
   }
 
-  /** Ends the dialog on the engine's own account; a 2xx that nobody has acknowledged is acknowledged first. */
+  /** Ends the dialog on the engine's own account; a 2xx that was not acknowledged is acknowledged first. */
   hangUp(dialog: Dialog, how: HangUp): void {
     const owner = dialog.owner;
     this.forget(dialog);
-    // Nobody is left waiting in a subscription: it runs out by itself.
+    // No notifier is left waiting in a subscription: it runs out by itself.
     if (dialog.usage === 'subscription') return;
     this.withPeer(dialog, (found) => {
       const peer = found ?? dialog.peer;

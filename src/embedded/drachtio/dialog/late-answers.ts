@@ -1,5 +1,5 @@
-// Answers to calls that an earlier engine on this port placed and took to its grave: somebody picked up a phone that rang on.
-// Nobody else will ever acknowledge or end that call, so it is acknowledged and hung up. drachtio-server drops such a 200.
+// Answers to calls that an earlier engine on this port placed and took to its grave: a person picked up a phone that rang on.
+// No application will ever acknowledge or end that call, so it is acknowledged and hung up. drachtio-server drops such a 200.
 
 import type { EngineContext } from '../engine-context.ts';
 import { localUri } from '../message/local-identity.ts';

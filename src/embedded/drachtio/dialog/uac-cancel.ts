@@ -62,7 +62,7 @@ export class UacCancel {
     this.#replyCancelled(client, messageId, outgoing, undefined, request);
   }
 
-  /** Nobody waits for their answer any more: no phone should ring on for it. */
+  /** The application does not wait for their answer any more: no phone should ring on for it. */
   cancelCallsOf(client: ControlClient): void {
     for (const outgoing of this.#responses.pendingCallsOf(client)) {
       if (outgoing.cancel.state !== 'none') continue;

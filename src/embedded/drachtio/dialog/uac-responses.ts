@@ -1,5 +1,5 @@
 // What comes back for the application's requests: responses passed up, dialogs made and ended, forks and late answers
-// hung up, and the responses that the engine makes itself when nobody answers.
+// hung up, and the responses that the engine makes itself when no far end answers.
 
 import type { ControlClient } from '../control/control-client.ts';
 import type { MessageMeta } from '../control/control-messages.ts';
@@ -93,7 +93,7 @@ export class UacResponses {
     this.#requests.hangUp(dialog, { text: 'No usable Contact in the answer', tellOwner: false });
   }
 
-  /** Answered calls that nobody acknowledges, or can. */
+  /** Answered calls that no application acknowledges, or can. */
   hangUpUnacknowledged(dialog: Dialog, how: HangUp): boolean {
     const pending = dialog.unacknowledged;
     if (pending === undefined) return false;
@@ -215,7 +215,7 @@ export class UacResponses {
     return dialog;
   }
 
-  /** RFC 3261 section 13.2.2.4: every branch that answers is acknowledged; those that nobody wants are hung up. */
+  /** RFC 3261 section 13.2.2.4: every branch that answers is acknowledged; those that are not wanted are hung up. */
   #hangUpFork(outgoing: Outgoing, response: SipResponse, tag: string): void {
     const acks = outgoing.forkAcks ?? new Map<string, string>();
     outgoing.forkAcks = acks;

@@ -79,7 +79,7 @@ export class Uac {
       case 'name':
         // The answer waits for the resolver: an id that is given out must be one that a CANCEL can use.
         this.#context.resolver.resolve(target, (peer) => {
-          // Gone meanwhile: nobody would hear of the call.
+          // Gone meanwhile: no application would hear of the call.
           if (!client.alive) return;
           if (peer === undefined) this.#failUnresolved(request);
           else this.#sendTo(request, peer);

@@ -108,7 +108,7 @@ export class Uas {
     });
   }
 
-  /** The application is gone: whoever called it hears so at once instead of never. */
+  /** The application is gone: the caller hears so at once instead of never. */
   releaseClient(client: ControlClient): void {
     for (const incoming of this.#parts.incoming.ofClient(client)) {
       this.#drop(incoming);

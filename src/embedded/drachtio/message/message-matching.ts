@@ -11,7 +11,7 @@ export function hasAddresses(message: SipResponse): boolean {
   );
 }
 
-/** A datagram may be longer than its Content-Length says; the surplus is nobody's (RFC 3261 section 18.3). */
+/** A datagram may be longer than its Content-Length says; the surplus is dropped (RFC 3261 section 18.3). */
 export function trimBody<Message extends SipRequest | SipResponse>(message: Message): Message {
   const length = Number(headerValue(message, 'Content-Length') ?? message.body.length);
   if (!Number.isInteger(length) || length < 0 || length >= message.body.length) return message;

@@ -9,9 +9,9 @@ export type ServerTransactionDeps = {
   readonly timers: SipTimers;
   readonly reliable: boolean;
   readonly send: (text: string) => void;
-  /** INVITE only: nobody acknowledged the 2xx within 64 * T1. */
+  /** INVITE only: the caller did not acknowledge the 2xx within 64 * T1. */
   readonly onAckTimeout: () => void;
-  /** Nobody answered in time: the caller has long given up. */
+  /** The application did not answer in time: the caller has long given up. */
   readonly onAnswerTimeout: () => void;
   readonly onTerminated: () => void;
 };

@@ -48,7 +48,7 @@ export class RouteTable {
     return undefined;
   }
 
-  /** Everybody who asked, for events. */
+  /** All connections that asked, for events. */
   all(verb: string): readonly ControlClient[] {
     return this.#turns.get(verb)?.clients ?? [];
   }
