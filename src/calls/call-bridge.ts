@@ -64,6 +64,10 @@ export class CallBridge implements OngoingTransfer {
     else if (state !== 'over') leg?.hangUp(reason);
   }
 
+  withdraw(): void {
+    this.#callOff({ kind: 'machine', at: this.#now() }, 'a machine after all');
+  }
+
   async #place(): Promise<void> {
     const { admission, sip } = this.#ports;
     const { trunk, legId } = this.#transfer;
@@ -194,10 +198,15 @@ export class CallBridge implements OngoingTransfer {
   }
 
   #timeOut(): void {
+    this.#callOff({ kind: 'timeout', at: this.#now() }, 'ring time-out');
+  }
+
+  /** Unless it was answered before. */
+  #callOff(end: TransferEnd, reason: string): void {
     if (this.#state !== 'preparing' && this.#state !== 'placed') return;
     const leg = this.#leg;
-    this.#fail({ kind: 'timeout', at: this.#now() });
-    leg?.cancel('ring time-out');
+    this.#fail(end);
+    leg?.cancel(reason);
   }
 
   #loseMedia(reason: string): void {

@@ -251,6 +251,8 @@ export function disconnects(
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {
   if (context.call.request.machineDetection !== 'disconnect') return undefined;
+  // An agent who hears a machine hangs up; a beep in somebody's room ends no conversation.
+  if (context.ongoing?.isAnswered === true) return undefined;
   if (isOverruled(context, amd)) return undefined;
   if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';
   return amd.event === 'amd_error' ? 'failure' : undefined;

@@ -160,6 +160,9 @@ class Line {
           this.#transfer.start(transfer, { leg: this.#leg, session: this.#session });
         }
         break;
+      case 'withdrawTransfer':
+        this.#transfer.withdraw();
+        break;
       case 'tellTransferFailed':
         this.#session?.tellTransferFailed(command.failure);
         break;

@@ -54,6 +54,7 @@ import {
   startCommandedTransfer,
   startPlannedTransfer,
   stateTransfer,
+  withdrawPlannedTransfer,
 } from './call-transfer-effects.ts';
 import { noteTakesKeys, pressKeys, stateKeysSent } from './key-effects.ts';
 import { statePlayback, statePlaybackFailed } from './playback-effects.ts';
@@ -154,7 +155,7 @@ export const callMachine = callSetup.createMachine({
             target: 'closing',
             actions: [stateAmd, hangUpOnFailure],
           },
-          { actions: [stateAmd, startPlannedTransfer] },
+          { actions: [stateAmd, startPlannedTransfer, withdrawPlannedTransfer] },
         ],
         'line.dtmf': { actions: stateDtmf },
         'line.stream': [

@@ -75,6 +75,8 @@ export type LineCommand =
   /** What is queued is not played any more, of sounds and of the bot, and no more keys are pressed. */
   | { readonly type: 'stopPlayback' }
   | { readonly type: 'transfer'; readonly transfer: Transfer }
+  /** The person is a machine after all. */
+  | { readonly type: 'withdrawTransfer' }
   | { readonly type: 'tellTransferFailed'; readonly failure: TransferFailure }
   /** Leaves nothing open, whatever state it is in. */
   | { readonly type: 'close' };
@@ -194,6 +196,8 @@ export type Ongoing = {
   /** The two are connected. */
   readonly isAnswered: boolean;
   readonly hasRung: boolean;
+  /** Planned for a person: not for a machine that was taken for one. */
+  readonly restsOnVerdict: boolean;
 };
 
 export type StoreInput = { readonly journal: Journal; readonly step: CallStep };

@@ -1,7 +1,7 @@
 // What the machine's transitions do about transfers. No I/O.
 
 import { assertEvent } from 'xstate';
-import { type CallEnd, endAfterAnswer, endOfReferral } from './call-outcome.ts';
+import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from './call-outcome.ts';
 import { type CallMachineContext, callSetup, type Ongoing } from './call-setup.ts';
 import { uriOfTarget } from './dial-target.ts';
 import { currentStream, endStream } from './stream-effects.ts';
@@ -43,22 +43,31 @@ export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, 
   const { on: _on, ...request } = bridge;
   const transfer = nextTransfer(context, request);
   if (transfer === undefined) return;
-  enqueue.assign(begun(context, transfer));
+  enqueue.assign(begun(context, transfer, { restsOnVerdict: bridge.on === 'person' }));
   enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+});
+
+/** A beep took the person back. Two who talk already are left to themselves; and what a command began, its application ends. */
+export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
+  const { ongoing } = context;
+  const isTakenBack = event.type === 'line.amd' && event.amd.corrects === 'amd_human_detected';
+  if (!isTakenBack || ongoing?.restsOnVerdict !== true || ongoing.isAnswered) return;
+  enqueue({ type: 'commandLine', params: { type: 'withdrawTransfer' } });
 });
 
 export const startCommandedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.transfer');
   const transfer = nextTransfer(context, event.transfer);
   if (transfer === undefined) return;
-  enqueue.assign(begun(context, transfer, { commandId: event.commandId }));
+  const { commandId } = event;
+  enqueue.assign(begun(context, transfer, { commandId, restsOnVerdict: false }));
   enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
 });
 
 function begun(
   { transfers }: CallMachineContext,
   transfer: Transfer,
-  asked: Pick<Ongoing, 'commandId'> = {},
+  asked: Pick<Ongoing, 'commandId' | 'restsOnVerdict'>,
 ) {
   const ongoing: Ongoing = { ...asked, transfer, isAnswered: false, hasRung: false };
   return { transfers: transfers + 1, ongoing, transfer: undefined };
@@ -70,6 +79,9 @@ export function endsTransfer(context: CallMachineContext, report: TransferReport
   if (ongoing === undefined) return false;
   if (report.kind === 'ended' || report.kind === 'referred') return true;
   if (report.kind !== 'failed') return false;
+  // The machine gets its message, and that ends the call.
+  const hasMessage = context.call.request.voicemail !== undefined;
+  if (report.failure.kind === 'machine' && hasMessage) return false;
   return currentStream(context) === undefined && ongoing.transfer.onFailure === 'hangup';
 }
 
@@ -168,6 +180,7 @@ export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqu
 
 function endOf(report: TransferReport, now: Date): CallEnd {
   if (report.kind === 'referred') return endOfReferral(report.at);
+  if (report.kind === 'failed' && report.failure.kind === 'machine') return endOfMachine(now);
   if (report.kind === 'ended' && report.end.by !== 'remote') {
     return endAfterAnswer({ by: 'gateway', reason: report.end.reason }, report.end.at);
   }

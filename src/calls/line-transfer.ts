@@ -41,6 +41,10 @@ export class LineTransfer {
     this.#ongoing = undefined;
   }
 
+  withdraw(): void {
+    this.#ongoing?.withdraw?.();
+  }
+
   /** The far end has hung up. True: because it was asked to call somebody else; the machine was told so. */
   endsBySuccess(): boolean {
     return this.#ongoing?.endsBySuccess?.() === true;

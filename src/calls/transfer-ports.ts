@@ -17,6 +17,8 @@ export type OngoingTransfer = {
   start(): void;
   /** The call is over, or does not want it any more. Idempotent. */
   giveUp(reason: string): void;
+  /** Who was to be connected is a machine after all: nobody is called for it. Whoever has answered already is left with it. */
+  withdraw?(): void;
   /** The first leg was hung up by its far end: whether that is what the transfer was to come to. Then the machine was told so. */
   endsBySuccess?(): boolean;
 };

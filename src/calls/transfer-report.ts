@@ -21,6 +21,8 @@ export type TransferEnd =
   | { readonly kind: 'leg'; readonly failure: LegFailure }
   /** No phone answered for as long as was asked for. */
   | { readonly kind: 'timeout'; readonly at: Date }
+  /** A beep took back that a person is there: nobody is called for a machine. */
+  | { readonly kind: 'machine'; readonly at: Date }
   /** The app may not call there, or no more; or the trunk has no room. */
   | { readonly kind: 'refused'; readonly at: Date; readonly reason: string }
   /** This process could not go on with it. */
@@ -41,6 +43,8 @@ export function meaningOf(end: TransferEnd): {
     }
     case 'timeout':
       return { outcome: 'no-answer', reason: 'Ring time-out' };
+    case 'machine':
+      return { outcome: 'machine', reason: 'A machine after all' };
     case 'refused':
       return { outcome: 'rejected', reason: end.reason };
     case 'gateway':

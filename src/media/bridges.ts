@@ -80,6 +80,7 @@ export class Bridges {
       if (waiting === 0) this.#onConnected(bridge.partner);
     };
     person.ring(undefined);
+    person.abandonPlans();
     person.relayTo(partner, onFirst);
     partner.relayTo(person, onFirst);
   }

@@ -154,6 +154,13 @@ export class RtpSession {
     return this.#plans?.hasCall === true;
   }
 
+  /** Two people talk here from now on. */
+  abandonPlans(): void {
+    this.#plans?.abandon();
+    this.#plans = undefined;
+    this.#releaseWhenDone();
+  }
+
   /** Heard wherever there would be silence. */
   ring(ringback: Ringback | undefined): void {
     this.#ringback = ringback;

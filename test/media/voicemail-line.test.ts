@@ -48,6 +48,20 @@ describe('a message', () => {
     expect(startOf(line)[0]).toMatchObject({ afterBeep: true, sound: 'sound:offer' });
   });
 
+  test('ends at once where two people begin to talk', () => {
+    const line = leave();
+    line.hear(silence(600));
+    expect(line.log).toContain('voicemail started');
+    line.bench.session.abandonPlans();
+    const since = line.nowMs;
+    line.hear(joined([silence(message.durationMs), beep, silence(message.durationMs)]));
+
+    expect(line.recorded(since).every((byte) => byte === 0xff)).toBe(true);
+    expect(line.log.at(-1)).toBe('voicemail stopped');
+    expect(line.bench.plans.at(-1)).toEqual({ kind: 'held', by: undefined });
+    expect(line.isOver).toBe(false);
+  });
+
   test('is on its way in time where the beep itself is what tells a machine', () => {
     const line = new PlannedLine();
     const short = joined([pickUp, greeting.subarray(0, 2_000 * 8), silence(400), beep]);

@@ -5,6 +5,7 @@ import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { readMulawWav, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
 import { encode } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
+import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav } from '../support/wav.ts';
 
@@ -13,6 +14,7 @@ let rig: StreamRig;
 const message = readMulawWav(recordingUrl('bot-message')).subarray(0, 9_600);
 const messageBytes = Buffer.from(encode('PCMU', message));
 const greeting = readMulawWav(recordingUrl('voicemail-greeting')).subarray(0, 2_000 * 8);
+const hello = readMulawWav(recordingUrl('person-hello'));
 const beep = tone([1_000], 400, -9);
 const mailbox = encode('PCMU', joined([silence(300), greeting, silence(400), beep]));
 const quiet = (ms: number) => new Uint8Array(ms * 8).fill(0xff);
@@ -74,6 +76,35 @@ describe('a message for a machine', () => {
     expect(stopped?.data).toMatchObject({ reason: 'voicemail' });
     expect(callee.heard.includes(messageBytes)).toBe(true);
     expect(await rig.endOf(callId)).toMatchObject({ outcome: 'voicemail-left' });
+  });
+
+  test('is left where a beep takes a person back, and the agent who was called for that person is not', async () => {
+    const agents = await StreamCallee.waiting();
+    const bridge = { to: agents.target };
+    const { callee, callId } = await rig.call(null, { ...leaveMessage, bridge });
+    await callee.answer();
+    const ringing = agents.called().then((agent) => {
+      rig.keep(agent);
+      agent.ring();
+      return agent;
+    });
+    await callee.speak(encode('PCMU', joined([silence(300), hello, silence(2_500)])));
+    const agent = await ringing;
+    await Promise.all([
+      callee.speak(encode('PCMU', joined([beep, silence(2_500)]))),
+      agent.isCancelled(),
+      callee.isHungUp(),
+    ]);
+    const end = await rig.endOf(callId);
+
+    expect(callee.heard.includes(messageBytes)).toBe(true);
+    expect(end).toMatchObject({
+      ...{ outcome: 'voicemail-left', machineDetection: 'amd_tone_detected' },
+      voicemail: { complete: true, afterBeep: true },
+      transfer: { outcome: 'machine', mode: 'bridge' },
+    });
+    const failed = rig.eventsOf(callId).find(({ type }) => type === 'transfer-failed');
+    expect(failed?.data).toMatchObject({ outcome: 'machine', reason: 'A machine after all' });
   });
 
   test('that is not there is not dialled for', async () => {

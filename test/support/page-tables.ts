@@ -121,7 +121,7 @@ export const outcomes = table(
     rowOf('the person hung up', endOfRemoteBye(at)),
     rowOf('the bot or the dialer hung up', endAfterAnswer(application, at)),
     rowOf(
-      '`machineDetection: disconnect` detected a machine, or a plan leaves it no message',
+      '`machineDetection: disconnect` detected a machine, a plan leaves it no message, or a `bridge` was for a person',
       endOfMachine(at),
     ),
     rowOf('a plan left its message', endOfVoicemail(at)),

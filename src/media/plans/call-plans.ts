@@ -73,6 +73,15 @@ export class PlannedCall {
     if (this.#voicemail?.isOver !== false) this.release();
   }
 
+  /** Two people talk from now on: nothing of a plan is heard between them. */
+  abandon(): void {
+    this.release();
+    if (this.#isPlaying) this.#host.stopPlayback();
+    if (this.#holder === undefined) return;
+    this.#host.muteBot(false);
+    this.#host.report({ kind: 'held', by: undefined });
+  }
+
   release(): void {
     this.#listener?.release();
     this.#listener = undefined;
