@@ -6,6 +6,8 @@ import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
 import { closingAmdEvents } from './closing-amd-events.ts';
 import type { CallId } from './contract/identity.ts';
+import type { Keys, KeysSent } from './keys.ts';
+import { LineKeys } from './line-keys.ts';
 import { LineStream } from './line-stream.ts';
 import { LineTransfer } from './line-transfer.ts';
 import { loadPlans } from './plan-sounds.ts';
@@ -72,12 +74,15 @@ class Line {
   #round = 1;
   #detectionStartedAt: Date | undefined;
   readonly #stream: LineStream;
+  /** Undefined: they are sent as RTP. */
+  readonly #keys: LineKeys | undefined;
   readonly #transfer: LineTransfer;
 
   constructor(call: AcceptedCall, ports: LinePorts, send: (event: LineEvent) => void) {
     this.#call = call;
     this.#ports = ports;
     this.#send = send;
+    if (ports.sip.keysFor(call.request.trunk) === 'info') this.#keys = this.#keysByInfo();
     this.#stream = new LineStream(call, ports.streams, (report, ordinal) =>
       this.#sendStream(report, ordinal),
     );
@@ -148,10 +153,10 @@ class Line {
         this.#session?.play(command.playback);
         break;
       case 'press':
-        this.#mayPlay = true;
-        this.#session?.press(command.keys);
+        this.#press(command.keys);
         break;
       case 'stopPlayback':
+        this.#keys?.stop();
         if (this.#mayPlay) this.#session?.stopPlayback();
         break;
       case 'transfer':
@@ -185,7 +190,24 @@ class Line {
 
   close(): void {
     this.#giveUp('call is over');
+    this.#keys?.stop();
     this.#session?.close();
+  }
+
+  #press(keys: Keys): void {
+    if (this.#keys !== undefined) {
+      this.#keys.press(keys);
+      return;
+    }
+    this.#mayPlay = true;
+    this.#session?.press(keys);
+  }
+
+  #keysByInfo(): LineKeys {
+    return new LineKeys(
+      async (digit, durationMs) => (await this.#leg?.press(digit, durationMs)) === true,
+      (report) => this.#sendKeysSent(report),
+    );
   }
 
   async #openMedia(): Promise<MediaSession | undefined> {
@@ -280,7 +302,8 @@ class Line {
   }
 
   #tellTakesKeys(): void {
-    this.#send({ type: 'line.takesKeys', takesKeys: this.#session?.takesKeys() === true });
+    const takesKeys = this.#keys !== undefined || this.#session?.takesKeys() === true;
+    this.#send({ type: 'line.takesKeys', takesKeys });
   }
 
   /** A 200 without a codec in common: RFC 3261 section 13.2.2.4 has us ACK and BYE it. For the caller the call failed. */
@@ -321,11 +344,14 @@ class Line {
       onPlan: (report) => this.#sendPlan(report),
       onPlayback: (report) =>
         this.#sendOrHold({ type: 'line.playback', at: this.#ports.clock.now(), report }),
-      onKeysSent: (report) =>
-        this.#sendOrHold({ type: 'line.keysSent', at: this.#ports.clock.now(), report }),
+      onKeysSent: (report) => this.#sendKeysSent(report),
       onInactive: () => this.#loseMedia('No RTP from the far end'),
       onFailed: (reason) => this.#loseMedia(reason),
     };
+  }
+
+  #sendKeysSent(report: KeysSent): void {
+    this.#sendOrHold({ type: 'line.keysSent', at: this.#ports.clock.now(), report });
   }
 
   #sendPlan(report: PlanReport): void {

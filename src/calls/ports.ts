@@ -21,6 +21,8 @@ export type Clock = { now(): Date };
 export type SipPort = {
   /** What the carrier of a call wants to be offered, in its order. */
   codecsFor(trunk: string | undefined): readonly VoiceCodec[];
+  /** How the carrier of a call wants keys to be pressed. */
+  keysFor(trunk: string | undefined): KeyTransport;
   /**
    * Places a call: route, INVITE, digest, provisional and final responses. Returns at once; everything that happens is
    * told to `observer`, in order, ending with exactly one `failed` or (after `answered`) one `ended`. Never throws
@@ -141,6 +143,11 @@ export type CallLeg = {
    * `taken over` or `failed`, unless the leg ends before. Bounded by the request's time-out. One at a time.
    */
   refer(request: ReferRequest, tell: (event: ReferEvent) => void): void;
+  /**
+   * Presses a key by SIP INFO, in an answered call. Whether the far end has taken it; false also where it does not answer for 5 s.
+   * Never rejects.
+   */
+  press(digit: string, durationMs: number): Promise<boolean>;
   /** Settles when nothing of this leg is on the wire any more: the trunk's slot is free. Bounded; never rejects. */
   readonly released: Promise<void>;
 };
@@ -180,6 +187,9 @@ export type SecondLegPort = {
 
 /** G.711 in its two laws; what every carrier speaks. */
 export type VoiceCodec = 'PCMU' | 'PCMA';
+
+/** rtp: telephone events (RFC 4733). info: SIP INFO, `application/dtmf-relay`, one a key. */
+export type KeyTransport = 'rtp' | 'info';
 
 export type MediaPort = {
   /** Takes a port pair and a socket, and offers these codecs in this order; both, µ-law first, where none are given. Undefined when the pool is exhausted or the sockets cannot be opened (logged). */

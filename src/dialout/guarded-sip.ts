@@ -53,6 +53,7 @@ export function guardSip(
 
   return {
     codecsFor: (trunk) => sip.codecsFor(trunk),
+    keysFor: (trunk) => sip.keysFor(trunk),
     endOrphan: (orphan) => sip.endOrphan(orphan),
     place,
     untilReleased,
@@ -69,5 +70,13 @@ function refused(observer: LegObserver, clock: Clock): CallLeg {
     observer.observe({ kind: 'failed', failure: { at: clock.now(), kind: 'transport', reason } });
   });
   const released = Promise.resolve();
-  return { cancel: nothing, acknowledge: nothing, hangUp: nothing, refer: nothing, released };
+  const press = async () => false;
+  return {
+    cancel: nothing,
+    acknowledge: nothing,
+    hangUp: nothing,
+    refer: nothing,
+    press,
+    released,
+  };
 }

@@ -6,6 +6,7 @@ import type { LegEndResult, StoredLeg } from '../calls/contract/stored-leg.ts';
 import type {
   CallLeg,
   Clock,
+  KeyTransport,
   LegObserver,
   PlaceRequest,
   SipPort,
@@ -145,6 +146,10 @@ class DrachtioPool implements DrachtioSip {
   codecsFor(trunk: string | undefined): readonly VoiceCodec[] {
     const { trunks } = this.#options;
     return (trunk === undefined ? undefined : trunks.get(trunk))?.codecs ?? ['PCMU', 'PCMA'];
+  }
+
+  keysFor(trunk: string | undefined): KeyTransport {
+    return (trunk === undefined ? undefined : this.#options.trunks.get(trunk))?.dtmf ?? 'rtp';
   }
 
   place(request: PlaceRequest, observer: LegObserver): CallLeg {

@@ -42,6 +42,7 @@ function rig(maxConcurrent = 10) {
       },
       sip: {
         codecsFor: () => ['PCMU'],
+        keysFor: () => 'rtp',
         place: (_request, observer) => {
           legs.push(observer);
           return {
@@ -49,6 +50,7 @@ function rig(maxConcurrent = 10) {
             acknowledge: () => log.push('ack'),
             hangUp: () => log.push('bye'),
             refer: () => undefined,
+            press: async () => true,
             released: Promise.resolve(),
           };
         },

@@ -38,6 +38,7 @@ describe('trunks.yaml', () => {
       assertedIdentity: 'caller',
       headers: { 'X-Account': '42' },
       passHeaders: [],
+      dtmf: 'rtp',
       codecs: ['PCMU', 'PCMA'],
       limits: { callsPerSecond: 20, maxConcurrentCalls: 40 },
     });

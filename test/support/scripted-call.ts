@@ -125,6 +125,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     transfers: {
       sip: {
         codecsFor: () => ['PCMU'],
+        keysFor: () => 'rtp',
         place: (...given) => ports.sip.place(...given),
         endOrphan: async () => 'gone',
       },
@@ -177,6 +178,7 @@ export function scriptCall(options: ScriptOptions = {}) {
     },
     sip: {
       codecsFor: () => ['PCMU', 'PCMA'],
+      keysFor: () => 'rtp',
       place: (request, observer) => {
         if (options.brokenSip === true) throw new Error('a defect');
         if (request.legId !== undefined) return secondLegs.place(observer);
@@ -190,6 +192,7 @@ export function scriptCall(options: ScriptOptions = {}) {
             log.push('refer');
             referral = tell;
           },
+          press: async () => true,
           released: Promise.resolve(),
         };
       },
@@ -279,6 +282,7 @@ function scriptSecondLegs(log: string[]) {
         acknowledge: () => void log.push('second ack'),
         hangUp: () => void log.push('second bye'),
         refer: () => undefined,
+        press: async () => true,
         released: new Promise(() => undefined),
       };
     },

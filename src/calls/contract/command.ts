@@ -48,7 +48,9 @@ const commands = [
         .exactOptional()
         .describe('of each key; left out: 100'),
     })
-    .describe('presses keys, as RTP events (RFC 4733), behind those that are being pressed'),
+    .describe(
+      'presses keys, behind those that are being pressed: as RTP events (RFC 4733), or as SIP INFO where the trunk says so',
+    ),
   z
     .object({
       command: z.literal('stream'),

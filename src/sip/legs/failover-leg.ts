@@ -87,6 +87,10 @@ export class FailoverLeg implements CallLeg {
     this.#attempt?.refer(request, tell);
   }
 
+  async press(digit: string, durationMs: number): Promise<boolean> {
+    return (await this.#attempt?.press(digit, durationMs)) === true;
+  }
+
   #nextWay(): Way | undefined {
     const [route] = this.#routes;
     const link = route === undefined ? undefined : this.#dependencies.pickLink();

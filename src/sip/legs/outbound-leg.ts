@@ -22,6 +22,7 @@ import { reasonText, sdpOf } from '../sip-headers.ts';
 import type { Credentials, Route } from '../trunks/routing.ts';
 import { answerDialogRequest, type DialogPeer } from './dialog-requests.ts';
 import { answeredLeg, legOfInvite, ringingLeg } from './dialog-state.ts';
+import { pressByInfo } from './dtmf-sender.ts';
 import { endDialog } from './end-dialog.ts';
 import type { AttemptFailure } from './failover.ts';
 import { inviteOptions, requestFrameBytes, withAdded } from './invite.ts';
@@ -145,6 +146,15 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       },
       tell,
     );
+  }
+
+  async press(digit: string, durationMs: number): Promise<boolean> {
+    const { dialogId } = this.#wire.kind === 'confirmed' ? this.#wire : {};
+    if (dialogId === undefined || this.#link === undefined) return false;
+    const isWanted = () => this.#reported === 'answered';
+    const requestUri = this.#stored?.remoteTarget;
+    const dialog = { dialogId, requestUri, credentials: this.#credentials, isWanted };
+    return await pressByInfo(this.#link, dialog, { digit, durationMs });
   }
 
   onLinkLost(reason: string): void {

@@ -105,6 +105,7 @@ const trunkSchema = z.strictObject({
     .array(z.enum(['PCMU', 'PCMA']))
     .min(1)
     .default(['PCMU', 'PCMA']),
+  dtmf: z.enum(['rtp', 'info']).default('rtp'),
   callsPerSecond: z.number().min(0.01).max(10_000).optional(),
   maxConcurrentCalls: z.int().min(1).max(1_000_000).optional(),
 });

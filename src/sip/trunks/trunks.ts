@@ -3,7 +3,7 @@
 
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
-import type { VoiceCodec } from '../../calls/ports.ts';
+import type { KeyTransport, VoiceCodec } from '../../calls/ports.ts';
 import { describeIssues } from '../../lib/issues.ts';
 import type { GatewayAddress } from './gateway-name.ts';
 import { problemsBetween, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
@@ -55,6 +55,8 @@ export type Trunk = {
   /** In small letters: those of an application that its transfers may carry, beside the harmless ones. */
   readonly passHeaders: readonly string[];
   readonly codecs: readonly VoiceCodec[];
+  /** How keys are pressed. */
+  readonly dtmf: KeyTransport;
   /** Absent: unlimited. */
   readonly limits?: TrunkLimits;
 };
@@ -126,6 +128,7 @@ export function builtInTrunk(name: string, gateway: GatewayAddress): Trunk {
     headers: {},
     passHeaders: [],
     codecs: ['PCMU', 'PCMA'],
+    dtmf: 'rtp',
   };
 }
 
@@ -218,6 +221,7 @@ function trunkOf(
     headers: entry.headers,
     passHeaders: entry.passHeaders.map((name) => name.toLowerCase()),
     codecs: entry.codecs,
+    dtmf: entry.dtmf,
     ...limitsOf(entry),
   };
 }

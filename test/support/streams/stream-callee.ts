@@ -98,6 +98,13 @@ export class StreamCallee implements AsyncDisposable {
     return refer;
   }
 
+  /** A key comes as SIP INFO. */
+  async isPressed(status = 200, reason = 'OK'): Promise<RawMessage> {
+    const info = await this.#sip.take('INFO');
+    this.#sip.reply(info, status, reason);
+    return info;
+  }
+
   /** What became of that, and what the other side says to it. */
   async notify(fragment: string, state: string, event = 'refer'): Promise<number> {
     this.#sip.request(this.#invite, 'NOTIFY', {

@@ -1,0 +1,68 @@
+// The whole gateway presses keys over a trunk that wants them as SIP INFO.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Dialer } from '../support/dialer-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Laptop, startLaptop } from '../support/laptop.ts';
+import { one } from '../support/raw-callee.ts';
+import { StreamCallee, type WaitingCallee } from '../support/streams/stream-callee.ts';
+
+let phones: WaitingCallee;
+let laptop: Laptop;
+let dialer: Dialer;
+let folder: string;
+beforeAll(async () => {
+  phones = await StreamCallee.waiting();
+  const port = /:(\d+)$/.exec(phones.target)?.[1];
+  folder = await mkdtemp(join(tmpdir(), 'offhook-keys-'));
+  const file = join(folder, 'trunks.yaml');
+  const gateway = `{ host: 127.0.0.1, port: ${port} }`;
+  await writeFile(file, `trunks:\n  - name: phones\n    dtmf: info\n    gateways: [${gateway}]\n`);
+  laptop = await startLaptop({ TRUNKS_FILE: file, NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8' });
+  dialer = laptop.gateway.dialer;
+}, 60_000);
+afterAll(async () => {
+  await laptop.close();
+  await rm(folder, { recursive: true });
+});
+
+describe('keys over a trunk with dtmf: info', () => {
+  test('come as INFO, one after the other, to a phone whose SDP takes none', async () => {
+    const { callId } = await laptop.dial('tel:+12025550100', { machineDetection: 'disabled' });
+    await using phone = await phones.called();
+    await phone.answerVoiceOnly();
+    const typesOf = () =>
+      laptop.events.filter((event) => event.callId === callId).map(({ type }) => type);
+    await eventually(() => typesOf().includes('answered'), 'it is answered');
+    const press = (digits: string, id: string) =>
+      dialer.command(callId, { command: 'dtmf', digits, durationMs: 60, id });
+    const sent = () =>
+      laptop.events.filter((event) => event.type === 'dtmf-sent').map(({ data }) => data);
+
+    expect(await press('4w#', 'menu')).toMatchObject({ status: 202 });
+    const first = await phone.isPressed();
+    expect(first.body).toBe('Signal=4\r\nDuration=60\r\n');
+    expect(one(first, 'content-type')).toBe('application/dtmf-relay');
+    expect((await phone.isPressed()).body).toBe('Signal=#\r\nDuration=60\r\n');
+    await eventually(() => sent().length === 1, 'they are told');
+
+    // One that the phone does not understand is the last.
+    await press('12', 'refused');
+    expect((await phone.isPressed(415, 'Unsupported Media Type')).body).toContain('Signal=1');
+    await eventually(() => sent().length === 2, 'that is told');
+    expect(sent()).toEqual([
+      { commandId: 'menu', digits: '4w#', complete: true },
+      { commandId: 'refused', digits: '', complete: false },
+    ]);
+
+    // On its way when the phone hangs up: told before the call's end.
+    await press('9', 'late');
+    phone.hangUp();
+    await eventually(() => typesOf().includes('completed'), 'it is over');
+    expect(sent().at(-1)).toMatchObject({ commandId: 'late' });
+    expect(typesOf().slice(-2)).toEqual(['dtmf-sent', 'completed']);
+  });
+});
