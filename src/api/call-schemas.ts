@@ -96,6 +96,14 @@ export const callSummarySchema = z
     status: z
       .enum(interactionStatuses)
       .describe('the Status column; `machineDetected` where `disconnect` ended the call'),
+    queuePosition: z
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'while it is `queued`: its place among the calls that wait for its trunk; 1 is next',
+      ),
     target: z.string(),
     caller: z.string(),
     trunk: z.string().optional(),
@@ -129,14 +137,6 @@ export const callPageSchema = z
 
 export const callDetailsSchema = callSummarySchema
   .extend({
-    queuePosition: z
-      .number()
-      .int()
-      .min(1)
-      .optional()
-      .describe(
-        'while it is `queued`: its place among the calls that wait for its trunk; 1 is next',
-      ),
     metadata: z.record(z.string(), z.unknown()).readonly(),
     timeline: z
       .array(

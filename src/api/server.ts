@@ -21,6 +21,7 @@ import {
   problemHeaders,
   toProblem,
 } from '../http/problem.ts';
+import { closeUnusedConnections } from '../http/unused-connections.ts';
 import { validatorCompiler } from '../http/validation.ts';
 import { refuseWrongMethods } from '../http/wrong-method.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -105,6 +106,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     ),
   );
   server.addHook('preValidation', refuseBadQuery);
+  closeUnusedConnections(server);
   observe(server, logger, metrics);
   refuseWrongMethods(server, maxParamLength);
 

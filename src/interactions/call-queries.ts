@@ -22,6 +22,8 @@ export type CallSummary = {
   readonly state: CallState;
   /** The Status column. */
   readonly status: InteractionStatus;
+  /** While it is queued: 1 is the next one of its trunk. */
+  readonly queuePosition?: number;
   readonly target: string;
   readonly caller: string;
   readonly trunk?: string;
@@ -47,8 +49,6 @@ export type TimelineEntry = {
 };
 
 export type CallDetails = CallSummary & {
-  /** While it is queued: 1 is the next one of its trunk. */
-  readonly queuePosition?: number;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly timeline: readonly TimelineEntry[];
 };

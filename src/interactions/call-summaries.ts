@@ -6,6 +6,7 @@ import type { DialTarget } from '../calls/call-types.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
+import { queuePositions } from './queue-position.ts';
 
 export type SummaryColumns = {
   readonly call_id: string;
@@ -54,8 +55,13 @@ export async function listCalls(
     order by accepted_at desc, call_id desc limit ${limit}`);
   const page = rows.slice(0, filter.limit);
   const last = page.at(-1);
+  const queued = page.filter(({ state }) => state === 'queued').map((row) => row.call_id);
+  const positions = await queuePositions(pool, queued);
   return {
-    calls: page.map(toSummary),
+    calls: page.map((row) => {
+      const queuePosition = positions.get(row.call_id);
+      return { ...toSummary(row), ...(queuePosition === undefined ? {} : { queuePosition }) };
+    }),
     ...(rows.length > page.length && last !== undefined ? { nextCursor: writeCursor(last) } : {}),
   };
 }

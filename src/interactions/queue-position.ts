@@ -1,6 +1,7 @@
 // How many accepted calls of the same trunk are dialled before a call that waits: the order in which trunks take them, by
 // acceptance and then by id.
 
+import type { Pool } from 'pg';
 import { sql } from '../store/sql.ts';
 
 /**
@@ -14,3 +15,19 @@ export const queuePosition = sql`
       and other.trunk is not distinct from calls.trunk and other.dial_before > clock_timestamp()
       and (other.accepted_at, other.call_id) < (calls.accepted_at, calls.call_id)
   ) end as queue_position`;
+
+/** Of the calls of a page, all at once: counted for each by itself they would cost as much as there are calls before them. */
+export async function queuePositions(
+  pool: Pool,
+  callIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (callIds.length === 0) return new Map();
+  const { rows } = await pool.query<{ call_id: string; position: number }>(sql`
+    select call_id, position from (
+      select call_id, (row_number() over (partition by trunk order by accepted_at, call_id))::integer as position
+      from calls
+      where end_published_at is null and ended_at is null and dial_started_at is null
+        and dial_before > clock_timestamp()
+    ) as waiting where call_id = any(${callIds}::text[])`);
+  return new Map(rows.map((row) => [row.call_id, row.position]));
+}

@@ -1,5 +1,6 @@
 // The edge itself: problem documents, limits, health, metrics.
 
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -19,6 +20,16 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await harness[Symbol.asyncDispose]();
+});
+
+test('a connection on which nothing was asked does not hold the end up', async () => {
+  const { port } = new URL(await harness.server.listen({ host: '127.0.0.1', port: 0 }));
+  const socket = connect(Number(port), '127.0.0.1');
+  await once(socket, 'connect');
+  // The server has it too: what came after it was answered.
+  await fetch(`http://127.0.0.1:${port}/live`, { headers: { connection: 'close' } });
+
+  await Promise.all([harness.server.close(), once(socket, 'close')]);
 });
 
 describe('problem documents', () => {

@@ -5,6 +5,7 @@ import { benchAmdCalls } from './amd-calls.ts';
 import { benchBridge } from './bridge.ts';
 import { benchCalls } from './calls.ts';
 import { benchCompanion } from './companion.ts';
+import { benchConsole } from './console.ts';
 import { benchDeliveries } from './deliveries.ts';
 import { benchIdle } from './idle.ts';
 import { benchNodes } from './nodes.ts';
@@ -19,6 +20,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   calls: benchCalls,
   deliveries: benchDeliveries,
   companion: benchCompanion,
+  console: benchConsole,
   idle: benchIdle,
   nodes: benchNodes,
   soak: benchSoak,

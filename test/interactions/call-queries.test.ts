@@ -262,6 +262,12 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
 
     expect(await Promise.all(same.map(placeOf))).toEqual([2, 3, 4]);
     expect(await Promise.all([...onAnother, ...direct].map(placeOf))).toEqual([1, 2, 1, 2]);
+    const page = await queries().list(scope, { limit: 200 });
+    const listed = page === 'bad-cursor' ? [] : page.calls;
+    const inList = ({ callId }: { callId: string }) =>
+      listed.find((call) => call.callId === callId)?.queuePosition;
+    expect([...same, ...onAnother, ...direct].map(inList)).toEqual([2, 3, 4, 1, 2, 1, 2]);
+    expect([taken, ended].map(inList)).toEqual([undefined, undefined]);
     expect(await queries().details(scope, taken.callId)).not.toHaveProperty('queuePosition');
     expect(await queries().details(scope, ended.callId)).not.toHaveProperty('queuePosition');
   });
