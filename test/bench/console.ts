@@ -186,7 +186,7 @@ const roundMs = 4_000;
 /** Until all is read that opening them makes the gateway read. */
 const settleMs = 1_000;
 
-/** What a console asks for: its events; and, when there were some, the list, once a second. */
+/** What a console asks for: its events; and, when there were some, the list, every two seconds. */
 const modes = ['none', 'events', 'events and list'] as const;
 type Mode = (typeof modes)[number];
 
@@ -253,7 +253,8 @@ function openConsole(httpUrl: string, cookie: string, mode: Mode) {
   };
   const read = async (): Promise<void> => {
     while (!signal.aborted) {
-      await pause(1_000, undefined, { signal });
+      // As the page does where something happens all the time.
+      await pause(2_000, undefined, { signal });
       if (events === seen) continue;
       seen = events;
       await (await ask('calls?limit=50')).arrayBuffer();

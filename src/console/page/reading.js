@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /**
+ * At most once in `pauseMs`, and where something happens all the time, once in twice that: each reading costs the gateway some.
  * `again`: of what was read, after how many milliseconds it is read again by itself; undefined: not at all. The last value stays
  * beside an error. Begins anew with `key`; `watch` is given what to call when something may have changed, and returns its removal.
  */
@@ -24,17 +25,24 @@ export function useReading({ key, load, pauseMs = 0, again = () => undefined, wa
   return { ...known, again: () => reader.current.soon() };
 }
 
+const readingsUntilBusy = 4;
+
 function createReader({ load, tell, pauseMs, again }) {
   let timer;
+  let dueAt = 0;
   let startedAt = 0;
   let isReading = false;
   let isWanted = false;
   let isStopped = false;
+  /** In a row, that were put off: something happened before the pause was over. */
+  let putOff = 0;
 
   const now = async () => {
     clearTimeout(timer);
     timer = undefined;
-    startedAt = performance.now();
+    const sinceLastMs = performance.now() - startedAt;
+    startedAt += sinceLastMs;
+    putOff = sinceLastMs < 2.5 * pauseMs ? putOff + 1 : 0;
     isReading = true;
     const change = await load().then(
       (value) => ({ value }),
@@ -48,9 +56,14 @@ function createReader({ load, tell, pauseMs, again }) {
     if (pause !== undefined) later(pause);
   };
   const later = (ms) => {
+    const at = Math.max(performance.now() + ms, startedAt + restMs());
+    // Not put off by what comes meanwhile.
+    if (timer !== undefined && dueAt <= at) return;
     clearTimeout(timer);
-    timer = setTimeout(now, Math.max(ms, startedAt + pauseMs - performance.now()));
+    dueAt = at;
+    timer = setTimeout(now, at - performance.now());
   };
+  const restMs = () => (putOff < readingsUntilBusy ? pauseMs : 2 * pauseMs);
   return {
     now,
     /** Some events come together. */
