@@ -84,7 +84,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     clientErrorHandler: answerClientError,
   });
   const server: ApiInstance = base.withTypeProvider<ZodTypeProvider>();
-
   server.setValidatorCompiler(validatorCompiler);
   server.setSerializerCompiler(serializerCompiler);
   acceptOnlyJson(server);

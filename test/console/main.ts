@@ -103,6 +103,8 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
   await page.getByRole('link', { name: 'Notifications' }).click();
   const letters = page.locator('section', { hasText: 'Given up' }).locator('tbody tr');
   await letters.first().waitFor();
+  // The end of a call has the verdict too, and is the end.
+  await letters.filter({ hasText: 'completed' }).first().waitFor();
   await accessible(page, 'notifications');
   await page.getByRole('button', { name: /Send these \d+ again/ }).click();
   await page.getByText('Nothing was given up.').waitFor();

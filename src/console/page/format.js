@@ -77,8 +77,15 @@ const amdWords = {
 };
 export const amdWord = (event) => amdWords[event] ?? event;
 
+/** What it tells. */
+export const notificationName = ({ status, machineDetection }) =>
+  status === 'Call-In-Progress' ? (machineDetection ?? status) : status;
+
 /** Without the scheme, which says nothing that the rest does not. */
 export const numberOf = (target) => target.replace(/^(tel|sips?):/, '');
 
 export const plural = (count, one, many = `${one}s`) =>
   `${count.toLocaleString()} ${count === 1 ? one : many}`;
+
+/** What a label beside the waveform takes, at its widest; what is wrong by a pixel or two does no harm. */
+export const labelPixels = (text) => text.length * 6.6 + 12;

@@ -2,12 +2,10 @@
 // is a tick, and stands in the list below.
 
 import { html } from './dom.js';
-import { duration } from './format.js';
+import { duration, labelPixels } from './format.js';
 
 const names = { words: 'Words', bot: 'Bot', command: 'Commands' };
 const levels = 2;
-/** Of the figures' font, at its widest; what is wrong by a pixel or two does no harm. */
-const letterPixels = 6.6;
 const longestLabel = 24;
 
 export function Lanes({ notes, audio, lengthMs, width }) {
@@ -35,7 +33,7 @@ function itemsOf(note, startedAt) {
   const set = item('bot', atMs, `mark ${note.name}`, '');
   // A mark without audio before it comes back at once.
   if (note.returnedAt === undefined || note.returnedAt - note.at < 100) return [set];
-  return [set, item('bot', note.returnedAt - startedAt, `${note.name} played`, 'good')];
+  return [set, item('bot', note.returnedAt - startedAt, `${note.name} came back`, 'good')];
 }
 
 function item(lane, atMs, text, tone) {
@@ -48,7 +46,7 @@ function placed(items, lengthMs, width) {
   const ends = Array.from({ length: levels }, () => Number.NEGATIVE_INFINITY);
   return items.map((one) => {
     const x = Math.round((one.atMs / lengthMs) * width);
-    const wide = one.label.length * letterPixels + 10;
+    const wide = labelPixels(one.label);
     const level = ends.findIndex((end) => end <= x);
     const isLabelled = level >= 0 && x + wide <= width;
     if (isLabelled) ends[level] = x + wide;

@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { api } from './api.js';
 import { html } from './dom.js';
-import { fullTime, plural, timeOf } from './format.js';
+import { fullTime, notificationName, plural, timeOf } from './format.js';
 import { Empty, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
 
@@ -99,9 +99,9 @@ function Letter({ letter, changed }) {
   return html`<tr>
     <td data-name="Given up" title=${fullTime(letter.failedAt)}>${timeOf(letter.failedAt)}</td>
     <td data-name="Call"><a href=${`#/calls/${letter.callId}`}>${letter.callId.slice(5, 13)}</a></td>
-    <td data-name="Status">${letter.body?.machineDetection ?? letter.body?.status}</td>
+    <td data-name="Status">${notificationName(letter.body ?? {})}</td>
     <td data-name="Why">${failureWords[letter.failure] ?? letter.failure}</td>
-    <td data-name="Last answer">${letter.lastStatus ?? ''} ${letter.lastError ?? ''}</td>
+    <td data-name="Last answer">${[letter.lastStatus, letter.lastError].filter(Boolean).join(' ')}</td>
     <td class="number" data-name="Attempts">${letter.attempts}</td>
     <td class="act"><button type="button" onClick=${replay} aria-label=${`Send again: ${letter.body?.status ?? 'notification'} of call ${letter.callId.slice(5, 13)}`}>Send again</button> <span role="status">${said}</span></td>
   </tr>`;

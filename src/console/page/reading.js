@@ -12,7 +12,11 @@ export function useReading({ key, load, pauseMs = 0, again = () => undefined, wa
   const reader = useRef(undefined);
   useEffect(() => {
     const tell = (change) =>
-      setState((before) => ({ ...before, error: undefined, ...change, key }));
+      // What was read of something else is not the last value of this.
+      setState((before) => ({
+        ...(before.key === key ? before : {}),
+        ...{ error: undefined, ...change, key },
+      }));
     reader.current = createReader({ load, tell, pauseMs, again });
     const unwatch = watch?.(() => reader.current.soon());
     reader.current.now();

@@ -1,6 +1,6 @@
 // What the page of a call lists: an object for each occurrence, whatever tells of it.
 
-import { duration } from './format.js';
+import { duration, notificationName } from './format.js';
 
 /** The kinds, and which comes first where two are of one instant. */
 export const kinds = {
@@ -70,10 +70,7 @@ function notificationRows({
   failure,
   replays,
 }) {
-  const name =
-    body.machineDetection && body.status === 'Call-In-Progress'
-      ? body.machineDetection
-      : body.status;
+  const name = notificationName(body);
   const rest = () => JSON.stringify(body, null, 2);
   const rows = attempts.map(
     ({ attempt, startedAt, durationMs, responseStatus, error, delivered }, index) => ({

@@ -3,7 +3,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './dom.js';
-import { amdWord, between, duration } from './format.js';
+import { amdWord, between, duration, labelPixels } from './format.js';
 import { Lanes } from './lanes.js';
 
 /** Of 127: what is softer is noise of the line. */
@@ -36,7 +36,7 @@ export function Waveform({ call, capture }) {
       shown === undefined
         ? html`<p class="faint">${absence(call, keptBy)}</p>`
         : html`<figure class="wave" ref=${box}>
-          <div class="marks" aria-hidden="true">${marks.map((mark) => html`<${Mark} mark=${mark} lengthMs=${shown.lengthMs} />`)}</div>
+          <div class="marks" aria-hidden="true">${placed(marks, shown.lengthMs, width).map((mark) => html`<${Mark} mark=${mark} />`)}</div>
           <canvas ref=${canvas} role="img" aria-label=${describe(shown, marks)} height=${height}></canvas>
           <div class="axis" aria-hidden="true">${ticksOf(shown.lengthMs).map((ms) => html`<span style=${{ left: `${(ms / shown.lengthMs) * 100}%` }}>${ms / 1_000} s</span>`)}</div>
           ${width > 0 && html`<${Lanes} notes=${notes?.notes ?? []} audio=${audio} lengthMs=${shown.lengthMs} width=${width} />`}
@@ -52,21 +52,32 @@ function absence(call, keptBy) {
   return call.state === 'ended' ? 'Nothing was kept of this call’s sound.' : 'Listening…';
 }
 
-/** Labels near the right edge stand to the left of their line. */
-function Mark({ mark, lengthMs }) {
-  const part = Math.min(1, mark.atMs / lengthMs);
-  return html`<span class=${`mark ${mark.tone} ${part > 0.7 ? 'left' : ''} level-${mark.level}`} style=${{ left: `${part * 100}%` }}><span>${mark.label}</span></span>`;
+/** A label near the right edge stands to the left of its line; one that has no room is only a line, and stands in the list. */
+function Mark({ mark: { x, tone, side, level, label, title } }) {
+  return html`<span class=${`mark ${tone} ${side} level-${level}`} style=${{ left: `${x}px` }} title=${title}>${level >= 0 && html`<span>${label}</span>`}</span>`;
 }
 
 function marksOf(call) {
-  let last = Number.NEGATIVE_INFINITY;
-  let level = 0;
   return call.timeline.filter(isMarked).map(({ type, time, data }) => {
     const atMs = type === 'amd' ? data.amd.elapsedMs : between(call.answeredAt, time);
-    // What would stand in another's place stands below it.
-    level = atMs - last < 2_500 ? (level + 1) % 3 : 0;
-    last = atMs;
-    return { atMs, level, label: labelOf(type, data), tone: type === 'amd' ? 'verdict' : 'other' };
+    return { atMs, label: labelOf(type, data), tone: type === 'amd' ? 'verdict' : 'other' };
+  });
+}
+
+const markLevels = 3;
+
+/** Each label on the first level on which nothing stands in its way. */
+function placed(marks, lengthMs, width) {
+  const taken = Array.from({ length: markLevels }, () => []);
+  return marks.map((mark) => {
+    const x = Math.round(Math.min(1, mark.atMs / lengthMs) * width);
+    const wide = labelPixels(mark.label);
+    const side = x + wide > width ? 'left' : 'right';
+    const [from, to] = side === 'left' ? [x - wide, x] : [x, x + wide];
+    const level =
+      from < 0 ? -1 : taken.findIndex((spans) => spans.every(([f, t]) => to <= f || from >= t));
+    if (level >= 0) taken[level].push([from, to]);
+    return { ...mark, x, side, level, title: `${duration(mark.atMs)}: ${mark.label}` };
   });
 }
 
