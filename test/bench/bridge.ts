@@ -1,13 +1,16 @@
-// What a bridge costs and how late it makes a conversation: one way through the relay, and the processor's time of a bridged call.
+// What a bridge costs and how late it makes a conversation: one way through the relay, the processor's time of a bridged call, and how
+// soon after the second 200 OK the two hear each other.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { MediaObserver, PartnerSession } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createMediaPort } from '../../src/media/media-port.ts';
+import { twoWayAudio } from './bridge-connect.ts';
 import type { FromBridgePeer, ToBridgePeer } from './bridge-peer.ts';
 
 const nothing: MediaObserver = {
@@ -23,10 +26,22 @@ export async function benchBridge(args: readonly string[]): Promise<void> {
     options: {
       bridges: { type: 'string', default: '1,50' },
       seconds: { type: 'string', default: '5' },
+      calls: { type: 'string', default: '100' },
     },
   });
   const ms = Number(values.seconds) * 1_000;
   for (const count of values.bridges.split(',').map(Number)) await relayed(count, ms);
+  const calls = Number(values.calls);
+  if (calls > 0) await connected(calls);
+}
+
+async function connected(calls: number): Promise<void> {
+  const { heardMs, toldMs } = await twoWayAudio(calls);
+  console.log(
+    `${calls} people connected to agents, four at once; load ${loadavg()[0]?.toFixed(1)}`,
+  );
+  print('from the 200 OK of the agent to audio both ways, at the phones, ms', heardMs);
+  print('the same as the gateway tells it (msToTwoWayAudio)', toldMs);
 }
 
 async function relayed(count: number, ms: number): Promise<void> {
@@ -59,7 +74,10 @@ async function relayed(count: number, ms: number): Promise<void> {
   console.log(
     `  heard of what was sent: ${((delaysMs.length * 20) / (count * 2 * ms)).toFixed(3)}`,
   );
-  console.log(`  µs for 20 ms of a bridge: ${((user + system) / (count * (ms / 20))).toFixed(1)}`);
+  const perStepUs = (user + system) / (count * (ms / 20));
+  console.log(
+    `  µs for 20 ms of a bridge: ${perStepUs.toFixed(1)}; of a core: ${(perStepUs / 200).toFixed(2)} %`,
+  );
   peer.kill();
   await port[Symbol.asyncDispose]();
 }

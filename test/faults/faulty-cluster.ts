@@ -32,6 +32,8 @@ export class FaultyCluster implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly bots: FaultyBots;
   readonly engineDeaths: number[] = [];
+  /** In which what was sent may have been lost with its answer: then another process, or the same one, says it again. */
+  readonly faults: { readonly from: number; to?: number }[] = [];
   readonly #databaseUrl: string;
   readonly #members = new Map<Name, Member>();
   readonly #log: (line: string) => void;
@@ -185,6 +187,8 @@ export class FaultyCluster implements AsyncDisposable {
     member: Member,
     random: Random,
   ): Promise<void> {
+    const span: { readonly from: number; to?: number } = { from: Date.now() };
+    this.faults.push(span);
     if (kind === 'kill') {
       const ms = random.between(200, 4_000);
       this.#count('kills', `kill ${name} for ${ms} ms`);
@@ -207,6 +211,8 @@ export class FaultyCluster implements AsyncDisposable {
       member.wires[wire].heal();
     }
     await this.#reviveDuringStorm(name, member);
+    // Whoever took over what was left has ended it by then.
+    span.to = Date.now() + 2 * leaseMs;
   }
 
   /** What it needs may be away just then. */
@@ -253,10 +259,13 @@ export class FaultyCluster implements AsyncDisposable {
   async #engineFault(ms: number): Promise<void> {
     const { engine } = this.cluster;
     this.#count('engineKills', `kill the SIP engine for ${ms} ms`);
-    this.engineDeaths.push(Date.now());
+    const span: { readonly from: number; to?: number } = { from: Date.now() };
+    this.faults.push(span);
+    this.engineDeaths.push(span.from);
     await engine.kill();
     await pause(ms);
     await engine.start();
+    span.to = Date.now() + 2 * leaseMs;
   }
 
   async #receiverFault(ms: number): Promise<void> {

@@ -1,6 +1,7 @@
 // The checker itself: each invariant is seen to be broken where it is.
 
 import { describe, expect, test } from 'vitest';
+import type { FarCall } from '../support/far-end.ts';
 import { type Aftermath, violations } from './invariants.ts';
 
 const at = (seconds: number) => Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1_000;
@@ -17,7 +18,14 @@ function told(sequence: number, status: string) {
   return { raw: JSON.stringify(body), body };
 }
 
-const phone = { sipCallId: 's1', number: '1', invitedAt: at(1), answeredAt: at(2), endedAt: at(6) };
+const phone: FarCall = {
+  sipCallId: 's1',
+  number: '1',
+  invitedAt: at(1),
+  answeredAt: at(2),
+  endedAt: at(6),
+  byesAt: [],
+};
 const good: Aftermath = {
   accepted: new Map([['1', 'c']]),
   farCalls: [phone],
@@ -26,6 +34,8 @@ const good: Aftermath = {
   startedAt: at(0),
   engineDeaths: [],
   botConnections: [{ bot: 'talk', number: '1', openedAt: at(2), closedAt: at(6) }],
+  agents: new Map([['2', '1']]),
+  faults: [{ from: at(20), to: at(25) }],
 };
 
 describe('the invariants', () => {
@@ -65,10 +75,37 @@ describe('the invariants', () => {
     ['ms too long', { farCalls: [{ ...phone, endedAt: at(16) }] }],
     [
       'Infinity ms too long',
-      { farCalls: [{ sipCallId: 's1', number: '1', invitedAt: at(1), answeredAt: at(2) }] },
+      {
+        farCalls: [
+          { sipCallId: 's1', number: '1', invitedAt: at(1), answeredAt: at(2), byesAt: [] },
+        ],
+      },
+    ],
+    ['c: its phone was up', { farCalls: [{ ...phone, number: '2', endedAt: at(16) }] }],
+    [
+      'one of its phones was hung up at 6.0 s, 7.0 s',
+      { farCalls: [{ ...phone, number: '2', byesAt: [at(6), at(7)] }] },
+    ],
+    [
+      '2 transfers were completed',
+      {
+        events: [
+          ...[event(1, 'queued'), event(2, 'transfer-completed'), event(3, 'transfer-completed')],
+          event(4, 'completed'),
+        ],
+      },
     ],
   ])('are broken: %s', (sentence, changes) => {
     expect(violations({ ...good, ...changes }).join('\n')).toContain(sentence);
+  });
+
+  test('excuse a second BYE where the answer to the first may have been lost', () => {
+    const again = { ...phone, byesAt: [at(21), at(24)] };
+    expect(violations({ ...good, farCalls: [{ ...again, endedAt: at(6) }] })).toEqual([]);
+    const lasting = { ...good, faults: [{ from: at(3) }] };
+    expect(violations({ ...lasting, farCalls: [{ ...phone, byesAt: [at(5), at(9)] }] })).toEqual(
+      [],
+    );
   });
 
   test('give a phone 42 s where the engine died before its 200 was acknowledged', () => {

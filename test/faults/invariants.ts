@@ -32,6 +32,10 @@ export type Aftermath = {
   /** When the SIP engine died. */
   readonly engineDeaths: readonly number[];
   readonly botConnections: readonly BotConnection[];
+  /** The numbers of agents, and the person's that each was for. */
+  readonly agents: ReadonlyMap<string, string>;
+  /** In which a process may have died between a BYE and its answer, or lost that. */
+  readonly faults: readonly { readonly from: number; readonly to?: number }[];
 };
 
 /** After the end of its call a phone may be up for so long. */
@@ -48,6 +52,8 @@ export function violations(aftermath: Aftermath): readonly string[] {
     ...wholeOnStream(aftermath),
     ...wholeAtReceiver(aftermath),
     ...nobodyLeftUp(aftermath),
+    ...hungUpOnce(aftermath),
+    ...transfersOverOnce(aftermath),
     ...noBotLeft(aftermath),
     ...streamsOverOnce(aftermath),
   ];
@@ -73,11 +79,19 @@ function endsOnce({ accepted, events, notifications }: Aftermath): string[] {
   });
 }
 
-function neverTwice({ farCalls, accepted }: Aftermath): string[] {
+/** Of the person, or of the agent whom they were to be connected to. */
+function callIdOf(
+  { accepted, agents }: Pick<Aftermath, 'accepted' | 'agents'>,
+  number: string,
+): string | undefined {
+  return accepted.get(agents.get(number) ?? number);
+}
+
+function neverTwice({ farCalls, ...known }: Aftermath): string[] {
   const byNumber = new Map<string, Set<string>>();
   for (const call of farCalls) add(byNumber, call.number, call.sipCallId);
   return [...byNumber].flatMap(([number, sipCallIds]) =>
-    sipCallIds.size === 1 ? [] : [`${accepted.get(number)}: ${sipCallIds.size} INVITEs`],
+    sipCallIds.size === 1 ? [] : [`${callIdOf(known, number)}: ${sipCallIds.size} INVITEs`],
   );
 }
 
@@ -145,18 +159,18 @@ function gather<Item>(entries: readonly Entry<Item>[], where: string) {
 }
 
 function nobodyLeftUp({
-  accepted,
   farCalls,
   events,
   startedAt,
   engineDeaths,
+  ...known
 }: Aftermath): string[] {
   const endedAt = new Map<string, number>();
   for (const { event } of events) {
     if (isTerminal(event.type)) endedAt.set(event.callId, Date.parse(event.time));
   }
   return farCalls.flatMap((call) => {
-    const callId = accepted.get(call.number) ?? 'nobody';
+    const callId = callIdOf(known, call.number) ?? 'nobody';
     const over = endedAt.get(callId);
     if (over === undefined) return [];
     const unansweredWhenItDied = engineDeaths.some(
@@ -171,6 +185,31 @@ function nobodyLeftUp({
         ]
       : [];
   });
+}
+
+/** Where it can be told: while nothing that could lose a BYE's answer went on. */
+function hungUpOnce({ farCalls, faults, startedAt, ...known }: Aftermath): string[] {
+  return farCalls.flatMap(({ number, byesAt }) => {
+    const [once = 0, again] = byesAt;
+    if (again === undefined) return [];
+    const isExcused = faults.some(
+      ({ from, to = Number.POSITIVE_INFINITY }) => from <= again && once <= to,
+    );
+    if (isExcused) return [];
+    const at = byesAt.map((one) => `${((one - startedAt) / 1_000).toFixed(1)} s`).join(', ');
+    return [`${callIdOf(known, number)}: one of its phones was hung up at ${at}`];
+  });
+}
+
+/** One that was answered ends with its call; where its process died, `completed` alone tells it. */
+function transfersOverOnce({ events }: Aftermath): string[] {
+  const ends = new Map<string, Set<string>>();
+  for (const { event } of events) {
+    if (event.type === 'transfer-completed') add(ends, event.callId, event.id);
+  }
+  return [...ends].flatMap(([callId, ids]) =>
+    ids.size === 1 ? [] : [`${callId}: ${ids.size} transfers were completed`],
+  );
 }
 
 /** What does not read sees nothing until the calm: then its connection must be over, too. */

@@ -3,11 +3,12 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
+import { makeWav } from '../support/wav.ts';
 import { FaultyCluster } from './faulty-cluster.ts';
 import { violations } from './invariants.ts';
 import { randomFrom } from './random.ts';
 import { eventsOnStream } from './stream-dump.ts';
-import { Traffic } from './traffic.ts';
+import { stormSound, Traffic } from './traffic.ts';
 
 export type StormOptions = {
   readonly seed: number;
@@ -40,6 +41,7 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
     options.logFolder === undefined ? 'warn' : 'info',
     options.log,
   );
+  await world.anyDialer(randomFrom(0))?.addSound(stormSound, oneSecondOfSilence());
   const traffic = new Traffic(world, randomFrom(options.seed + 1), options.callsPerSecond);
   const deadline = performance.now() + options.seconds * 1_000;
   traffic.start();
@@ -53,12 +55,15 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
   const pool = new Pool({ connectionString: options.databaseUrl, max: 1 });
   try {
     await untilNotified(world, traffic, pool, options.log);
+    tellHungUpAgain(world, traffic, options.log);
     return await report(world, traffic, pool);
   } finally {
     await pool.end();
     if (options.logFolder !== undefined) await world.writeLogs(options.logFolder);
   }
 }
+
+const oneSecondOfSilence = (): Buffer => makeWav({ samples: [new Int16Array(8_000)] });
 
 async function untilNotified(
   world: FaultyCluster,
@@ -100,6 +105,8 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
     startedAt: world.startedAt,
     engineDeaths: world.engineDeaths,
     botConnections: world.bots.connections,
+    agents: traffic.agents,
+    faults: world.faults,
   });
   const ids = new Set(taken.map(({ body }) => body.eventId));
   return {
@@ -111,6 +118,11 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
       answered: farEnd.calls.filter((call) => call.answeredAt !== undefined).length,
       // The answer to a BYE may die with who sent it: then another says it again, and is told that it is known.
       hungUpAgain: farEnd.calls.filter(({ byes = 0 }) => byes > 1).length,
+      ...countsOf(
+        events.map(({ event }) => event.type),
+        ['transfer-answered', 'transfer-completed', 'transfer-failed', 'playback-started'],
+      ),
+      agentsCalled: farEnd.calls.filter(({ number }) => traffic.agents.has(number)).length,
       eventsOnStream: events.length,
       botConnections: world.bots.connections.length,
       notifications: ids.size,
@@ -118,6 +130,25 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
       refusedByReceiver: receiver.received.length - taken.length,
     },
   };
+}
+
+/** For people: which fault stood between the BYE and its answer. */
+function tellHungUpAgain(world: FaultyCluster, traffic: Traffic, log: StormOptions['log']): void {
+  for (const { number, byesAt, endedAt } of world.cluster.farEnd.calls) {
+    if (byesAt.length < 2) continue;
+    const callId = traffic.accepted.get(traffic.agents.get(number) ?? number);
+    const who = traffic.agents.has(number) ? 'agent' : 'person';
+    const at = [...byesAt, endedAt ?? 0].map((one) => ((one - world.startedAt) / 1_000).toFixed(1));
+    log(
+      `${callId}: its ${who} was hung up at ${at.slice(0, -1).join(', ')} s; over at ${at.at(-1)} s`,
+    );
+  }
+}
+
+function countsOf(types: readonly string[], wanted: readonly string[]): Record<string, number> {
+  return Object.fromEntries(
+    wanted.map((one) => [one, types.filter((type) => type === one).length]),
+  );
 }
 
 /** What nobody would ever look at again. */

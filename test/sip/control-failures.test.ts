@@ -525,6 +525,29 @@ describe('sip port over a control connection', () => {
       expect(bye.fields[3]).toBe(talkingCall.invite.dialogId);
     });
 
+    test('of two legs of one call, each is hung up on the next connection: also the one that is hung up because the other is lost', async () => {
+      const person = await talking();
+      const agent = await talking();
+      const tell = person.observer.observe.bind(person.observer);
+      // As a bridge does it, in the middle of the news.
+      person.observer.observe = (event) => {
+        tell(event);
+        if (event.kind === 'ended') agent.leg.hangUp('transfer is over');
+      };
+      drachtio.dropConnections();
+      await person.observer.until('ended');
+      const byes = [await drachtio.take('BYE'), await drachtio.take('BYE')];
+
+      expect(byes.map(({ fields }) => fields[3]).sort()).toEqual(
+        [person.invite.dialogId, agent.invite.dialogId].sort(),
+      );
+      for (const bye of byes) {
+        const { invite } = bye.fields[3] === person.invite.dialogId ? person : agent;
+        invite.answerBye(bye);
+      }
+      await Promise.all([person.leg.released, agent.leg.released]);
+    });
+
     test('a leg whose BYE went with it is not off the wire before another BYE has ended it', async () => {
       const { leg, invite } = await talking();
       leg.hangUp('over');

@@ -16,6 +16,8 @@ export type FarCall = {
   acknowledgedAt?: number;
   /** Of the other side, each counted once. */
   byes?: number;
+  /** When each of those came. */
+  readonly byesAt: number[];
   /** BYE, either way, or a final response that is no 200. */
   endedAt?: number;
 };
@@ -27,6 +29,7 @@ type Dialog = FarCall & {
   /** By their branches (RFC 3261, 17.2.3). */
   readonly byeBranches: Set<string>;
   lastResponse: string;
+  hasReferred?: boolean;
 };
 
 type Message = {
@@ -136,6 +139,10 @@ export class FarEnd implements AsyncDisposable {
   }
 
   #onRequest(message: Message, from: RemoteInfo, dialog: Dialog | undefined): void {
+    if (message.method === 'REFER' && dialog !== undefined) {
+      this.#onRefer(message, dialog);
+      return;
+    }
     const isKnown = dialog !== undefined || message.method !== 'BYE';
     this.#write(
       isKnown
@@ -145,13 +152,32 @@ export class FarEnd implements AsyncDisposable {
     );
     if (dialog === undefined) return;
     if (message.method === 'BYE') {
-      dialog.byeBranches.add(/branch=([^;]+)/.exec(first(message, 'via'))?.[1] ?? '');
+      const branch = /branch=([^;]+)/.exec(first(message, 'via'))?.[1] ?? '';
+      if (!dialog.byeBranches.has(branch)) dialog.byesAt.push(Date.now());
+      dialog.byeBranches.add(branch);
       dialog.byes = dialog.byeBranches.size;
       this.#over(dialog);
     }
     if (message.method === 'CANCEL' && dialog.answeredAt === undefined) {
       this.#end(dialog, 487, 'Request Terminated');
     }
+  }
+
+  /** Taken by all; who has an even number calls them, of the others nothing more is heard. */
+  #onRefer(refer: Message, dialog: Dialog): void {
+    this.#write(response(refer, 202, 'Accepted', this.port), dialog.from);
+    if (dialog.hasReferred === true || Number(dialog.number) % 2 === 1) return;
+    dialog.hasReferred = true;
+    later(dialog, answerAfterMs, () => {
+      if (dialog.endedAt === undefined) this.#write(this.#notify(dialog), dialog.from);
+    });
+  }
+
+  #notify(dialog: Dialog): string {
+    return this.#request(dialog, 'NOTIFY', 1, [
+      ...['Event: refer', 'Subscription-State: terminated;reason=noresource'],
+      ...['Content-Type: message/sipfrag', 'Content-Length: 14', '', 'SIP/2.0 200 OK'],
+    ]);
   }
 
   #onInvite(invite: Message, from: RemoteInfo, known: Dialog | undefined): void {
@@ -165,6 +191,7 @@ export class FarEnd implements AsyncDisposable {
     const dialog: Dialog = {
       ...{ sipCallId, number, invitedAt: Date.now(), invite, from },
       audioPort: Number(/^m=audio (\d+)/m.exec(invite.body)?.[1]),
+      byesAt: [],
       timers: new Set(),
       byeBranches: new Set(),
       lastResponse: '',
@@ -219,24 +246,27 @@ export class FarEnd implements AsyncDisposable {
   }
 
   #hangUp(dialog: Dialog): void {
-    const { invite } = dialog;
-    const contact = /<([^>]+)>/.exec(first(invite, 'contact'))?.[1] ?? '';
-    this.#write(
-      [
-        `BYE ${contact} SIP/2.0`,
-        `Via: SIP/2.0/UDP 127.0.0.1:${this.port};branch=z9hG4bK-bye-${dialog.sipCallId}`,
-        'Max-Forwards: 70',
-        `From: ${first(invite, 'to')};tag=far`,
-        `To: ${first(invite, 'from')}`,
-        `Call-ID: ${dialog.sipCallId}`,
-        'CSeq: 1 BYE',
-        'Content-Length: 0',
-        '',
-        '',
-      ].join('\r\n'),
-      dialog.from,
-    );
+    this.#write(this.#request(dialog, 'BYE', 2, ['Content-Length: 0', '', '']), dialog.from);
     this.#over(dialog);
+  }
+
+  #request(
+    { invite, sipCallId }: Dialog,
+    method: string,
+    sequence: number,
+    rest: readonly string[],
+  ): string {
+    const contact = /<([^>]+)>/.exec(first(invite, 'contact'))?.[1] ?? '';
+    return [
+      `${method} ${contact} SIP/2.0`,
+      `Via: SIP/2.0/UDP 127.0.0.1:${this.port};branch=z9hG4bK-${method}-${sipCallId}`,
+      'Max-Forwards: 70',
+      `From: ${first(invite, 'to')};tag=far`,
+      `To: ${first(invite, 'from')}`,
+      `Call-ID: ${sipCallId}`,
+      `CSeq: ${sequence} ${method}`,
+      ...rest,
+    ].join('\r\n');
   }
 
   #end(dialog: Dialog, status: number, reason: string): void {

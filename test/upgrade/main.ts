@@ -130,7 +130,9 @@ async function judge(
   when: { readonly startedAt: number; readonly engineDeaths: readonly number[] },
 ): Promise<number> {
   const found = violations({
-    ...{ accepted, ...when, botConnections: [] },
+    ...{ accepted, ...when, botConnections: [], agents: new Map() },
+    // Both processes die in the middle of calls.
+    faults: [{ from: when.startedAt }],
     farCalls: farEnd.calls,
     events: await eventsOnStream(nats.url),
     notifications: receiver.accepted().map(({ rawBody, body }) => ({ raw: rawBody, body })),

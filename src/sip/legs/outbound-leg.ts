@@ -354,7 +354,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     const { limits, logger } = this.#dependencies;
     const dialog = { dialogId, stored: this.#stored, credentials: this.#credentials };
     const result = await endDialog(link, dialog, limits.byeTimeoutMs);
-    if (result.kind === 'lost' && this.#stored !== undefined) this.#abandon(this.#stored);
+    // Also what was not sent because the connection went: the other leg of a bridge may have been told of it first.
+    const isLost = result.kind === 'lost' || (result.kind === 'refused' && !link.isUp);
+    if (isLost && this.#stored !== undefined) this.#abandon(this.#stored);
     if (result.kind !== 'response') {
       logger.info({ callId: this.#request.callId, result }, 'BYE not answered');
     }
