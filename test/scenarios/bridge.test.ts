@@ -77,6 +77,29 @@ describe('a person and an agent', () => {
     });
     expect(agent.isBeingHungUp).toBe(false);
     expect(person.isBeingHungUp).toBe(false);
+    // Nobody has said anything.
+    expect(await transferOf(callId)).not.toHaveProperty('msToTwoWayAudio');
+  });
+
+  test('are told how long it took from the answer until both were heard', async () => {
+    const before = performance.now();
+    const { person, agent, callId } = await connected();
+    const answered = performance.now();
+    const question = speech(3_200, 3);
+    await person.speak(question);
+    await agent.untilHeard((heard) => heard.includes(question), 'the agent hears the person');
+    const heard = performance.now();
+    const answer = speech(1_600, 40);
+    await agent.speak(answer);
+    await person.untilHeard((audio) => audio.includes(answer), 'the person hears the agent');
+    agent.hangUp();
+    await person.isHungUp();
+    const after = performance.now();
+
+    // Causes and effects, whatever the machine's speed: the answer was before the question, the reply after it.
+    const { msToTwoWayAudio } = (await transferOf(callId)) as { msToTwoWayAudio: number };
+    expect(msToTwoWayAudio).toBeGreaterThanOrEqual(Math.floor(heard - answered));
+    expect(msToTwoWayAudio).toBeLessThanOrEqual(Math.ceil(after - before));
   });
 
   test('of two codecs understand each other, also after one of them has changed it', async () => {

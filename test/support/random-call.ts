@@ -2,7 +2,7 @@
 // its grammar. Each seed is one such call, the same every time.
 
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
-import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
 import { type TransferPlan, transferFallbacks, transferStarts } from '../../src/calls/transfer.ts';
 import { type ScriptOptions, scriptCall, storedLeg } from './scripted-call.ts';
 
@@ -22,6 +22,8 @@ const everythingIsOverMs = 10_000_000;
 
 const detections: readonly (readonly AmdEventName[])[] = [
   ['amd_human_detected', 'amd_stopped'],
+  // The beep takes the person back.
+  ['amd_human_detected', 'amd_tone_detected', 'amd_stopped'],
   ['amd_machine_detected', 'amd_machine_stopped_speaking', 'amd_tone_detected', 'amd_stopped'],
   ['amd_no_speech_detected', 'amd_stopped'],
   ['amd_error', 'amd_stopped'],
@@ -147,6 +149,7 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
   let leg: 'idle' | 'inviting' | 'answered' | 'over' = 'idle';
   const second = randomSecondLeg(call, random);
   const amd = [...pick(detections)];
+  const verdict = amd[0];
   const legIs = (): typeof leg => {
     // Both are followed by the end of the leg at once.
     if (leg !== 'idle' && (call.log.includes('cancel') || call.log.includes('bye'))) leg = 'over';
@@ -180,7 +183,7 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
     },
     () => {
       const event = call.log.includes('startDetection') ? amd.shift() : undefined;
-      if (event !== undefined) call.amd(event, { elapsedMs: 20 });
+      if (event !== undefined) call.amd(event, { elapsedMs: 20, ...correction(event, verdict) });
     },
     () =>
       legIs() === 'answered' && call.leg().observe({ kind: 'dtmf', digit: '1', durationMs: 80 }),
@@ -235,4 +238,9 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
       }
     },
   };
+}
+
+function correction(event: AmdEventName, verdict: AmdEventName | undefined): Partial<AmdEvent> {
+  const isCorrection = event === 'amd_tone_detected' && verdict === 'amd_human_detected';
+  return isCorrection ? { corrects: verdict } : {};
 }
