@@ -88,4 +88,4 @@ export const plural = (count, one, many = `${one}s`) =>
   `${count.toLocaleString()} ${count === 1 ? one : many}`;
 
 /** What a label beside the waveform takes, at its widest; what is wrong by a pixel or two does no harm. */
-export const labelPixels = (text) => text.length * 6.6 + 12;
+export const labelPixels = (text) => text.length * 7 + 12;
