@@ -5,6 +5,7 @@ import { endEvent, progressOfAccepted } from '../../src/calls/call-events.ts';
 import { endOfExpiry } from '../../src/calls/call-outcome.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import type { AppendedStep } from '../../src/store/outbox/call-appends.ts';
 import { acceptedCall, answeredEventOf, endEventOf, storedLeg } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eachWithLedger, type LedgerRig, noon, tomorrow } from './ledger-rig.ts';
@@ -217,10 +218,16 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       },
     });
 
+    const owedBy = (stored: AppendedStep): readonly unknown[] => {
+      const owed = stored.kind === 'stored' ? stored.owed : [];
+      return owed.map(({ body }) => (JSON.parse(body) as { readonly status: unknown }).status);
+    };
+
     test('was not: the call failed, and nothing tells of an answer', async () => {
       const call = await taken();
-      await rig.append('a', call, doubtful(call));
+      const stored = await rig.append('a', call, doubtful(call));
 
+      expect(owedBy(stored)).toEqual(['Failed']);
       expect(await rig.eventsOf(call.callId)).toEqual(['1 queued', '4 failed']);
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Failed']);
       expect(await rig.rowOf(call.callId)).toMatchObject({
@@ -232,8 +239,10 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
     test('was: the call is one that was answered', async () => {
       const call = await taken();
       await rig.append('a', call, answer(call));
-      await rig.append('a', call, doubtful(call));
+      const stored = await rig.append('a', call, doubtful(call));
 
+      // The two ends have one id: what is sent must be the one that was stored.
+      expect(owedBy(stored)).toEqual(['completed']);
       expect(await rig.eventsOf(call.callId)).toEqual(['1 queued', '4 answered', '5 completed']);
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered', '2 completed']);
       expect(await rig.rowOf(call.callId)).toMatchObject({ status: 'completed' });

@@ -99,23 +99,26 @@ export async function appendSteps(
   return prepared.map((each) => resultOf(each, byCall.get(each.waiting.call.callId), now));
 }
 
+/** Both ends of a doubted call have one id: only `onlyIf` tells which of the two is owed. */
+type Owed = { readonly notification: OwedNotification; readonly onlyIf: OnlyIf | undefined };
+
 type Prepared = {
   readonly waiting: WaitingStep;
   readonly row: string;
   readonly candidates: readonly Candidate[];
   readonly eventRows: readonly string[];
-  readonly owed: readonly OwedNotification[];
+  readonly owed: readonly Owed[];
   readonly owedRows: readonly string[];
 };
 
 function prepare(ports: AppendPorts, waiting: WaitingStep): Prepared {
   const candidates = candidatesOf(waiting.step);
-  const owed: OwedNotification[] = [];
+  const owed: Owed[] = [];
   const owedRows: string[] = [];
   for (const { event, onlyIf } of candidates) {
     const notification = ports.owedFor(waiting.call, event);
     if (notification === undefined) continue;
-    owed.push(notification);
+    owed.push({ notification, onlyIf });
     owedRows.push(owedRow(notification, onlyIf));
   }
   const { callId } = waiting.call;
@@ -147,10 +150,10 @@ function resultOf(
   now: Date,
 ): AppendedStep {
   if (row === undefined) return { kind: 'not ours' };
-  const holds = row.is_answered ? 'answered' : 'unanswered';
-  const events = candidates
-    .filter(({ onlyIf }) => onlyIf === undefined || onlyIf === holds)
-    .map(({ event }) => event);
+  const holding = row.is_answered ? 'answered' : 'unanswered';
+  const holds = ({ onlyIf }: { readonly onlyIf?: OnlyIf | undefined }): boolean =>
+    onlyIf === undefined || onlyIf === holding;
+  const events = candidates.filter(holds).map(({ event }) => event);
   // An answer that was given up is given again, so that it is published.
   const isDoubted = row.is_answered && waiting.step.ending?.ifAnswered !== undefined;
   const mayBeKnown = waiting.isRepeated || isDoubted;
@@ -159,7 +162,9 @@ function resultOf(
   return {
     kind: 'stored',
     events,
-    owed: owed.filter(({ eventId }) => pending.has(eventId)),
+    owed: owed
+      .filter((each) => holds(each) && pending.has(each.notification.eventId))
+      .map(({ notification }) => notification),
     storedAt: now,
     isQueuedPublished: row.published !== null,
     isNewQueue: row.is_new === true,
