@@ -2,8 +2,9 @@
 // each of the two phones. The whole gateway, with its embedded engine and database.
 
 import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
-import { type StreamRig, startStreamRig } from '../support/streams/stream-rig.ts';
 
 const frame = (byte: number): Buffer => Buffer.alloc(160, byte);
 const voices = { person: frame(0x11), agent: frame(0x22) } as const;
@@ -13,7 +14,9 @@ const atOnce = 4;
 export async function twoWayAudio(
   calls: number,
 ): Promise<{ readonly heardMs: readonly number[]; readonly toldMs: readonly number[] }> {
-  const rig = await startStreamRig();
+  const dataDir = await makeDataDir();
+  const receiver = await startReceiver();
+  const gateway = await startGateway(dataDir.path);
   const heardMs: number[] = [];
   const toldMs: number[] = [];
   try {
@@ -21,25 +24,27 @@ export async function twoWayAudio(
     const work = async (): Promise<void> => {
       while (left > 0) {
         left -= 1;
-        const measured = await connectOnce(rig);
+        const measured = await connectOnce(gateway, receiver);
         heardMs.push(measured.heardMs);
         toldMs.push(measured.toldMs);
       }
     };
     await Promise.all(Array.from({ length: atOnce }, work));
   } finally {
-    await rig.reset();
-    await rig.close();
+    await gateway.terminate();
+    await receiver.close();
+    await dataDir.remove();
   }
   return { heardMs, toldMs };
 }
 
-async function connectOnce(rig: StreamRig) {
+async function connectOnce({ dialer }: GatewayProcess, receiver: Receiver) {
   const agents = await StreamCallee.waiting();
-  const { callee: person, callId } = await rig.call(null, { bridge: { to: agents.target } });
+  const { callee: person, placed } = await StreamCallee.called((target) =>
+    dialer.dial({ target, notifyurl: receiver.url, bridge: { to: agents.target } }),
+  );
   await person.answer();
   const agent = await agents.called();
-  rig.keep(agent);
   agent.ring();
   const talking = [setInterval(() => person.send(voices.person), 20)];
   try {
@@ -53,13 +58,18 @@ async function connectOnce(rig: StreamRig) {
       'they hear each other',
     );
     agent.hangUp();
-    await person.isHungUp();
-    const { transfer } = await rig.endOf(callId);
+    await person.isHungUp().catch(async (error: unknown) => {
+      console.error(JSON.stringify((await dialer.call(placed.callId)).body));
+      throw error;
+    });
+    const transfer = (await receiver.untilEnded(placed.callId)).at(-1)?.['transfer'];
     const bothMs = Math.max(firstOf(agent, voices.person), firstOf(person, voices.agent));
     const told = (transfer as { readonly msToTwoWayAudio?: number }).msToTwoWayAudio;
     return { heardMs: bothMs - answeredMs, toldMs: told ?? Number.NaN };
   } finally {
     for (const timer of talking) clearInterval(timer);
+    await person[Symbol.asyncDispose]();
+    await agent[Symbol.asyncDispose]();
   }
 }
 
