@@ -10,7 +10,7 @@ const stepsOfRun = 30;
 
 async function play(seed: number) {
   const random = randomOf(seed);
-  const played = randomCall(random);
+  const played = randomCall(random, { hasStreams: true });
   const { call } = played;
   await call.settle();
   for (let steps = 0; steps < stepsOfRun && !played.isOver(); steps += 1) await played.step();
@@ -44,6 +44,14 @@ async function expectToEndWell(seed: number): Promise<string> {
   }
   const times = story.slice(0, -1).map((event) => event.time);
   expect(times.every((time) => time <= (story.at(-1)?.time ?? ''))).toBe(true);
+  // A stream that a command began is told to be over once, whatever became of it.
+  const overStreams = story.flatMap(({ type, data }) => {
+    const { commandId, willRetry = false } = data as { commandId?: string; willRetry?: boolean };
+    const isEnd = type === 'stream-stopped' || (type === 'stream-failed' && !willRetry);
+    return isEnd && commandId !== undefined ? [commandId] : [];
+  });
+  expect(new Set(overStreams).size).toBe(overStreams.length);
+  expect(overStreams).toHaveLength(call.actor.getSnapshot().context.streamsBegun);
   // What was begun is closed: the port given back, the leg cancelled, hung up or over by itself.
   if (call.log.some((entry) => entry.startsWith('media')))
     expect(call.log).toContain('media closed');

@@ -3,6 +3,7 @@
 
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
 import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { RequestedStream, StreamCounts, StreamReport } from '../../src/calls/stream.ts';
 import { type TransferPlan, transferFallbacks, transferStarts } from '../../src/calls/transfer.ts';
 import { type ScriptOptions, scriptCall, storedLeg } from './scripted-call.ts';
 
@@ -35,6 +36,22 @@ const bridgePlan: Omit<TransferPlan, 'on' | 'onFailure' | 'mode'> = {
   ...{ to: { kind: 'tel', number: '15550177' }, timeoutMs: 10_000 },
   ...{ caller: '15550199', keepStream: false },
 };
+
+const stream: RequestedStream = {
+  ...{ url: 'wss://bot.example/audio', connect: 'answered', parameters: {} },
+};
+const counts: StreamCounts = {
+  ...{ connections: 1, playedMs: 500, droppedMs: 0, underruns: 0 },
+  ...{ unheardMs: 0, ignoredMessages: 0 },
+};
+const streamReports: readonly StreamReport[] = [
+  { kind: 'opened', connection: 1, openMs: 12 },
+  { kind: 'opened', connection: 2, openMs: 12 },
+  { kind: 'broken', reason: 'ECONNREFUSED' },
+  { kind: 'stopped', reason: 'replaced', counts },
+  { kind: 'botLeft', counts },
+  { kind: 'lost', reason: 'ECONNREFUSED' },
+];
 
 const secondLeg = { ...storedLeg, sipCallId: 'second-call-id', transactionId: 'transaction-2' };
 
@@ -116,7 +133,34 @@ function randomReferral(
 }
 
 /** `random`: as `randomOf(seed)`; what the caller draws from it belongs to the seed as well. */
-export function randomCall(random: () => number, options: Pick<ScriptOptions, 'outbox'> = {}) {
+/** Bots come, go and fail, by command and of the request; also what is told late of one that was replaced. */
+function randomStreams(call: ReturnType<typeof scriptCall>, random: () => number) {
+  let commands = 0;
+  return [
+    () => {
+      if (random() < 0.7) return;
+      commands += 1;
+      const wanted = random() < 0.7 ? { stream } : {};
+      call.actor.send({ type: 'command.stream', commandId: `stream-${commands}`, ...wanted });
+    },
+    () => {
+      const ordinal = Math.floor(random() * 4);
+      if (!call.log.includes(ordinal === 0 ? 'answerStream' : `answerStream ${ordinal}`)) return;
+      const report = streamReports[Math.floor(random() * streamReports.length)] as StreamReport;
+      call.media().onStream?.(report, ordinal);
+    },
+  ];
+}
+
+type RandomCallOptions = Pick<ScriptOptions, 'outbox'> & {
+  /** Its request may have one, and commands begin and end others. */
+  readonly hasStreams?: boolean;
+};
+
+export function randomCall(
+  random: () => number,
+  { hasStreams = false, ...options }: RandomCallOptions = {},
+) {
   const pick = <Value>(values: readonly Value[]): Value =>
     values[Math.floor(random() * values.length)] as Value;
   const storeAnswer = pick(['at once', 'fails', 'never', 'later', 'later', 'not ours'] as const);
@@ -133,7 +177,11 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
   let stored = () => {};
   const call = scriptCall({
     ...options,
-    request: { machineDetection, ringTimeoutMs: 20_000, ...(bridges ? { bridge } : {}) },
+    request: {
+      ...{ machineDetection, ringTimeoutMs: 20_000 },
+      ...(bridges ? { bridge } : {}),
+      ...(hasStreams && random() < 0.5 ? { stream } : {}),
+    },
     noMedia: random() < 0.05,
     unusableAnswer: random() < 0.1,
     storeAnswer: (commit) => {
@@ -209,6 +257,7 @@ export function randomCall(random: () => number, options: Pick<ScriptOptions, 'o
       random() < 0.2 && call.actor.send({ type: 'command.end', command: { by: 'application' } }),
     () => stored(),
     ...[transfer, transfer, transfer, transfer],
+    ...(hasStreams ? randomStreams(call, random) : []),
     () => call.advance(Math.floor(random() * 3_000)),
   ];
   return {
