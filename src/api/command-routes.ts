@@ -2,7 +2,12 @@
 
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { type Command, type CommandReply, commandId } from '../calls/contract/command.ts';
+import {
+  type Command,
+  type CommandReply,
+  commandId,
+  misspelledMembers,
+} from '../calls/contract/command.ts';
 import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
 import { invalidRequest, ProblemError } from '../http/problem.ts';
 import { accepted, authenticated } from '../http/route-schema.ts';
@@ -39,6 +44,10 @@ export function registerCommands(
         [400, 401, 403, 404, 406, 409, 413, 415],
       ),
       ...authenticated,
+    },
+    preValidation: async ({ body }) => {
+      const errors = misspelledMembers(body);
+      if (errors.length > 0) throw invalidRequest(errors);
     },
     handler: async (request, reply) => {
       const { accountId, appId, limits } = caller.of(request);

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { misspellings } from '../calls/contract/misspellings.ts';
 import type { SubmittedRequest } from '../calls/dialout-ports.ts';
 import type { RequestedStream } from '../calls/stream.ts';
 import type { TransferPlan } from '../calls/transfer.ts';
@@ -192,17 +193,4 @@ function canonicalSpelling(body: Members) {
     errors.push(...misspellings(members[name], shape, `${name}.`));
   }
   return { members, errors };
-}
-
-/** An unknown member is ignored, but `timeoutInMS` was meant to do something: silence would be a trap. */
-function misspellings(value: unknown, shape: object, prefix: string): MemberError[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
-  const byBareName = new Map(Object.keys(shape).map((name) => [bare(name), name]));
-  return Object.keys(value).flatMap((name) => {
-    const meant = byBareName.get(bare(name));
-    return meant === undefined || meant === name
-      ? []
-      : [{ path: `${prefix}${name}`, message: `is not known; ${meant} is` }];
-  });
 }

@@ -6,6 +6,7 @@ import {
   type CommandReply,
   commandReply,
   commandSchema,
+  misspelledMembers,
 } from '../calls/contract/command.ts';
 import { describeIssues } from '../lib/issues.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -106,10 +107,14 @@ function parseCommand(message: Msg): Command | string {
   } catch {
     return 'the body is not JSON; {"command":"hangup"} is a command';
   }
+  const misspelled = misspelledMembers(body);
   const parsed = commandSchema.safeParse(body, { error: describeIssues });
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(
-    ({ path, message: problem }) => `${path.join('.') || 'the body'}: ${problem}`,
-  );
+  if (parsed.success && misspelled.length === 0) return parsed.data;
+  const problems = [
+    ...misspelled.map(({ path, message: problem }) => `${path}: ${problem}`),
+    ...(parsed.error?.issues ?? []).map(
+      ({ path, message: problem }) => `${path.join('.') || 'the body'}: ${problem}`,
+    ),
+  ];
   return problems.join('; ').slice(0, maxErrorLength);
 }

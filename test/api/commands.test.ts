@@ -62,6 +62,12 @@ describe('POST …/commands', () => {
     ['a key with a space', { command: 'stop' }, { 'idempotency-key': 'a b' }, 'Idempotency-Key'],
     ['a sound that is none', { command: 'play', sound: 'offer' }, {}, 'sound'],
     ['a transfer to no address', { command: 'transfer', to: 'agents' }, {}, 'to'],
+    [
+      'a misspelled member',
+      { command: 'transfer', to: 'sip:agents@pbx.example', timeoutMS: 9 },
+      {},
+      'timeoutMS',
+    ],
     ['a command that is none', { command: 'dial' }, {}, 'command'],
   ])('%s is a 400 that names it', async (_name, body, headers, path) => {
     const response = await post(body, headers);

@@ -79,6 +79,17 @@ describe('commands', () => {
     server.stop();
   });
 
+  test('a misspelled member is told, not ignored', async () => {
+    const body = { command: 'transfer', to: 'sip:agents@pbx.example', timeoutMS: 9 };
+    const { ask, server } = await serving(async () => ({ ok: true }));
+
+    expect(await ask(JSON.stringify(body))).toEqual({
+      ok: false,
+      error: 'timeoutMS: is not known; timeoutMs is',
+    });
+    server.stop();
+  });
+
   test.each(['', 'hangup', '{}', '{"command":"dial"}', `{"command":"${'x'.repeat(5_000)}"}`])(
     'what is no command is answered as such: %#',
     async (body) => {

@@ -1,6 +1,7 @@
 // Commands while a call is up: the same at both doors, a request on `<prefix>.command.<callId>` and `POST …/commands`.
 
 import { z } from 'zod';
+import { misspellings } from './misspellings.ts';
 import type { Immutable } from './schema.ts';
 import { soundReference } from './sound-reference.ts';
 import { streamParameters, streamUrl } from './stream-members.ts';
@@ -74,6 +75,13 @@ export type CommandOf<Name extends Command['command']> = Extract<
   Command,
   { readonly command: Name }
 >;
+
+/** Of a body of any kind: members that would be ignored, though they were meant to do something. */
+export function misspelledMembers(body: unknown): ReturnType<typeof misspellings> {
+  const { command: name } = (body ?? {}) as { readonly command?: unknown };
+  const command = commands.find(({ shape }) => shape.command.value === name);
+  return command === undefined ? [] : misspellings(body, command.shape, '');
+}
 
 /** Why a command was not taken. */
 export const commandRefusals = [
