@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { SpecReport } from './companion/spec-report.ts';
+import { SlowFirst } from './slow-first.ts';
 
 export default defineConfig({
   test: {
@@ -9,6 +10,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     // Two cores in CI, and tests that mostly wait for processes, phones and leases: more workers only make each slower.
     maxWorkers: 4,
+    sequence: { sequencer: SlowFirst },
     // PGlite is used for seconds: optimising its WebAssembly costs a fifth of the run's CPU, and pays only in what runs longer.
     execArgv: ['--wasm-tiering-budget=50000000'],
     // Nothing is mocked, so that files of one worker may share what they import, and an open PGlite.

@@ -10,18 +10,17 @@ import type { AttemptRecord, NotificationStore, Settlement } from './notificatio
 
 /** Ten statements a second at most, and not much more than an attempt itself takes on the internet. */
 const recordEveryMs = 100;
-/** The database did not take the outcome of an attempt: the queue is left to its lease. */
-const settleRetries = 3;
+/** The database did not take the outcome of an attempt: it is asked again until the lease is over, when others may send. */
 const settleRetryMs = 500;
 
-type Store = Pick<NotificationStore, 'settle'>;
+type Deps = { readonly store: Pick<NotificationStore, 'settle'>; readonly now: () => Date };
 
 export class AttemptRecords {
-  readonly #store: Store;
+  readonly #deps: Deps;
   readonly #pause = new SharedPause(recordEveryMs);
 
-  constructor(store: Store) {
-    this.#store = store;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** Stores an attempt while the queue's next notification is sent. */
@@ -66,11 +65,11 @@ export class AttemptRecords {
 
   /** True: the queue was let go. */
   async #settleWithRetries(settlement: Settlement): Promise<boolean> {
-    for (let failures = 1; ; failures += 1) {
+    for (;;) {
       try {
-        return await this.#store.settle(settlement);
+        return await this.#deps.store.settle(settlement);
       } catch (error) {
-        if (failures > settleRetries) throw error;
+        if (this.#deps.now().getTime() + settleRetryMs > settlement.leasedUntil) throw error;
         await pause(settleRetryMs);
       }
     }

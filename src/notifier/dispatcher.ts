@@ -119,7 +119,7 @@ export class NotificationDispatcher {
     });
     this.#gates = new OriginGates(options.gates ?? defaultGateLimits);
     this.#rest = new Rest(options.longestRestMs ?? 0);
-    this.#records = new AttemptRecords(deps.store);
+    this.#records = new AttemptRecords(deps);
   }
 
   async start(): Promise<void> {
