@@ -4,9 +4,9 @@
 import { fromCallback } from 'xstate';
 import type { LineCommand, LineEvent } from './call-setup.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
-import { closingAmdEvents } from './closing-amd-events.ts';
 import type { CallId } from './contract/identity.ts';
 import type { Keys, KeysSent } from './keys.ts';
+import { LineDetection } from './line-detection.ts';
 import { LineKeys } from './line-keys.ts';
 import { LineStream } from './line-stream.ts';
 import { LineTransfer } from './line-transfer.ts';
@@ -70,9 +70,7 @@ class Line {
   /** A sound or keys were asked for, or planned. */
   #mayPlay = false;
   #plans: CallPlans | undefined;
-  /** Of detection. */
-  #round = 1;
-  #detectionStartedAt: Date | undefined;
+  readonly #detection = new LineDetection();
   readonly #stream: LineStream;
   /** Undefined: they are sent as RTP. */
   readonly #keys: LineKeys | undefined;
@@ -318,7 +316,7 @@ class Line {
   #startDetection(at: Date): void {
     const { machineDetection, amd } = this.#call.request;
     if (machineDetection === 'disabled') return;
-    this.#detectionStartedAt = at;
+    this.#detection.start(at);
     if (this.#plans !== undefined) this.#mayPlay = true;
     this.#session?.startDetection(amd, this.#plans);
   }
@@ -336,7 +334,7 @@ class Line {
   #mediaObserver(): MediaObserver {
     return {
       onAmd: (amd) => {
-        if (amd.event === 'amd_stopped') this.#detectionStartedAt = undefined;
+        if (amd.event === 'amd_stopped') this.#detection.stopped();
         this.#sendOrHold({ type: 'line.amd', at: this.#ports.clock.now(), amd });
       },
       onDtmf: (digit, durationMs) => this.#sendDtmf(digit, durationMs, 'rtp'),
@@ -356,25 +354,13 @@ class Line {
 
   #sendPlan(report: PlanReport): void {
     const at = this.#ports.clock.now();
-    if (report.kind === 'armed') {
-      this.#detectionStartedAt = at;
-      this.#round = report.round;
-    }
+    if (report.kind === 'armed') this.#detection.start(at, report.round);
     this.#sendOrHold({ type: 'line.plan', at, report });
   }
 
   #loseMedia(reason: string): void {
-    const startedAt = this.#detectionStartedAt;
-    this.#detectionStartedAt = undefined;
     const at = this.#ports.clock.now();
-    if (startedAt !== undefined) {
-      const closing = closingAmdEvents(
-        'media-lost',
-        at.getTime() - startedAt.getTime(),
-        this.#round,
-      );
-      for (const amd of closing) this.#sendOrHold({ type: 'line.amd', at, amd });
-    }
+    for (const amd of this.#detection.lose(at)) this.#sendOrHold({ type: 'line.amd', at, amd });
     this.#sendOrHold({ type: 'line.mediaLost', reason });
   }
 
