@@ -1,83 +1,42 @@
 // Keys in INFOs over a control connection: into the dialog, taken or not, and with credentials where they are asked for.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { CallId } from '../../src/calls/contract/identity.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
-import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
-import { eventually } from '../support/eventually.ts';
-import { RecordingLeg } from '../support/recording-leg.ts';
-import { type ControlFrame, headerOf, ScriptedDrachtio } from '../support/scripted-drachtio.ts';
+import { headerOf } from '../support/scripted-drachtio.ts';
+import {
+  answerInDialog,
+  openScriptedTrunk,
+  type ScriptedTrunk,
+} from '../support/scripted-trunk.ts';
 
-const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
-
-let drachtio: ScriptedDrachtio;
-let sip: DrachtioSip;
+let trunk: ScriptedTrunk;
 
 beforeEach(async () => {
-  drachtio = await ScriptedDrachtio.start();
-  const gateway = { host: '127.0.0.1', port: 5070, transport: 'udp' } as const;
-  const auth = { username: 'alice', password: 'wonderland' };
-  const trunk = { ...builtInTrunk('carrier', gateway), dtmf: 'info' as const, auth };
-  sip = createDrachtioSip({
-    servers: [drachtio.address],
-    trunks: loadTrunks({ secrets: () => ({}), builtIn: [trunk] }),
-    allowedNetworks: ['127.0.0.0/8'],
-    logger: silentLogger,
-    clock: { now: () => new Date() },
-    limits: { disposeTimeoutMs: 50, byeTimeoutMs: 200 },
+  trunk = await openScriptedTrunk({
+    dtmf: 'info',
+    auth: { username: 'alice', password: 'wonderland' },
   });
-  await eventually(() => sip.ready(), 'the engine is connected');
 });
 
-afterEach(async () => {
-  await sip[Symbol.asyncDispose]();
-  await drachtio[Symbol.asyncDispose]();
-});
+afterEach(() => trunk[Symbol.asyncDispose]());
+
+const nextInfo = () => trunk.drachtio.take('INFO');
 
 async function answeredLeg() {
-  const observer = new RecordingLeg();
-  const target = { kind: 'tel', number: '15551230001' } as const;
-  const place = { callId: 'call-1' as CallId, target, caller: '15550001111', offerSdp: sdp };
-  const leg = sip.place(place, observer);
-  const invite = await drachtio.takeInvite();
-  invite.confirm();
+  const { leg, invite, answer } = await trunk.placed();
   const early = leg.press('1', 100);
-  invite.respond(200, 'OK', { body: sdp });
-  await observer.until('answered');
-  leg.acknowledge();
-  await drachtio.take('ACK');
+  await answer();
   return { leg, invite, early };
-}
-
-type Leg = Awaited<ReturnType<typeof answeredLeg>>;
-
-/** The engine's word that it was sent, and the far end's answer. */
-function answerInfo({ invite }: Leg, info: ControlFrame, status: string, more: string[] = []) {
-  const transactionId = `txn-${drachtio.nextId()}`;
-  const lines = [
-    'Via: SIP/2.0/UDP 127.0.0.1;rport=5060;branch=z9hG4bKinfo',
-    `From: <sip:100@127.0.0.1:5060>;tag=${invite.localTag}`,
-    'To: <sip:callee@127.0.0.1:5070>;tag=remote',
-    `Call-ID: ${invite.callId}`,
-    'CSeq: 101 INFO',
-    'Content-Length: 0',
-  ];
-  const sent = ['INFO sip:callee@127.0.0.1:5070 SIP/2.0', ...lines, '', ''].join('\r\n');
-  drachtio.confirm(info, transactionId, sent);
-  const answer = [`SIP/2.0 ${status}`, ...lines, ...more, '', ''].join('\r\n');
-  drachtio.deliver(info.from, answer, { transactionId, dialogId: invite.dialogId });
 }
 
 describe('a key by SIP INFO', () => {
   test('goes into the dialog as the trunk wants it, and is taken by a 200', async () => {
-    expect(sip.keysFor('carrier')).toBe('info');
-    expect(sip.keysFor(undefined)).toBe('rtp');
+    expect(trunk.sip.keysFor('carrier')).toBe('info');
+    expect(trunk.sip.keysFor(undefined)).toBe('rtp');
     const leg = await answeredLeg();
     expect(await leg.early).toBe(false);
     const pressed = leg.leg.press('#', 160);
-    const info = await drachtio.take('INFO');
-    answerInfo(leg, info, '200 OK');
+    const info = await nextInfo();
+    answerInDialog(trunk.drachtio, leg.invite, info, '200 OK');
 
     expect(await pressed).toBe(true);
     expect(info.fields.slice(1)).toEqual(['sip', '', leg.invite.dialogId]);
@@ -90,7 +49,7 @@ describe('a key by SIP INFO', () => {
     async (status) => {
       const leg = await answeredLeg();
       const pressed = leg.leg.press('5', 100);
-      answerInfo(leg, await drachtio.take('INFO'), status);
+      answerInDialog(trunk.drachtio, leg.invite, await nextInfo(), status);
 
       expect(await pressed).toBe(false);
     },
@@ -99,11 +58,15 @@ describe('a key by SIP INFO', () => {
   test('that is challenged is sent again with credentials', async () => {
     const leg = await answeredLeg();
     const pressed = leg.leg.press('5', 100);
-    answerInfo(leg, await drachtio.take('INFO'), '407 Proxy Authentication Required', [
-      'Proxy-Authenticate: Digest realm="carrier", nonce="n1", qop="auth"',
-    ]);
-    const again = await drachtio.take('INFO');
-    answerInfo(leg, again, '200 OK');
+    answerInDialog(
+      trunk.drachtio,
+      leg.invite,
+      await nextInfo(),
+      '407 Proxy Authentication Required',
+      ['Proxy-Authenticate: Digest realm="carrier", nonce="n1", qop="auth"'],
+    );
+    const again = await nextInfo();
+    answerInDialog(trunk.drachtio, leg.invite, again, '200 OK');
 
     expect(await pressed).toBe(true);
     expect(headerOf(again.sip, 'Proxy-Authorization')).toContain('username="alice"');
@@ -115,6 +78,6 @@ describe('a key by SIP INFO', () => {
     leg.hangUp('done');
 
     expect(await leg.press('5', 100)).toBe(false);
-    expect(drachtio.frames.filter(({ method }) => method === 'INFO')).toEqual([]);
+    expect(trunk.drachtio.frames.filter(({ method }) => method === 'INFO')).toEqual([]);
   });
 });

@@ -2,49 +2,28 @@
 // operator's.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CallId } from '../../src/calls/contract/identity.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
-import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
-import { eventually } from '../support/eventually.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
-import { headerOf, ScriptedDrachtio } from '../support/scripted-drachtio.ts';
+import { headerOf } from '../support/scripted-drachtio.ts';
+import { openScriptedTrunk, type ScriptedTrunk, someCall } from '../support/scripted-trunk.ts';
 
-let drachtio: ScriptedDrachtio;
-let sip: DrachtioSip;
+let trunk: ScriptedTrunk;
 
 beforeEach(() => open());
 
 async function open(passHeaders: readonly string[] = []): Promise<void> {
-  drachtio = await ScriptedDrachtio.start();
-  const gateway = { host: '127.0.0.1', port: 5070, transport: 'udp' } as const;
-  const trunk = { ...builtInTrunk('carrier', gateway), headers: { 'X-Account': '42' } };
-  sip = createDrachtioSip({
-    servers: [drachtio.address],
-    trunks: loadTrunks({
-      secrets: () => ({}),
-      builtIn: [{ ...trunk, passHeaders, assertedIdentity: 'sip:100@carrier.example' }],
-    }),
-    allowedNetworks: [],
-    logger: silentLogger,
-    clock: { now: () => new Date() },
-    limits: { disposeTimeoutMs: 50 },
+  const assertedIdentity = 'sip:100@carrier.example';
+  trunk = await openScriptedTrunk({
+    headers: { 'X-Account': '42' },
+    ...{ passHeaders, assertedIdentity },
   });
-  await eventually(() => sip.ready(), 'the engine is connected');
 }
 
-async function close(): Promise<void> {
-  await sip[Symbol.asyncDispose]();
-  await drachtio[Symbol.asyncDispose]();
-}
-
+const close = () => trunk[Symbol.asyncDispose]();
 afterEach(close);
 
 async function invitedWith(headers: Readonly<Record<string, string>>): Promise<string> {
-  const target = { kind: 'tel', number: '15551230001' } as const;
-  const asked = { callId: 'call-1' as CallId, target, caller: '100', offerSdp: 'v=0\r\n', headers };
-  sip.place(asked, new RecordingLeg());
-  return (await drachtio.take('INVITE')).sip;
+  trunk.sip.place({ ...someCall, headers }, new RecordingLeg());
+  return (await trunk.drachtio.take('INVITE')).sip;
 }
 
 test('stand in it', async () => {

@@ -2,60 +2,34 @@
 // those that it does not know behind Content-Length, and several frames in one segment.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { ReferEvent } from '../../src/calls/ports.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { createDrachtioSip, type DrachtioSip } from '../../src/sip/drachtio-sip.ts';
-import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
-import { RecordingLeg } from '../support/recording-leg.ts';
 import {
-  type ControlFrame,
   headerOf,
-  ScriptedDrachtio,
+  type ScriptedDrachtio,
   type ScriptedInvite,
 } from '../support/scripted-drachtio.ts';
+import {
+  answerInDialog,
+  openScriptedTrunk,
+  type ScriptedTrunk,
+} from '../support/scripted-trunk.ts';
 
 const agents = { kind: 'sip', user: 'agents', host: 'pbx.example' } as const;
-const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 
+let trunk: ScriptedTrunk;
 let drachtio: ScriptedDrachtio;
-let sip: DrachtioSip;
 
 beforeEach(async () => {
-  drachtio = await ScriptedDrachtio.start();
-  const gateway = { host: '127.0.0.1', port: 5070, transport: 'udp' } as const;
-  const auth = { username: 'alice', password: 'wonderland' };
-  sip = createDrachtioSip({
-    servers: [drachtio.address],
-    trunks: loadTrunks({
-      secrets: () => ({}),
-      builtIn: [{ ...builtInTrunk('carrier', gateway), auth }],
-    }),
-    allowedNetworks: ['127.0.0.0/8'],
-    logger: silentLogger,
-    clock: { now: () => new Date() },
-    limits: { disposeTimeoutMs: 50, byeTimeoutMs: 200 },
-  });
-  await eventually(() => sip.ready(), 'the engine is connected');
+  trunk = await openScriptedTrunk({ auth: { username: 'alice', password: 'wonderland' } });
+  ({ drachtio } = trunk);
 });
 
-afterEach(async () => {
-  await sip[Symbol.asyncDispose]();
-  await drachtio[Symbol.asyncDispose]();
-});
+afterEach(() => trunk[Symbol.asyncDispose]());
 
 async function referring(timeoutMs = 5_000) {
-  const observer = new RecordingLeg();
-  const target = { kind: 'tel', number: '15551230001' } as const;
-  const place = { callId: 'call-1' as CallId, target, caller: '15550001111', offerSdp: sdp };
-  const leg = sip.place(place, observer);
-  const invite = await drachtio.takeInvite();
-  invite.confirm();
-  invite.respond(200, 'OK', { body: sdp });
-  await observer.until('answered');
-  leg.acknowledge();
-  await drachtio.take('ACK');
+  const { leg, invite, observer, answer } = await trunk.placed();
+  await answer();
   const told: string[] = [];
   // As the call sees it: what is told first decides.
   observer.observe = ({ kind }) => void told.push(kind);
@@ -68,36 +42,6 @@ async function referring(timeoutMs = 5_000) {
 function wordOf(event: ReferEvent): string {
   if (event.kind === 'progress') return `progress ${event.sipStatus}`;
   return event.kind === 'failed' ? `failed ${event.failure.sipStatus}` : event.kind;
-}
-
-/** The engine's word that it was sent, and the answer, as one segment brings them. */
-function answerRefer(
-  invite: ScriptedInvite,
-  refer: ControlFrame,
-  status: string,
-  more = '',
-): string {
-  const transactionId = `txn-${drachtio.nextId()}`;
-  const lines = [
-    'Via: SIP/2.0/UDP 127.0.0.1;rport=5060;branch=z9hG4bKrefer',
-    `From: <sip:100@127.0.0.1:5060>;tag=${invite.localTag}`,
-    'To: <sip:callee@127.0.0.1:5070>;tag=remote',
-    `Call-ID: ${invite.callId}`,
-    'CSeq: 101 REFER',
-  ];
-  const sent = ['REFER sip:callee@127.0.0.1:5070 SIP/2.0', ...lines, 'Content-Length: 0', '', ''];
-  drachtio.confirm(refer, transactionId, sent.join('\r\n'));
-  const message = [
-    `SIP/2.0 ${status}`,
-    ...lines,
-    'Content-Length: 0',
-    ...(more ? [more] : []),
-    '',
-    '',
-  ];
-  const meta = { transactionId, dialogId: invite.dialogId };
-  drachtio.deliver(refer.from, message.join('\r\n'), meta);
-  return transactionId;
 }
 
 function notify(invite: ScriptedInvite, fragment: string, state: string): void {
@@ -128,19 +72,16 @@ describe('a REFER', () => {
 
   test('that is challenged is sent again, in the same dialog and with credentials for the URI that it has', async () => {
     const { invite, refer, told } = await referring();
-    answerRefer(
-      invite,
-      refer,
-      '407 Proxy Authentication Required',
+    answerInDialog(drachtio, invite, refer, '407 Proxy Authentication Required', [
       'Proxy-Authenticate: Digest realm="carrier", nonce="n1", qop="auth"',
-    );
+    ]);
     const again = await drachtio.take('REFER');
 
     expect(again.fields[3]).toBe(invite.dialogId);
     expect(headerOf(again.sip, 'Refer-To')).toBe('<sip:agents@pbx.example>');
     expect(headerOf(again.sip, 'CSeq')).toBe('102 REFER');
     expect(headerOf(again.sip, 'Proxy-Authorization')).toContain('uri="sip:callee@127.0.0.1:5070"');
-    answerRefer(invite, again, '202 Accepted');
+    answerInDialog(drachtio, invite, again, '202 Accepted');
     await eventually(() => told.length > 0, 'it is taken');
     expect(told).toEqual(['progress 202']);
   });
@@ -148,7 +89,7 @@ describe('a REFER', () => {
   test('that is taken and followed by a BYE in the same segment was taken first', async () => {
     const { invite, refer, told } = await referring();
     refer.from.cork();
-    answerRefer(invite, refer, '202 Accepted');
+    answerInDialog(drachtio, invite, refer, '202 Accepted');
     invite.request('BYE');
     refer.from.uncork();
     await eventually(() => told.includes('ended'), 'the BYE is told');
@@ -160,7 +101,7 @@ describe('a REFER', () => {
     const { invite, refer, told } = await referring();
     refer.from.cork();
     notify(invite, '', 'pending');
-    answerRefer(invite, refer, '202 Accepted');
+    answerInDialog(drachtio, invite, refer, '202 Accepted');
     notify(invite, 'SIP/2.0 180 Ringing\r\n', 'active;expires=60');
     notify(invite, 'SIP/2.0 200 OK\r\n', 'terminated;reason=noresource');
     notify(invite, 'SIP/2.0 486 Busy Here\r\n', 'terminated;reason=noresource');
@@ -178,7 +119,7 @@ describe('a REFER', () => {
     ['made up by the engine, as nobody answered', undefined, 'failed 408'],
   ])('that gets a refusal %s has failed', async (_, status, word) => {
     const { invite, refer, told } = await referring();
-    if (status !== undefined) answerRefer(invite, refer, status);
+    if (status !== undefined) answerInDialog(drachtio, invite, refer, status);
     else {
       drachtio.confirm(refer, 'made-up', `${refer.sip.split('\r\n')[0]}\r\n\r\n`);
       const meta = { transactionId: 'made-up', dialogId: invite.dialogId, madeUp: true };
@@ -199,7 +140,7 @@ describe('a REFER', () => {
 
   test('whose engine goes away is told before the call is', async () => {
     const { invite, refer, told } = await referring();
-    answerRefer(invite, refer, '202 Accepted');
+    answerInDialog(drachtio, invite, refer, '202 Accepted');
     await eventually(() => told.length > 0, 'it is taken');
     drachtio.dropConnections();
     await eventually(() => told.includes('ended'), 'the leg is over');

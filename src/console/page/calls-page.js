@@ -7,27 +7,11 @@ import { html } from './dom.js';
 import { between, duration, fullTime, numberOf, timeOf } from './format.js';
 import { Empty, Status, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
+import { filters } from './words.js';
 
 const pageSize = 50;
 /** However much happens, the list is read so often. */
 const shortestPauseMs = 1_000;
-
-const filters = {
-  state: ['queued', 'dialing', 'ringing', 'answered', 'ended'],
-  status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
-  outcome: [
-    ...['completed', 'machine', 'busy', 'declined', 'no-answer', 'unavailable', 'invalid-number'],
-    ...[
-      'rejected',
-      'carrier-failure',
-      'gateway-failure',
-      'bot-failure',
-      'cancelled',
-      'expired',
-      'unknown',
-    ],
-  ],
-};
 
 const filterNames = { state: 'State', status: 'Status', outcome: 'Outcome' };
 

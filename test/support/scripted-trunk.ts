@@ -1,0 +1,92 @@
+// A trunk behind a scripted engine: calls over a control connection that a test answers frame by frame.
+
+import type { CallId } from '../../src/calls/contract/identity.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createDrachtioSip } from '../../src/sip/drachtio-sip.ts';
+import { builtInTrunk, loadTrunks, type Trunk } from '../../src/sip/trunks/trunks.ts';
+import { eventually } from './eventually.ts';
+import { RecordingLeg } from './recording-leg.ts';
+import { type ControlFrame, ScriptedDrachtio, type ScriptedInvite } from './scripted-drachtio.ts';
+
+const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
+const target = { kind: 'tel', number: '15551230001' } as const;
+/** What a test that reads one INVITE needs of it. */
+export const someCall = {
+  ...{ callId: 'call-1' as CallId, target, caller: '15550001111', offerSdp: sdp },
+};
+
+export type ScriptedTrunk = Awaited<ReturnType<typeof openScriptedTrunk>>;
+
+/** The trunk `carrier`, with these members of it. */
+export async function openScriptedTrunk(members: Partial<Trunk> = {}) {
+  const drachtio = await ScriptedDrachtio.start();
+  const gateway = { host: '127.0.0.1', port: 5070, transport: 'udp' } as const;
+  const sip = createDrachtioSip({
+    servers: [drachtio.address],
+    trunks: loadTrunks({
+      secrets: () => ({}),
+      builtIn: [{ ...builtInTrunk('carrier', gateway), ...members }],
+    }),
+    allowedNetworks: ['127.0.0.0/8'],
+    logger: silentLogger,
+    clock: { now: () => new Date() },
+    limits: { disposeTimeoutMs: 50, byeTimeoutMs: 200 },
+  });
+  await eventually(() => sip.ready(), 'the engine is connected');
+  return {
+    ...{ drachtio, sip },
+    /** An INVITE has left, and its leg rings. */
+    async placed() {
+      const observer = new RecordingLeg();
+      const leg = sip.place(someCall, observer);
+      const invite = await drachtio.takeInvite();
+      invite.confirm();
+      return {
+        ...{ leg, invite, observer },
+        answer: async (): Promise<void> => {
+          invite.respond(200, 'OK', { body: sdp });
+          await observer.until('answered');
+          leg.acknowledge();
+          await drachtio.take('ACK');
+        },
+      };
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await sip[Symbol.asyncDispose]();
+      await drachtio[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/**
+ * The engine's word that a request was sent within a dialog, and the far end's answer, as one segment brings them; `more`: headers
+ * that sofia does not know, which stand behind Content-Length. The id of the transaction.
+ */
+export function answerInDialog(
+  drachtio: ScriptedDrachtio,
+  { localTag, callId, dialogId }: ScriptedInvite,
+  request: ControlFrame,
+  status: string,
+  more: readonly string[] = [],
+): string {
+  const transactionId = `txn-${drachtio.nextId()}`;
+  const method = request.sip.slice(0, request.sip.indexOf(' '));
+  const lines = [
+    `Via: SIP/2.0/UDP 127.0.0.1;rport=5060;branch=z9hG4bK${method.toLowerCase()}`,
+    `From: <sip:100@127.0.0.1:5060>;tag=${localTag}`,
+    'To: <sip:callee@127.0.0.1:5070>;tag=remote',
+    `Call-ID: ${callId}`,
+    `CSeq: 101 ${method}`,
+    'Content-Length: 0',
+  ];
+  const message = (first: string, rest: readonly string[]) =>
+    [first, ...lines, ...rest, '', ''].join('\r\n');
+  drachtio.confirm(
+    request,
+    transactionId,
+    message(`${method} sip:callee@127.0.0.1:5070 SIP/2.0`, []),
+  );
+  const meta = { transactionId, dialogId };
+  drachtio.deliver(request.from, message(`SIP/2.0 ${status}`, more), meta);
+  return transactionId;
+}
