@@ -4,7 +4,7 @@ import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from './call-outcome.ts';
 import { type CallMachineContext, callSetup, type Ongoing } from './call-setup.ts';
 import { uriOfTarget } from './dial-target.ts';
-import { currentStream, endStream } from './stream-effects.ts';
+import { endStream, mayHaveBot } from './stream-effects.ts';
 import type { Transfer, TransferRequest } from './transfer.ts';
 import {
   transferAnsweredEvent,
@@ -82,7 +82,7 @@ export function endsTransfer(context: CallMachineContext, report: TransferReport
   // The machine gets its message, and that ends the call.
   const hasMessage = context.call.request.voicemail !== undefined;
   if (report.failure.kind === 'machine' && hasMessage) return false;
-  return currentStream(context) === undefined && ongoing.transfer.onFailure === 'hangup';
+  return !mayHaveBot(context) && ongoing.transfer.onFailure === 'hangup';
 }
 
 /** What changes nothing about the call's own course. */

@@ -33,6 +33,15 @@ export function currentStream({
   return streams.findLast(({ stopping }) => stopping === undefined);
 }
 
+/** Has the call, or may still have it: a bot that waits for a person does not come where detection is over without one. */
+export function mayHaveBot(context: CallMachineContext): boolean {
+  const stream = currentStream(context);
+  if (stream === undefined) return false;
+  const waitsForPerson = stream.ordinal === 0 && context.call.request.stream?.connect === 'person';
+  if (stream.isOpen || !waitsForPerson || context.detection === 'running') return true;
+  return context.amdEvents.some(({ event }) => event === 'amd_human_detected');
+}
+
 export function streamObstacles(context: CallMachineContext): StreamObstacles {
   const hasNone = currentStream(context) === undefined;
   return {

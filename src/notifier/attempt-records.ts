@@ -4,6 +4,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { SharedPause } from '../lib/shared-pause.ts';
+import { isRefusedData } from '../store/sql-errors.ts';
 import { type CallQueue, settlementOf } from './call-queue.ts';
 import type { CallQueueStep } from './delivery-plan.ts';
 import type { AttemptRecord, NotificationStore, Settlement } from './notification-store.ts';
@@ -28,7 +29,7 @@ export class AttemptRecords {
     const { callId, leasedUntil } = queue;
     const stored = this.#pause
       .end()
-      .then(() => this.#settleWithRetries({ callId, leasedUntil, attempt, queue: 'keep' }));
+      .then(() => this.#settleWithRetries(queue, { callId, leasedUntil, attempt, queue: 'keep' }));
     queue.recorded = Promise.all([queue.recorded, stored]);
     // Waited for, and thrown, before the queue is let go.
     queue.recorded.catch(() => {});
@@ -51,8 +52,17 @@ export class AttemptRecords {
   ): Promise<boolean> {
     // As it was when `next` was decided: what is added from here on keeps the queue from being let go.
     const { callId, leasedUntil } = queue;
-    await queue.recorded;
-    const letGo = await this.#settleWithRetries({
+    try {
+      await queue.recorded;
+    } catch (error) {
+      // The queue goes with its lease; what is known of this attempt need not.
+      if (attempt !== undefined) {
+        const settlement = { callId, leasedUntil, attempt, queue: 'keep' } as const;
+        await this.#settleWithRetries(queue, settlement).catch(() => {});
+      }
+      throw error;
+    }
+    const letGo = await this.#settleWithRetries(queue, {
       ...{ callId, leasedUntil },
       ...(attempt === undefined ? {} : { attempt }),
       ...(queue.goneAt === undefined ? {} : { goneAt: queue.goneAt }),
@@ -63,13 +73,15 @@ export class AttemptRecords {
     return !letGo;
   }
 
-  /** True: the queue was let go. */
-  async #settleWithRetries(settlement: Settlement): Promise<boolean> {
+  /** True: the queue was let go. Tried as long as the lease is held, its renewals included. */
+  async #settleWithRetries(queue: CallQueue, settlement: Settlement): Promise<boolean> {
     for (;;) {
       try {
         return await this.#deps.store.settle(settlement);
       } catch (error) {
-        if (this.#deps.now().getTime() + settleRetryMs > settlement.leasedUntil) throw error;
+        const isOver = this.#deps.now().getTime() + settleRetryMs > queue.leasedUntil;
+        // The same data is refused each time, and the lease might be renewed for ever.
+        if (isOver || isRefusedData(error)) throw error;
         await pause(settleRetryMs);
       }
     }

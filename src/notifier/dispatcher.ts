@@ -229,13 +229,14 @@ export class NotificationDispatcher {
     }
   }
 
-  #take(leased: LeasedCallQueue, recipient: Recipient | undefined): void {
+  #take(leased: LeasedCallQueue, recipient: Recipient | undefined, isStale = false): void {
     const present = this.#queues.get(leased.callId);
     if (present !== undefined) {
       present.successor = leased;
       return;
     }
     const queue = newCallQueue(leased, recipient, originOf(recipient?.notifyUrl));
+    queue.isStale = isStale;
     this.#queues.set(queue.callId, queue);
     const run = this.#run(queue)
       .catch((error: unknown) => {
@@ -245,7 +246,8 @@ export class NotificationDispatcher {
       .finally(() => {
         this.#running.delete(run);
         this.#queues.delete(queue.callId);
-        if (queue.successor !== undefined) this.#take(queue.successor, recipient);
+        // What is in a successor may have been sent by the queue before it: it is read again.
+        if (queue.successor !== undefined) this.#take(queue.successor, recipient, true);
         else if (queue.isStale) this.#want(queue.callId, queue.origin);
       });
     this.#running.add(run);
@@ -266,9 +268,10 @@ export class NotificationDispatcher {
     if (sent === 'no-room') return true;
     if (sent === 'lease-short') {
       await queue.recorded;
-      return false;
+      // It may have been renewed while that was waited for: then it is ours to send.
+      return queue.leasedUntil - this.#now() >= minLeaseLeftMs;
     }
-    if (sent.state === 'delivered' && this.#step(queue).kind === 'finish') {
+    if (sent.state === 'delivered' && !queue.isStale && this.#step(queue).kind === 'finish') {
       await this.#records.pauseForMore(queue);
     }
     const next = this.#step(queue);

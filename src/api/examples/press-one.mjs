@@ -22,16 +22,19 @@ async function post(path, body, more = {}) {
 
 const unanswered = ({ message }) => ({ status: 503, body: { detail: message } });
 
-/** With an id a command is done once, however often it is sent: a 503 says that nobody knows whether it was. */
+/** Whether it was taken. With an id a command is done once, however often it is sent: a 503 says that nobody knows whether it was. */
 async function command(id, members) {
   const path = `/api/public/bot/${bot}/calls/${callId}/commands`;
   for (let attempt = 1; ; attempt += 1) {
     const { status, body } = await post(path, members, { 'idempotency-key': id }).catch(unanswered);
     console.log(`${members.command}: ${body.detail ?? 'taken'}`);
-    if (status !== 503 || attempt === 3) return;
+    if (status !== 503 || attempt === 3) return status === 202;
     await pause(1_000);
   }
 }
+
+/** Never a person in a call that says nothing: what cannot go on ends it. */
+const goodbye = () => command('goodbye', { command: 'hangup' });
 
 /** Of a stream of server-sent events, until it ends or breaks off: `id`, and `data` where it is no comment. */
 async function* messagesOf(stream) {
@@ -55,8 +58,16 @@ async function* events() {
   const headers = { auth };
   let seen = 0;
   for (;;) {
-    const answer = await fetch(`${base}/api/public/bot/${bot}/calls/${callId}/events`, { headers });
-    if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+    const url = `${base}/api/public/bot/${bot}/calls/${callId}/events`;
+    const answer = await fetch(url, { headers }).catch(() => ({ status: 503 }));
+    if (answer.status === 429 || answer.status >= 500) {
+      await pause(1_000);
+      continue;
+    }
+    if (!answer.ok) {
+      await goodbye();
+      throw new Error(`${answer.status}: ${await answer.text()}`);
+    }
     for await (const { id, event } of messagesOf(answer.body)) {
       headers['last-event-id'] = id ?? headers['last-event-id'] ?? '';
       if (event.eventSequence > seen) yield event;
@@ -76,15 +87,21 @@ let waiting; // for the key
 let isWanted = false;
 for await (const { type, data } of events()) {
   console.log(type, data.amd?.event ?? data.digit ?? data.outcome ?? '');
-  if (data.amd?.event === 'amd_human_detected') await command('menu', { command: 'play', sound });
+  const amd = data.amd?.event;
+  if (amd === 'amd_human_detected') {
+    if (!(await command('menu', { command: 'play', sound }))) await goodbye();
+  }
+  // A machine is hung up by `disconnect`.
+  if (amd === 'amd_no_speech_detected' || amd === 'amd_decision_timeout') await goodbye();
   if (type === 'playback-finished' && !isWanted) {
-    waiting = setTimeout(() => void command('goodbye', { command: 'hangup' }), patienceMs);
+    waiting = setTimeout(() => void goodbye(), patienceMs);
   }
   if (type === 'dtmf' && data.digit === '1' && !isWanted) {
     isWanted = true;
     clearTimeout(waiting);
     await command('quiet', { command: 'stop' }); // who presses early has heard enough
-    await command('agent', { command: 'transfer', to: agent, timeoutMs: 20_000 });
+    const transfer = { command: 'transfer', to: agent, timeoutMs: 20_000 };
+    if (!(await command('agent', transfer))) await goodbye();
   }
   if (type === 'completed' || type === 'failed') {
     clearTimeout(waiting);

@@ -76,11 +76,12 @@ export type CommandOf<Name extends Command['command']> = Extract<
   { readonly command: Name }
 >;
 
-/** Of a body of any kind: members that would be ignored, though they were meant to do something. */
+/** Of a body of any kind: members that would be ignored, though they were meant to do something. A hang-up is never refused for one. */
 export function misspelledMembers(body: unknown): ReturnType<typeof misspellings> {
   const { command: name } = (body ?? {}) as { readonly command?: unknown };
   const command = commands.find(({ shape }) => shape.command.value === name);
-  return command === undefined ? [] : misspellings(body, command.shape, '');
+  const isHangUp = name === 'hangup';
+  return command === undefined || isHangUp ? [] : misspellings(body, command.shape, '');
 }
 
 /** Why a command was not taken. */
