@@ -53,22 +53,26 @@ async function* messagesOf(stream) {
   }
 }
 
+/** A gateway that restarts, or has enough connections just now, is asked again. */
+async function connected(headers) {
+  const url = `${base}/api/public/bot/${bot}/calls/${callId}/events`;
+  for (;;) {
+    const answer = await fetch(url, { headers }).catch(() => ({ status: 503 }));
+    if (answer.ok) return answer.body;
+    if (answer.status !== 429 && answer.status < 500) {
+      await goodbye();
+      throw new Error(`${answer.status}: ${await answer.text()}`);
+    }
+    await pause(1_000);
+  }
+}
+
 /** From the call's first event on. After a connection that broke off it goes on behind the last one, and some may come twice. */
 async function* events() {
   const headers = { auth };
   let seen = 0;
   for (;;) {
-    const url = `${base}/api/public/bot/${bot}/calls/${callId}/events`;
-    const answer = await fetch(url, { headers }).catch(() => ({ status: 503 }));
-    if (answer.status === 429 || answer.status >= 500) {
-      await pause(1_000);
-      continue;
-    }
-    if (!answer.ok) {
-      await goodbye();
-      throw new Error(`${answer.status}: ${await answer.text()}`);
-    }
-    for await (const { id, event } of messagesOf(answer.body)) {
+    for await (const { id, event } of messagesOf(await connected(headers))) {
       headers['last-event-id'] = id ?? headers['last-event-id'] ?? '';
       if (event.eventSequence > seen) yield event;
       seen = Math.max(seen, event.eventSequence ?? 0);

@@ -22,7 +22,6 @@ export type CalleeResponse = {
 export type CalleeDialog = {
   /** BYE; calls back with its response, or with the engine's refusal to send it. */
   destroy(options: object, callback: (error: unknown) => void): void;
-  on(event: 'destroy', listener: () => void): void;
   request(
     options: {
       readonly method: string;
@@ -31,6 +30,7 @@ export type CalleeDialog = {
     },
     callback: (error: unknown) => void,
   ): void;
+  on(event: 'destroy', listener: () => void): void;
   /** Re-INVITE and UPDATE. */
   on(
     event: 'modify' | 'update' | 'info' | 'options' | 'refer',
