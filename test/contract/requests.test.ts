@@ -14,7 +14,7 @@ import { credentialsHeader } from './document.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { type ApiRequest, requestsTo } from './requests.ts';
 
-const requests = Number(process.env['CONTRACT_REQUESTS'] ?? 1_500);
+const requests = Number(process.env['CONTRACT_REQUESTS'] ?? 2_500);
 const seed = Number(process.env['CONTRACT_SEED'] ?? 20_261_120);
 /** Headers are 16 KiB at most, together with the path. */
 const longestRead = 14_000;
