@@ -187,7 +187,6 @@ describe('a cluster', () => {
     await using world = await build();
     const { cluster } = world;
     const { receiver } = cluster;
-    const [sleeper, living] = [await cluster.startNode('a'), await cluster.startNode('b')];
     // Held by their receiver, so that those after them wait for their place in the memory of both nodes.
     let arrived = 0;
     let answer: () => void = () => undefined;
@@ -198,8 +197,21 @@ describe('a cluster', () => {
       arrived += 1;
       return held;
     });
-    const calls = await dial(cluster, [sleeper, living], many(120, 'stay', 0));
-    await eventually(() => arrived === 2 * sendsAtOnce, 'both nodes send as much as they may');
+    const numbers = many(120, 'stay', 0);
+    // Alone at first: any node may take a call, so that the calls of two are not shared evenly.
+    const sleeper = await cluster.startNode('a');
+    const first = await dial(cluster, [sleeper], numbers.slice(0, 60));
+    await eventually(() => arrived === sendsAtOnce, 'the first node sends as much as it may');
+    const living = await cluster.startNode('b');
+    const second = await dial(cluster, [sleeper, living], numbers.slice(60));
+    const calls = [...first, ...second];
+    const answered = () => world.database.pool.query(`select from calls where state = 'answered'`);
+    await eventually(async () => (await answered()).rowCount === calls.length, 'all are answered');
+    const ofLiving = (await callsOf(world, 'b')).length;
+    await eventually(
+      () => arrived === sendsAtOnce + Math.min(sendsAtOnce, ofLiving),
+      'both nodes send as much as they may',
+    );
     sleeper.child.kill('SIGSTOP');
     await untilLost(world);
     const lost = await callsOf(world, 'a');
