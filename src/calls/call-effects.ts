@@ -116,6 +116,7 @@ export const notePlan = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.plan');
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
+  if (report.kind === 'done') return { hasPlans: false };
   // Detection listens to the one who comes after a call screening.
   return report.kind === 'armed' ? { detection: 'running' as const, round: report.round } : {};
 });

@@ -10,7 +10,8 @@
 //             `refusing` (hang up; whether the call was answered is decided by what SQL holds) to the end.
 // answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
 //             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
-//             media, by the longest duration, by the end of a second leg. A transfer is under way, or has connected the person,
+//             media, by the longest duration, by the end of a second leg, or where nobody is left for the person after one
+//             that failed. A transfer is under way, or has connected the person,
 //             while `ongoing` says so.
 // closing     The call is over; detection still owes its `amd_stopped`, the bot's stream and the sound that plays their ends.
 //             Left when they come, or after a bound.
@@ -49,7 +50,9 @@ import { type CallMachineContext, callSetup, type StoreInput } from './call-setu
 import {
   closeTransfer,
   endsTransfer,
+  hangUpLeftAlone,
   hangUpOnTransfer,
+  isLeftAlone,
   noteTransferEnd,
   startCommandedTransfer,
   startPlannedTransfer,
@@ -81,6 +84,8 @@ export const callMachine = callSetup.createMachine({
     ...streamsOfRequest(input.call.request.stream),
     digits: 0,
     streamEvents: 0,
+    hasPlans:
+      input.call.request.voicemail !== undefined || input.call.request.screening !== undefined,
     takesKeys: false,
     pressing: 0,
     transfers: 0,
@@ -141,7 +146,14 @@ export const callMachine = callSetup.createMachine({
     refusing: { entry: doubtAnswer, always: { target: 'recording' } },
     answered: {
       entry: [acknowledge, startPlannedTransfer],
-      always: { guard: 'hasEnded', target: 'closing' },
+      always: [
+        { guard: 'hasEnded', target: 'closing' },
+        {
+          guard: ({ context }) => isLeftAlone(context),
+          target: 'closing',
+          actions: hangUpLeftAlone,
+        },
+      ],
       after: { maxDuration: { target: 'closing', actions: hangUpOnMaxDuration } },
       on: {
         'line.amd': [

@@ -14,7 +14,7 @@ import type { PlanName, PlanReport } from './plans.ts';
 import type { Playback, PlaybackReport } from './playback.ts';
 import type { Clock, LegEnd, LegFailure, StepResult } from './ports.ts';
 import type { NumberedStream, RequestedStream, StreamReport } from './stream.ts';
-import type { Transfer, TransferFailure, TransferRequest } from './transfer.ts';
+import type { Transfer, TransferFailure, TransferFallback, TransferRequest } from './transfer.ts';
 import type { TransferReport } from './transfer-report.ts';
 
 /** What the line (SIP leg and media session together) tells the machine. */
@@ -155,6 +155,8 @@ export type CallMachineContext = CallProgress & {
   readonly round: number;
   /** Of detection's answers: while one has the call, no bot takes it. */
   readonly heldBy?: PlanName | undefined;
+  /** Something may still come of those of the request. */
+  readonly hasPlans: boolean;
   /** Those that are not over, in their order: one that is wanted, at most, after those that were told to stop. */
   readonly streams: readonly StreamProgress[];
   /** By command, so far. */
@@ -169,6 +171,8 @@ export type CallMachineContext = CallProgress & {
   readonly transfers: number;
   /** The one that is under way. */
   readonly ongoing?: Ongoing | undefined;
+  /** Of the last one, which failed: what is done when nobody has the person, or is to come. */
+  readonly fallback?: TransferFallback | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;
   /** Where the far end can be ended: known from the 200 on. */

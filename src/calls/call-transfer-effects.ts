@@ -5,7 +5,7 @@ import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from './cal
 import { type CallMachineContext, callSetup, type Ongoing } from './call-setup.ts';
 import { uriOfTarget } from './dial-target.ts';
 import { endStream, mayHaveBot } from './stream-effects.ts';
-import type { Transfer, TransferRequest } from './transfer.ts';
+import type { Transfer, TransferFallback, TransferRequest } from './transfer.ts';
 import {
   transferAnsweredEvent,
   transferCompletedEvent,
@@ -70,7 +70,7 @@ function begun(
   asked: Pick<Ongoing, 'commandId' | 'restsOnVerdict'>,
 ) {
   const ongoing: Ongoing = { ...asked, transfer, isAnswered: false, hasRung: false };
-  return { transfers: transfers + 1, ongoing, transfer: undefined };
+  return { transfers: transfers + 1, ongoing, transfer: undefined, fallback: undefined };
 }
 
 /** Whether the call is over with it: a second leg that was up has ended, or no bot is left to talk to the person. */
@@ -79,10 +79,27 @@ export function endsTransfer(context: CallMachineContext, report: TransferReport
   if (ongoing === undefined) return false;
   if (report.kind === 'ended' || report.kind === 'referred') return true;
   if (report.kind !== 'failed') return false;
+  const fallback = fallbackAfter(context, ongoing, report.failure);
+  return isLeftAlone({ ...context, ongoing: undefined, fallback });
+}
+
+function fallbackAfter(
+  { call }: CallMachineContext,
+  { transfer }: Ongoing,
+  failure: TransferEnd,
+): TransferFallback {
   // The machine gets its message, and that ends the call.
-  const hasMessage = context.call.request.voicemail !== undefined;
-  if (report.failure.kind === 'machine' && hasMessage) return false;
-  return !mayHaveBot(context) && ongoing.transfer.onFailure === 'hangup';
+  const hasMessage = failure.kind === 'machine' && call.request.voicemail !== undefined;
+  return hasMessage ? 'stay' : transfer.onFailure;
+}
+
+/** A transfer has failed, and its person is nobody's: no bot has them, or a plan, and none is to come. */
+export function isLeftAlone(context: CallMachineContext): boolean {
+  const { ongoing, fallback, heldBy, hasPlans, detection } = context;
+  if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
+  // What detection said last is on its way to the plans: one may take the call.
+  if (hasPlans && detection === 'stopped') return false;
+  return !mayHaveBot(context);
 }
 
 /** What changes nothing about the call's own course. */
@@ -134,7 +151,8 @@ function fail(failure: TransferEnd) {
       ongoing,
       meaningOf(failure),
     );
-    enqueue.assign({ ...progress, ongoing: undefined });
+    const fallback = fallbackAfter(context, ongoing, failure);
+    enqueue.assign({ ...progress, ongoing: undefined, fallback });
     enqueue({ type: 'append', params: { events: [stated] } });
     const { mode, to } = ongoing.transfer;
     const told = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
@@ -176,6 +194,12 @@ export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqu
   assertEvent(event, 'line.transfer');
   enqueue.assign({ end: endOf(event.report, context.clock.now()) });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
+});
+
+/** Later than the transfer failed: a bot that waits for a person was still to come, or a plan had the call. */
+export const hangUpLeftAlone = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'nobody is left to talk to' } });
 });
 
 function endOf(report: TransferReport, now: Date): CallEnd {

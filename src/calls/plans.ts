@@ -36,4 +36,6 @@ export type PlanReport =
   /** Whose the call is now; undefined: no plan's. */
   | { readonly kind: 'held'; readonly by: PlanName | undefined }
   /** The call is to end: a message was left, or began to be; or none was, since there was no beep, or it was a fax. */
-  | { readonly kind: 'over'; readonly outcome: 'voicemail-left' | 'machine' };
+  | { readonly kind: 'over'; readonly outcome: 'voicemail-left' | 'machine' }
+  /** Nothing more comes of any. Told after the `amd_stopped` that it may follow from. */
+  | { readonly kind: 'done' };

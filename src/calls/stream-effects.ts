@@ -67,6 +67,8 @@ export const commandStream = callSetup.enqueueActions(({ context, event, enqueue
   const { commandId, stream } = event;
   const { toBegin } = streamObstacles(context);
   if (stream !== undefined && toBegin !== undefined) return;
+  // Who is to have the person from here on is the application's to say.
+  enqueue.assign({ fallback: undefined });
   enqueue(endStream(stream === undefined ? 'command' : 'replaced', commandId));
   if (stream === undefined) return;
   const ordinal = context.streamsBegun + 1;

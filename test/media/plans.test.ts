@@ -21,6 +21,7 @@ const screening: AmdEvent = { ...machine, reason: 'call-screening' };
 
 const reported = (report: PlanReport) => {
   if (report.kind === 'over') return report.outcome;
+  if (report.kind === 'done') return 'done';
   return report.kind === 'armed' ? `armed ${report.round}` : `held by ${report.by}`;
 };
 
@@ -96,6 +97,14 @@ describe('a voicemail plan', () => {
     expect(frames(plan, 10, { ...quiet, speechMs: 3_000, pauseMs: 3_980 }, false)).toEqual([]);
 
     expect(frames(plan, 1, { ...quiet, speechMs: 3_000, pauseMs: 4_000 }, false)).toEqual(start);
+  });
+
+  test('waits for nothing that it cannot hear, where its own ear has failed', () => {
+    const plan = new VoicemailPlan(settings);
+    plan.told(screening);
+    plan.told(stopped('machine-after-screening'));
+
+    expect(named(plan.advance({ heard: undefined, isPlaying: false }))).toEqual(start);
   });
 
   test('starts anew five times at most, then speaks to the end', () => {

@@ -46,6 +46,9 @@ describe('a message', () => {
       'voicemail-left',
     ]);
     expect(startOf(line)[0]).toMatchObject({ afterBeep: true, sound: 'sound:offer' });
+    // That nothing more comes is the plans' last word, and said once.
+    expect(line.bench.plans.filter(({ kind }) => kind === 'done')).toHaveLength(1);
+    expect(line.bench.plans.at(-1)).toEqual({ kind: 'done' });
   });
 
   test('ends at once where two people begin to talk', () => {

@@ -5,6 +5,7 @@ import { alawToMulaw, mulawToAlaw } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
+import { makeWav } from '../support/wav.ts';
 
 let rig: StreamRig;
 
@@ -17,10 +18,11 @@ afterAll(() => rig.close());
 type Bridge = Readonly<Record<string, unknown>>;
 
 /** The person has answered, and the agent's phone is about to ring. */
-async function connecting(bridge: Bridge = {}, stream: object | null = null) {
+async function connecting(bridge: Bridge = {}, stream: object | null = null, more: object = {}) {
   const agents = await StreamCallee.waiting();
   const { callee: person, callId } = await rig.call(stream, {
     bridge: { to: agents.target, ...bridge },
+    ...more,
   });
   expect(agents.isCalled()).toBe(false);
   await person.answer();
@@ -222,6 +224,30 @@ describe('nobody is reached', () => {
       ...{ reason: '200 OK', reasonCode: 'Bot-disconnected', outcome: 'completed' },
       transfer: { outcome, sipStatus: status },
     });
+  });
+
+  test('and the bot waits for a person: without one the call is over with detection, where no message is due', async () => {
+    const { dialer } = rig.laptop.gateway;
+    await dialer.addSound('offer', makeWav({ samples: [new Int16Array(8_000)] }));
+    const bot = await rig.startBot();
+    const { person, agent, callId } = await connecting(
+      { on: 'answered' },
+      { url: bot.url, connect: 'person' },
+      {
+        machineDetection: 'detect',
+        timers: { noSpeechTimeoutMs: 2_000 },
+        voicemail: { play: 'sound:offer' },
+      },
+    );
+    agent.refuse(486, 'Busy Here');
+    await eventually(() => rig.typesOf(callId).includes('transfer-failed'), 'it failed');
+    await person.isHungUp();
+
+    expect(await rig.endOf(callId)).toMatchObject({
+      ...{ reason: '200 OK', reasonCode: 'Bot-disconnected', outcome: 'completed' },
+      machineDetection: 'amd_no_speech_detected',
+    });
+    expect(bot.connections).toEqual([]);
   });
 
   test('it rings for as long as was asked for; an answer that comes too late is hung up', async () => {

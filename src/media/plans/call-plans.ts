@@ -28,6 +28,7 @@ export class PlannedCall {
   #isPlaying = false;
   /** As it was told. */
   #holder: PlanName | undefined;
+  #isDone = false;
 
   constructor(plans: CallPlans, openListener: OpenLineListener, host: PlanHost) {
     this.#host = host;
@@ -56,7 +57,7 @@ export class PlannedCall {
     this.#do(this.#screening?.told(event));
     // What a screener says is for its own plan.
     if (!wasScreened && !this.#isScreened()) this.#do(this.#voicemail?.told(event));
-    this.#tellHolder();
+    this.#tellProgress();
   }
 
   played(report: PlaybackReport): void {
@@ -69,7 +70,7 @@ export class PlannedCall {
     const isPlaying = this.#isPlaying;
     this.#do(this.#screening?.advance({ heard, isPlaying }));
     this.#do(this.#voicemail?.advance({ heard, isPlaying }));
-    this.#tellHolder();
+    this.#tellProgress();
     if (this.#voicemail?.isOver !== false) this.release();
   }
 
@@ -92,11 +93,13 @@ export class PlannedCall {
     return this.#isScreened() ? 'screening' : undefined;
   }
 
-  #tellHolder(): void {
+  #tellProgress(): void {
     const by = this.#holderNow();
-    if (by === this.#holder) return;
+    if (by !== this.#holder) this.#host.report({ kind: 'held', by });
     this.#holder = by;
-    this.#host.report({ kind: 'held', by });
+    if (!this.isOver || this.#isDone) return;
+    this.#isDone = true;
+    this.#host.report({ kind: 'done' });
   }
 
   #isScreened(): boolean {

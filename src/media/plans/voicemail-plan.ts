@@ -114,7 +114,8 @@ export class VoicemailPlan {
   }
 
   #greeting(heard: HeardOnLine | undefined, waitsItself: boolean): readonly PlanAction[] {
-    if (heard === undefined) return nothingToDo;
+    // Without an ear of its own it is told by detection; once that is over, by nobody.
+    if (heard === undefined) return waitsItself ? this.#withoutBeep() : nothingToDo;
     if (heard.beep) return this.#start(true);
     const isOver = heard.pauseMs >= this.#settings.waitForBeepMs && !heard.tonePending;
     return waitsItself && isOver ? this.#withoutBeep() : nothingToDo;

@@ -98,7 +98,7 @@ export class PlannedLine {
           : `${one.source} ${one.reason}`,
       ),
       ...plans.flatMap((one) => {
-        if (one.kind === 'held') return [];
+        if (one.kind === 'held' || one.kind === 'done') return [];
         return [one.kind === 'over' ? one.outcome : `round ${one.round}`];
       }),
     ];
