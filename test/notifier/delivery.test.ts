@@ -221,7 +221,8 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await receiver.untilEnded(call.identity.callId);
 
     expect(receiver.accepted()).toHaveLength(4);
-    expect(notifier.queues()).toBeLessThanOrEqual(600);
+    // Its own is let go when its attempts are stored.
+    await eventually(() => notifier.queues() <= 600, 'only those for the two are left');
     hanging.close();
     hanging.closeAllConnections();
   });

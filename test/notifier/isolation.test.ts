@@ -49,11 +49,14 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     await database.clear();
   });
 
-  /** Accepts connections and requests, and never answers. */
+  /** Accepts connections and requests, and never answers. `sockets`: open at this moment. */
   async function startHanging() {
     let sockets = 0;
-    const server = createServer(() => undefined).on('connection', () => {
+    const server = createServer(() => undefined).on('connection', (socket) => {
       sockets += 1;
+      socket.once('close', () => {
+        sockets -= 1;
+      });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     hanging.push(server);
@@ -79,7 +82,8 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
 
     // Sends at once, and those that wait for their turn.
     expect(queuesThen).toBeLessThanOrEqual(32 + 200 + 300);
-    expect(dead.sockets()).toBeLessThanOrEqual(32);
+    // The end of one that timed out may be seen after the beginning of the next.
+    await eventually(() => dead.sockets() <= 32, 'no more connections than sends at once', 2_000);
     await eventually(() => notifier.queues() <= 32 + 200, 'only those for the dead one are left');
     expect(await rig.lanesLeft()).toBe(1_500);
   });

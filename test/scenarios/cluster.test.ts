@@ -201,7 +201,7 @@ describe('a cluster', () => {
     // Alone at first: any node may take a call, so that the calls of two are not shared evenly.
     const sleeper = await cluster.startNode('a');
     const first = await dial(cluster, [sleeper], numbers.slice(0, 60));
-    await eventually(() => arrived === sendsAtOnce, 'the first node sends as much as it may');
+    await eventually(() => arrived >= sendsAtOnce, 'the first node sends as much as it may');
     const living = await cluster.startNode('b');
     const second = await dial(cluster, [sleeper, living], numbers.slice(60));
     const calls = [...first, ...second];
@@ -209,7 +209,7 @@ describe('a cluster', () => {
     await eventually(async () => (await answered()).rowCount === calls.length, 'all are answered');
     const ofLiving = (await callsOf(world, 'b')).length;
     await eventually(
-      () => arrived === sendsAtOnce + Math.min(sendsAtOnce, ofLiving),
+      () => arrived >= sendsAtOnce + Math.min(sendsAtOnce, ofLiving),
       'both nodes send as much as they may',
     );
     sleeper.child.kill('SIGSTOP');

@@ -40,7 +40,7 @@ describe('a bot that closes its stream', () => {
       else connection.socket.close(code);
       await callee.isHungUp();
 
-      expect(callee.heard.includes(goodbye)).toBe(true);
+      await callee.untilHeard((heard) => heard.includes(goodbye), 'it is heard whole');
       expect(await rig.endOf(callId)).toMatchObject(hungUpByBot);
       const stopped = rig.eventsOf(callId).find(({ type }) => type === 'stream-stopped');
       expect(stopped?.data).toMatchObject({ reason: 'bot-closed', playedMs: 500 });
@@ -199,7 +199,7 @@ describe('what one call suffers is not another’s', () => {
     modest.connection.say(said);
     modest.connection.mark('said');
     await eventually(() => modest.connection.marks.includes('said'), 'the other is played');
-    expect(modest.callee.heard.includes(said)).toBe(true);
+    await modest.callee.untilHeard((heard) => heard.includes(said), 'it is heard whole');
 
     greedy.connection.clear();
     await eventually(() => greedy.connection.marks.includes('last'), 'its marks return');
@@ -222,7 +222,7 @@ describe('what one call suffers is not another’s', () => {
     connection.mark('on');
     await eventually(() => connection.marks.includes('on'), 'it goes on');
 
-    expect(callee.heard.includes(said)).toBe(true);
+    await callee.untilHeard((heard) => heard.includes(said), 'it is heard whole');
     expect(bot.connections).toHaveLength(1);
     // Two seconds fit into the buffers on the way: nothing is missing.
     const times = connection.of('media').map(({ media }) => Number(media.timestamp));
@@ -241,7 +241,7 @@ describe('what one call suffers is not another’s', () => {
     }
 
     for (const [index, { callee }] of calls.entries()) {
-      expect(callee.heard.includes(speech(1_600, index))).toBe(true);
+      await callee.untilHeard((heard) => heard.includes(speech(1_600, index)), 'it is heard whole');
     }
   });
 });

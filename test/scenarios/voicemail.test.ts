@@ -36,7 +36,7 @@ describe('a message for a machine', () => {
     await Promise.all([callee.speak(quiet(1_900)), callee.isHungUp()]);
     const end = await rig.endOf(callId);
 
-    expect(callee.heard.includes(messageBytes)).toBe(true);
+    await callee.untilHeard((heard) => heard.includes(messageBytes), 'it is heard whole');
     expect(end).toMatchObject({
       ...{ outcome: 'voicemail-left', reason: '200 OK', reasonCode: 'Bot-disconnected' },
       ...{ machineDetection: 'amd_machine_detected', playedMs: 1_200 },
@@ -74,7 +74,7 @@ describe('a message for a machine', () => {
     expect(connection.marks).toEqual(['said']);
     const stopped = rig.eventsOf(callId).find(({ type }) => type === 'stream-stopped');
     expect(stopped?.data).toMatchObject({ reason: 'voicemail' });
-    expect(callee.heard.includes(messageBytes)).toBe(true);
+    await callee.untilHeard((heard) => heard.includes(messageBytes), 'it is heard whole');
     expect(await rig.endOf(callId)).toMatchObject({ outcome: 'voicemail-left' });
   });
 
@@ -97,7 +97,7 @@ describe('a message for a machine', () => {
     ]);
     const end = await rig.endOf(callId);
 
-    expect(callee.heard.includes(messageBytes)).toBe(true);
+    await callee.untilHeard((heard) => heard.includes(messageBytes), 'it is heard whole');
     expect(end).toMatchObject({
       ...{ outcome: 'voicemail-left', machineDetection: 'amd_tone_detected' },
       voicemail: { complete: true, afterBeep: true },
