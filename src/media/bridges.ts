@@ -26,6 +26,10 @@ export class Bridges {
     this.#onConnected = onConnected;
   }
 
+  get isEmpty(): boolean {
+    return this.#bridges.size === 0;
+  }
+
   enter(personId: number, partnerId: number, phase: BridgePhase): void {
     const person = this.#sessionOf(personId);
     const partner = this.#sessionOf(partnerId);

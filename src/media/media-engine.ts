@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { CallNotes } from '../calls/call-notes.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
+import { ThreadRest } from '../lib/thread-rest.ts';
 import { Bridges } from './bridges.ts';
 import type { CreateDetector, OpenLineListener } from './detector-port.ts';
 import type {
@@ -11,7 +12,8 @@ import type {
   MediaWorkerData,
   ToMediaWorker,
 } from './media-messages.ts';
-import { PlayoutClock, phases, tickMs } from './playout.ts';
+import { phases, tickMs } from './playout.ts';
+import { PlayoutLoop } from './playout-loop.ts';
 import { PlayoutPool } from './playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout-queue.ts';
 import { PortPool } from './port-pool.ts';
@@ -59,9 +61,7 @@ export class MediaEngine {
   );
   readonly #counts = createRtpCounts();
   readonly #scratch = createRtpScratch();
-  #clock: PlayoutClock | undefined;
-  #maxLateMs = 0;
-  #ticksLate = 0;
+  readonly #loop: PlayoutLoop;
 
   constructor(
     data: MediaWorkerData,
@@ -73,6 +73,15 @@ export class MediaEngine {
     this.#post = post;
     this.#playoutPool = new PlayoutPool(data.streams.bufferBytes);
     this.#pool = new PortPool({ ...data, drainMs: data.portDrainMs });
+    this.#loop = new PlayoutLoop(
+      {
+        step: (phase, transmit) => this.#step(phase, transmit),
+        isIdle: () => this.#live.size === 0,
+        // What is relayed goes on at once.
+        mayRest: () => this.#bridges.isEmpty,
+      },
+      new ThreadRest(data.rest),
+    );
   }
 
   handle(message: ToMediaWorker): void {
@@ -162,7 +171,7 @@ export class MediaEngine {
     const phase = this.#leastLoadedPhase();
     this.#live.set(id, { ...live, phase });
     this.#byPhase[phase]?.set(live.session, id);
-    this.#startClock();
+    this.#loop.start();
     this.#post({ kind: 'opened', id, port: live.port });
   }
 
@@ -270,31 +279,8 @@ export class MediaEngine {
     return best;
   }
 
-  #startClock(): void {
-    if (this.#clock !== undefined) return;
-    this.#clock = new PlayoutClock(performance.now());
-    this.#waitForStep(this.#clock);
-  }
-
-  #waitForStep(clock: PlayoutClock): void {
-    const waitMs = Math.max(1, Math.ceil(clock.nextMs - performance.now()));
-    // By way of setImmediate: after a stall, what the sockets hold is read before its time is said to be over.
-    setTimeout(() => setImmediate(() => this.#runSteps(clock)), waitMs);
-  }
-
-  #runSteps(clock: PlayoutClock): void {
-    if (this.#live.size === 0) {
-      this.#clock = undefined;
-      return;
-    }
-    const nowMs = performance.now();
-    this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - clock.nextMs);
-    const caughtUp = clock.run(nowMs, (phase, transmit) => {
-      if (phase === 0 && !transmit) this.#ticksLate += 1;
-      for (const [session, id] of this.#byPhase[phase] ?? []) this.#tick(session, id, transmit);
-    });
-    if (caughtUp) this.#waitForStep(clock);
-    else setImmediate(() => this.#runSteps(clock));
+  #step(phase: number, transmit: boolean): void {
+    for (const [session, id] of this.#byPhase[phase] ?? []) this.#tick(session, id, transmit);
   }
 
   /** A defect that one call's packets bring to light must not end the calls of the whole thread. */
@@ -329,8 +315,8 @@ export class MediaEngine {
       packetsSent: this.#counts.sent,
       packetsUnsent: this.#counts.unsent,
       packetsLate: this.#counts.jitter.late,
-      ticksLate: this.#ticksLate,
-      maxLateMs: Math.round(this.#maxLateMs),
+      ticksLate: this.#loop.ticksLate,
+      maxLateMs: Math.round(this.#loop.maxLateMs),
       streams: {
         ...this.#streamStatistics,
         bytesPlayed: this.#played.bytesPlayed,

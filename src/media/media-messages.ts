@@ -8,6 +8,7 @@ import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
 import type { BridgePhase, TransferFailure } from '../calls/transfer.ts';
+import type { RestMemory } from '../lib/thread-rest.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { StreamStatistics } from './stream-port.ts';
 
@@ -20,6 +21,8 @@ export type MediaWorkerData = {
   readonly workerCount: number;
   readonly startAfterPort?: number;
   readonly inactivityTimeoutMs: number;
+  /** Who posts a message ends the worker's rest. */
+  readonly rest: RestMemory;
   readonly streams: StreamWorkerData;
   /** URL of a module that exports `createDetector`; left out: the one of src/amd. */
   readonly detectorModule?: string;

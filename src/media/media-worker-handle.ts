@@ -12,6 +12,7 @@ import { Changes } from '../lib/changes.ts';
 import { deadline } from '../lib/deadline.ts';
 import type { Logger } from '../lib/logger.ts';
 import { spawnWorker } from '../lib/spawn-worker.ts';
+import { createRestMemory, wake } from '../lib/thread-rest.ts';
 import type {
   FromMediaWorker,
   MediaStatistics,
@@ -67,7 +68,8 @@ type Entry = {
 
 export class MediaWorkerHandle implements AsyncDisposable {
   readonly #entryUrl: URL;
-  readonly #data: MediaWorkerData;
+  readonly #data: Omit<MediaWorkerData, 'rest'>;
+  readonly #rest = createRestMemory();
   readonly #logger: Logger;
   readonly #onTranscriptionFailed: (report: TranscriptionReport) => void;
   readonly #entries = new Map<number, Entry>();
@@ -83,7 +85,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
 
   constructor(
     entryUrl: URL,
-    data: MediaWorkerData,
+    data: Omit<MediaWorkerData, 'rest'>,
     logger: Logger,
     onTranscriptionFailed: (report: TranscriptionReport) => void,
   ) {
@@ -193,13 +195,16 @@ export class MediaWorkerHandle implements AsyncDisposable {
   }
 
   #post(message: ToMediaWorker): void {
-    if ('worker' in this.#life) this.#life.worker?.postMessage(message);
+    if (!('worker' in this.#life)) return;
+    this.#life.worker?.postMessage(message);
+    wake(this.#rest);
   }
 
   #started(): Life {
     const after = this.#lastPort;
     const data: MediaWorkerData = {
       ...this.#data,
+      rest: this.#rest,
       ...(after === undefined ? {} : { startAfterPort: after }),
     };
     const worker = spawnWorker(this.#entryUrl, data, { logger: this.#logger, part: 'media' });

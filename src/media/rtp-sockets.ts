@@ -109,10 +109,11 @@ export async function addressProblem(host: string): Promise<string | undefined> 
 }
 
 function createUdpSocket(host: string): Socket {
-  // Only literals get here; the default look-up would cost every packet a turn of the event loop.
+  const family = isIPv6(host) ? 6 : 4;
+  // Only literals of this family get here; the default look-up would cost every packet a turn of the event loop.
   const lookup: SocketOptions['lookup'] = (address, _options, callback) =>
-    callback(null, address, isIPv6(address) ? 6 : 4);
-  return createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4', lookup });
+    callback(null, address, family);
+  return createSocket({ type: family === 6 ? 'udp6' : 'udp4', lookup });
 }
 
 function bind(socket: Socket, host: string, port: number): Promise<void> {

@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { spawnWorker } from '../../src/lib/spawn-worker.ts';
+import { createRestMemory, ThreadRest, wake } from '../../src/lib/thread-rest.ts';
+
+/** No test lasts that long. */
+const foreverMs = 600_000;
+
+describe('the rest of a thread', () => {
+  test('lasts as long as was asked for', () => {
+    const rest = new ThreadRest(createRestMemory());
+    const startedAt = performance.now();
+    rest.rest(20);
+
+    expect(performance.now() - startedAt).toBeGreaterThan(19);
+  });
+
+  test('does not begin where a message was posted since the last one', () => {
+    const memory = createRestMemory();
+    const rest = new ThreadRest(memory);
+    rest.rest(0);
+    wake(memory);
+    const startedAt = performance.now();
+    rest.rest(foreverMs);
+    // What woke it is behind it: this one begins.
+    rest.rest(20);
+
+    expect(performance.now() - startedAt).toBeGreaterThan(19);
+  });
+
+  test('ends when another thread has posted a message, which is read next', async () => {
+    const memory = createRestMemory();
+    const worker = spawnWorker(new URL('./support/resting-worker.ts', import.meta.url), memory);
+    try {
+      await once(worker, 'message');
+      worker.postMessage('hello');
+      wake(memory);
+
+      expect(await once(worker, 'message')).toEqual(['hello']);
+    } finally {
+      await worker.terminate();
+    }
+  });
+});
