@@ -8,7 +8,7 @@ import type { Metrics } from '../http/metrics.ts';
 import { invalidRequest, type MemberError, ProblemError } from '../http/problem.ts';
 import { authenticated, responses } from '../http/route-schema.ts';
 import { validatorCompiler } from '../http/validation.ts';
-import { parseTraceparent, writeTraceparent } from '../lib/traceparent.ts';
+import { parseTraceHeaders } from '../lib/trace-context.ts';
 import { botParams } from './call-schemas.ts';
 import { parseDialout } from './dialout-request.ts';
 import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-schema.ts';
@@ -32,7 +32,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       operationId: 'dialOut',
       summary: 'Place an outbound call',
       description:
-        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target` or `bridge.to`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.\n\nA `traceparent` (W3C Trace Context) is carried to every event and notification of the call.',
+        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target` or `bridge.to`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.\n\nA `traceparent` and its `tracestate` (W3C Trace Context) are carried to every event and notification of the call.',
       tags: ['calls'],
       params: botParams,
       body: dialoutSchema,
@@ -70,17 +70,11 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
     appId: app.appId,
     accountId: app.accountId,
     botId: bot.botId,
-    request: { ...parsed.request, ...traceOf(request) },
+    request: { ...parsed.request, ...parseTraceHeaders(request.headers) },
     ...(app.limits === undefined ? {} : { limits: app.limits }),
     ...(parsed.notifyHeaders === undefined ? {} : { notifyHeaders: parsed.notifyHeaders }),
     ...(typeof key === 'string' ? { idempotency: { key, requestHash: parsed.requestHash } } : {}),
   };
-}
-
-/** What is none is passed over: the trace begins here then. */
-function traceOf({ headers }: FastifyRequest): { readonly traceparent?: string } {
-  const parent = parseTraceparent(headers['traceparent']);
-  return parent === undefined ? {} : { traceparent: writeTraceparent(parent) };
 }
 
 /** A key that is sent but unusable must not pass as "no key": the caller counts on it. */

@@ -28,6 +28,7 @@ import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { deadline } from '../lib/deadline.ts';
 import { Rest } from '../lib/rest.ts';
+import { traceHeadersOf } from '../lib/trace-context.ts';
 import type { Recipient } from '../notifier/recipients.ts';
 import { Recovery } from '../recovery/recovery.ts';
 import { type Commands, openCommands } from './commands.ts';
@@ -281,11 +282,12 @@ function openIntake(
 }
 
 function recipientOf({ appId, accountId, request, notifyHeaders }: Submission): Recipient {
-  const { notifyUrl, traceparent } = request;
+  const { notifyUrl } = request;
+  const trace = traceHeadersOf(request);
   return {
     appId,
     accountId,
-    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(trace === undefined ? {} : { trace }),
     ...(notifyUrl === undefined ? {} : { notifyUrl }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
   };

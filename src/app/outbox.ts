@@ -10,6 +10,7 @@ import { EventRelay } from '../events/relay.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { createContextWriter } from '../interactions/context-writer.ts';
 import { BoundedMap } from '../lib/bounded-map.ts';
+import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 import { defaultRetrySchedule } from '../notifier/delivery-plan.ts';
 import { owedFor } from '../notifier/owed.ts';
 import { appendSteps } from '../store/outbox/call-appends.ts';
@@ -40,7 +41,7 @@ export type OutboxParts = {
   readonly relay: EventRelay;
   readonly publisher: RunningPublisher;
   /** Of a call that was accepted here: what goes out with its events. */
-  remember(callId: string, request: Pick<DialoutRequest, 'traceparent'>): void;
+  remember(callId: string, request: Pick<DialoutRequest, 'traceparent' | 'tracestate'>): void;
   /** A call was taken; its first event is stored, or published, or neither is known. */
   begin(call: AcceptedCall, queued: QueuedEvent): void;
   /** All of it is on the stream, and its far end is not in it any more. */
@@ -52,7 +53,7 @@ export type OutboxParts = {
 
 /** What is not stored, or published, by then is found in SQL by the next process. */
 const stopTimeoutMs = 3_000;
-/** Calls whose trace is known, at some 100 bytes each; an event of another one goes out without it. */
+/** Calls whose trace is known, at some 100 bytes each, 600 with a full `tracestate`; an event of another one goes out without it. */
 const mostTraces = 50_000;
 
 export function openOutbox(
@@ -63,14 +64,15 @@ export function openOutbox(
   const { pool } = parts.storage.database;
   const settling = new Settling(pool, config.ownerId, parts.isHere, logger);
   closers.add('settling', () => settling.stop());
-  const traces = new BoundedMap<string, string>(mostTraces);
-  const remember: OutboxParts['remember'] = (callId, { traceparent }) => {
-    if (traceparent !== undefined) traces.set(callId, traceparent);
+  const traces = new BoundedMap<string, TraceHeaders>(mostTraces);
+  const remember: OutboxParts['remember'] = (callId, request) => {
+    const trace = traceHeadersOf(request);
+    if (trace !== undefined) traces.set(callId, trace);
   };
   const publisher = createPublisher(parts.events.connection, logger, {
     untilAllowed: () => parts.node.lease.untilHeld(),
     writeContext: createContextWriter(parts.contexts),
-    traceparentOf: (callId) => traces.get(callId),
+    traceOf: (callId) => traces.get(callId),
   });
   closers.add('publisher', () => publisher.stop(stopTimeoutMs));
   const relay = new EventRelay({

@@ -4,6 +4,7 @@ import type { Intake } from '../calls/dialout-ports.ts';
 import type { Config } from '../config.ts';
 import type { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
+import { traceHeadersOf } from '../lib/trace-context.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { version } from '../version.ts';
 
@@ -27,8 +28,8 @@ export function tracedIntake(intake: Intake, tracing: Tracing | undefined): Inta
   if (tracing === undefined) return intake;
   return {
     submit: async (submission) => {
-      const span = tracing.startIntake(submission.request.traceparent);
-      const request = { ...submission.request, traceparent: span.traceparent };
+      const span = tracing.startIntake(traceHeadersOf(submission.request));
+      const request = { ...submission.request, ...span.trace };
       const result = await intake.submit({ ...submission, request });
       span.end(result);
       return result;

@@ -76,6 +76,8 @@ export type DialoutRequest = {
   readonly amdEventsSubscription?: readonly AmdEventName[];
   /** W3C Trace Context: of the span that took the request in, or what came with it where nothing is traced here. */
   readonly traceparent?: string;
+  /** Only beside a `traceparent`: what the systems before have added to it. */
+  readonly tracestate?: string;
 };
 
 /** A call that was accepted: the machine's input, and what a worker reads from SQL before it dials. */

@@ -8,6 +8,7 @@ import { headers, type MsgHdrs } from '@nats-io/transport-node';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { Logger } from '../lib/logger.ts';
+import type { TraceHeaders } from '../lib/trace-context.ts';
 import { takeTurns } from '../lib/turns.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
 import type { EventConnection } from './connection.ts';
@@ -29,8 +30,8 @@ export type PublisherOptions = {
   readonly untilAllowed?: () => Promise<void> | undefined;
   /** Done before the event is published: its consumers find the call's context. */
   readonly writeContext?: (event: CallEvent) => Promise<void>;
-  /** W3C Trace Context: the header `traceparent` of the call's messages. */
-  readonly traceparentOf?: (callId: string) => string | undefined;
+  /** W3C Trace Context: headers of the call's messages. */
+  readonly traceOf?: (callId: string) => TraceHeaders | undefined;
 };
 
 export type RunningPublisher = {
@@ -147,12 +148,12 @@ class Publisher implements RunningPublisher {
   async #publishOnce(event: CallEvent): Promise<void> {
     await this.#options.writeContext?.(event);
     const subject = callSubject(this.#connection.prefix, event, event.type);
-    const traceparent = this.#options.traceparentOf?.(event.callId);
-    await this.#put(subject, JSON.stringify(event), event.id, traceparent);
+    const trace = this.#options.traceOf?.(event.callId);
+    await this.#put(subject, JSON.stringify(event), event.id, trace);
   }
 
   /** Gives up at once when the connection was replaced: the acknowledgement went with the old one. */
-  async #put(subject: string, payload: string, id: string, traceparent?: string): Promise<void> {
+  async #put(subject: string, payload: string, id: string, trace?: TraceHeaders): Promise<void> {
     let removeListener: (() => void) | undefined;
     const replaced = new Promise<never>((_, reject) => {
       removeListener = this.#connection.onReconnect(() => reject(new Error('reconnected')));
@@ -160,7 +161,7 @@ class Publisher implements RunningPublisher {
     const stored = this.#connection.jetstream.publish(subject, payload, {
       msgID: id,
       timeout: acknowledgeTimeoutMs,
-      ...(traceparent === undefined ? {} : { headers: tracing(traceparent) }),
+      ...(trace === undefined ? {} : { headers: messageHeaders(trace) }),
     });
     try {
       await Promise.race([stored, replaced]);
@@ -181,9 +182,9 @@ class Publisher implements RunningPublisher {
   }
 }
 
-function tracing(traceparent: string): MsgHdrs {
+function messageHeaders(trace: TraceHeaders): MsgHdrs {
   const all = headers();
-  all.set('traceparent', traceparent);
+  for (const [name, value] of Object.entries(trace)) all.set(name, value);
   return all;
 }
 

@@ -1,5 +1,6 @@
 // One attempt at one notification: signs, sends, judges, and says what is to be recorded of it.
 
+import type { TraceHeaders } from '../lib/trace-context.ts';
 import {
   type AttemptResult,
   judge,
@@ -21,12 +22,12 @@ export type DeliveryDeps = {
   readonly random: () => number;
   /** For the User-Agent. */
   readonly version: string;
-  /** Left out: attempts are not traced, and have the `traceparent` of the call's request. */
+  /** Left out: attempts are not traced, and have the trace headers of the call's request. */
   readonly trace?: TraceAttempt;
 };
 
 export type TraceAttempt = (
-  parent: string | undefined,
+  parent: TraceHeaders | undefined,
   attempt: {
     readonly callId: string;
     readonly eventId: string;
@@ -37,7 +38,7 @@ export type TraceAttempt = (
   },
 ) => {
   /** Of this attempt, for the receiver. */
-  readonly traceparent: string;
+  readonly trace: TraceHeaders;
   end(result: { readonly status: number } | { readonly error: string }): void;
 };
 
@@ -116,10 +117,9 @@ async function send(
   const { notifyUrl: url } = recipient;
   const { eventId, sequence, attempts } = notification;
   const what = { callId, eventId, sequence, attempt: attempts + 1, host: hostOf(url) };
-  const span = deps.trace?.(recipient.traceparent, what);
-  const traceparent = span?.traceparent ?? recipient.traceparent;
+  const span = deps.trace?.(recipient.trace, what);
   const headers = mergeHeaders(
-    { ...(traceparent === undefined ? {} : { traceparent }), ...recipient.notifyHeaders },
+    withTrace(recipient.notifyHeaders ?? {}, span?.trace ?? recipient.trace),
     {
       'content-type': 'application/json',
       'user-agent': `Offhook/${deps.version}`,
@@ -129,6 +129,15 @@ async function send(
   const result = await deps.sender.send({ url, headers, body: notification.body, mayBeSent });
   span?.end(spanResult(result));
   return result;
+}
+
+/** A caller that set its own `traceparent` means another trace: of ours nothing goes beside it. */
+function withTrace(
+  callers: Readonly<Record<string, string>>,
+  trace: TraceHeaders | undefined,
+): Readonly<Record<string, string>> {
+  const isCallers = Object.keys(callers).some((name) => name.toLowerCase() === 'traceparent');
+  return isCallers ? callers : { ...trace, ...callers };
 }
 
 function hostOf(url: string): string {

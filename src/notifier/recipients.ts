@@ -1,6 +1,7 @@
 // Where a call's notifications go. Implemented over the calls table; no part of any event, because the headers are secrets.
 
 import { BoundedMap } from '../lib/bounded-map.ts';
+import type { TraceHeaders } from '../lib/trace-context.ts';
 
 export type Recipient = {
   readonly appId: string;
@@ -9,7 +10,7 @@ export type Recipient = {
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
   /** W3C Trace Context: of the request that the call came of. */
-  readonly traceparent?: string;
+  readonly trace?: TraceHeaders;
 };
 
 /** Calls that are unknown are absent. */

@@ -7,6 +7,7 @@ import type { CallId } from '../calls/contract/identity.ts';
 import type { StoredLeg } from '../calls/contract/stored-leg.ts';
 import type { Unfinished, UnfinishedCall, UnsettledEnd } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
+import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
 import type { SecretBox } from './secrets.ts';
 
@@ -15,7 +16,7 @@ export type CallNotifying = {
   readonly accountId: string;
   readonly notifyUrl?: string;
   readonly notifyHeaders?: Readonly<Record<string, string>>;
-  readonly traceparent?: string;
+  readonly trace?: TraceHeaders;
 };
 
 export type CallOwnership =
@@ -86,6 +87,7 @@ type NotifyingColumns = {
   readonly notify_url: string | null;
   readonly notify_headers: Buffer | null;
   readonly traceparent: string | null;
+  readonly tracestate: string | null;
 };
 
 export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger): CallReads {
@@ -118,7 +120,9 @@ export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger):
     },
     async callForNotifying(callIds) {
       const { rows } = await pool.query<NotifyingColumns>(
-        `select call_id, app_id, account_id, notify_url, notify_headers, request ->> 'traceparent' as traceparent from calls
+        `select call_id, app_id, account_id, notify_url, notify_headers, request ->> 'traceparent' as traceparent,
+           request ->> 'tracestate' as tracestate
+         from calls
          where call_id = any($1::text[])`,
         [callIds],
       );
@@ -192,12 +196,13 @@ function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger):
     row.notify_headers === null
       ? undefined
       : openHeaders(row.call_id, row.notify_headers, secrets, logger);
+  const trace = traceHeadersOf(row);
   return {
     appId: row.app_id,
     accountId: row.account_id,
     ...(row.notify_url === null ? {} : { notifyUrl: row.notify_url }),
     ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
-    ...(row.traceparent === null ? {} : { traceparent: row.traceparent }),
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 

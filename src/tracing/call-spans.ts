@@ -14,6 +14,7 @@ import {
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, DataOf, EventOf, TerminalEvent } from '../calls/contract/call-event.ts';
 import { BoundedMap } from '../lib/bounded-map.ts';
+import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
 
 /** Ends come for all calls but those that were lost to another process: more than a process has at once. */
 const mostCalls = 20_000;
@@ -31,10 +32,10 @@ type Leg = {
 
 export class CallSpans {
   readonly #tracer: Tracer;
-  readonly #contextOf: (traceparent: string | undefined) => Context;
+  readonly #contextOf: (parent: TraceHeaders | undefined) => Context;
   readonly #legs = new BoundedMap<string, Leg>(mostCalls);
 
-  constructor(tracer: Tracer, contextOf: (traceparent: string | undefined) => Context) {
+  constructor(tracer: Tracer, contextOf: (parent: TraceHeaders | undefined) => Context) {
     this.#tracer = tracer;
     this.#contextOf = contextOf;
   }
@@ -62,7 +63,7 @@ export class CallSpans {
   }
 
   #dialing(call: AcceptedCall, { data }: EventOf<'dialing'>, at: Date): void {
-    const context = this.#contextOf(call.request.traceparent);
+    const context = this.#contextOf(traceHeadersOf(call.request));
     const before = this.#legs.get(call.callId);
     if (data.attempt === 1) this.#span('queue', call, context, call.acceptedAt, at);
     if (before !== undefined) this.#endLeg(before, call, at, reasonOf(data));
@@ -101,7 +102,7 @@ export class CallSpans {
   #ended(call: AcceptedCall, { type, data }: TerminalEvent, at: Date): void {
     const leg = this.#legs.get(call.callId);
     this.#legs.delete(call.callId);
-    const context = this.#contextOf(call.request.traceparent);
+    const context = this.#contextOf(traceHeadersOf(call.request));
     if (leg !== undefined) {
       this.#endLeg(leg, call, at, type === 'failed' ? data.outcome : undefined);
     } else if (type === 'failed' && data.outcome !== 'unknown') {

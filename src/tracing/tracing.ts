@@ -1,9 +1,10 @@
 // The spans of calls, as they are made from what is stated of them. Without an OTLP exporter nobody has one of these: nothing of
-// OpenTelemetry is loaded then, and a `traceparent` that came in is passed on as it is.
+// OpenTelemetry is loaded then, and the trace headers that came in are passed on as they are.
 
 import {
   type Attributes,
   type Context,
+  createTraceState,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
@@ -15,13 +16,13 @@ import {
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { SubmitResult } from '../calls/dialout-ports.ts';
-import { parseTraceparent, writeTraceparent } from '../lib/traceparent.ts';
+import { parseTraceparent, type TraceHeaders, writeTraceparent } from '../lib/trace-context.ts';
 import { CallSpans } from './call-spans.ts';
 
 /** A span that goes on elsewhere. */
 type OpenSpan<Result> = {
   /** For the server that it goes on at. */
-  readonly traceparent: string;
+  readonly trace: TraceHeaders;
   end(result: Result): void;
 };
 
@@ -36,10 +37,13 @@ export type AttemptOfDelivery = {
 export type ResultOfDelivery = { readonly status: number } | { readonly error: string };
 
 export type Tracing = {
-  startIntake(parent: string | undefined): OpenSpan<SubmitResult>;
+  startIntake(parent: TraceHeaders | undefined): OpenSpan<SubmitResult>;
   /** Something was stored of a call of this process. */
   onEvent(call: AcceptedCall, event: CallEvent): void;
-  startDelivery(parent: string | undefined, attempt: AttemptOfDelivery): OpenSpan<ResultOfDelivery>;
+  startDelivery(
+    parent: TraceHeaders | undefined,
+    attempt: AttemptOfDelivery,
+  ): OpenSpan<ResultOfDelivery>;
 };
 
 export function createTracing(tracer: Tracer): Tracing {
@@ -52,23 +56,28 @@ export function createTracing(tracer: Tracer): Tracing {
 }
 
 /** What comes from elsewhere as the parent of spans here. */
-export function contextOf(traceparent: string | undefined): Context {
-  const parent = parseTraceparent(traceparent);
+export function contextOf(headers: TraceHeaders | undefined): Context {
+  const parent = parseTraceparent(headers?.traceparent);
   if (parent === undefined) return ROOT_CONTEXT;
   const { traceId, spanId, isSampled } = parent;
   const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
-  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
+  const tracestate = headers?.tracestate;
+  const state = tracestate === undefined ? {} : { traceState: createTraceState(tracestate) };
+  const context = { traceId, spanId, traceFlags, isRemote: true, ...state };
+  return trace.setSpanContext(ROOT_CONTEXT, context);
 }
 
-function traceparentOf(span: Span): string {
+/** What came is passed on beside the span of ours: who only adds spans leaves `tracestate` as it is (section 3.4). */
+function headersOf(span: Span, parent: TraceHeaders | undefined): TraceHeaders {
   const { traceId, spanId, traceFlags } = span.spanContext();
-  return writeTraceparent({ traceId, spanId, isSampled: (traceFlags & TraceFlags.SAMPLED) !== 0 });
+  const isSampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
+  return { ...parent, traceparent: writeTraceparent({ traceId, spanId, isSampled }) };
 }
 
-function startIntake(tracer: Tracer, parent: string | undefined): OpenSpan<SubmitResult> {
+function startIntake(tracer: Tracer, parent: TraceHeaders | undefined): OpenSpan<SubmitResult> {
   const span = tracer.startSpan('intake', { kind: SpanKind.SERVER }, contextOf(parent));
   return {
-    traceparent: traceparentOf(span),
+    trace: headersOf(span, parent),
     end: (result) => {
       span.setAttribute('offhook.intake.result', result.kind);
       if ('answer' in result) span.setAttribute('offhook.call.id', result.answer.callId);
@@ -80,7 +89,7 @@ function startIntake(tracer: Tracer, parent: string | undefined): OpenSpan<Submi
 
 function startDelivery(
   tracer: Tracer,
-  parent: string | undefined,
+  parent: TraceHeaders | undefined,
   { callId, eventId, sequence, attempt, host }: AttemptOfDelivery,
 ): OpenSpan<ResultOfDelivery> {
   const attributes: Attributes = {
@@ -95,7 +104,7 @@ function startDelivery(
   const options = { kind: SpanKind.CLIENT, attributes };
   const span = tracer.startSpan('delivery', options, contextOf(parent));
   return {
-    traceparent: traceparentOf(span),
+    trace: headersOf(span, parent),
     end: (result) => {
       if ('error' in result) fail(span, result.error);
       else {

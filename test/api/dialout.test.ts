@@ -494,6 +494,27 @@ describe('notifyHeaders', () => {
   });
 });
 
+describe('W3C Trace Context', () => {
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  const traceOf = async (headers: Readonly<Record<string, string>>) => {
+    const { traceparent: parent, tracestate } = (await accepted({}, headers)).request;
+    return [parent, tracestate];
+  };
+
+  test('goes with the call', async () => {
+    const tracestate = 'congo=t61rcWkgMzE';
+    expect(await traceOf({ traceparent, tracestate })).toEqual([traceparent, tracestate]);
+  });
+
+  test('what is malformed is left out, and no call refused for it', async () => {
+    expect(await traceOf({ traceparent, tracestate: 'A=1' })).toEqual([traceparent, undefined]);
+    expect(await traceOf({ traceparent: 'none', tracestate: 'a=1' })).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
 describe('Idempotency-Key', () => {
   test('goes to the intake with a hash that spelling and order do not change', async () => {
     const key = { 'idempotency-key': 'order-4711' };

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { connect } from '@nats-io/transport-node';
 import { expect, onTestFinished, test } from 'vitest';
-import { parseTraceparent } from '../../src/lib/traceparent.ts';
+import { parseTraceparent } from '../../src/lib/trace-context.ts';
 import { startCluster } from '../support/cluster.ts';
 import { openTestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -17,6 +17,7 @@ type OtlpSpan = {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
+  readonly traceState?: string;
   readonly name: string;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
@@ -53,6 +54,7 @@ async function startCollector() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans };
 }
 
+const tracestate = 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE';
 const incoming = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const { traceId, spanId: outerSpanId } = parseTraceparent(incoming) ?? { traceId: '', spanId: '' };
 
@@ -76,14 +78,16 @@ test('from the POST to the last attempt, over two nodes', async () => {
   const url = new URL(cluster.nats.url);
   const nats = await connect({ servers: url.host, user: url.username, pass: url.password });
   onTestFinished(() => nats.close());
-  const headersOfEvents: (string | undefined)[] = [];
+  const headersOfEvents: string[] = [];
   let refusals = 1;
   receiver.answerWith(({ status }) => (status === 'Answered' && refusals-- > 0 ? 500 : 200));
 
   nats.subscribe('offhook.call.>', {
     callback: (_error, message) => {
       const { callId } = message.json<{ callId: string }>();
-      if (callId !== staying.callId) headersOfEvents.push(message.headers?.get('traceparent'));
+      const of = (name: string) => message.headers?.get(name);
+      if (callId !== staying.callId)
+        headersOfEvents.push(`${of('traceparent')} ${of('tracestate')}`);
     },
   });
   await nats.flush();
@@ -93,7 +97,7 @@ test('from the POST to the last attempt, over two nodes', async () => {
       notifyurl: receiver.url,
       machineDetection: 'detect',
     },
-    { traceparent: incoming },
+    { traceparent: incoming, tracestate },
   );
   await receiver.untilEnded(callId);
   const attempts = receiver.received.filter(({ body }) => body.callId === callId);
@@ -128,7 +132,14 @@ test('from the POST to the last attempt, over two nodes', async () => {
   // Each attempt names its own span, and each event the request's.
   const sent = attempts.map(({ headers }) => parseTraceparent(headers['traceparent'])?.spanId);
   expect(new Set(sent)).toEqual(new Set(named('delivery').map(({ spanId }) => spanId)));
-  expect(new Set(headersOfEvents)).toEqual(new Set([`00-${traceId}-${intake?.spanId}-01`]));
+  const ofEvents = `00-${traceId}-${intake?.spanId}-01 ${tracestate}`;
+  expect(new Set(headersOfEvents)).toEqual(new Set([ofEvents]));
+  // What the systems before have added goes with both, and with each span.
+  const states = [
+    ...attempts.map(({ headers }) => headers['tracestate']),
+    ...trace().map(({ traceState }) => traceState),
+  ];
+  expect(new Set(states)).toEqual(new Set([tracestate]));
   // Nobody's number, and no path of a receiver.
   expect(JSON.stringify(trace())).not.toMatch(/15559876543|\/notify/);
 });

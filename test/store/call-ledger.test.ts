@@ -143,5 +143,17 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
       });
       expect(String((await rowOf(call.callId))?.['notify_headers'])).not.toContain('sesame');
     });
+
+    test.each([
+      ['both headers', { traceparent: '00-1-2-01', tracestate: 'congo=1' }],
+      ['a traceparent alone', { traceparent: '00-1-2-01' }],
+    ])('gives the notifier the trace of the request: %s', async (_, trace) => {
+      const call = acceptedCall();
+      await ledger.accept({ ...call, request: { ...call.request, ...trace } }, {});
+
+      const found = await ledger.callForNotifying([call.callId]);
+
+      expect(found.get(call.callId)?.trace).toEqual(trace);
+    });
   });
 });

@@ -1,4 +1,4 @@
-// The header of W3C Trace Context, and the spans of calls that do not go straight.
+// The spans of calls that do not go straight, and what goes along with notifications where nobody collects them.
 
 import { SpanStatusCode } from '@opentelemetry/api';
 import {
@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { exampleEvent, exampleIdentity } from '../../src/calls/contract/event-examples.ts';
-import { parseTraceparent, writeTraceparent } from '../../src/lib/traceparent.ts';
+import { parseTraceparent, type TraceHeaders } from '../../src/lib/trace-context.ts';
 import { attemptDelivery, type DeliveryDeps } from '../../src/notifier/delivery.ts';
 import { defaultRetrySchedule } from '../../src/notifier/delivery-plan.ts';
 import { createTracing } from '../../src/tracing/tracing.ts';
@@ -19,43 +19,14 @@ import { acceptedCall } from '../support/call-records.ts';
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
 
-describe('traceparent', () => {
-  test('is read and written', () => {
-    const parent = { traceId, spanId: '00f067aa0ba902b7', isSampled: true };
-
-    expect(parseTraceparent(traceparent)).toEqual(parent);
-    expect(writeTraceparent(parent)).toBe(traceparent);
-    expect(parseTraceparent(traceparent.replace(/01$/, '00'))?.isSampled).toBe(false);
-  });
-
-  test('of a later version may have more to it', () => {
-    expect(parseTraceparent(`01${traceparent.slice(2)}-what-the-future-holds`)?.traceId).toBe(
-      traceId,
-    );
-  });
-
-  test.each([
-    undefined,
-    5,
-    '',
-    ['a', 'b'],
-    traceparent.toUpperCase(),
-    `ff${traceparent.slice(2)}`,
-    `${traceparent}-more`,
-    `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
-    `00-${traceId}-${'0'.repeat(16)}-01`,
-    `00-${traceId.slice(1)}-00f067aa0ba902b7-01`,
-    `00-${traceId}-00f067aa0ba902b7-0x`,
-    `01${traceparent.slice(2)}-${'x'.repeat(600)}`,
-  ])('what is none is passed over: %s', (header) => {
-    expect(parseTraceparent(header)).toBeUndefined();
-  });
-});
-
-const call = (parent?: string): AcceptedCall => ({
+const call = (parent?: string, tracestate?: string): AcceptedCall => ({
   ...exampleIdentity,
   acceptedAt: new Date('2026-11-20T09:00:00.000Z'),
-  request: { ...acceptedCall().request, ...(parent === undefined ? {} : { traceparent: parent }) },
+  request: {
+    ...acceptedCall().request,
+    ...(parent === undefined ? {} : { traceparent: parent }),
+    ...(tracestate === undefined ? {} : { tracestate }),
+  },
 });
 
 /** Spans by name, with how long each took. */
@@ -69,6 +40,7 @@ function spansOf(events: readonly CallEvent[], of = call(traceparent)) {
     ms: span.duration[0] * 1_000 + span.duration[1] / 1e6,
     isError: span.status.code === SpanStatusCode.ERROR,
     traceId: span.spanContext().traceId,
+    tracestate: span.spanContext().traceState?.serialize(),
   }));
 }
 
@@ -120,8 +92,22 @@ describe('the spans of a call', () => {
   });
 });
 
+test('the spans of a call have the tracestate of its request', () => {
+  const spans = spansOf([at(exampleEvent('failed'), 1)], call(traceparent, 'congo=1,rojo=2'));
+
+  expect(new Set(spans.map((span) => span.tracestate))).toEqual(new Set(['congo=1,rojo=2']));
+});
+
+test('a request whose trace begins here has a span of its own, and no tracestate', () => {
+  const tracing = createTracing(new BasicTracerProvider().getTracer('test'));
+  const { trace } = tracing.startIntake(undefined);
+
+  expect(parseTraceparent(trace.traceparent)).toBeDefined();
+  expect(Object.keys(trace)).toEqual(['traceparent']);
+});
+
 describe('where nobody collects traces', () => {
-  const attempt = async (notifyHeaders: Readonly<Record<string, string>>, parent?: string) => {
+  const attempt = async (notifyHeaders: Readonly<Record<string, string>>, trace?: TraceHeaders) => {
     let sent: Readonly<Record<string, string>> = {};
     const deps: DeliveryDeps = {
       sender: {
@@ -138,27 +124,35 @@ describe('where nobody collects traces', () => {
       version: 'test',
     };
     const notification = { eventId: 'evt-1', appId: 'app-1', sequence: 1, body: '{}', attempts: 0 };
-    const trace = parent === undefined ? {} : { traceparent: parent };
     const recipient = { appId: 'app-1', accountId: 'acme', notifyUrl: 'http://127.0.0.1/' };
     await attemptDelivery(
       deps,
       { ...notification, attemptsBefore: 0, owedSince: 0 },
       'call-1',
-      { ...recipient, notifyHeaders, ...trace },
+      { ...recipient, notifyHeaders, ...(trace === undefined ? {} : { trace }) },
       () => true,
     );
-    return sent['traceparent'] ?? sent['Traceparent'];
+    const lower = Object.entries(sent).map(([name, value]) => [name.toLowerCase(), value] as const);
+    return new Map(lower.filter(([name]) => name.startsWith('trace')));
   };
 
-  test('a notification has the traceparent of the request', async () => {
-    expect(await attempt({}, traceparent)).toBe(traceparent);
+  test('a notification has the headers of the request', async () => {
+    const trace = { traceparent, tracestate: 'congo=1' };
+    expect(await attempt({}, trace)).toEqual(new Map(Object.entries(trace)));
+    expect(await attempt({}, { traceparent })).toEqual(new Map([['traceparent', traceparent]]));
   });
 
   test('and none where the request had none', async () => {
-    expect(await attempt({})).toBeUndefined();
+    expect(await attempt({})).toEqual(new Map());
   });
 
-  test('what the caller set for its notifications stays', async () => {
-    expect(await attempt({ Traceparent: 'its own' }, traceparent)).toBe('its own');
+  test('a caller that set a trace of its own for its notifications gets nothing of the request', async () => {
+    const trace = { traceparent, tracestate: 'congo=1' };
+    expect(await attempt({ Traceparent: 'its own' }, trace)).toEqual(
+      new Map([['traceparent', 'its own']]),
+    );
+    expect(await attempt({ Tracestate: 'its=own' }, trace)).toEqual(
+      new Map(Object.entries({ traceparent, tracestate: 'its=own' })),
+    );
   });
 });
