@@ -1,7 +1,7 @@
 // Idempotent set-up for a fresh machine: dependencies, nats-server, the build and, for tests, sipp and
 // PostgreSQL. Plain JavaScript on Node alone, because it runs before anything is installed.
 //
-//   node src/setup.mjs [--test] [--kits] [--console]
+//   node src/setup.mjs [--test] [--kits] [--console] [--metrics]
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -22,6 +22,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const forTests = process.argv.includes('--test');
 const forKits = process.argv.includes('--kits');
 const forConsole = process.argv.includes('--console');
+const forMetrics = process.argv.includes('--metrics');
 
 const say = (text) => console.error(`setup: ${text}`);
 const fail = (text) => {
@@ -60,6 +61,7 @@ function missingPrograms() {
     ['bsdutils', !forTests || onPath('script')],
     ['python3', !forTests || onPath('python3')],
     ['chromium', !forConsole || onPath('chromium')],
+    ['prometheus', !forMetrics || (onPath('prometheus') && onPath('promtool'))],
     ...(forKits ? programsOfKits() : []),
   ];
   return wanted.filter(([, isThere]) => !isThere).map(([name]) => name);

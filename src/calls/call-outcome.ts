@@ -1,7 +1,12 @@
 // One table: what a SIP status, or a failure of our own, means for the caller. The same words stand in SQL, on NATS, in the
 // notification and in the metrics. Status codes not listed fall to the row of their class.
 
-import type { CallFault, CallOutcome, ReasonCode } from './contract/call-words.ts';
+import {
+  type CallFault,
+  type CallOutcome,
+  callOutcomes,
+  type ReasonCode,
+} from './contract/call-words.ts';
 import type { LegFailure } from './ports.ts';
 
 /** How a call ended, before it is written as the terminal event. */
@@ -99,6 +104,15 @@ export function faultOf(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): CallFault 
   const isRefusal = outcome === 'rejected' || outcome === 'declined';
   const ofStatus = isRefusal && sipStatus !== undefined && faultBySipStatus.get(sipStatus);
   return ofStatus || faultByOutcome[outcome];
+}
+
+/** Of each outcome with each fault that it may have, one. */
+export function endsOfAllKinds(): readonly Pick<CallEnd, 'outcome' | 'sipStatus'>[] {
+  const ofStatus = [...faultBySipStatus.keys()].flatMap((sipStatus) => {
+    const outcome = outcomeBySipStatus.get(sipStatus)?.outcome;
+    return outcome === undefined ? [] : [{ outcome, sipStatus }];
+  });
+  return [...callOutcomes.map((outcome) => ({ outcome })), ...ofStatus];
 }
 
 /** The end of a call that was not answered. */

@@ -2,9 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { type CallEnd, faultOf } from '../calls/call-outcome.ts';
+import { type CallEnd, endsOfAllKinds, faultOf } from '../calls/call-outcome.ts';
 
-export type NotificationResult = 'delivered' | 'retry' | 'failed';
+const notificationResults = ['delivered', 'retry', 'failed'] as const;
+export type NotificationResult = (typeof notificationResults)[number];
 
 export type GatewayMetric = {
   readonly trunk: string;
@@ -18,7 +19,7 @@ export type Metrics = {
   render(): Promise<string>;
   httpRequest(method: string, route: string, status: number, seconds: number): void;
   callAccepted(): void;
-  callEnded(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): void;
+  callEnded(end: End): void;
   notificationAttempt(result: NotificationResult, seconds: number): void;
   /** Endpoints that an alert is out for, by app. */
   endpointsFailing(byApp: ReadonlyMap<string, number>): void;
@@ -72,12 +73,7 @@ export function createMetrics(
     help: 'Dial-out requests that were accepted',
     registers,
   });
-  const ended = new Counter({
-    name: 'offhook_calls_ended_total',
-    help: 'Calls that ended, by outcome and by who is at fault',
-    labelNames: ['outcome', 'fault'],
-    registers,
-  });
+  const ended = endMetrics(registry);
   new Gauge({
     name: 'offhook_calls_active',
     help: 'Calls that this process has under way',
@@ -97,13 +93,7 @@ export function createMetrics(
       for (const { trunk, gateway, isUp } of gateways()) this.set({ trunk, gateway }, isUp ? 1 : 0);
     },
   });
-  const attempts = new Histogram({
-    name: 'offhook_notification_attempt_duration_seconds',
-    help: 'Attempts to deliver a notification, by result',
-    labelNames: ['result'],
-    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  });
+  const attempts = notificationMetrics(registry);
   const failing = new Gauge({
     name: 'offhook_endpoint_failing',
     help: 'Receivers of notifications that keep failing, by app; the same on every node',
@@ -122,13 +112,45 @@ export function createMetrics(
     httpRequest: (method, route, status, seconds) =>
       http.observe({ method, route, status: String(status) }, seconds),
     callAccepted: () => accepted.inc(),
-    callEnded: (end) => ended.inc({ outcome: end.outcome, fault: faultOf(end) ?? 'none' }),
+    callEnded: (end) => ended.inc(labelsOf(end)),
     notificationAttempt: (result, seconds) => attempts.observe({ result }, seconds),
     endpointsFailing: (byApp) => {
       failing.reset();
       for (const [app_id, count] of byApp) failing.set({ app_id }, count);
     },
   };
+}
+
+type End = Pick<CallEnd, 'outcome' | 'sipStatus'>;
+
+// What may be counted stands there with 0 from the first scrape on: to Prometheus a counter that begins at 1 has not risen, and the
+// first dead letter would alert nobody.
+
+function endMetrics(registry: Registry): Counter<'outcome' | 'fault'> {
+  const ended = new Counter({
+    name: 'offhook_calls_ended_total',
+    help: 'Calls that ended, by outcome and by who is at fault',
+    labelNames: ['outcome', 'fault'],
+    registers: [registry],
+  });
+  for (const end of endsOfAllKinds()) ended.inc(labelsOf(end), 0);
+  return ended;
+}
+
+function labelsOf(end: End): { readonly outcome: string; readonly fault: string } {
+  return { outcome: end.outcome, fault: faultOf(end) ?? 'none' };
+}
+
+function notificationMetrics(registry: Registry): Histogram<'result'> {
+  const attempts = new Histogram({
+    name: 'offhook_notification_attempt_duration_seconds',
+    help: 'Attempts to deliver a notification, by result',
+    labelNames: ['result'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  for (const result of notificationResults) attempts.zero({ result });
+  return attempts;
 }
 
 const streamCounters = {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { callOutcomes } from '../../src/calls/contract/call-words.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
 
 describe('the metrics of calls that ended', () => {
@@ -11,13 +12,31 @@ describe('the metrics of calls that ended', () => {
     metrics.callEnded({ outcome: 'rejected', sipStatus: 407 });
 
     const lines = (await metrics.render()).split('\n');
-    expect(lines.filter((line) => line.startsWith('offhook_calls_ended_total{'))).toEqual([
+    const ended = lines.filter((line) => line.startsWith('offhook_calls_ended_total{'));
+    expect(ended.filter((line) => !line.endsWith(' 0'))).toEqual([
       'offhook_calls_ended_total{outcome="completed",fault="none"} 1',
       'offhook_calls_ended_total{outcome="busy",fault="callee"} 1',
       'offhook_calls_ended_total{outcome="rejected",fault="carrier"} 1',
       'offhook_calls_ended_total{outcome="rejected",fault="gateway"} 2',
     ]);
   });
+});
+
+test('what may be counted is there with 0 from the start: a counter that begins at 1 has not risen', async () => {
+  const lines = (await createMetrics().render()).split('\n');
+
+  for (const outcome of callOutcomes) {
+    const ofOutcome = lines.filter((line) => line.includes(`{outcome="${outcome}",`));
+    expect(ofOutcome.length, outcome).toBeGreaterThan(0);
+    for (const line of ofOutcome) expect(line).toMatch(/ 0$/);
+  }
+  expect(lines).toContain('offhook_calls_ended_total{outcome="rejected",fault="gateway"} 0');
+  expect(lines).toContain('offhook_calls_ended_total{outcome="declined",fault="carrier"} 0');
+  for (const result of ['delivered', 'retry', 'failed']) {
+    expect(lines).toContain(
+      `offhook_notification_attempt_duration_seconds_count{result="${result}"} 0`,
+    );
+  }
 });
 
 describe('the metrics of media', () => {
