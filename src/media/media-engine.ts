@@ -62,6 +62,8 @@ export class MediaEngine {
   readonly #counts = createRtpCounts();
   readonly #scratch = createRtpScratch();
   readonly #loop: PlayoutLoop;
+  /** Those that have a bot, and some that had one. */
+  readonly #streamed = new Set<RtpSession>();
 
   constructor(
     data: MediaWorkerData,
@@ -77,8 +79,8 @@ export class MediaEngine {
       {
         step: (phase, transmit) => this.#step(phase, transmit),
         isIdle: () => this.#live.size === 0,
-        // What is relayed goes on at once.
-        mayRest: () => this.#bridges.isEmpty,
+        // What is relayed goes on at once, and a bot is connected in as few turns of the loop as it takes.
+        mayRest: () => this.#bridges.isEmpty && !this.#hasStream(),
       },
       new ThreadRest(data.rest),
     );
@@ -235,6 +237,15 @@ export class MediaEngine {
       defect: (error) => this.#fail(id, `stream failed: ${stackOf(error)}`),
     });
     session.streaming.start(stream, queue);
+    this.#streamed.add(session);
+  }
+
+  #hasStream(): boolean {
+    for (const session of this.#streamed) {
+      if (session.streaming.isOn) return true;
+      this.#streamed.delete(session);
+    }
+    return false;
   }
 
   #fail(id: number, reason: string): void {
