@@ -1,5 +1,5 @@
 // The generator of the corpus, on a voice that is made up: what it writes down about an answer is what sounds in it, the same
-// for the same seed, and no voice and no sound is in two thirds.
+// for the same seed, and no voice and no sound is in two parts.
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -12,19 +12,19 @@ import { peopleScenes } from './generator/people.ts';
 import { roles } from './generator/sentences.ts';
 import { appliances, beepModels, recordedSounds } from './generator/sounds.ts';
 import { Timeline } from './generator/timeline.ts';
-import { recordedVoices, syntheticVoices, thirds } from './generator/voices.ts';
+import { parts, recordedVoices, syntheticVoices } from './generator/voices.ts';
 
 function madeUpCast(): Cast {
   const line = (ms: number): Line => ({ clips: [babble(seededRandom(ms), ms)], words: 3 });
   const lines = Object.fromEntries(roles.map((role, index) => [role, [line(500 + 300 * index)]]));
   const song = { name: 'song', samples: babble(seededRandom(1), 5_000) };
   return {
-    third: 'first',
+    part: 'first',
     voices: [{ name: 'nobody', source: 'made up', isReal: false, lines }],
     household: [song],
     music: [song],
-    appliances: appliances.filter(({ third }) => third === 'first'),
-    beeps: beepModels.filter(({ third }) => third === 'first'),
+    appliances: appliances.filter(({ part }) => part === 'first'),
+    beeps: beepModels.filter(({ part }) => part === 'first'),
   };
 }
 
@@ -82,16 +82,16 @@ test('the greeting ends with the last word before what comes of it', () => {
   expect(samples.length).toBe((300 + 600 + 900 + 600 + 500) * 8);
 });
 
-test('no voice, no recording and no device is in two thirds', () => {
+test('no voice, no recording and no device is in two parts', () => {
   const names = [
-    ...syntheticVoices.map((voice) => [`${voice.engine} ${voice.voice}`, voice.third]),
-    ...recordedVoices.map((voice) => [`${voice.package} ${voice.files.source}`, voice.third]),
-    ...recordedSounds.map((sound) => [`${sound.package} ${sound.files.source}`, sound.third]),
-    ...appliances.map((model) => [`${model.name} ${model.hz.join()}`, model.third]),
-    ...beepModels.map((model) => [`${model.hz.join()} ${model.ms} ${model.way}`, model.third]),
+    ...syntheticVoices.map((voice) => [`${voice.engine} ${voice.voice}`, voice.part]),
+    ...recordedVoices.map((voice) => [`${voice.package} ${voice.files.source}`, voice.part]),
+    ...recordedSounds.map((sound) => [`${sound.package} ${sound.files.source}`, sound.part]),
+    ...appliances.map((model) => [`${model.name} ${model.hz.join()}`, model.part]),
+    ...beepModels.map((model) => [`${model.hz.join()} ${model.ms} ${model.way}`, model.part]),
   ] as const;
 
   expect(new Set(names.map(([name]) => name)).size).toBe(names.length);
-  for (const third of thirds)
-    expect(names.filter(([, its]) => its === third).length).toBeGreaterThan(30);
+  for (const part of parts)
+    expect(names.filter(([, its]) => its === part).length).toBeGreaterThan(30);
 });

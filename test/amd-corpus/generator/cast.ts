@@ -1,4 +1,4 @@
-// All voices and sounds of one third, loaded: what its scenes are made of.
+// All voices and sounds of one part, loaded: what its scenes are made of.
 
 import { dirname } from 'node:path';
 import { type Random, seededRandom } from '../../amd/made-up-audio.ts';
@@ -15,11 +15,11 @@ import {
 } from './sounds.ts';
 import { spokenIn, spokenMs, trimmed } from './timeline.ts';
 import {
+  type Part,
   type RecordedVoice,
   recordedVoices,
   type SyntheticVoice,
   syntheticVoices,
-  type Third,
 } from './voices.ts';
 
 export type Line = {
@@ -38,7 +38,7 @@ export type Voice = {
 export type Sound = { readonly name: string; readonly samples: Int16Array };
 
 export type Cast = {
-  readonly third: Third;
+  readonly part: Part;
   readonly voices: readonly Voice[];
   readonly household: readonly Sound[];
   readonly music: readonly Sound[];
@@ -51,12 +51,12 @@ const mostClips = 70;
 const mostSounds = 25;
 
 export function loadCast(
-  third: Third,
+  part: Part,
   cache: string,
   clips: ClipStore,
   note: (text: string) => void,
 ): Cast {
-  const isOurs = ({ third: its }: { readonly third: Third }) => its === third;
+  const isOurs = ({ part: its }: { readonly part: Part }) => its === part;
   const voices = [
     ...syntheticVoices.filter(isOurs).flatMap((voice) => synthetic(voice, clips, note)),
     ...recordedVoices.filter(isOurs).flatMap((voice) => recorded(voice, cache, clips, note)),
@@ -70,7 +70,7 @@ export function loadCast(
         return chosen(found, mostSounds).flatMap((path) => soundAt(path, name, clips));
       });
   return {
-    third,
+    part,
     voices: voices.map(withinLimits),
     household: sounds('household'),
     music: sounds('music'),
@@ -104,7 +104,12 @@ function soundAt(path: string, source: string, clips: ClipStore): Sound[] {
   return samples === undefined ? [] : [{ name: `${source}: ${path.split('/').at(-1)}`, samples }];
 }
 
-const commands = { espeak: 'espeak-ng', flite: 'flite', festival: 'festival' } as const;
+const commands = {
+  espeak: 'espeak-ng',
+  flite: 'flite',
+  festival: 'festival',
+  gnuspeech: 'npm',
+} as const;
 
 function synthetic(voice: SyntheticVoice, clips: ClipStore, note: (text: string) => void): Voice[] {
   const name = `${voice.engine} ${voice.voice}`;
@@ -151,7 +156,10 @@ function recorded(
     });
     return [{ name, source, isReal: true, lines }];
   }
-  return [{ name, source, isReal: true, lines: talk(chosen(found, mostClips), clips) }];
+  const said = chosen(found, mostClips);
+  const lines =
+    says === 'both' ? { ...talk(said, clips), ...recited(said, clips) } : talk(said, clips);
+  return [{ name, source, isReal: true, lines }];
 }
 
 /** `digits/4` and `vm-intro`. */
@@ -190,6 +198,55 @@ function talk(
         .map(({ clip }) => ({ clips: [clip] })),
     ]),
   );
+}
+
+type Recital = {
+  readonly role: Role;
+  /** Of the whole, pauses included. */
+  readonly ms: readonly [least: number, most: number];
+};
+
+/** As long as what machines say in the corpus otherwise. */
+const recitals: readonly Recital[] = [
+  { role: 'shortGreeting', ms: [1_200, 4_000] },
+  { role: 'longGreeting', ms: [5_500, 12_000] },
+  { role: 'screening', ms: [3_000, 6_000] },
+  { role: 'full', ms: [2_500, 5_000] },
+  { role: 'announcement', ms: [3_000, 6_000] },
+  { role: 'queue', ms: [4_000, 9_000] },
+];
+const recitalsOfEach = 8;
+
+/** Phrases of one speaker, one after the other, with the pauses of somebody who reads. */
+function recited(
+  paths: readonly string[],
+  clips: ClipStore,
+): Partial<Readonly<Record<Role, readonly Line[]>>> {
+  const phrases = paths
+    .flatMap((path) => clips.recording(path) ?? [])
+    .map(trimmed)
+    .filter((clip) => spokenMs(clip) >= 400);
+  const random = seededRandom(phrases.length);
+  const recite = ([least, most]: Recital['ms']): Line | undefined => {
+    const parts: Int16Array[] = [];
+    const wantedMs = least + (most - least) * random();
+    while (phrases.length > 0 && parts.length < 40 && lengthMs(parts) < wantedMs) {
+      if (parts.length > 0) parts.push(new Int16Array(Math.round(8 * (60 + 360 * random() ** 2))));
+      parts.push(phrases[Math.floor(random() * phrases.length)] ?? new Int16Array(0));
+    }
+    const ms = lengthMs(parts);
+    return ms >= least && ms <= most ? { clips: [joined(parts)] } : undefined;
+  };
+  return Object.fromEntries(
+    recitals.map(({ role, ms }) => [
+      role,
+      Array.from({ length: recitalsOfEach }).flatMap(() => recite(ms) ?? []),
+    ]),
+  );
+}
+
+function joined(parts: readonly Int16Array[]): Int16Array {
+  return Int16Array.from(parts.flatMap((part) => [...part]));
 }
 
 function isSpokenAs(role: Role, clip: Int16Array): boolean {

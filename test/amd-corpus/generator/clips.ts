@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export type Engine = 'espeak' | 'flite' | 'festival';
+export type Engine = 'espeak' | 'flite' | 'festival' | 'gnuspeech';
 /** `encoding`: what a Festival voice reads. */
 export type Speaker = {
   readonly engine: Engine;
@@ -52,9 +52,9 @@ export function openClips(cache: string): ClipStore {
   return {
     recording: (path) => at(path, (raw) => toRaw(path, raw)),
     prepare(speaker, texts) {
-      if (speaker.engine !== 'festival') return;
+      const run = inOneRun[speaker.engine];
       const missing = texts.filter((text) => !existsSync(pathOf(folder, keyOf(speaker, text))));
-      if (missing.length > 0) runFestival(folder, speaker, missing);
+      if (missing.length > 0) run?.(folder, speaker, missing);
     },
     spoken: (speaker, text) => at(keyOf(speaker, text), (raw) => speak(speaker, text, raw)),
   };
@@ -85,6 +85,34 @@ function speak({ engine, voice }: Speaker, text: string, raw: string): void {
   if (engine === 'espeak') execFileSync('espeak-ng', ['-v', voice, '-w', wav, text]);
   // Festival's were made in one run; what it could not say is not there.
   toRaw(wav, raw);
+}
+
+type Run = (folder: string, speaker: Speaker, texts: readonly string[]) => void;
+const inOneRun: Partial<Readonly<Record<Engine, Run>>> = {
+  festival: runFestival,
+  gnuspeech: runGnuspeech,
+};
+
+/** Articulatory synthesis, from npm: installed into the cache. */
+const gnuspeech = '@echogarden/gnuspeech-wasm@0.3.0';
+
+function runGnuspeech(folder: string, { voice, ...rest }: Speaker, texts: readonly string[]): void {
+  const program = `
+    import { writeFileSync } from 'node:fs';
+    import { synthesize } from '@echogarden/gnuspeech-wasm';
+    for (const [text, wav] of ${JSON.stringify(texts.map((text) => [text, `${pathOf(folder, keyOf({ voice, ...rest }, text))}.wav`]))}) {
+      const { audioData } = await synthesize(text, { voice: '${voice}', controlRate: 250, tempo: 1 });
+      writeFileSync(wav, audioData);
+    }`;
+  const cwd = join(folder, '..', 'gnuspeech');
+  try {
+    mkdirSync(cwd, { recursive: true });
+    execFileSync('npm', ['install', '--silent', '--no-save', '--prefix', cwd, gnuspeech]);
+    writeFileSync(join(cwd, 'speak.mjs'), program);
+    execFileSync('node', ['speak.mjs'], { cwd, stdio: 'ignore', timeout: 600_000 });
+  } catch {
+    // The sentences before the one that it stumbled over are there.
+  }
 }
 
 function runFestival(folder: string, speaker: Speaker, texts: readonly string[]): void {

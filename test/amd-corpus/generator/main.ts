@@ -1,4 +1,4 @@
-// npm run amd:corpus: makes the corpus in the cache, three manifests and their recordings; `--count` answers a third.
+// npm run amd:corpus: makes the corpus in the cache, three manifests and their recordings; `--count` answers a part.
 // What it makes depends on its seed and on the packages alone. Nothing of it is part of the repository.
 
 import { execFileSync } from 'node:child_process';
@@ -16,14 +16,14 @@ import { otherScenes } from './others.ts';
 import { peopleScenes } from './people.ts';
 import type { Scene } from './scene.ts';
 import type { Answer } from './timeline.ts';
-import { type Third, thirds } from './voices.ts';
+import { type Part, parts } from './voices.ts';
 
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '620' },
     seed: { type: 'string', default: '13' },
     cache: { type: 'string', default: join(homedir(), '.cache', 'offhook', 'amd-corpus') },
-    third: { type: 'string', multiple: true, default: [...thirds] },
+    part: { type: 'string', multiple: true, default: [...parts] },
   },
 });
 const note = (text: string): void => {
@@ -32,7 +32,7 @@ const note = (text: string): void => {
 
 type Maker = (random: Random, cast: Cast) => Scene;
 
-/** Each kind of scene as often as its weight says, rounded: every third has every class. */
+/** Each kind of scene as often as its weight says, rounded: every part has every class. */
 function makers(count: number): Maker[] {
   const all = [...peopleScenes, ...machineScenes, ...otherScenes];
   const whole = all.reduce((sum, [weight]) => sum + weight, 0);
@@ -86,12 +86,12 @@ function row(file: string, scene: Scene, answer: Answer, state: LineState): stri
   return columns.map((name) => `"${String(cells[name] ?? '').replaceAll('"', '""')}"`).join(',');
 }
 
-function makeThird(third: Third, cast: Cast, count: number, seed: number): void {
-  const folder = join(values.cache, third);
+function makePart(part: Part, cast: Cast, count: number, seed: number): void {
+  const folder = join(values.cache, part);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, 'wav'), { recursive: true });
   const rows = makers(count).map((make, index) => {
-    const random = seededRandom(seed * 1_000_003 + thirds.indexOf(third) * 100_003 + index);
+    const random = seededRandom(seed * 1_000_003 + parts.indexOf(part) * 100_003 + index);
     const scene = make(random, cast);
     const answer = scene.timeline.finish();
     const { samples, state } = overTheLine(answer.samples, random);
@@ -101,7 +101,7 @@ function makeThird(third: Third, cast: Cast, count: number, seed: number): void 
     return row(file, scene, answer, state);
   });
   writeFileSync(join(folder, 'manifest.csv'), `${columns.join(',')}\n${rows.join('\n')}\n`);
-  note(`${third}: ${rows.length} answers by ${cast.voices.length} voices in ${folder}`);
+  note(`${part}: ${rows.length} answers by ${cast.voices.length} voices in ${folder}`);
 }
 
 function writeWav(path: string, samples: Int16Array, overGsm: boolean): void {
@@ -134,10 +134,10 @@ function throughGsm(input: Buffer): Buffer {
 
 mkdirSync(values.cache, { recursive: true });
 const clips = openClips(values.cache);
-for (const third of thirds.filter((each) => values.third.includes(each))) {
-  makeThird(
-    third,
-    loadCast(third, values.cache, clips, note),
+for (const part of parts.filter((each) => values.part.includes(each))) {
+  makePart(
+    part,
+    loadCast(part, values.cache, clips, note),
     Number(values.count),
     Number(values.seed),
   );

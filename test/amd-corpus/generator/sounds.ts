@@ -1,10 +1,10 @@
-// What else sounds in a home and on the line, and in which third: recordings from Debian's packages, and models of appliances and
-// of beeps. A model is a device: its pitches and cadence are its own, and it is in one third only.
+// What else sounds in a home and on the line, and in which part: recordings from Debian's packages, and models of appliances and
+// of beeps. A model is a device: its pitches and cadence are its own, and it is in one part only.
 
-import type { Third } from './voices.ts';
+import type { Part } from './voices.ts';
 
 export type RecordedSound = {
-  readonly third: Third;
+  readonly part: Part;
   readonly package: string;
   readonly files: RegExp;
   readonly kind: 'household' | 'music';
@@ -12,12 +12,12 @@ export type RecordedSound = {
 
 const tuxPaint = 'tuxpaint-stamps-default';
 
-function household(third: Third, name: string, files: RegExp): RecordedSound {
-  return { third, package: name, files, kind: 'household' };
+function household(part: Part, name: string, files: RegExp): RecordedSound {
+  return { part, package: name, files, kind: 'household' };
 }
 
-function music(third: Third, name: string, files: RegExp): RecordedSound {
-  return { third, package: name, files, kind: 'music' };
+function music(part: Part, name: string, files: RegExp): RecordedSound {
+  return { part, package: name, files, kind: 'music' };
 }
 
 export const recordedSounds: readonly RecordedSound[] = [
@@ -38,25 +38,27 @@ export const recordedSounds: readonly RecordedSound[] = [
     /animals\/(mammals\/[m-z]|insects|fish|amphib|reptiles)[^_]*\.ogg$/,
   ),
   household('second', 'unknown-horizons', /(bell|chapel|sheep|smith|lumber|stonemason|waves)/),
-  household('unread', tuxPaint, /(household|vehicles|hobbies|town|medical)\/[^_]*\.ogg$/),
-  household('unread', 'linphone-common', /(oldphone|toy|incoming)/),
-  household('unread', 'lmms-common', /(misc|effects|instruments)\/.*\.ogg$/),
-  household(
-    'unread',
-    'frozen-bubble-data',
-    /(hurry|noh|pause|rebound|snore|typewriter|stick|menu)/,
-  ),
+  household('third', tuxPaint, /(household|vehicles|hobbies|town|medical)\/[^_]*\.ogg$/),
+  household('third', 'linphone-common', /(oldphone|toy|incoming)/),
+  household('third', 'lmms-common', /(misc|effects|instruments)\/.*\.ogg$/),
+  household('third', 'frozen-bubble-data', /(hurry|noh|pause|rebound|snore|typewriter|stick|menu)/),
   music('first', 'asterisk-moh-opsound-wav', /macroform/),
   music('first', 'lomiri-sounds', /(Celestial|Melody|Harp|Koto|Soul)/),
   music('second', 'asterisk-moh-opsound-wav', /(manolo|reno)/),
   music('second', 'frozen-bubble-data', /(mainzik|introzik)/),
-  music('unread', 'unknown-horizons', /(tavern|golden|newfrontier|gameplay|irelands|Morning)/),
-  music('unread', 'colobot-common-sounds', /music0/),
+  music('third', 'unknown-horizons', /(tavern|golden|newfrontier|gameplay|irelands|Morning)/),
+  music('third', 'colobot-common-sounds', /music0/),
+  household('unread', 'minetest-data', /(door|glass|water|metal|chest|fire|furnace|wood)/),
+  household('unread', 'hedgewars-data', /Sounds\/[^/]*\.ogg$/),
+  household('unread', 'yaru-theme-sound', /\.oga$/),
+  household('unread', 'psi-plus-sounds', /\.wav$/),
+  household('unread', 'eiskaltdcpp-sounds', /\.wav$/),
+  music('unread', 'hedgewars-data', /Music\/.*\.ogg$/),
 ];
 
 /** Sines with their share of harmonics, on and off, so many times. `decayMs`: it rings away, as a chime does. */
 export type Appliance = {
-  readonly third: Third;
+  readonly part: Part;
   readonly name: string;
   readonly hz: readonly number[];
   readonly onMs: number;
@@ -68,14 +70,14 @@ export type Appliance = {
 };
 
 function appliance(
-  third: Third,
+  part: Part,
   name: string,
   hz: readonly number[],
   [onMs, offMs, times]: readonly [number, number, number],
   { harmonics = 0.1, decayMs, dbfs = -24 }: Partial<Appliance> = {},
 ): Appliance {
   const decay = decayMs === undefined ? {} : { decayMs };
-  return { third, name, hz, onMs, offMs, times, harmonics, dbfs, ...decay };
+  return { part, name, hz, onMs, offMs, times, harmonics, dbfs, ...decay };
 }
 
 /** Several pitches sound in turn. */
@@ -96,30 +98,38 @@ export const appliances: readonly Appliance[] = [
   appliance('second', 'smoke-alarm', [3_100], [500, 500, 3], { dbfs: -16 }),
   appliance('second', 'kettle', [2_250], [350, 250, 3], { harmonics: 0.04 }),
   appliance('second', 'seat-belt', [690], [600, 400, 4], { harmonics: 0.3, decayMs: 400 }),
-  appliance('unread', 'microwave', [2_180], [600, 500, 3]),
-  appliance('unread', 'oven-timer', [2_000], [150, 100, 6]),
-  appliance('unread', 'doorbell', [587, 466], [700, 80, 1], { harmonics: 0.25, decayMs: 420 }),
-  appliance('unread', 'dishwasher', [988, 1_175, 1_480, 1_175], [240, 60, 1], { harmonics: 0.12 }),
-  appliance('unread', 'fridge', [2_500], [220, 780, 4], { harmonics: 0.02 }),
-  appliance('unread', 'dryer', [1_300], [550, 650, 4], { harmonics: 0.5 }),
-  appliance('unread', 'coffee-maker', [2_300], [250, 350, 3], { harmonics: 0.05 }),
-  appliance('unread', 'clock', [415, 523], [800, 200, 2], { harmonics: 0.3, decayMs: 600 }),
+  appliance('third', 'microwave', [2_180], [600, 500, 3]),
+  appliance('third', 'oven-timer', [2_000], [150, 100, 6]),
+  appliance('third', 'doorbell', [587, 466], [700, 80, 1], { harmonics: 0.25, decayMs: 420 }),
+  appliance('third', 'dishwasher', [988, 1_175, 1_480, 1_175], [240, 60, 1], { harmonics: 0.12 }),
+  appliance('third', 'fridge', [2_500], [220, 780, 4], { harmonics: 0.02 }),
+  appliance('third', 'dryer', [1_300], [550, 650, 4], { harmonics: 0.5 }),
+  appliance('third', 'coffee-maker', [2_300], [250, 350, 3], { harmonics: 0.05 }),
+  appliance('third', 'clock', [415, 523], [800, 200, 2], { harmonics: 0.3, decayMs: 600 }),
+  appliance('unread', 'microwave', [2_000], [750, 450, 4], { harmonics: 0.15 }),
+  appliance('unread', 'oven-timer', [2_400], [90, 60, 12]),
+  appliance('unread', 'doorbell', [698, 554], [560, 120, 1], { harmonics: 0.4, decayMs: 260 }),
+  appliance('unread', 'dishwasher', [1_760], [500, 1_000, 3], { harmonics: 0.08 }),
+  appliance('unread', 'fridge', [1_880], [300, 600, 4], { harmonics: 0.05 }),
+  appliance('unread', 'dryer', [440, 554, 659, 880], [180, 40, 1], { harmonics: 0.2 }),
+  appliance('unread', 'lorry', [1_000], [550, 550, 4], { harmonics: 0.45 }),
+  appliance('unread', 'thermometer', [2_700], [160, 340, 4], { harmonics: 0.02, dbfs: -30 }),
 ];
 
 /** `together`: the pitches sound at once; otherwise each for its part of the time. `sweep`: from the first to the last. */
 export type BeepModel = {
-  readonly third: Third;
+  readonly part: Part;
   readonly hz: readonly number[];
   readonly ms: number;
   readonly dbfs: number;
   readonly way: 'together' | 'in turn' | 'sweep' | 'decaying' | 'square';
 };
 
-function beeps(third: Third, rows: readonly string[]): BeepModel[] {
+function beeps(part: Part, rows: readonly string[]): BeepModel[] {
   return rows.map((row) => {
     const [hz = '', ms = '', dbfs = '', ...way] = row.split(' ');
     return {
-      third,
+      part,
       hz: hz.split('+').map(Number),
       ms: Number(ms),
       dbfs: Number(dbfs),
@@ -166,7 +176,7 @@ export const beepModels: readonly BeepModel[] = [
     '1150 250 -36',
     '480 300 -16',
   ]),
-  ...beeps('unread', [
+  ...beeps('third', [
     '1250 450 -14',
     '425 300 -12',
     '440 250 -16',
@@ -183,5 +193,23 @@ export const beepModels: readonly BeepModel[] = [
     '450 350 -14 square',
     '1380 300 -37',
     '350+440 700 -16',
+  ]),
+  ...beeps('unread', [
+    '1004 750 -13',
+    '425 200 -15',
+    '440 400 -14',
+    '520 450 -15',
+    '650 200 -16',
+    '780 120 -15',
+    '1209 250 -18',
+    '1550 600 -20',
+    '400+450 500 -16',
+    '900+1350 300 -15',
+    '1800+900 400 -15 sweep',
+    '980 220 -27',
+    '1046+1318 450 -16 in turn',
+    '1850 350 -20',
+    '1200 800 -17 decaying',
+    '800 300 -15 square',
   ]),
 ];

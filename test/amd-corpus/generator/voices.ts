@@ -1,14 +1,14 @@
-// Who speaks in the corpus, and in which third. A speaker is in one third only, whatever the engine: what was learnt from a
+// Who speaks in the corpus, and in which part. A speaker is in one part only, whatever the engine: what was learnt from a
 // voice is not measured on it. The voices of `test/fixtures/amd` are in the first two.
 
 import type { Engine } from './clips.ts';
 
-export const thirds = ['first', 'second', 'unread'] as const;
-export type Third = (typeof thirds)[number];
+export const parts = ['first', 'second', 'third', 'unread'] as const;
+export type Part = (typeof parts)[number];
 
 export type SyntheticVoice = {
   readonly kind: 'synthetic';
-  readonly third: Third;
+  readonly part: Part;
   readonly language: string;
   readonly engine: Engine;
   readonly voice: string;
@@ -18,15 +18,18 @@ export type SyntheticVoice = {
 /** Recordings of one speaker, or of one team: a package and the files in it. */
 export type RecordedVoice = {
   readonly kind: 'recorded';
-  readonly third: Third;
+  readonly part: Part;
   readonly package: string;
-  /** `people`: short phrases and acted talk; `prompts`: an exchange's, by the names that Asterisk gives them. */
-  readonly says: 'people' | 'prompts';
+  /**
+   * `people`: short phrases and acted talk; `prompts`: an exchange's, by the names that Asterisk gives them; `both`: talk, also
+   * joined to what a machine says, as words are none of a listener's business who has no recogniser.
+   */
+  readonly says: 'people' | 'prompts' | 'both';
   readonly files: RegExp;
 };
 
 function synthetic(
-  third: Third,
+  part: Part,
   engine: Engine,
   language: string,
   voices: readonly string[],
@@ -34,7 +37,7 @@ function synthetic(
 ): SyntheticVoice[] {
   return voices.map((voice) => ({
     kind: 'synthetic',
-    third,
+    part,
     language,
     engine,
     voice,
@@ -55,26 +58,33 @@ export const syntheticVoices: readonly SyntheticVoice[] = [
   ...synthetic('second', 'festival', 'it', ['pc_diphone'], 'ISO-8859-1'),
   ...synthetic('second', 'festival', 'cs', ['czech_machac'], 'ISO-8859-2'),
   ...synthetic('second', 'festival', 'ru', ['msu_ru_nsh_clunits']),
-  ...synthetic('unread', 'flite', 'en', ['rms']),
-  ...synthetic('unread', 'festival', 'en', ['ked_diphone']),
-  ...synthetic('unread', 'festival', 'fi', ['suo_fi_lj_diphone'], 'ISO-8859-1'),
-  ...synthetic('unread', 'festival', 'cs', ['czech_krb'], 'ISO-8859-2'),
-  ...synthetic('unread', 'festival', 'ca', ['upc_ca_ona_hts'], 'ISO-8859-1'),
-  ...synthetic('unread', 'festival', 'hi', ['hindi_NSK_diphone']),
+  ...synthetic('third', 'flite', 'en', ['rms']),
+  ...synthetic('third', 'festival', 'en', ['ked_diphone']),
+  ...synthetic('third', 'festival', 'fi', ['suo_fi_lj_diphone'], 'ISO-8859-1'),
+  ...synthetic('third', 'festival', 'cs', ['czech_krb'], 'ISO-8859-2'),
+  ...synthetic('third', 'festival', 'ca', ['upc_ca_ona_hts'], 'ISO-8859-1'),
+  ...synthetic('third', 'festival', 'hi', ['hindi_NSK_diphone']),
+  ...synthetic('unread', 'gnuspeech', 'en', ['male', 'female', 'large_child']),
+  ...synthetic('unread', 'espeak', 'en', ['en-gb+f1', 'en-us+klatt4']),
+  ...synthetic('unread', 'espeak', 'it', ['it+m2']),
+  ...synthetic('unread', 'espeak', 'ru', ['ru+m4']),
+  ...synthetic('unread', 'espeak', 'fi', ['fi+m6']),
 ];
 
 function recorded(
-  third: Third,
+  part: Part,
   says: RecordedVoice['says'],
   name: string,
   files: RegExp,
 ): RecordedVoice {
-  return { kind: 'recorded', third, package: name, says, files };
+  return { kind: 'recorded', part, package: name, says, files };
 }
 
 const tuxPaint = 'tuxpaint-stamps-default';
 const puzzle = 'fillets-ng-data';
 const tuberling = 'ktuberling-data';
+const hedgehogs = 'hedgewars-data';
+const letters = 'klettres-data';
 
 export const recordedVoices: readonly RecordedVoice[] = [
   recorded('first', 'prompts', 'asterisk-core-sounds-en-wav', /en_US_f_Allison|\/en/),
@@ -96,12 +106,25 @@ export const recordedVoices: readonly RecordedVoice[] = [
   recorded('second', 'people', tuxPaint, /_desc_lt\.ogg$/),
   recorded('second', 'people', tuberling, /sounds\/(sv|it|gl)\//),
   recorded('second', 'people', tuberling, /sounds\/(sr|ru|ga)\//),
-  recorded('unread', 'prompts', 'asterisk-prompt-it-menardi-wav', /\.wav$/),
-  recorded('unread', 'prompts', 'asterisk-prompt-fr-armelle', /\.gsm$/),
-  recorded('unread', 'people', `${puzzle}-nl`, /\/nl\/[a-z0-9]+-m-/),
-  recorded('unread', 'people', `${puzzle}-nl`, /\/nl\/[a-z0-9]+-v-/),
-  recorded('unread', 'people', tuxPaint, /_desc_ca\.ogg$/),
-  recorded('unread', 'people', tuxPaint, /_desc_ru\.ogg$/),
-  recorded('unread', 'people', tuberling, /sounds\/(en|fi|nn)\//),
-  recorded('unread', 'people', tuberling, /sounds\/(sl|nl|lt)\//),
+  recorded('third', 'prompts', 'asterisk-prompt-it-menardi-wav', /\.wav$/),
+  recorded('third', 'prompts', 'asterisk-prompt-fr-armelle', /\.gsm$/),
+  recorded('third', 'people', `${puzzle}-nl`, /\/nl\/[a-z0-9]+-m-/),
+  recorded('third', 'people', `${puzzle}-nl`, /\/nl\/[a-z0-9]+-v-/),
+  recorded('third', 'people', tuxPaint, /_desc_ca\.ogg$/),
+  recorded('third', 'people', tuxPaint, /_desc_ru\.ogg$/),
+  recorded('third', 'people', tuberling, /sounds\/(en|fi|nn)\//),
+  recorded('third', 'people', tuberling, /sounds\/(sl|nl|lt)\//),
+  recorded('unread', 'both', hedgehogs, /voices\/(British|Pirate)\//),
+  recorded('unread', 'both', hedgehogs, /voices\/(Classic|Default)\//),
+  recorded('unread', 'both', hedgehogs, /voices\/Default_es\//),
+  recorded('unread', 'both', hedgehogs, /voices\/Default_pl\//),
+  recorded('unread', 'both', hedgehogs, /voices\/Default_ru\//),
+  recorded('unread', 'both', hedgehogs, /voices\/Default_uk\//),
+  recorded('unread', 'both', hedgehogs, /voices\/(HillBilly|Mobster)\//),
+  recorded('unread', 'both', hedgehogs, /voices\/(Russian|Russian_pl)\//),
+  recorded('unread', 'both', hedgehogs, /voices\/Surfer\//),
+  recorded('unread', 'both', tuxPaint, /_desc_(nl|pt_BR)\.(ogg|wav)$/),
+  recorded('unread', 'both', tuberling, /sounds\/wa\//),
+  recorded('unread', 'both', tuberling, /sounds\/(nds|es|ro)\//),
+  recorded('unread', 'both', letters, /\/(he|hu|nb|tn)\//),
 ];

@@ -1,5 +1,5 @@
 // npm run amd:model: could a small model decide better than the rules where they call somebody a person after more than a hello?
-// Trained on one of the two thirds that may be learnt from and measured on the other, voices and sounds apart, both ways.
+// Trained on one of the two parts that may be learnt from and measured on the other, voices and sounds apart, both ways.
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -42,21 +42,19 @@ function traded(model: Model, moments: readonly Moment[], sure: number): string 
   return `${sure * 100} % sure: ${machines.length} machines won (${silent} that never beep), ${people} people lost`;
 }
 
-const thirds = ['first', 'second'] as const;
+const parts = ['first', 'second'] as const;
 const moments = await Promise.all(
-  thirds.map((third) => momentsOf(join(values.cache, third, 'manifest.csv'))),
+  parts.map((part) => momentsOf(join(values.cache, part, 'manifest.csv'))),
 );
 const models = { 'logistic regression': logistic, 'boosted stumps': boostedStumps } as const;
 say(`Features: ${featureNames.join('; ')}.`);
 for (const [name, train] of Object.entries(models)) {
-  thirds.forEach((third, index) => {
+  parts.forEach((part, index) => {
     const [learnt = [], measured = []] = [moments[index], moments[1 - index]];
     const model = train(examples(learnt));
     const people = measured.filter(({ label }) => label === 'human').length;
     say('');
-    say(
-      `${name}, trained on ${third}: ${measured.length} decisions of the other, ${people} people`,
-    );
+    say(`${name}, trained on ${part}: ${measured.length} decisions of the other, ${people} people`);
     say(
       `  ranked right: ${rankedRight(model, learnt).toFixed(0)} % there, ${rankedRight(model, measured).toFixed(0)} % here`,
     );
