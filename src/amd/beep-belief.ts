@@ -41,7 +41,7 @@ const believed: Readonly<Record<Company, Readonly<Record<ToneDoubt, Answer>>>> =
   nobody: { none: 'yes', cadence: 'no', appliance: 'wait', fading: 'no', echo: 'no' },
   undecided: { none: 'yes', cadence: 'wait', appliance: 'wait', fading: 'yes', echo: 'wait' },
   person: { none: 'yes', cadence: 'wait', appliance: 'wait', fading: 'yes', echo: 'wait' },
-  hello: { none: 'wait', cadence: 'no', appliance: 'no', fading: 'no', echo: 'no' },
+  hello: { none: 'wait', cadence: 'wait', appliance: 'no', fading: 'no', echo: 'no' },
 };
 
 /** Microwaves, fridges and washing machines repeat within 0.9 s. */

@@ -1,8 +1,8 @@
 // Is it a beep? It is pure, keeps its pitch or moves it as machines do, keeps its level, and stands alone. What voices and
 // instruments do by chance for a moment, a beep does for longer: the likelier a voice is, the longer and the steadier.
 
-import { sampleRateHz } from './frame.ts';
 import type { ToneShape } from './tone-shape.ts';
+import { isThirdHarmonic } from './tone-spectrum.ts';
 
 export type Band = { readonly min: number; readonly max: number };
 
@@ -31,19 +31,24 @@ const edgeInNoiseDb = 3;
 const noiseChangeDb = 5;
 /** Part of a beep's power that is no sine and vanishes with it: codecs' and clipping's. Voices and strings have more. */
 const mostImpurity = 0.06;
+/** ... unless pitch and level do not move at all: a coder's and the noise's own. */
+const mostImpurityUnmoved = 0.1;
+const unmovedMs = 200;
 /** A square wave's power in its fifth harmonic and those above. */
 const squareRest = 0.08;
 
 /** Voices have their pitch below. */
 const highestVoiceHz = 640;
 const lowWanderHz = 1.2;
+/** A coder's error; a voice that holds a note wavers by a half of a per cent at least. */
+const lowWanderShare = 0.005;
 const longestLowWander = { ms: 700, hz: 3 } as const;
 const wanderInNoiseHz = 12;
 /** The least of a low beep, in ms: alone or attached to other sound, one sine or two (vowels and chords are several). */
 const lowMs = {
   plain: 140,
   alone: { one: 180, two: 280 },
-  attached: { one: 280, two: 400 },
+  attached: { plain: 200, one: 280, two: 400 },
 } as const;
 const plainWanderHz = 0.7;
 const plainImpurity = 0.002;
@@ -53,6 +58,8 @@ const lowDropDb = 6;
 
 const shortestPairMs = 100;
 const shortestMovingMs = 100;
+const exactMs = 200;
+const exactSweep = 0.006;
 /** Right after speech, or in the middle of it. */
 const attachedMs = { still: 120, moving: 240 } as const;
 /** A semitone: less is a voice that wavers. */
@@ -66,9 +73,15 @@ export function isBeep(tone: ToneAndLine): boolean {
   const { shape, ms } = tone;
   if (tone.wholeness < leastWholeness) return false;
   if (!within(shape.hz, beepHz) || !within(ms, beepMs)) return false;
+  if ((shape.secondHz ?? beepHz.min) < beepHz.min) return false;
   if (!isEdge(tone.dropDb, tone.afterAboveBeneathDb)) return false;
-  if (impurityOf(tone) > mostImpurity) return false;
+  if (impurityOf(tone) > (isUnmoved(tone) ? mostImpurityUnmoved : mostImpurity)) return false;
   return isVoiceLike(shape) ? isLowBeep(tone) : isHighBeep(tone);
+}
+
+function isUnmoved(tone: ToneAndLine): boolean {
+  const { shape, ms } = tone;
+  return ms >= unmovedMs && shape.onPitch === 1 && shape.levelSteady >= 0.95 && comesAlone(tone);
 }
 
 export function within(value: number, band: Band): boolean {
@@ -80,7 +93,8 @@ function isHighBeep(tone: ToneAndLine): boolean {
   if (isOnPitch(shape, 0.75)) {
     return isStill(tone) && (comesAlone(tone) || ms >= attachedMs.still);
   }
-  if (ms < shortestMovingMs || shape.levelSteady < 0.85 || !movesAsMachinesDo(tone)) return false;
+  if (ms < shortestMovingMs || !movesAsMachinesDo(tone)) return false;
+  if (shape.levelSteady < (movesExactly(tone) ? 0.6 : 0.85)) return false;
   return comesAlone(tone) || (ms >= attachedMs.moving && impurityOf(tone) <= mostImpurity / 2);
 }
 
@@ -88,6 +102,12 @@ function isStill({ shape, ms }: ToneAndLine): boolean {
   // Coders shake the level of a single high tone, but not its pitch.
   if (shape.secondHz === undefined) return shape.levelSteady >= 0.4;
   return shape.levelSteady >= 0.7 && ms >= shortestPairMs;
+}
+
+/** In one straight line, or from one pitch to the other: coders shake the level, as they do that of a still tone. */
+function movesExactly({ shape, ms }: ToneAndLine): boolean {
+  if (ms < exactMs) return false;
+  return shape.sweepErrorHz <= shape.hz * exactSweep || (isStepped(shape) && shape.resting >= 0.95);
 }
 
 function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
@@ -99,16 +119,19 @@ function isLowBeep(tone: ToneAndLine): boolean {
   if (dropDb < lowDropDb || shape.levelSteady < (ms >= longLowMs ? 0.7 : 0.8)) return false;
   if (!isOnSteadyPitch(tone) && !isLongStepped(shape)) return false;
   const isOne = shape.secondHz === undefined || isSquare(shape);
-  if (!comesAlone(tone)) return ms >= (isOne ? lowMs.attached.one : lowMs.attached.two);
-  const shortest = isVeryPlain(tone) ? lowMs.plain : lowMs.alone.one;
-  return ms >= (isOne ? shortest : lowMs.alone.two);
+  const { plain, alone, attached } = lowMs;
+  if (!comesAlone(tone)) {
+    return ms >= (isOne ? (isVeryPlain(tone) ? attached.plain : attached.one) : attached.two);
+  }
+  const shortest = isVeryPlain(tone) && tone.riseDb >= plainEdgeDb ? plain : alone.one;
+  return ms >= (isOne ? shortest : alone.two);
 }
 
 /** Not even a sung vowel: nothing but one sine, on one pitch and one level. */
 function isVeryPlain(tone: ToneAndLine): boolean {
   const { shape } = tone;
   if (shape.onPitch < 1 || shape.levelSteady < 1 || shape.wanderHz > plainWanderHz) return false;
-  return impurityOf(tone) <= plainImpurity && Math.min(tone.riseDb, tone.dropDb) >= plainEdgeDb;
+  return impurityOf(tone) <= plainImpurity && tone.dropDb >= plainEdgeDb;
 }
 
 function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
@@ -116,10 +139,11 @@ function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {
 }
 
 /** A machine's sine is measured within a hertz; noise, as a share of its power, and coders blur that. */
-function allowedWanderHz({ db, beneathDb }: ToneShape, ms: number): number {
+function allowedWanderHz({ hz, db, beneathDb }: ToneShape, ms: number): number {
   if (ms >= longestLowWander.ms) return longestLowWander.hz;
   const noise = 10 ** ((beneathDb - db) / 10);
-  return Math.min(longestLowWander.hz, lowWanderHz + wanderInNoiseHz * noise);
+  const least = Math.max(lowWanderHz, lowWanderShare * hz);
+  return Math.min(longestLowWander.hz, least + wanderInNoiseHz * noise);
 }
 
 function comesAlone({ riseDb, beforeAboveBeneathDb }: ToneAndLine): boolean {
@@ -136,10 +160,9 @@ function impurityOf({ shape, dropDb }: ToneAndLine): number {
   return isSquare(shape) ? impurity - squareRest : impurity;
 }
 
-/** Odd harmonics only (clipped, a square wave; what is above 4 kHz folds back): a voice has the even ones too. */
+/** Odd harmonics only (clipped, a square wave): a voice has the even ones too. */
 function isSquare({ hz, secondHz = 0 }: ToneShape): boolean {
-  const thirdHz = 3 * hz <= sampleRateHz / 2 ? 3 * hz : sampleRateHz - 3 * hz;
-  return Math.abs(secondHz - thirdHz) <= 0.04 * hz;
+  return isThirdHarmonic(hz, secondHz);
 }
 
 /** Low enough for a voice's pitch, or for one of two harmonics. */

@@ -58,6 +58,9 @@ export type ToneDetector = {
 const shortestRunFrames = 4;
 /** Pitch from one frame to the next, of a sweep or a warble; and of the same tone after a lost frame. */
 const glide = 0.12;
+/** What is nothing but one sine may move faster, as a chirp does: no voice is so pure. */
+const pureGlide = 0.25;
+const pureDb = 11;
 const samePitch = 0.01;
 const louderDb = 6;
 /** That many steady frames on end are no speech. */
@@ -158,10 +161,11 @@ function answeringFax(run: ToneRun): ToneFound | undefined {
   return { kind: 'fax', hz: Math.round(hz), ms: runMs(run), doubt: 'none' };
 }
 
-function continuesRun(run: ToneRun, { hz, db }: Readonly<ToneFrame>): boolean {
+function continuesRun(run: ToneRun, { hz, db, beneathDb }: Readonly<ToneFrame>): boolean {
   if (run.tonalFrames === 0) return false;
   const isUnbroken = run.gap === 0 || Number.isNaN(run.afterDb[0]);
-  const reach = isUnbroken ? glide : samePitch;
+  const moving = db - beneathDb >= pureDb ? pureGlide : glide;
+  const reach = isUnbroken ? moving : samePitch;
   const isNear = Math.abs(hz - run.lastHz) <= run.lastHz * reach;
   // A much louder one of another pitch begins anew: a beep over music.
   if (run.tonalFrames >= shortestRunFrames) return isNear || db < run.lastDb + louderDb;
@@ -193,6 +197,7 @@ function whatEnded(run: ToneRun, afterSpeech: boolean): ToneFound | undefined {
     afterSpeech,
   };
   const kind = classifyTone(ended);
+  if (process.env.DBG && (kind === 'beep' || process.env.DBG === '2')) console.log('      ENDED', kind, JSON.stringify(ended, (k, v) => typeof v === 'number' ? Math.round(v * 100) / 100 : v));
   if (kind === undefined) return undefined;
   const doubt = doubtOf(ended, run, isNetworks(ended));
   return { kind, hz: Math.round(shape.hz), ms: ended.ms, doubt };

@@ -40,12 +40,15 @@ function fallOf({ db, keptFrames }: ToneRun): number {
   );
 }
 
-/** How far the line falls in the 60 ms after the frame that holds the tone's end. */
-function echoOf({ afterDb, gap }: ToneRun): number {
+/** How far the line falls in the 60 ms after the frame that holds the tone's end, unless it is as loud as before the tone. */
+function echoOf({ afterDb, beforeDb, gap }: ToneRun): number {
   const { 1: first = Number.NaN, [gap - 1]: last = Number.NaN } = afterDb;
   // A lost frame says nothing.
-  return Number.isNaN(first - last) || last < quietestDbfs ? 0 : first - last;
+  if (Number.isNaN(first - last) || last < quietestDbfs) return 0;
+  return Math.abs(first - beforeDb) <= noiseDb ? 0 : first - last;
 }
+/** One frame of noise from another. */
+const noiseDb = 5;
 /** Below it only codecs differ. */
 const quietestDbfs = -72;
 

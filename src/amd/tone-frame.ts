@@ -3,7 +3,7 @@
 
 import { fullScalePower, type RecentAudio } from './recent-audio.ts';
 import type { ToneFrame, ToneRun } from './tone-run.ts';
-import { type Peaks, strongestSines } from './tone-spectrum.ts';
+import { isThirdHarmonic, type Peaks, strongestSines } from './tone-spectrum.ts';
 
 /** −45 dBFS is the quietest beep that a caller would notice; a decaying one's tail and a far end's loss lie below. */
 const quietestToneDbfs = -58;
@@ -21,6 +21,7 @@ const lowestFloorDbfs = -80;
 /** Part of the power (less the line's noise) that the strongest sine, or the strongest two, must hold. */
 const purityOfOne = 0.85;
 const purityOfTwo = 0.9;
+const purityOfSquare = 0.82;
 /** A second sine weaker than this is a harmonic or noise (−13 dB). */
 const secondShare = 0.05;
 /** Noise explains no more of a frame than this: a tone that matters is stronger. */
@@ -83,9 +84,16 @@ function mayBeTone(
 ): boolean {
   if (dbfs < Math.max(quietestToneDbfs, floorDbfs + aboveFloorDb)) return false;
   if (run.tonalFrames > 0) return dbfs >= run.lastDb - endDropDb;
-  const riseDb = dbfs - (history[newest - 1] ?? 0);
-  if (Math.abs(riseDb) > evenDb && riseDb < onsetDb) return false;
+  if (!isEven(dbfs, history[newest - 1] ?? 0) && dbfs < (history[newest - 2] ?? 0) + onsetDb) {
+    return false;
+  }
   return neighbours >= correlation.min && neighbours <= correlation.max;
+}
+
+/** As loud as the frame before, or a beginning; a tone fills its second frame only where it began at once with the first. */
+function isEven(dbfs: number, beforeDbfs: number): boolean {
+  const riseDb = dbfs - beforeDbfs;
+  return Math.abs(riseDb) <= evenDb || riseDb >= onsetDb;
 }
 
 /** Is the power in one sine, or in two? */
@@ -97,7 +105,7 @@ function describe(
 ): boolean {
   const total = Math.max(peaks.total - noise, peaks.total * (1 - mostNoise));
   const hasSecond = peaks.second >= secondShare * peaks.first;
-  const isTwo = hasSecond && peaks.first + peaks.second >= purityOfTwo * total;
+  const isTwo = hasSecond && peaks.first + peaks.second >= purityOf(peaks) * total;
   if (peaks.first < purityOfOne * total && !isTwo) return false;
   // Two alike take turns in being the stronger one.
   const swapped = hasSecond && Math.abs(peaks.secondHz - lastHz) < Math.abs(peaks.firstHz - lastHz);
@@ -108,6 +116,11 @@ function describe(
   frame.db = decibel(power);
   frame.beneathDb = decibel(peaks.total - power);
   return true;
+}
+
+/** A square wave's two strongest are 0.9 of it, and its noise and coder take of that. */
+function purityOf({ firstHz, secondHz }: Readonly<Peaks>): number {
+  return isThirdHarmonic(firstHz, secondHz) ? purityOfSquare : purityOfTwo;
 }
 
 function decibel(power: number): number {

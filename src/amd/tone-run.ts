@@ -41,6 +41,8 @@ export type ToneRun = {
   /** What it seems to be was said, before its end was sure. */
   ending: boolean;
   keptFrames: number;
+  /** When each kept frame was, in frames since the first: lost ones lie between. */
+  readonly at: Uint16Array;
   readonly hz: Float32Array;
   readonly secondHz: Float32Array;
   readonly db: Float32Array;
@@ -52,6 +54,7 @@ export type ToneRun = {
 export function createToneRun(): ToneRun {
   return {
     ...noTone,
+    at: new Uint16Array(maxKeptFrames),
     hz: new Float32Array(maxKeptFrames),
     secondHz: new Float32Array(maxKeptFrames),
     db: new Float32Array(maxKeptFrames),
@@ -90,6 +93,7 @@ export function extendRun(run: ToneRun, frame: ToneFrame): void {
   run.lastHz = frame.hz;
   run.lastDb = frame.db;
   if (run.keptFrames === maxKeptFrames) return;
+  run.at[run.keptFrames] = run.frames - 1;
   run.hz[run.keptFrames] = frame.hz;
   run.secondHz[run.keptFrames] = frame.secondHz;
   run.db[run.keptFrames] = frame.db;

@@ -49,7 +49,7 @@ export function shapeOf(run: ToneRun): ToneShape {
     onPitch: shareNear(hz, medianHz),
     secondOnPitch: shareNear(seconds, secondHz ?? 0),
     ...rests(hz),
-    sweepErrorHz: sweepError(hz),
+    sweepErrorHz: sweepError(hz, run.at.subarray(from, to)),
     wanderHz: wander(hz, medianHz),
     turns: turnsOf(hz),
     rangeHz: hz.reduce(larger, 0) - hz.reduce(smaller, Number.POSITIVE_INFINITY),
@@ -127,19 +127,21 @@ function turnsOf(hz: Float32Array): number {
 }
 
 /** Least squares over time. */
-function sweepError(hz: Float32Array): number {
-  const middle = (hz.length - 1) / 2;
-  const mean = hz.reduce((sum, value) => sum + value, 0) / Math.max(1, hz.length);
+function sweepError(hz: Float32Array, at: Uint16Array): number {
+  const count = Math.max(1, hz.length);
+  const middle = at.reduce((sum, value) => sum + value, 0) / count;
+  const mean = hz.reduce((sum, value) => sum + value, 0) / count;
+  const time = (index: number): number => (at[index] ?? 0) - middle;
   let cross = 0;
   let square = 0;
   hz.forEach((value, index) => {
-    cross += (index - middle) * (value - mean);
-    square += (index - middle) ** 2;
+    cross += time(index) * (value - mean);
+    square += time(index) ** 2;
   });
   const slope = square === 0 ? 0 : cross / square;
   let error = 0;
   hz.forEach((value, index) => {
-    error += (value - mean - slope * (index - middle)) ** 2;
+    error += (value - mean - slope * time(index)) ** 2;
   });
-  return Math.sqrt(error / Math.max(1, hz.length));
+  return Math.sqrt(error / count);
 }

@@ -24,6 +24,12 @@ export type Peaks = {
   second: number;
 };
 
+/** What is above 4 kHz folds back. */
+export function isThirdHarmonic(hz: number, otherHz: number): boolean {
+  const thirdHz = 3 * hz <= sampleRateHz / 2 ? 3 * hz : sampleRateHz - 3 * hz;
+  return Math.abs(otherHz - thirdHz) <= 0.04 * hz;
+}
+
 const hann = Float64Array.from(
   { length: windowSamples },
   (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / windowSamples),
