@@ -29,6 +29,8 @@ const leastWholeness = 0.75;
 const edgeDb = 8;
 const edgeInNoiseDb = 3;
 const noiseChangeDb = 5;
+const sameNoiseDb = 6;
+const steadyInNoise = 0.75;
 /** Part of a beep's power that is no sine and vanishes with it: codecs' and clipping's. Voices and strings have more. */
 const mostImpurity = 0.06;
 /** ... unless pitch and level do not move at all: a coder's and the noise's own. */
@@ -36,6 +38,7 @@ const mostImpurityUnmoved = 0.1;
 const unmovedMs = 200;
 /** A square wave's power in its fifth harmonic and those above. */
 const squareRest = 0.08;
+const octaveShare = 0.04;
 
 /** Voices have their pitch below. */
 const highestVoiceHz = 640;
@@ -74,7 +77,7 @@ export function isBeep(tone: ToneAndLine): boolean {
   if (tone.wholeness < leastWholeness) return false;
   if (!within(shape.hz, beepHz) || !within(ms, beepMs)) return false;
   if ((shape.secondHz ?? beepHz.min) < beepHz.min) return false;
-  if (!isEdge(tone.dropDb, tone.afterAboveBeneathDb)) return false;
+  if (!isEdge(tone.dropDb, tone.afterAboveBeneathDb) || !isSameNoise(tone)) return false;
   if (impurityOf(tone) > (isUnmoved(tone) ? mostImpurityUnmoved : mostImpurity)) return false;
   return isVoiceLike(shape) ? isLowBeep(tone) : isHighBeep(tone);
 }
@@ -111,6 +114,8 @@ function movesExactly({ shape, ms }: ToneAndLine): boolean {
 }
 
 function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
+  // A throat, or a string: machines that move their pitch do it with one sine.
+  if (hasOctave(shape)) return false;
   return isSweep(shape) || isStepped(shape) || isWarble(shape, ms);
 }
 
@@ -154,6 +159,12 @@ function isEdge(stepDb: number, aboveBeneathDb: number): boolean {
   return stepDb >= edgeDb || (stepDb >= edgeInNoiseDb && aboveBeneathDb <= noiseChangeDb);
 }
 
+/** What it stands out of by little is the line's noise, there before and after; what comes with it or stays is music. */
+function isSameNoise({ shape, riseDb, dropDb }: ToneAndLine): boolean {
+  if (dropDb >= edgeDb) return true;
+  return Math.abs(riseDb - dropDb) <= sameNoiseDb && shape.levelSteady >= steadyInNoise;
+}
+
 /** The line's noise is there after the tone; a voice's or an instrument's other partials are not. */
 function impurityOf({ shape, dropDb }: ToneAndLine): number {
   const impurity = 10 ** ((shape.beneathDb - shape.db) / 10) - 10 ** (-dropDb / 10);
@@ -163,6 +174,11 @@ function impurityOf({ shape, dropDb }: ToneAndLine): number {
 /** Odd harmonics only (clipped, a square wave): a voice has the even ones too. */
 function isSquare({ hz, secondHz = 0 }: ToneShape): boolean {
   return isThirdHarmonic(hz, secondHz);
+}
+
+export function hasOctave({ hz, secondHz }: ToneShape): boolean {
+  if (secondHz === undefined) return false;
+  return Math.abs(Math.max(hz, secondHz) / Math.min(hz, secondHz) - 2) <= octaveShare;
 }
 
 /** Low enough for a voice's pitch, or for one of two harmonics. */

@@ -2,6 +2,7 @@
 // Judges nothing: what becomes of a doubt depends on who spoke and on what follows (beep-belief.ts).
 
 import { frameMs } from './frame.ts';
+import { hasOctave } from './tone-beep.ts';
 import type { EndedTone } from './tone-kinds.ts';
 import type { ToneRun } from './tone-run.ts';
 
@@ -22,11 +23,10 @@ const buzzerHz = 1_955;
 const fallsDb = 4;
 /** A mailbox is quiet from one frame to the next; a room dies away for as long as we look. */
 const echoDb = 5;
-const octaveShare = 0.04;
 
 export function doubtOf(tone: EndedTone, run: ToneRun, isNetworks: boolean): ToneDoubt {
   if (isNetworks) return 'cadence';
-  if (echoOf(run) >= echoDb || hasOctave(tone)) return 'echo';
+  if (echoOf(run) >= echoDb || hasOctave(tone.shape) || ringsOn(tone) || isMelody(tone)) return 'echo';
   if (fallOf(run) >= fallsDb) return 'fading';
   return tone.shape.hz >= buzzerHz ? 'appliance' : 'none';
 }
@@ -49,12 +49,21 @@ function echoOf({ afterDb, beforeDb, gap }: ToneRun): number {
 }
 /** One frame of noise from another. */
 const noiseDb = 5;
+/** ... above what the line was before the tone. */
+const ringsOnDb = 8;
+const ringingDbfs = -66;
+const melodyWholeness = 0.92;
 /** Below it only codecs differ. */
 const quietestDbfs = -72;
 
-function hasOctave({ shape: { hz, secondHz } }: EndedTone): boolean {
-  if (secondHz === undefined) return false;
-  return Math.abs(Math.max(hz, secondHz) / Math.min(hz, secondHz) - 2) <= octaveShare;
+/** What a mailbox leaves is as quiet as what was before it; a room is not at once. */
+function ringsOn({ shape, riseDb, dropDb }: EndedTone): boolean {
+  return riseDb - dropDb >= ringsOnDb && shape.db - dropDb >= ringingDbfs;
+}
+
+/** A mailbox's second pitch follows the first without a gap. */
+function isMelody({ shape, wholeness }: EndedTone): boolean {
+  return shape.steps.length > 1 && wholeness < melodyWholeness;
 }
 
 function mean(values: Float32Array): number {
