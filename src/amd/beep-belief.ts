@@ -32,6 +32,8 @@ export type BeepBelief = {
   ): ToneFound | undefined;
   /** A beep is waited for to stay alone: nothing is decided meanwhile. */
   readonly waiting: boolean;
+  /** A pitch that was no beep before is none again. */
+  isRefused(hz: number): boolean;
 };
 
 type Answer = 'yes' | 'no' | 'wait';
@@ -68,6 +70,10 @@ class Belief implements BeepBelief {
 
   get waiting(): boolean {
     return this.#waitingFor !== undefined;
+  }
+
+  isRefused(hz: number): boolean {
+    return hz > 0 && isNear(this.#refused, hz);
   }
 
   take(

@@ -16,7 +16,7 @@ const humanListenMs = 5_000;
 /** Nobody says more than that to somebody who is silent: "Hello? Who is this?" */
 const recordingMs = 1_000;
 /** After what was said since the verdict: a mailbox takes no longer to beep. */
-const beepWithinMs = 4_500;
+const beepWithinMs = 3_500;
 /** The wait for a greeting's end, from the answer: the longest announcements, and then some. For a message that is to be left, also
  * the wait for its beep. */
 const longestGreetingMs = 60_000;
@@ -116,7 +116,8 @@ class Grammar implements EventGrammar {
     const believed = this.#believed;
     believed.utterance = utterance;
     believed.found = found;
-    believed.tonePending = heard.tonePending || this.#belief.waiting;
+    believed.tonePending =
+      this.#belief.waiting || (heard.tonePending && !this.#belief.isRefused(heard.toneHz));
     return this.#stated(react(phase, believed, phrase, step));
   }
 

@@ -123,13 +123,17 @@ function isLowBeep(tone: ToneAndLine): boolean {
   const { shape, ms, dropDb } = tone;
   if (dropDb < lowDropDb || shape.levelSteady < (ms >= longLowMs ? 0.7 : 0.8)) return false;
   if (!isOnSteadyPitch(tone) && !isLongStepped(shape)) return false;
-  const isOne = shape.secondHz === undefined || isSquare(shape);
+  return ms >= shortestLowMs(tone);
+}
+
+function shortestLowMs(tone: ToneAndLine): number {
+  const { shape, riseDb } = tone;
   const { plain, alone, attached } = lowMs;
-  if (!comesAlone(tone)) {
-    return ms >= (isOne ? (isVeryPlain(tone) ? attached.plain : attached.one) : attached.two);
-  }
-  const shortest = isVeryPlain(tone) && tone.riseDb >= plainEdgeDb ? plain : alone.one;
-  return ms >= (isOne ? shortest : alone.two);
+  const isAlone = comesAlone(tone);
+  if (shape.secondHz !== undefined && !isSquare(shape)) return isAlone ? alone.two : attached.two;
+  const isPlain = isVeryPlain(tone);
+  if (!isAlone) return isPlain ? attached.plain : attached.one;
+  return isPlain && riseDb >= plainEdgeDb ? plain : alone.one;
 }
 
 /** Not even a sung vowel: nothing but one sine, on one pitch and one level. */

@@ -197,7 +197,6 @@ function whatEnded(run: ToneRun, afterSpeech: boolean): ToneFound | undefined {
     afterSpeech,
   };
   const kind = classifyTone(ended);
-  if (process.env.DBG && (kind === 'beep' || process.env.DBG === '2')) console.log('      ENDED', kind, JSON.stringify(ended, (k, v) => typeof v === 'number' ? Math.round(v * 100) / 100 : v));
   if (kind === undefined) return undefined;
   const doubt = doubtOf(ended, run, isNetworks(ended));
   return { kind, hz: Math.round(shape.hz), ms: ended.ms, doubt };

@@ -26,7 +26,8 @@ const echoDb = 5;
 
 export function doubtOf(tone: EndedTone, run: ToneRun, isNetworks: boolean): ToneDoubt {
   if (isNetworks) return 'cadence';
-  if (echoOf(run) >= echoDb || hasOctave(tone.shape) || ringsOn(tone) || isMelody(tone)) return 'echo';
+  if (echoOf(run) >= echoDb || hasOctave(tone.shape) || ringsOn(tone) || isMelody(tone))
+    return 'echo';
   if (fallOf(run) >= fallsDb) return 'fading';
   return tone.shape.hz >= buzzerHz ? 'appliance' : 'none';
 }

@@ -19,12 +19,12 @@ const waitAfterHelloMs = 680;
 const waitAfterShortMs = 1_200;
 const waitAfterLongMs = 1_300;
 /** Nobody who wants an answer talks longer, pauses included or not. */
-const longestPersonMs = Number(process.env.LP ?? 5_000);
-const longestPersonSpeechMs = Number(process.env.LS ?? 3_800);
+const longestPersonMs = 5_000;
+const longestPersonSpeechMs = 3_800;
 /** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
-const mostWords = Number(process.env.MW ?? 16);
+const mostWords = 16;
 /** With a full stop inside: people recite their greeting in one breath. */
-const longestPausedMs = Number(process.env.PP ?? 4_000);
+const longestPausedMs = 4_000;
 const fullStopMs = 600;
 
 /** Undefined: listen on. */

@@ -14,6 +14,8 @@ const samples = fvad._malloc(frameSamples * Int16Array.BYTES_PER_ELEMENT);
 
 /** libfvad 0 to 3: how much evidence it wants before it calls something voice. */
 const aggressiveness = 3;
+/** Vowels have most of their power below 1 kHz, where neighbouring samples are alike; buzzers lie above 1.9 kHz. */
+const leastNeighbours = 0.1;
 
 /** Of the latest frame. One object, changed with every frame. */
 export type Voice = {
@@ -67,7 +69,7 @@ export function createVoiceActivity(recent: RecentAudio): VoiceActivity {
       const speechLike = likely && level.above;
       voice.speech = speechLike && !tonal;
       voice.tonal = speechLike && tonal;
-      voice.voiced = voice.speech && voicing.isVoiced();
+      voice.voiced = voice.speech && recent.neighbours >= leastNeighbours && voicing.isVoiced();
       voice.inFront = level.inFront;
       voice.dbfs = level.dbfs;
       voice.loudnessDbfs = level.loudnessDbfs;

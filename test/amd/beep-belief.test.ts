@@ -83,8 +83,17 @@ describe('a tone that the network may have sent', () => {
     expect(believed('machine', { 0: { found: busy }, ...later })).toEqual([]);
   });
 
-  test.each<Company>(['nobody', 'hello'])('is none with %s', (company) => {
-    expect(believed(company, { 0: { found: busy } })).toEqual([]);
+  test('is none before anybody has spoken', () => {
+    expect(believed('nobody', { 0: { found: busy } })).toEqual([]);
+  });
+
+  test('is known as none when its pitch sounds again', () => {
+    const belief = createBeepBelief();
+    belief.take(busy, 0, false, 'hello');
+    expect(belief.isRefused(425)).toBe(false);
+
+    belief.take(undefined, 425, false, 'hello');
+    expect([425, 430, 480].map((hz) => belief.isRefused(hz))).toEqual([true, true, false]);
   });
 });
 

@@ -81,7 +81,7 @@ describe('speech', () => {
   test('is heard as quiet as -38 dBFS', () => {
     const quiet = announcement.map((sample) => Math.round(sample / 12));
 
-    expect(listen(quiet)[0]?.event).toBe('amd_machine_detected');
+    expect(listen(quiet)[0]?.speechMs).toBeGreaterThan(3_000);
   });
 
   test('is counted in words, roughly', () => {

@@ -101,6 +101,7 @@ describe('a beep of another kind', () => {
     ['two sines, the upper one weaker', mixed(tone([900], 300, -14), tone([1_350], 300, -20))],
     ['rising', moving((part) => 800 + 400 * part, 250, -20)],
     ['falling', moving((part) => 1_800 - 700 * part, 400, -20)],
+    ['a chirp, two octaves in a third of a second', moving((part) => 400 + 1_600 * part, 300, -20)],
     ['two steps', moving((part) => (part < 0.5 ? 850 : 1_100), 400, -20)],
     ['warbling', moving(warble, 700, -20)],
     [
@@ -124,6 +125,76 @@ describe('a beep of another kind', () => {
     ],
   ])('%s', (_, beep) => {
     expectBeep(hear(joined([quiet, beep])), 500 + beep.length / 8);
+  });
+});
+
+describe('a beep on a bad line', () => {
+  test('as short as 80 ms, wherever frames begin', () => {
+    for (const ms of [0, 4, 8, 12, 16]) {
+      expectBeep(hear(joined([quiet, silence(ms), tone([840], 80, -20)])), 580 + ms);
+    }
+  });
+
+  test('a square wave of a low pitch, 15 dB above the noise', () => {
+    const beep = moving(
+      () => 450,
+      350,
+      -16,
+      (wave) => 0.7 * Math.sign(wave),
+    );
+    const line = noisy(seededRandom(3), joined([silence(2_000), beep, quiet]), -34);
+
+    expectBeep(hear(line), 2_350);
+  });
+
+  test('a low one right after a word, where nothing else is in it', () => {
+    const word = babble(seededRandom(7), 1_500);
+
+    expectBeep(hear(joined([word, tone([440], 240, -20)])), 1_740);
+  });
+
+  test('a chirp of which a frame is lost', () => {
+    const chirp = moving((part) => 600 + 1_000 * part, 400, -12);
+
+    expectBeep(hear(joined([quiet, chirp]), { lost: new Set([28, 38]) }), 900);
+  });
+});
+
+describe('what sounds in a room', () => {
+  const ringing = (hz: number): Int16Array =>
+    moving(
+      () => hz,
+      400,
+      -46,
+      (wave, part) => wave * (1 - part),
+    );
+
+  test('a tone that leaves the line louder than it was is in doubt', () => {
+    const [found] = hear(joined([quiet, tone([1_480], 700, -20), ringing(1_480)]));
+
+    expect(found).toMatchObject({ kind: 'beep', doubt: 'echo' });
+  });
+
+  test('a melody with gaps is in doubt', () => {
+    const notes = joined([tone([988], 240, -20), silence(60), tone([1_175], 240, -20)]);
+
+    expect(hear(joined([quiet, notes]))).toMatchObject([{ kind: 'beep', doubt: 'echo' }]);
+  });
+
+  test('a cry that moves, with its octave, is none', () => {
+    const cry = mixed(
+      moving((part) => 870 - 40 * part, 900, -16),
+      moving((part) => 1_740 - 80 * part, 900, -27),
+    );
+
+    expect(kinds(hear(joined([quiet, cry])))).toEqual([]);
+  });
+
+  test('a note in which other music begins that stays is none', () => {
+    const note = tone([700], 300, -20);
+    const chord = joined([silence(700), tone([262, 330, 392, 523], 3_000, -30)]);
+
+    expect(kinds(hear(mixed(joined([quiet, note]), chord)))).toEqual([]);
   });
 });
 
