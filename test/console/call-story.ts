@@ -36,6 +36,7 @@ export async function watchStory(stage: Stage, page: Page): Promise<string> {
   assert.ok(ours && theirs && ours.x + ours.width <= theirs.x + 1, 'each leg has its own lane');
   await accessible(page, 'a bridged call');
   await page.locator('.row.sip', { hasText: 'second leg' }).first().waitFor();
+  await stage.gateway.dialer.end(callId);
   await page.locator('.status', { hasText: 'Completed' }).waitFor({ timeout: 30_000 });
   // As it was kept: the same, from the database.
   await eventually(async () => (await kept(stage, page, callId)) === 'all', 'the call is stored');

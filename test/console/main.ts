@@ -6,18 +6,25 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { watchStory } from './call-story.ts';
 import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
 import { strangersText } from './strangers.ts';
+import { overTwoNodes, startTwoNodes, type TwoNodes } from './two-nodes.ts';
 
 /** Compressed, all that a browser loads. */
 const mostAssetBytes = 100_000;
 
 const stage = await openStage();
 const { base, gateway, receiver } = stage;
+/** Started while the first call takes its time. */
+let nodes: Promise<TwoNodes> | undefined;
 
 try {
   await run();
   assert.deepEqual(stage.complaints, [], 'nothing was complained of, and no other host was asked');
   say('no console error, no request to another host');
+} catch (error) {
+  console.error(await stage.seen());
+  throw error;
 } finally {
+  await (await nodes?.catch(() => undefined))?.[Symbol.asyncDispose]();
   await stage.close();
 }
 
@@ -29,6 +36,10 @@ async function run(): Promise<void> {
   await signIn(page, context);
 
   const voicemail = await dialVoicemail(page);
+  const second = startTwoNodes();
+  nodes = second;
+  // It is awaited later; what went wrong is said then.
+  second.catch(() => undefined);
   await watchVerdict(page);
   await refuseAndReplay(page, voicemail);
   await hangUp(page);
@@ -38,6 +49,7 @@ async function run(): Promise<void> {
   await otherTenant(voicemail);
   await narrow(page, voicemail);
   await signOut(page);
+  await overTwoNodes(stage, await second);
   assert.equal((await gateway.dialer.request('GET', `/api/public/calls/${voicemail}`)).status, 200);
 }
 

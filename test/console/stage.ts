@@ -28,8 +28,11 @@ export type Stage = {
   readonly engine: ScriptedEngine;
   /** What Chromium complained of, and requests to other hosts. */
   readonly complaints: readonly string[];
-  open(): Promise<BrowserContext>;
+  /** A browser that is signed in nowhere. `bases`: of other gateways than the stage's. */
+  open(...bases: readonly string[]): Promise<BrowserContext>;
   cli(...args: readonly string[]): Promise<string>;
+  /** What is on the open pages, for whoever has to find out why something did not come. */
+  seen(): Promise<string>;
   close(): Promise<void>;
 };
 
@@ -49,9 +52,9 @@ export async function openStage(): Promise<Stage> {
   const base = gateway.runtime.httpUrl;
   return {
     ...{ gateway, base, receiver, callee, bot, engine, complaints },
-    async open() {
+    async open(...bases) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-      watch(context, base, complaints);
+      watch(context, bases.length === 0 ? [base] : bases, complaints);
       return context;
     },
     async cli(...args) {
@@ -59,6 +62,11 @@ export async function openStage(): Promise<Stage> {
         env: { PATH: process.env['PATH'], DATA_DIR: dataDir.path },
       });
       return stdout.trim();
+    },
+    async seen() {
+      const pages = browser.contexts().flatMap((context) => context.pages());
+      const texts = pages.map(async (page) => `${page.url()}\n${await textOf(page)}`);
+      return (await Promise.all(texts)).join('\n\n');
     },
     async close() {
       await browser.close();
@@ -70,6 +78,11 @@ export async function openStage(): Promise<Stage> {
   };
 }
 
+/** As much of it as one wants to read. */
+async function textOf(page: Page): Promise<string> {
+  return ((await page.evaluate('document.body.innerText')) as string).slice(0, 3_000);
+}
+
 export async function launch() {
   const args = ['--no-sandbox'];
   return await chromium
@@ -77,7 +90,8 @@ export async function launch() {
     .catch(() => chromium.launch({ executablePath: '/usr/bin/chromium', args }));
 }
 
-function watch(context: BrowserContext, base: string, complaints: string[]): void {
+function watch(context: BrowserContext, bases: readonly string[], complaints: string[]): void {
+  const hosts = new Set(bases.map((base) => new URL(base).host));
   context.on('console', (message) => {
     // The page asks who is signed in: that nobody is, Chromium reports as an error.
     const isAnswer = /status of (401|404|403)/.test(message.text());
@@ -86,8 +100,7 @@ function watch(context: BrowserContext, base: string, complaints: string[]): voi
   context.on('weberror', (error) => complaints.push(error.error().message));
   context.on('request', (request) => {
     const { host, protocol } = new URL(request.url());
-    if (protocol !== 'data:' && host !== new URL(base).host)
-      complaints.push(`asked ${request.url()}`);
+    if (protocol !== 'data:' && !hosts.has(host)) complaints.push(`asked ${request.url()}`);
   });
 }
 
@@ -131,6 +144,11 @@ export async function fits(page: Page): Promise<void> {
   assert.fail(`${page.url()} is ${width} pixels wide on a phone: ${String(widest)}`);
 }
 
+let saidAt = performance.now();
+
+/** With how long it took. */
 export function say(what: string): void {
-  console.log(`ok  ${what}`);
+  const now = performance.now();
+  console.log(`ok  ${what} (${((now - saidAt) / 1_000).toFixed(1)} s)`);
+  saidAt = now;
 }

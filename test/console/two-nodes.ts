@@ -1,0 +1,122 @@
+// Two gateways on one PostgreSQL and one NATS: what one node has is seen, and ended, through the other; and whoever is signed in is so at
+// both.
+
+import assert from 'node:assert/strict';
+import type { BrowserContext, Page } from 'playwright-core';
+import { startCluster } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import type { GatewayProcess } from '../support/gateway-process.ts';
+import { startPostgres } from '../support/postgres-server.ts';
+import { type Stage, say } from './stage.ts';
+
+const target = 'tel:+12025550102';
+
+export type TwoNodes = AsyncDisposable & {
+  readonly here: GatewayProcess;
+  readonly there: GatewayProcess;
+};
+
+export async function startTwoNodes(): Promise<TwoNodes> {
+  const postgres = await startPostgres();
+  const cluster = await startCluster({ databaseUrl: postgres.url }).catch(async (error) => {
+    await postgres.stop();
+    throw error;
+  });
+  const dispose = async (): Promise<void> => {
+    await cluster[Symbol.asyncDispose]();
+    await postgres.stop();
+  };
+  try {
+    const here = await cluster.startNode('here');
+    // The carrier of the call is known there alone.
+    const there = await cluster.startNode('there', { SANDBOX: 'on' });
+    return { here, there, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+export async function overTwoNodes(stage: Stage, { here, there }: TwoNodes): Promise<void> {
+  const context = await stage.open(baseOf(here), baseOf(there));
+  const page = await signIn(stage, context, here, there);
+  try {
+    await watchCallOf(there, page, here);
+  } catch (error) {
+    console.error(there.output());
+    throw error;
+  }
+  await signOutEverywhere(context, page, there);
+  await context.close();
+}
+
+const baseOf = ({ runtime }: GatewayProcess): string => runtime.httpUrl;
+
+async function signIn(
+  stage: Stage,
+  context: BrowserContext,
+  here: GatewayProcess,
+  there: GatewayProcess,
+): Promise<Page> {
+  const link = await linkOf(there);
+  const page = await context.newPage();
+  await page.goto(link.replace(baseOf(there), baseOf(here)));
+  await page.getByText('No calls yet.').waitFor();
+  const stranger = await (await stage.open(baseOf(there))).newPage();
+  await stranger.goto(link);
+  await stranger.getByText('The link was used before').waitFor();
+  await stranger.context().close();
+  say('a link of one node signs in at the other, and then nowhere');
+  return page;
+}
+
+async function linkOf({ dialer }: GatewayProcess): Promise<string> {
+  return ((await dialer.request('POST', '/console/link')).body as { readonly url: string }).url;
+}
+
+async function watchCallOf(there: GatewayProcess, page: Page, here: GatewayProcess): Promise<void> {
+  const { callId } = await there.dialer.dial({
+    ...{ target, trunk: 'sandbox', machineDetection: 'detect' },
+  });
+  const row = page.locator('.calls tbody tr', { hasText: '12025550102' });
+  await row.getByText('Answered').waitFor({ timeout: 30_000 });
+  await page.getByRole('link', { name: 'Nodes' }).click();
+  const node = page.locator('tbody tr', { hasText: 'there' });
+  await node.locator('[data-name="Calls"]', { hasText: /^1$/ }).waitFor({ timeout: 30_000 });
+  await page.goto(`${baseOf(here)}/console#/calls/${callId}`);
+  await page.getByText('200 OK (INVITE) + SDP').waitFor();
+  await page.locator('.mark', { hasText: 'Person' }).waitFor({ timeout: 30_000 });
+  const first = await soundOf(page);
+  await eventually(async () => (await soundOf(page)) > first, 'the sound goes on', 30_000);
+  say('a call of the other node is live: in the list, its ladder, its sound');
+  await page.getByRole('button', { name: 'Hang up' }).click();
+  await page.locator('.status', { hasText: 'Completed' }).waitFor();
+  await page.locator('.facts', { hasText: 'Bot-disconnected' }).waitFor();
+  await page.getByText('200 OK (BYE)').waitFor();
+  say('and is hung up');
+}
+
+/** Seconds that the waveform has; its person says a word, and waits. */
+async function soundOf(page: Page): Promise<number> {
+  const label = await page.locator('.wave canvas').getAttribute('aria-label');
+  return Number(/^([\d.]+) s of sound/.exec(label ?? '')?.[1] ?? 0);
+}
+
+async function signOutEverywhere(
+  context: BrowserContext,
+  page: Page,
+  there: GatewayProcess,
+): Promise<void> {
+  // The cookie is the host's, as it is behind a proxy.
+  const other = await context.newPage();
+  await other.goto(`${baseOf(there)}/console#/nodes`);
+  await other.locator('tr', { hasText: 'this one' }).getByText('there').waitFor();
+  const [cookie] = await context.cookies();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await other.getByRole('heading', { name: 'Sign in' }).waitFor({ timeout: 30_000 });
+  const headers = { cookie: `${cookie?.name}=${cookie?.value}` };
+  const answer = await fetch(`${baseOf(there)}/console/api/public/calls`, { headers });
+  assert.equal(answer.status, 401, 'the cookie is of no use to whoever kept it');
+  say('signed out at both');
+}
