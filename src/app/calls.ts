@@ -98,6 +98,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       taking.onReleased(legId);
       secondLegs.giveBack(legId);
     },
+    onOffTheWire: (callId) => out.legsAreOver(callId),
     clock,
   });
   const secondLegs = openSecondLegs(environment, parts);
@@ -199,6 +200,7 @@ function openRecovery(
       outbox: out.outbox,
       publish: (events) => out.publisher.publish(events),
       settle: (callId) => out.settle(callId),
+      legsAreOver: (callId) => out.legsAreOver(callId),
       // More than SQL has: of an older version, and where a backup of SQL was restored.
       eventsOnStream: async (call) =>
         older.areDrained() && !connection.connected() ? [] : await eventsOfCall(connection, call),

@@ -46,6 +46,8 @@ export type OutboxParts = {
   begin(call: AcceptedCall, queued: QueuedEvent): void;
   /** All of it is on the stream, and its far end is not in it any more. */
   settle(callId: CallId): void;
+  /** No far end is in it any more, whatever else is still to be done. */
+  legsAreOver(callId: CallId): void;
   /** Something of the call is on its way into SQL, or from there. */
   holds(callId: CallId): boolean;
   isIdle(): boolean;
@@ -126,6 +128,7 @@ export function openOutbox(
       } else if (queued === 'stored' && !relay.knows(call.callId)) relay.send([event]);
     },
     settle: (callId) => settling.settle(callId),
+    legsAreOver: (callId) => settling.legsAreOver(callId),
     holds: (callId) => outbox.holds(callId) || relay.holds(callId) || settling.holds(callId),
     isIdle: () => outbox.size() === 0 && publisher.waiting() === 0,
   };

@@ -38,6 +38,7 @@ import {
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
+  noteLegOver,
   notePlan,
   stateAmd,
   stateAmdStopped,
@@ -239,6 +240,8 @@ export const callMachine = callSetup.createMachine({
         'line.stream': { actions: stateStream },
         'line.playback': { actions: statePlayback },
         'line.keysSent': { actions: stateKeysSent },
+        // Its BYE has crossed ours, or follows from a referral.
+        'line.ended': { actions: noteLegOver },
       },
     },
     recording: {
@@ -271,11 +274,15 @@ function storeAnswerInput({
 }
 
 function storeEndInput(context: CallMachineContext): StoreInput {
-  const { endEvent: event, journal } = context;
+  const { endEvent: event, journal, legIsOver } = context;
   if (event === undefined) throw new Error('an end is stored only after it was built');
   const ifAnswered = endIfAnswered(context);
   return {
     journal,
-    step: { events: [], ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) } },
+    step: {
+      events: [],
+      ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
+      ...(legIsOver === undefined ? {} : { legIsOver }),
+    },
   };
 }

@@ -64,7 +64,7 @@ export class CallReferral implements OngoingTransfer {
   /** Carriers that take a REFER often say so with a BYE and nothing else: true, and the machine was told. */
   endsBySuccess(): boolean {
     if (this.#isOver || !this.#isTaken) return false;
-    this.#succeed();
+    this.#succeed({ hasHungUp: true });
     return true;
   }
 
@@ -84,7 +84,7 @@ export class CallReferral implements OngoingTransfer {
         }
         break;
       case 'taken over':
-        this.#succeed();
+        this.#succeed({ hasHungUp: false });
         break;
       case 'failed':
         this.#fail({ kind: 'failed', failure: { kind: 'leg', failure: event.failure } });
@@ -95,9 +95,9 @@ export class CallReferral implements OngoingTransfer {
     }
   }
 
-  #succeed(): void {
+  #succeed(how: { readonly hasHungUp: boolean }): void {
     this.#isOver = true;
-    this.#tell({ kind: 'referred', at: this.#ports.clock.now() });
+    this.#tell({ kind: 'referred', at: this.#ports.clock.now(), ...how });
   }
 
   #fail(report: TransferReport): void {

@@ -177,6 +177,8 @@ export type CallMachineContext = CallProgress & {
   readonly endEvent?: TerminalEvent;
   /** Where the far end can be ended: known from the 200 on. */
   readonly leg?: StoredLeg;
+  /** The far end has hung up, or refused: there is nothing to end. */
+  readonly legIsOver?: true;
   readonly answeredEvent?: CallEvent;
   /** While it is not known whether the answer is stored: what stands if it is not. */
   readonly beforeAnswer?: Sequences;

@@ -21,6 +21,8 @@ export type CallStep = {
   readonly events: readonly CallEvent[];
   /** INVITE, early dialog or dialog: what another process needs to end it. */
   readonly leg?: StoredLeg;
+  /** The far end has left it by itself, so that there is nothing to end any more. */
+  readonly legIsOver?: true;
   /** The same of second legs, each once. */
   readonly secondLegs?: readonly SecondLeg[];
   readonly ringingAt?: Date;
@@ -44,6 +46,15 @@ export function fold(earlier: CallStep, later: CallStep): CallStep {
     ...(secondLegs.length === 0 ? {} : { secondLegs }),
     events: [...kept.events, ...later.events],
   };
+}
+
+/** What is known of each leg now. The first one's id is that of its call. */
+export function legsOf(
+  callId: string,
+  { leg, legIsOver, secondLegs = [] }: CallStep,
+): readonly SecondLeg[] {
+  if (legIsOver === true) return [{ legId: callId }, ...secondLegs];
+  return leg === undefined ? secondLegs : [{ legId: callId, leg }, ...secondLegs];
 }
 
 function latest(legs: readonly SecondLeg[]): readonly SecondLeg[] {

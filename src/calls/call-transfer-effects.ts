@@ -192,7 +192,9 @@ function complete(outcome: 'completed' | 'transferred', at: Date) {
 
 export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.transfer');
-  enqueue.assign({ end: endOf(event.report, context.clock.now()) });
+  const { report } = event;
+  enqueue.assign({ end: endOf(report, context.clock.now()) });
+  if (report.kind === 'referred' && report.hasHungUp) enqueue.assign({ legIsOver: true });
   enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
 });
 

@@ -15,7 +15,7 @@ export type TransferReport =
   /** The second leg is over: the call is, too. */
   | { readonly kind: 'ended'; readonly end: LegEnd }
   /** The carrier has connected them: the first leg is to be hung up, if it is not yet. */
-  | { readonly kind: 'referred'; readonly at: Date };
+  | { readonly kind: 'referred'; readonly at: Date; readonly hasHungUp: boolean };
 
 export type TransferEnd =
   | { readonly kind: 'leg'; readonly failure: LegFailure }

@@ -22,6 +22,8 @@ export function guardSip(
     /** By the leg's id, which is the call's for its first. */
     readonly onPlaced: (legId: string) => void;
     readonly onReleased: (legId: string) => void;
+    /** With its last leg. */
+    readonly onOffTheWire: (callId: CallId) => void;
     readonly clock: Clock;
   },
 ): GuardedSip {
@@ -41,8 +43,10 @@ export function guardSip(
     legs.set(callId, ofCall);
     void leg.released.then(() => {
       ofCall.delete(leg.released);
-      if (ofCall.size === 0) legs.delete(callId);
       options.onReleased(legId);
+      if (ofCall.size > 0) return;
+      legs.delete(callId);
+      options.onOffTheWire(callId);
     });
     return leg;
   }

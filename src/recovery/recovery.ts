@@ -45,6 +45,8 @@ export type RecoveryPorts = {
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
   /** All is on the stream, and no far end is left in it. */
   readonly settle: (callId: CallId) => void;
+  /** No far end is left in it, whatever else is owed. */
+  readonly legsAreOver: (callId: CallId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -78,7 +80,9 @@ const lateAnswerPauseMs = 500;
 // hanging up  The engine is asked to end it. Left for `over` when it has ended or is unknown, and for `pausing` when the
 //             engine cannot be reached or only a CANCEL has left.
 // pausing     It takes no other call's place meanwhile. Left for `waiting` after the pause.
-// over        It has ended; or a 200 that crossed the CANCEL, or the engine, has been waited for long enough.
+// over        It has ended; or a 200 that crossed the CANCEL, or the engine, has been waited for long enough. The lost process may have
+//             ended it before, and not stored that: an engine that does not know a dialog may have ended it, or have been
+//             started again. It gets a BYE all the same, which a far end that is out of the call answers with 481.
 //
 // `stop` leaves every call in its state: what it owes is in SQL, for the next process.
 
@@ -214,7 +218,11 @@ export class Recovery {
     const underWay = this.#farEnds.get(callId);
     if (underWay !== undefined) return underWay;
     const ending = Promise.all(legs.map((leg) => this.#keepHangingUp(callId, leg))).then(
-      (results) => results.every((isOver) => isOver),
+      (results) => {
+        const areOver = results.every((isOver) => isOver);
+        if (areOver) this.#ports.legsAreOver(callId);
+        return areOver;
+      },
     );
     this.#farEnds.set(callId, ending);
     return ending;

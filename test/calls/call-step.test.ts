@@ -3,6 +3,7 @@ import { type CallStep, eventsOf, fold } from '../../src/calls/call-step.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import { eventTeller } from '../support/call-events.ts';
 import { storedLeg } from '../support/call-records.ts';
+import { scriptCall } from '../support/scripted-call.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 2, 1, 10, 0, second));
 const dialog = { ...storedLeg, dialogId: 'dialog-1' };
@@ -108,5 +109,43 @@ describe('an answer that the end doubts', () => {
       'failed',
     ]);
     expect(types(eventsOf(doubt))).toEqual(['failed', 'answered', 'amd', 'completed']);
+  });
+});
+
+describe('the end of a call', () => {
+  const answered = async () => {
+    const call = scriptCall({ request: { machineDetection: 'disabled' } });
+    await call.sent();
+    await call.answer();
+    return call;
+  };
+  const last = ({ steps }: ReturnType<typeof scriptCall>) => steps.at(-1);
+
+  test('says that no far end is left where it has hung up, or refused, by itself', async () => {
+    const hungUp = await answered();
+    hungUp.remoteBye();
+    await hungUp.settle();
+    expect(last(hungUp)).toMatchObject({ ending: {}, legIsOver: true });
+
+    const refused = scriptCall();
+    await refused.sent();
+    refused.fail({ sipStatus: 486 });
+    await refused.settle();
+    expect(last(refused)).toMatchObject({ ending: {}, legIsOver: true });
+  });
+
+  test('leaves that open where it is only asked to go, or where nothing is known of it', async () => {
+    const asked = await answered();
+    asked.actor.send({ type: 'command.end', command: { by: 'application' } });
+    const lost = await answered();
+    lost.leg().observe({ kind: 'ended', end: { at: lost.now(), by: 'lost', reason: 'cut' } });
+    const cancelled = scriptCall();
+    await cancelled.sent();
+    cancelled.actor.send({ type: 'command.end', command: { by: 'application' } });
+    for (const call of [asked, lost, cancelled]) {
+      await call.settle();
+      expect(last(call)).toHaveProperty('ending');
+      expect(last(call)).not.toHaveProperty('legIsOver');
+    }
   });
 });

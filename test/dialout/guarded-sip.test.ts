@@ -31,6 +31,7 @@ function rig() {
     mayPlace: () => line.mayPlace,
     onPlaced: (legId) => placedCalls.push(legId),
     onReleased: (legId) => releasedCalls.push(legId),
+    onOffTheWire: (callId) => releasedCalls.push(`${callId} whole`),
     clock: { now: () => new Date(0) },
   });
   const observer: LegObserver = {
@@ -50,7 +51,7 @@ describe('the SIP port of a node', () => {
     const idle = guarded.idle(10_000);
     line.release();
     await idle;
-    expect(releasedCalls).toEqual(['call-1']);
+    expect(releasedCalls).toEqual(['call-1', 'call-1 whole']);
   });
 
   test('does not wait for the release of a leg that was never made', () => {

@@ -65,9 +65,10 @@ function nextProcess(world: DialoutWorld, { onStream = false } = {}) {
   const ownerId = 'node-1/new';
   const hungUp: StoredLeg[] = [];
   world.takeOver(ownerId);
-  const { outbox, publish, settle, holds } = world.process(ownerId);
+  const { outbox, publish, settle, legsAreOver, holds } = world.process(ownerId);
   const ports: RecoveryPorts = {
-    ...{ ledger: world.ledger, outbox, publish, settle, isUnderWay: holds, logger: silentLogger },
+    ...{ ledger: world.ledger, outbox, publish, settle, legsAreOver, isUnderWay: holds },
+    logger: silentLogger,
     eventsOnStream: async (call) => (onStream ? world.eventsOf(call.callId) : []),
     underWay: () => [],
     sip: {
@@ -835,6 +836,7 @@ describe('ends of a version that kept its last events with the call', () => {
     const { world, row, s, end } = leftEnded(({ answered }) => [answered]);
     row.events.splice(3);
     world.put(s.queued, s.dialing, s.ringing);
+    const legs = [...row.legs.values()];
     const { ports, hungUp } = nextProcess(world);
     await settleEnds(ports);
     await settled();
@@ -842,7 +844,7 @@ describe('ends of a version that kept its last events with the call', () => {
     expect(told(world.stream)).toEqual(told([s.queued, s.dialing, s.ringing, s.answered, end]));
     expect(world.timelineOf(s.call.callId)).toEqual(world.stream);
     expect(row).toMatchObject({ end, isSettled: true });
-    expect(hungUp).toEqual([...row.legs.values()]);
+    expect(hungUp).toEqual(legs);
   });
 
   test('that cannot be stored now are left to the next round', async () => {

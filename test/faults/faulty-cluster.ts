@@ -7,8 +7,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { layDatabaseWire, layWire, through, type Wire } from '../support/wire.ts';
+import type { Fault } from './aftermath.ts';
 import { FaultyBots } from './faulty-bots.ts';
 import type { Random } from './random.ts';
+import { knownWithinMs, leaseMs, sharedFault } from './shared-faults.ts';
 
 const names = ['a', 'b', 'c'] as const;
 type Name = (typeof names)[number];
@@ -21,9 +23,6 @@ type Member = {
   busy: Promise<void> | undefined;
 };
 
-// biome-ignore format: one line
-const sharedFaults = ['nats-kill', 'nats-stop', 'engine', 'receiver', 'bots-kill', 'bots-stop'] as const;
-const leaseMs = 3_000;
 const maxCallMs = 8_000;
 /** A node that was taken for dead has ended itself within this. */
 const endsItselfWithinMs = 5_000;
@@ -32,8 +31,7 @@ export class FaultyCluster implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly bots: FaultyBots;
   readonly engineDeaths: number[] = [];
-  /** In which what was sent may have been lost with its answer: then another process, or the same one, says it again. */
-  readonly faults: { readonly from: number; to?: number }[] = [];
+  readonly faults: (Fault & { to?: number })[] = [];
   readonly #databaseUrl: string;
   readonly #members = new Map<Name, Member>();
   readonly #log: (line: string) => void;
@@ -96,7 +94,7 @@ export class FaultyCluster implements AsyncDisposable {
     const name = random.pick(names);
     const member = this.#members.get(name);
     if (kind === 'shared') {
-      this.#shared ??= this.#sharedFault(random).finally(() => {
+      this.#shared ??= sharedFault(this, random).finally(() => {
         this.#shared = undefined;
       });
     } else if (member !== undefined && this.#othersBusy(name) < names.length - 1) {
@@ -187,32 +185,32 @@ export class FaultyCluster implements AsyncDisposable {
     member: Member,
     random: Random,
   ): Promise<void> {
-    const span: { readonly from: number; to?: number } = { from: Date.now() };
-    this.faults.push(span);
+    const wire = kind === 'cut' ? random.pick(['database', 'nats', 'engine'] as const) : undefined;
+    const span: Fault & { to?: number } = { what: `${kind} ${name}`, from: Date.now() };
+    // Without NATS a process can hang up, and store that it did.
+    if (wire !== 'nats') this.faults.push(span);
     if (kind === 'kill') {
       const ms = random.between(200, 4_000);
-      this.#count('kills', `kill ${name} for ${ms} ms`);
+      this.count('kills', `kill ${name} for ${ms} ms`);
       await member.gateway?.kill();
       member.gateway = undefined;
       await pause(ms);
-    } else if (kind === 'stop') {
+    } else if (wire === undefined) {
       const ms = random.between(500, 3 * leaseMs);
-      this.#count('pauses', `stop ${name} for ${ms} ms`);
+      this.count('pauses', `stop ${name} for ${ms} ms`);
       member.gateway?.child.kill('SIGSTOP');
       await pause(ms);
       member.gateway?.child.kill('SIGCONT');
       await pause(endsItselfWithinMs);
     } else {
-      const wire = random.pick(['database', 'nats', 'engine'] as const);
       const ms = random.between(100, 6_000);
-      this.#count('cuts', `cut ${name} off from ${wire} for ${ms} ms`);
+      this.count('cuts', `cut ${name} off from ${wire} for ${ms} ms`);
       member.wires[wire].cut();
       await pause(ms);
       member.wires[wire].heal();
     }
     await this.#reviveDuringStorm(name, member);
-    // Whoever took over what was left has ended it by then.
-    span.to = Date.now() + 2 * leaseMs;
+    span.to = Date.now() + knownWithinMs;
   }
 
   /** What it needs may be away just then. */
@@ -220,78 +218,12 @@ export class FaultyCluster implements AsyncDisposable {
     try {
       await this.#revive(name, member);
     } catch (error) {
-      this.#count('failedStarts', `${name} did not start: ${String(error).slice(0, 300)}`);
+      this.count('failedStarts', `${name} did not start: ${String(error).slice(0, 300)}`);
     }
   }
 
-  async #sharedFault(random: Random): Promise<void> {
-    const kind = random.pick(sharedFaults);
-    const ms = random.between(200, 3_000);
-    switch (kind) {
-      case 'nats-kill':
-      case 'nats-stop':
-        return await this.#natsFault(kind, ms);
-      case 'engine':
-        return await this.#engineFault(ms);
-      case 'receiver':
-        return await this.#receiverFault(ms);
-      case 'bots-kill':
-        return await this.#botsKilled(ms);
-      case 'bots-stop':
-        return await this.#botsStopped(ms);
-    }
-  }
-
-  async #natsFault(kind: 'nats-kill' | 'nats-stop', ms: number): Promise<void> {
-    const { pid } = this.cluster.nats;
-    if (kind === 'nats-kill') {
-      this.#count('natsKills', 'kill nats-server');
-      if (pid !== undefined) process.kill(pid, 'SIGKILL');
-      await pause(ms);
-      return;
-    }
-    this.#count('natsPauses', `stop nats-server for ${ms} ms`);
-    if (pid !== undefined) process.kill(pid, 'SIGSTOP');
-    await pause(ms);
-    if (pid !== undefined) process.kill(pid, 'SIGCONT');
-  }
-
-  async #engineFault(ms: number): Promise<void> {
-    const { engine } = this.cluster;
-    this.#count('engineKills', `kill the SIP engine for ${ms} ms`);
-    const span: { readonly from: number; to?: number } = { from: Date.now() };
-    this.faults.push(span);
-    this.engineDeaths.push(span.from);
-    await engine.kill();
-    await pause(ms);
-    await engine.start();
-    span.to = Date.now() + 2 * leaseMs;
-  }
-
-  async #receiverFault(ms: number): Promise<void> {
-    const { receiver } = this.cluster;
-    this.#count('receiverFailures', `the receiver refuses for ${ms} ms`);
-    receiver.answerWith(() => 503);
-    await pause(ms);
-    receiver.answerWith(() => 200);
-  }
-
-  async #botsKilled(ms: number): Promise<void> {
-    this.#count('botKills', `kill the bots for ${ms} ms`);
-    await this.bots.kill();
-    await pause(ms);
-    await this.bots.revive();
-  }
-
-  /** Longer than anything else: to 9 s. */
-  async #botsStopped(ms: number): Promise<void> {
-    this.#count('botPauses', `stop the bots for ${3 * ms} ms`);
-    this.bots.stop();
-    await pause(3 * ms);
-    this.bots.resume();
-  }
-
-  #count(kind: string, line: string): void {
+  /** Told, and counted. */
+  count(kind: string, line: string): void {
     this.#counts[kind] = (this.#counts[kind] ?? 0) + 1;
     this.#say(line);
   }

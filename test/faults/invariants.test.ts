@@ -2,13 +2,17 @@
 
 import { describe, expect, test } from 'vitest';
 import type { FarCall } from '../support/far-end.ts';
-import { type Aftermath, violations } from './invariants.ts';
+import type { Aftermath } from './aftermath.ts';
+import { violations } from './invariants.ts';
 
 const at = (seconds: number) => Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1_000;
 
-function event(eventSequence: number, type: string, seconds = 5) {
+type Data = Readonly<Record<string, unknown>>;
+
+function event(eventSequence: number, type: string, seconds = 5, data: Data = {}) {
   const id = type === 'completed' ? 'evt-c-end' : `evt-c-${eventSequence}`;
-  const body = { id, type, time: new Date(at(seconds)).toISOString(), callId: 'c', eventSequence };
+  const time = new Date(at(seconds)).toISOString();
+  const body = { id, type, time, callId: 'c', eventSequence, data };
   return { raw: JSON.stringify(body), event: body };
 }
 
@@ -18,13 +22,28 @@ function told(sequence: number, status: string) {
   return { raw: JSON.stringify(body), body };
 }
 
+const ofMessage = { playbackId: 'voicemail', source: 'voicemail' };
+const started = ['playback-started', 5, ofMessage] as const;
+const finished = ['playback-finished', 5, { ...ofMessage, reason: 'done' }] as const;
+
+/** A story with its beginning, and its end where that is left out. */
+function between(...events: readonly ReturnType<typeof event>[]) {
+  const last = events.at(-1)?.event;
+  const isWhole = last?.type === 'completed';
+  const end = isWhole ? [] : [event((last?.eventSequence ?? 1) + 1, 'completed')];
+  return [event(1, 'queued'), ...events, ...end];
+}
+
+const hungUp = (seconds: number) => ({ at: at(seconds), status: 200 as const });
+const again = (seconds: number) => ({ at: at(seconds), status: 481 as const });
+
 const phone: FarCall = {
   sipCallId: 's1',
   number: '1',
   invitedAt: at(1),
   answeredAt: at(2),
   endedAt: at(6),
-  byesAt: [],
+  byes: [],
 };
 const good: Aftermath = {
   accepted: new Map([['1', 'c']]),
@@ -35,7 +54,7 @@ const good: Aftermath = {
   engineDeaths: [],
   botConnections: [{ bot: 'talk', number: '1', openedAt: at(2), closedAt: at(6) }],
   agents: new Map([['2', '1']]),
-  faults: [{ from: at(20), to: at(25) }],
+  faults: [{ what: 'kill a', from: at(20), to: at(25) }],
 };
 
 describe('the invariants', () => {
@@ -64,27 +83,47 @@ describe('the invariants', () => {
       { botConnections: [{ bot: 'talk', number: '1', openedAt: at(2), closedAt: at(31) }] },
     ],
     [
-      'its stream stopped 2 times',
+      'the stream of its request was over before stream-stopped',
+      { events: between(event(2, 'stream-stopped'), event(3, 'stream-stopped')) },
+    ],
+    [
+      'the stream bot was over before stream-started',
       {
-        events: [
-          ...[event(1, 'queued'), event(2, 'stream-stopped'), event(3, 'stream-stopped')],
-          event(4, 'completed'),
-        ],
+        events: between(
+          event(2, 'stream-failed', 5, { commandId: 'bot' }),
+          event(3, 'stream-started', 5, { commandId: 'bot' }),
+        ),
       },
+    ],
+    [
+      'voicemail started twice without an outcome',
+      { events: between(event(2, ...started), event(3, ...started)) },
+    ],
+    ['voicemail has two outcomes', { events: between(event(2, ...finished)) }],
+    ['what it played has no outcome', { events: between(event(2, ...started)) }],
+    [
+      'a message was played, and its end (undefined) does not tell of one',
+      { events: between(event(2, ...started), event(3, ...finished)) },
+    ],
+    [
+      'no message was played, and its end (voicemail-left) does not tell of one',
+      { events: [event(1, 'queued'), event(2, 'completed', 5, { outcome: 'voicemail-left' })] },
     ],
     ['ms too long', { farCalls: [{ ...phone, endedAt: at(16) }] }],
     [
       'Infinity ms too long',
       {
-        farCalls: [
-          { sipCallId: 's1', number: '1', invitedAt: at(1), answeredAt: at(2), byesAt: [] },
-        ],
+        farCalls: [{ sipCallId: 's1', number: '1', invitedAt: at(1), answeredAt: at(2), byes: [] }],
       },
     ],
     ['c: its phone was up', { farCalls: [{ ...phone, number: '2', endedAt: at(16) }] }],
     [
-      'one of its phones was hung up at 6.0 s, 7.0 s',
-      { farCalls: [{ ...phone, number: '2', byesAt: [at(6), at(7)] }] },
+      'one of its phones was hung up at 7.0 s, and was over at 6.0 s (nothing went on)',
+      { farCalls: [{ ...phone, number: '2', byes: [hungUp(6), again(7)] }] },
+    ],
+    [
+      'one of its phones was hung up at 21.0 s, 22.0 s, and was over at 6.0 s (kill a went on)',
+      { farCalls: [{ ...phone, byes: [hungUp(6), again(21), again(22)] }] },
     ],
     [
       '2 transfers were completed',
@@ -99,13 +138,34 @@ describe('the invariants', () => {
     expect(violations({ ...good, ...changes }).join('\n')).toContain(sentence);
   });
 
-  test('excuse a second BYE where the answer to the first may have been lost', () => {
-    const again = { ...phone, byesAt: [at(21), at(24)] };
-    expect(violations({ ...good, farCalls: [{ ...again, endedAt: at(6) }] })).toEqual([]);
-    const lasting = { ...good, faults: [{ from: at(3) }] };
-    expect(violations({ ...lasting, farCalls: [{ ...phone, byesAt: [at(5), at(9)] }] })).toEqual(
-      [],
-    );
+  test('excuse a second BYE where a process may not have known of the first, once for each fault', () => {
+    const phones = [{ ...phone, byes: [hungUp(6), again(24)] }];
+    expect(violations({ ...good, farCalls: phones })).toEqual([]);
+    const lasting = { what: 'cut b', from: at(3) };
+    const twice = [{ ...phone, byes: [hungUp(6), again(9), again(21)] }];
+    expect(violations({ ...good, faults: [lasting], farCalls: twice })).toHaveLength(1);
+    expect(violations({ ...good, faults: [lasting, ...good.faults], farCalls: twice })).toEqual([]);
+  });
+
+  test('hold for streams and sounds one after the other, and for what a lost process left open', () => {
+    const bot = { commandId: 'bot' };
+    const streams = [
+      ...[event(2, 'stream-started'), event(3, 'stream-failed', 5, { willRetry: true })],
+      ...[event(4, 'stream-started'), event(5, 'stream-stopped')],
+      ...[event(6, 'stream-started', 5, bot), event(7, 'stream-stopped', 5, bot)],
+    ];
+    expect(violations({ ...good, events: between(...streams) })).toEqual([]);
+    const left = { outcome: 'voicemail-left', voicemail: {} };
+    const restarted = [
+      ...[event(2, ...started), event(3, ...finished)],
+      ...[event(4, ...started), event(5, ...finished)],
+    ];
+    expect(
+      violations({ ...good, events: between(...restarted, event(6, 'completed', 5, left)) }),
+    ).toEqual([]);
+    const lost = { outcome: 'gateway-failure', reason: 'Gateway lost; …', voicemail: {} };
+    const cut = [event(1, 'queued'), event(2, ...started), event(3, 'completed', 5, lost)];
+    expect(violations({ ...good, events: cut })).toEqual([]);
   });
 
   test('give a phone 42 s where the engine died before its 200 was acknowledged', () => {

@@ -1,49 +1,14 @@
 // What must hold whatever dies: checked after the storm, on what was said to the caller, what the phones saw, what the
 // stream and the receiver got. Pure. Each violation is a sentence.
 
-import type { FarCall } from '../support/far-end.ts';
-import type { BotConnection } from './faulty-bots.ts';
-
-export type StreamEvent = {
-  readonly id: string;
-  readonly type: string;
-  readonly time: string;
-  readonly callId: string;
-  readonly eventSequence: number;
-};
-
-export type Told = {
-  readonly eventId: string;
-  readonly callId: string;
-  readonly sequence: number;
-  readonly status: string;
-};
-
-export type Aftermath = {
-  /** Call ids that were answered with 200, by the number that they dial. */
-  readonly accepted: ReadonlyMap<string, string>;
-  readonly farCalls: readonly FarCall[];
-  /** Raw, as the stream holds them. */
-  readonly events: readonly { readonly raw: string; readonly event: StreamEvent }[];
-  /** Raw, as the receiver took them with a 2xx. */
-  readonly notifications: readonly { readonly raw: string; readonly body: Told }[];
-  /** Of the storm, by `Date.now()`. */
-  readonly startedAt: number;
-  /** When the SIP engine died. */
-  readonly engineDeaths: readonly number[];
-  readonly botConnections: readonly BotConnection[];
-  /** The numbers of agents, and the person's that each was for. */
-  readonly agents: ReadonlyMap<string, string>;
-  /** In which a process may have died between a BYE and its answer, or lost that. */
-  readonly faults: readonly { readonly from: number; readonly to?: number }[];
-};
-
-/** After the end of its call a phone may be up for so long. */
-const hangUpWithinMs = 10_000;
-/** A bot that was stopped for 9 s, or whose node was, sees the end of its call that much later. */
-const botLeavesWithinMs = 25_000;
-/** The engine died with the INVITE unanswered: the phone's 200 may come, and be sent again, for 32 s. */
-const engineDiedWithinMs = 42_000;
+import { type Aftermath, add, callIdOf, isTerminal } from './aftermath.ts';
+import { hungUpOnce, nobodyLeftUp } from './leg-invariants.ts';
+import {
+  messagesAreTold,
+  noBotLeft,
+  playbacksOverOnce,
+  streamsOverOnce,
+} from './media-invariants.ts';
 
 export function violations(aftermath: Aftermath): readonly string[] {
   return [
@@ -56,10 +21,10 @@ export function violations(aftermath: Aftermath): readonly string[] {
     ...transfersOverOnce(aftermath),
     ...noBotLeft(aftermath),
     ...streamsOverOnce(aftermath),
+    ...playbacksOverOnce(aftermath),
+    ...messagesAreTold(aftermath),
   ];
 }
-
-const isTerminal = (type: string): boolean => /^(completed|failed)$/i.test(type);
 
 function endsOnce({ accepted, events, notifications }: Aftermath): string[] {
   const stated = new Map<string, Set<string>>();
@@ -77,14 +42,6 @@ function endsOnce({ accepted, events, notifications }: Aftermath): string[] {
       ...(bodies === 1 ? [] : [`${callId}: ${bodies} terminal notifications at the receiver`]),
     ];
   });
-}
-
-/** Of the person, or of the agent whom they were to be connected to. */
-function callIdOf(
-  { accepted, agents }: Pick<Aftermath, 'accepted' | 'agents'>,
-  number: string,
-): string | undefined {
-  return accepted.get(agents.get(number) ?? number);
 }
 
 function neverTwice({ farCalls, ...known }: Aftermath): string[] {
@@ -158,49 +115,6 @@ function gather<Item>(entries: readonly Entry<Item>[], where: string) {
   return { problems, byCall };
 }
 
-function nobodyLeftUp({
-  farCalls,
-  events,
-  startedAt,
-  engineDeaths,
-  ...known
-}: Aftermath): string[] {
-  const endedAt = new Map<string, number>();
-  for (const { event } of events) {
-    if (isTerminal(event.type)) endedAt.set(event.callId, Date.parse(event.time));
-  }
-  return farCalls.flatMap((call) => {
-    const callId = callIdOf(known, call.number) ?? 'nobody';
-    const over = endedAt.get(callId);
-    if (over === undefined) return [];
-    const unansweredWhenItDied = engineDeaths.some(
-      (at) => call.invitedAt <= at && (call.acknowledgedAt ?? Number.POSITIVE_INFINITY) >= at,
-    );
-    const withinMs = unansweredWhenItDied ? engineDiedWithinMs : hangUpWithinMs;
-    const lateMs = (call.endedAt ?? Number.POSITIVE_INFINITY) - over - withinMs;
-    const at = `${((over - startedAt) / 1_000).toFixed(1)} s`;
-    return lateMs > 0
-      ? [
-          `${callId}: its phone was up ${lateMs} ms too long after its end at ${at} (${storyOf(call, over)})`,
-        ]
-      : [];
-  });
-}
-
-/** Where it can be told: while nothing that could lose a BYE's answer went on. */
-function hungUpOnce({ farCalls, faults, startedAt, ...known }: Aftermath): string[] {
-  return farCalls.flatMap(({ number, byesAt }) => {
-    const [once = 0, again] = byesAt;
-    if (again === undefined) return [];
-    const isExcused = faults.some(
-      ({ from, to = Number.POSITIVE_INFINITY }) => from <= again && once <= to,
-    );
-    if (isExcused) return [];
-    const at = byesAt.map((one) => `${((one - startedAt) / 1_000).toFixed(1)} s`).join(', ');
-    return [`${callIdOf(known, number)}: one of its phones was hung up at ${at}`];
-  });
-}
-
 /** One that was answered ends with its call; where its process died, `completed` alone tells it. */
 function transfersOverOnce({ events }: Aftermath): string[] {
   const ends = new Map<string, Set<string>>();
@@ -210,46 +124,4 @@ function transfersOverOnce({ events }: Aftermath): string[] {
   return [...ends].flatMap(([callId, ids]) =>
     ids.size === 1 ? [] : [`${callId}: ${ids.size} transfers were completed`],
   );
-}
-
-/** What does not read sees nothing until the calm: then its connection must be over, too. */
-function noBotLeft({ accepted, events, botConnections, startedAt }: Aftermath): string[] {
-  const endedAt = new Map<string, number>();
-  for (const { event } of events) {
-    if (isTerminal(event.type)) endedAt.set(event.callId, Date.parse(event.time));
-  }
-  return botConnections.flatMap(({ bot, number, openedAt, closedAt }) => {
-    const callId = accepted.get(number) ?? 'nobody';
-    const over = endedAt.get(callId);
-    if (over === undefined) return [];
-    const where = `${callId}: its bot (${bot}, connected at ${openedAt - startedAt} ms)`;
-    if (closedAt === undefined) return [`${where} is still connected`];
-    const lateMs = closedAt - Math.max(over, openedAt) - botLeavesWithinMs;
-    const isBlind = bot === 'deaf' || bot === 'mute' || bot === 'flood';
-    return lateMs > 0 && !isBlind ? [`${where} was connected ${lateMs} ms too long`] : [];
-  });
-}
-
-function streamsOverOnce({ events }: Aftermath): string[] {
-  const ends = new Map<string, Set<string>>();
-  for (const { event } of events) {
-    if (event.type === 'stream-stopped') add(ends, event.callId, event.id);
-  }
-  return [...ends].flatMap(([callId, ids]) =>
-    ids.size === 1 ? [] : [`${callId}: its stream stopped ${ids.size} times`],
-  );
-}
-
-/** Milliseconds before and after the end of the call. */
-function storyOf(call: FarCall, over: number): string {
-  const steps = { invitedAt: call.invitedAt, rangAt: call.rangAt, answeredAt: call.answeredAt };
-  return Object.entries({ ...steps, acknowledgedAt: call.acknowledgedAt })
-    .map(([step, at]) => `${step} ${at === undefined ? 'never' : at - over}`)
-    .join(', ');
-}
-
-function add(sets: Map<string, Set<string>>, key: string, value: string): void {
-  const set = sets.get(key) ?? new Set<string>();
-  set.add(value);
-  sets.set(key, set);
 }

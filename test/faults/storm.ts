@@ -117,7 +117,8 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
       invites: farEnd.calls.length,
       answered: farEnd.calls.filter((call) => call.answeredAt !== undefined).length,
       // The answer to a BYE may die with who sent it: then another says it again, and is told that it is known.
-      hungUpAgain: farEnd.calls.filter(({ byes = 0 }) => byes > 1).length,
+      hungUpAgain: farEnd.calls.filter(({ byes }) => byes.some(({ status }) => status === 481))
+        .length,
       ...countsOf(
         events.map(({ event }) => event.type),
         ['transfer-answered', 'transfer-completed', 'transfer-failed', 'playback-started'],
@@ -134,11 +135,13 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
 
 /** For people: which fault stood between the BYE and its answer. */
 function tellHungUpAgain(world: FaultyCluster, traffic: Traffic, log: StormOptions['log']): void {
-  for (const { number, byesAt, endedAt } of world.cluster.farEnd.calls) {
-    if (byesAt.length < 2) continue;
+  for (const { number, byes, endedAt } of world.cluster.farEnd.calls) {
+    if (!byes.some(({ status }) => status === 481)) continue;
     const callId = traffic.accepted.get(traffic.agents.get(number) ?? number);
     const who = traffic.agents.has(number) ? 'agent' : 'person';
-    const at = [...byesAt, endedAt ?? 0].map((one) => ((one - world.startedAt) / 1_000).toFixed(1));
+    const at = [...byes.map((bye) => bye.at), endedAt ?? 0].map((one) =>
+      ((one - world.startedAt) / 1_000).toFixed(1),
+    );
     log(
       `${callId}: its ${who} was hung up at ${at.slice(0, -1).join(', ')} s; over at ${at.at(-1)} s`,
     );

@@ -2,7 +2,7 @@
 
 import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import type { StreamEvent } from './invariants.ts';
+import type { StreamEvent } from './aftermath.ts';
 
 export type StoredEvent = { readonly raw: string; readonly event: StreamEvent };
 

@@ -76,6 +76,21 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered', '2 completed']);
     });
 
+    test('that ends it says whether a far end is left in it', async () => {
+      const [left, hungUp, swift] = [await taken(), await taken(), await taken()];
+      for (const call of [left, hungUp]) await rig.append('a', call, answer(call));
+      await rig.append('a', left, { ending: { event: endEventOf(left) } });
+      await rig.append('a', hungUp, { ending: { event: endEventOf(hungUp) }, legIsOver: true });
+      // All of it at once: what the same step says of the leg is over as well.
+      const { events, leg, answeredAt } = answer(swift);
+      const ending = { event: endEventOf(swift) };
+      await rig.append('a', swift, { events, answeredAt, leg, ending, legIsOver: true });
+
+      expect(await legOf(left)).toEqual(dialogLeg);
+      expect(await legOf(hungUp)).toBeUndefined();
+      expect(await legOf(swift)).toBeUndefined();
+    });
+
     test('of many calls shares a statement, and each has its own result', async () => {
       const [mine, foreign] = [await taken(), await taken('b')];
       const steps = [mine, foreign].map((call) => ({

@@ -21,10 +21,11 @@ export type CrashedCall = {
 
 function nextProcess(world: DialoutWorld, ownerId: string, at: Date, hungUp: StoredLeg[] = []) {
   world.takeOver(ownerId);
-  const { outbox, publish, settle, holds } = world.process(ownerId);
+  const { outbox, publish, settle, legsAreOver, holds } = world.process(ownerId);
   const recovery = new Recovery(
     {
-      ...{ ledger: world.ledger, outbox, publish, settle, isUnderWay: holds, logger: silentLogger },
+      ...{ ledger: world.ledger, outbox, publish, settle, legsAreOver, isUnderWay: holds },
+      logger: silentLogger,
       eventsOnStream: async () => [],
       underWay: () => [],
       sip: {

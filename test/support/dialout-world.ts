@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { queuedEvent } from '../../src/calls/call-events.ts';
-import type { CallStep } from '../../src/calls/call-step.ts';
+import { type CallStep, legsOf } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
@@ -36,6 +36,7 @@ export type WorldProcess = {
   readonly outbox: CallOutbox;
   readonly publish: (events: readonly CallEvent[]) => Promise<void>;
   readonly settle: (callId: CallId) => void;
+  readonly legsAreOver: (callId: CallId) => void;
   /** Its events are on their way. */
   readonly holds: (callId: CallId) => boolean;
 };
@@ -165,7 +166,8 @@ export class DialoutWorld {
         return 'stored';
       },
     };
-    return { outbox, publish, settle, holds: (callId) => relay.holds(callId) };
+    const legsAreOver = (callId: CallId): void => this.row(callId).legs.clear();
+    return { outbox, publish, settle, legsAreOver, holds: (callId) => relay.holds(callId) };
   }
 
   row(callId: CallId): Row {
@@ -228,9 +230,8 @@ function mayEnd({ end, isSettled }: Row, { ending }: CallStep): boolean {
 }
 
 /** Somebody has to hang it up. */
-function leaveLegs(row: Row, { leg, secondLegs = [] }: CallStep): void {
-  const first = leg === undefined ? [] : [{ legId: row.call.callId, leg }];
-  for (const { legId, leg: stored } of [...first, ...secondLegs]) {
+function leaveLegs(row: Row, step: CallStep): void {
+  for (const { legId, leg: stored } of legsOf(row.call.callId, step)) {
     const known = row.legs.get(legId);
     if (stored === undefined) row.legs.delete(legId);
     else if (known?.dialogId === undefined || stored.dialogId !== undefined)

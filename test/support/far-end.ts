@@ -14,10 +14,8 @@ export type FarCall = {
   rangAt?: number;
   answeredAt?: number;
   acknowledgedAt?: number;
-  /** Of the other side, each counted once. */
-  byes?: number;
-  /** When each of those came. */
-  readonly byesAt: number[];
+  /** Of the other side, each counted once: the first has 200, and one that comes when the call is over already has 481. */
+  readonly byes: { readonly at: number; readonly status: 200 | 481 }[];
   /** BYE, either way, or a final response that is no 200. */
   endedAt?: number;
 };
@@ -26,8 +24,8 @@ type Dialog = FarCall & {
   readonly invite: Message;
   readonly from: RemoteInfo;
   readonly timers: Set<NodeJS.Timeout>;
-  /** By their branches (RFC 3261, 17.2.3). */
-  readonly byeBranches: Set<string>;
+  /** What each was answered with, by its branch (RFC 3261, 17.2.3). */
+  readonly byeAnswers: Map<string, 200 | 481>;
   lastResponse: string;
   hasReferred?: boolean;
 };
@@ -143,21 +141,11 @@ export class FarEnd implements AsyncDisposable {
       this.#onRefer(message, dialog);
       return;
     }
-    const isKnown = dialog !== undefined || message.method !== 'BYE';
-    this.#write(
-      isKnown
-        ? response(message, 200, 'OK', this.port)
-        : response(message, 481, 'Call/Transaction Does Not Exist', this.port),
-      from,
-    );
+    const status = message.method === 'BYE' ? byeStatus(message, dialog) : 200;
+    const reason = status === 200 ? 'OK' : 'Call/Transaction Does Not Exist';
+    this.#write(response(message, status, reason, this.port), from);
     if (dialog === undefined) return;
-    if (message.method === 'BYE') {
-      const branch = /branch=([^;]+)/.exec(first(message, 'via'))?.[1] ?? '';
-      if (!dialog.byeBranches.has(branch)) dialog.byesAt.push(Date.now());
-      dialog.byeBranches.add(branch);
-      dialog.byes = dialog.byeBranches.size;
-      this.#over(dialog);
-    }
+    if (message.method === 'BYE') this.#over(dialog);
     if (message.method === 'CANCEL' && dialog.answeredAt === undefined) {
       this.#end(dialog, 487, 'Request Terminated');
     }
@@ -191,9 +179,9 @@ export class FarEnd implements AsyncDisposable {
     const dialog: Dialog = {
       ...{ sipCallId, number, invitedAt: Date.now(), invite, from },
       audioPort: Number(/^m=audio (\d+)/m.exec(invite.body)?.[1]),
-      byesAt: [],
+      byes: [],
       timers: new Set(),
-      byeBranches: new Set(),
+      byeAnswers: new Map(),
       lastResponse: '',
     };
     this.#dialogs.set(sipCallId, dialog);
@@ -291,6 +279,18 @@ export class FarEnd implements AsyncDisposable {
   #write(text: string, to: RemoteInfo): void {
     this.#socket.send(text, to.port, to.address);
   }
+}
+
+/** RFC 3261, 15.1.2: 481 where there is no dialog, or none any more; a repetition is answered like the first. */
+function byeStatus(bye: Message, dialog: Dialog | undefined): 200 | 481 {
+  if (dialog === undefined) return 481;
+  const branch = /branch=([^;]+)/.exec(first(bye, 'via'))?.[1] ?? '';
+  const known = dialog.byeAnswers.get(branch);
+  if (known !== undefined) return known;
+  const status = dialog.endedAt === undefined ? 200 : 481;
+  dialog.byeAnswers.set(branch, status);
+  dialog.byes.push({ at: Date.now(), status });
+  return status;
 }
 
 type Timed = Dialog & { readonly timers: Set<NodeJS.Timeout & { kind?: string }> };

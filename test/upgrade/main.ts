@@ -132,7 +132,9 @@ async function judge(
   const found = violations({
     ...{ accepted, ...when, botConnections: [], agents: new Map() },
     // Both processes die in the middle of calls.
-    faults: [{ from: when.startedAt }],
+    faults: ['the old process dies', 'the new process dies'].map((what) => ({
+      ...{ what, from: when.startedAt },
+    })),
     farCalls: farEnd.calls,
     events: await eventsOnStream(nats.url),
     notifications: receiver.accepted().map(({ rawBody, body }) => ({ raw: rawBody, body })),

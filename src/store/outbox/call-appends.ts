@@ -1,7 +1,7 @@
 // Steps of calls → the rows of `appendStatement`, and what came of each.
 
 import type { Pool } from 'pg';
-import type { CallStep } from '../../calls/call-step.ts';
+import { type CallStep, legsOf } from '../../calls/call-step.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
@@ -195,11 +195,9 @@ function stepRow(
   });
 }
 
-/** The first leg's id is that of its call. */
-function legRows({ call: { callId }, step: { leg, secondLegs = [] } }: WaitingStep): string[] {
-  const legs = leg === undefined ? secondLegs : [{ legId: callId, leg }, ...secondLegs];
-  return legs.map(({ legId, leg: stored }) =>
-    storableJson({ call_id: callId, leg_id: legId, leg: stored }),
+function legRows({ call: { callId }, step }: WaitingStep): string[] {
+  return legsOf(callId, step).map(({ legId, leg }) =>
+    storableJson({ call_id: callId, leg_id: legId, leg }),
   );
 }
 

@@ -19,16 +19,27 @@ const markStatement = `
 update calls set published_event_sequence = 1
 where call_id = any($1::text[]) and published_event_sequence is null`;
 
-type Kind = 'settled' | 'queued';
+/** A process that takes a call over before it is done with need not hang it up again. */
+const legsOverStatement = 'delete from call_legs where call_id = any($1::text[])';
+
+type Kind = 'settled' | 'queued' | 'over';
 
 export class Settling {
   readonly #pool: Pool;
   readonly #ownerId: string;
   readonly #isHere: (callId: CallId) => boolean;
   readonly #logger: Logger;
-  readonly #waiting = { settled: new Set<CallId>(), queued: new Set<CallId>() };
+  readonly #waiting = {
+    settled: new Set<CallId>(),
+    queued: new Set<CallId>(),
+    /** Off the wire, and not settled: of this turn. */
+    over: new Set<CallId>(),
+  };
+  /** The same of the last turn: their events still wait, for NATS or for SQL. */
+  #stillOver: readonly CallId[] = [];
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
+  #isStopping = false;
 
   /** `isHere`: its next step will say how far it is published. */
   constructor(pool: Pool, ownerId: string, isHere: (callId: CallId) => boolean, logger: Logger) {
@@ -43,6 +54,11 @@ export class Settling {
     this.#add('settled', callId);
   }
 
+  /** No far end is left in it. Stored only where it is not settled soon. */
+  legsAreOver(callId: CallId): void {
+    this.#add('over', callId);
+  }
+
   markQueuedPublished(callId: CallId): void {
     this.#add('queued', callId);
   }
@@ -53,13 +69,14 @@ export class Settling {
 
   /** What waits is stored, or left to the next process. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await this.#flush();
   }
 
   #add(kind: Kind, callId: CallId): void {
     if (this.#waiting[kind].size >= maxWaiting) return;
     this.#waiting[kind].add(callId);
-    this.#timer ??= setTimeout(() => void this.#flush(), lingerMs);
+    this.#arm();
   }
 
   async #flush(): Promise<void> {
@@ -68,13 +85,20 @@ export class Settling {
     await this.#running;
     this.#running = this.#write();
     await this.#running;
+    if (this.#stillOver.length > 0) this.#arm();
+  }
+
+  #arm(): void {
+    this.#timer ??= setTimeout(() => void this.#flush(), lingerMs);
   }
 
   async #write(): Promise<void> {
     const settled = [...this.#waiting.settled];
     const queued = [...this.#waiting.queued];
+    const over = this.#takeOver();
     try {
       if (settled.length > 0) await this.#pool.query(settleStatement, [settled, this.#ownerId]);
+      if (over.length > 0) await this.#pool.query(legsOverStatement, [over]);
       const elsewhere = queued.filter((callId) => !this.#isHere(callId));
       if (elsewhere.length > 0) await this.#pool.query(markStatement, [elsewhere]);
     } catch (error) {
@@ -82,5 +106,16 @@ export class Settling {
     }
     for (const callId of settled) this.#waiting.settled.delete(callId);
     for (const callId of queued) this.#waiting.queued.delete(callId);
+  }
+
+  /** What is still to be stored of the last turn; this turn's are next. */
+  #takeOver(): readonly CallId[] {
+    const { settled, over } = this.#waiting;
+    const isOpen = (callId: CallId): boolean => !settled.has(callId);
+    const due = this.#stillOver.filter(isOpen);
+    const later = [...over].filter(isOpen);
+    over.clear();
+    this.#stillOver = this.#isStopping ? [] : later;
+    return this.#isStopping ? [...due, ...later] : due;
   }
 }
