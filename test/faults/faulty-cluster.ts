@@ -10,11 +10,18 @@ import { layDatabaseWire, layWire, through, type Wire } from '../support/wire.ts
 import type { Fault } from './aftermath.ts';
 import { FaultyBots } from './faulty-bots.ts';
 import type { Random } from './random.ts';
+import { type Recogniser, startRecogniser } from './recogniser.ts';
 import { knownWithinMs, leaseMs, sharedFault } from './shared-faults.ts';
 
 const names = ['a', 'b', 'c'] as const;
 type Name = (typeof names)[number];
 type Wires = Readonly<Record<'database' | 'nats' | 'engine', Wire>>;
+
+type Parts = {
+  readonly cluster: Cluster;
+  readonly recogniser: Recogniser;
+  readonly bots: FaultyBots;
+};
 
 type Member = {
   readonly wires: Wires;
@@ -32,6 +39,7 @@ export class FaultyCluster implements AsyncDisposable {
   readonly bots: FaultyBots;
   readonly engineDeaths: number[] = [];
   readonly faults: (Fault & { to?: number })[] = [];
+  readonly #recogniser: Recogniser;
   readonly #databaseUrl: string;
   readonly #members = new Map<Name, Member>();
   readonly #log: (line: string) => void;
@@ -44,12 +52,12 @@ export class FaultyCluster implements AsyncDisposable {
   #shared: Promise<void> | undefined;
 
   private constructor(
-    cluster: Cluster,
-    bots: FaultyBots,
+    { cluster, recogniser, bots }: Parts,
     databaseUrl: string,
     log: (line: string) => void,
   ) {
     this.cluster = cluster;
+    this.#recogniser = recogniser;
     this.bots = bots;
     this.#databaseUrl = databaseUrl;
     this.#log = log;
@@ -60,16 +68,23 @@ export class FaultyCluster implements AsyncDisposable {
     logLevel: string,
     log: (line: string) => void,
   ): Promise<FaultyCluster> {
+    const recogniser = await startRecogniser();
     const cluster = await startCluster({
       databaseUrl,
+      voices: true,
       variables: {
+        STT_PROVIDERS_FILE: recogniser.providersFile,
         NODE_LEASE_MS: String(leaseMs),
         LOG_LEVEL: logLevel,
         // The phones that stay are hung up by the gateway.
         MAX_CALL_DURATION_MS: String(maxCallMs),
       },
     });
-    const world = new FaultyCluster(cluster, await FaultyBots.start(), databaseUrl, log);
+    const world = new FaultyCluster(
+      { cluster, recogniser, bots: await FaultyBots.start() },
+      databaseUrl,
+      log,
+    );
     try {
       for (const name of names) await world.#add(name);
       return world;
@@ -127,6 +142,7 @@ export class FaultyCluster implements AsyncDisposable {
     await this.#faultsOver();
     await this.cluster[Symbol.asyncDispose]();
     await this.bots[Symbol.asyncDispose]();
+    await this.#recogniser[Symbol.asyncDispose]();
     for (const { wires } of this.#members.values()) {
       await Promise.all(Object.values(wires).map((wire) => wire.close()));
     }

@@ -144,6 +144,9 @@ describe('the invariants', () => {
     const lasting = { what: 'cut b', from: at(3) };
     const twice = [{ ...phone, byes: [hungUp(6), again(9), again(21)] }];
     expect(violations({ ...good, faults: [lasting], farCalls: twice })).toHaveLength(1);
+    // It has crossed theirs.
+    expect(violations({ ...good, farCalls: [{ ...phone, byes: [again(6.5)] }] })).toEqual([]);
+    expect(violations({ ...good, farCalls: [{ ...phone, byes: [again(7.5)] }] })).toHaveLength(1);
     expect(violations({ ...good, faults: [lasting, ...good.faults], farCalls: twice })).toEqual([]);
   });
 

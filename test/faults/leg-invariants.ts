@@ -34,6 +34,9 @@ export function nobodyLeftUp({
   });
 }
 
+/** Ours had left before theirs was read, on a machine that has much else to do. */
+const crossesWithinMs = 1_000;
+
 /**
  * A phone that is out of its call, since it was hung up or has hung up, gets no further BYE: but for one, which it answers with 481, for
  * each fault after which a process could not know of that, or could not store it for its successor.
@@ -41,7 +44,11 @@ export function nobodyLeftUp({
 export function hungUpOnce({ farCalls, faults, startedAt, ...known }: Aftermath): string[] {
   const inSeconds = (at: number): string => `${((at - startedAt) / 1_000).toFixed(1)} s`;
   return farCalls.flatMap(({ number, byes, endedAt = Number.POSITIVE_INFINITY }) => {
-    const late = byes.filter(({ status }) => status === 481).map(({ at }) => at);
+    const hasHungUp = byes[0]?.status === 481;
+    const late = byes.flatMap(({ at, status }) => {
+      const isCrossing = hasHungUp && at - endedAt < crossesWithinMs;
+      return status === 200 || isCrossing ? [] : [at];
+    });
     const last = late.at(-1);
     if (last === undefined) return [];
     const excuses = faults.filter(

@@ -8,7 +8,8 @@ import { FaultyCluster } from './faulty-cluster.ts';
 import { violations } from './invariants.ts';
 import { randomFrom } from './random.ts';
 import { eventsOnStream } from './stream-dump.ts';
-import { stormSound, Traffic } from './traffic.ts';
+import { Traffic } from './traffic.ts';
+import { stormSound } from './wishes.ts';
 
 export type StormOptions = {
   readonly seed: number;
@@ -121,8 +122,13 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
         .length,
       ...countsOf(
         events.map(({ event }) => event.type),
-        ['transfer-answered', 'transfer-completed', 'transfer-failed', 'playback-started'],
+        [
+          ...['transfer-answered', 'transfer-completed', 'transfer-failed'],
+          ...['playback-started', 'playback-finished', 'stream-started'],
+        ],
       ),
+      messagesLeft: events.filter(({ event }) => event.data['outcome'] === 'voicemail-left').length,
+      screened: events.filter(({ event }) => event.data['source'] === 'screening').length,
       agentsCalled: farEnd.calls.filter(({ number }) => traffic.agents.has(number)).length,
       eventsOnStream: events.length,
       botConnections: world.bots.connections.length,

@@ -16,6 +16,7 @@ import type { DevApp } from './dialer-client.ts';
 import { FarEnd } from './far-end.ts';
 import { freeUdpPort } from './free-port.ts';
 import { type GatewayProcess, startGateway } from './gateway-process.ts';
+import { PhoneVoices } from './phone-voices.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
@@ -28,6 +29,8 @@ export type ClusterOptions = {
   readonly variables?: Readonly<Record<string, string>>;
   /** Where the phones hear; left out, they do not. */
   readonly audioPort?: number;
+  /** Some of them talk. */
+  readonly voices?: boolean;
   /** Who makes the app, and the tables with it; left out: this version. */
   readonly createApp?: (databaseUrl: string, secretsKey: string) => Promise<DevApp>;
 };
@@ -56,7 +59,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
-    const farEnd = await FarEnd.start(options.audioPort);
+    const voices = options.voices === true ? await PhoneVoices.start() : undefined;
+    if (voices !== undefined) cleanups.push(() => voices[Symbol.asyncDispose]());
+    const farEnd = await FarEnd.start(options.audioPort, voices);
     cleanups.push(() => farEnd[Symbol.asyncDispose]());
     const receiver = await startReceiver();
     cleanups.push(() => receiver.close());

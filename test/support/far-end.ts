@@ -3,6 +3,8 @@
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { type PhoneVoices, type VoiceName, voiceNames } from './phone-voices.ts';
+import { first, type Message, parse, response, sdpOf } from './sip-text.ts';
 
 /** Of one Call-ID. Instants by `Date.now()`. */
 export type FarCall = {
@@ -30,14 +32,6 @@ type Dialog = FarCall & {
   hasReferred?: boolean;
 };
 
-type Message = {
-  readonly startLine: string;
-  readonly method: string;
-  readonly isRequest: boolean;
-  readonly headers: ReadonlyMap<string, readonly string[]>;
-  readonly body: string;
-};
-
 /** What a number does, by its fourth and fifth digit; the two after are its parameter, in tenths of a second. */
 const behaviours = {
   /** Picks up, and hangs up after the parameter. */
@@ -51,6 +45,10 @@ const behaviours = {
   '14': 'late',
   /** Rings for the parameter, then stays until it is hung up. */
   '15': 'late-stay',
+  /** Pick up, say what their voice says, and stay until they are hung up. Where the phones have no voices they are silent. */
+  '16': 'mailbox',
+  '17': 'greets',
+  '18': 'screener',
 } as const;
 type Behaviour = (typeof behaviours)[keyof typeof behaviours];
 
@@ -75,19 +73,21 @@ export class FarEnd implements AsyncDisposable {
   readonly #dialogs = new Map<string, Dialog>();
   readonly #socket: Socket;
   readonly #audioPort: number;
+  readonly #voices: PhoneVoices | undefined;
   #up = 0;
   #mostUp = 0;
 
-  private constructor(socket: Socket, audioPort: number) {
+  private constructor(socket: Socket, audioPort: number, voices: PhoneVoices | undefined) {
+    this.#voices = voices;
     this.#socket = socket;
     this.#audioPort = audioPort;
     socket.on('message', (data, from) => this.#onMessage(data.toString(), from));
   }
 
-  /** `audioPort`: where all phones hear; left out, nobody does. */
-  static async start(audioPort = discardPort): Promise<FarEnd> {
+  /** `audioPort`: where all phones hear that do not talk; left out, nobody does. */
+  static async start(audioPort = discardPort, voices?: PhoneVoices): Promise<FarEnd> {
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
-    const farEnd = new FarEnd(socket, audioPort);
+    const farEnd = new FarEnd(socket, audioPort, voices);
     socket.bind(0, '127.0.0.1');
     await once(socket, 'listening');
     return farEnd;
@@ -204,16 +204,17 @@ export class FarEnd implements AsyncDisposable {
     }
     const isLate = behaviour === 'late' || behaviour === 'late-stay';
     const pickUpAfterMs = isLate ? parameterMs + answerAfterMs : answerAfterMs;
-    const talkMs = {
-      ...{ talk: parameterMs, late: oneSecondMs },
-      ...{ stay: undefined, 'late-stay': undefined },
-    }[behaviour];
-    later(dialog, pickUpAfterMs, () => this.#answer(dialog, talkMs));
+    const talkMs =
+      behaviour === 'talk' ? parameterMs : behaviour === 'late' ? oneSecondMs : undefined;
+    const voice = voiceNames.find((name) => name === behaviour);
+    later(dialog, pickUpAfterMs, () => this.#answer(dialog, talkMs, voice));
   }
 
-  #answer(dialog: Dialog, talkMs: number | undefined): void {
+  #answer(dialog: Dialog, talkMs: number | undefined, voice: VoiceName | undefined): void {
     dialog.answeredAt = Date.now();
-    this.#respond(dialog, 200, 'OK', sdpOf(this.#audioPort));
+    const voices = voice === undefined ? undefined : this.#voices;
+    this.#respond(dialog, 200, 'OK', sdpOf(voices?.port ?? this.#audioPort));
+    if (voice !== undefined) voices?.talk(dialog.sipCallId, voice, dialog.audioPort ?? discardPort);
     const resend = (afterMs: number, leftMs: number): void => {
       if (leftMs <= 0) {
         this.#hangUp(dialog);
@@ -268,6 +269,7 @@ export class FarEnd implements AsyncDisposable {
     clearTimers(dialog);
     if (dialog.endedAt !== undefined) return;
     dialog.endedAt = Date.now();
+    this.#voices?.hush(dialog.sipCallId);
     this.#up -= 1;
   }
 
@@ -310,51 +312,4 @@ function clearTimers(dialog: Dialog, kind?: string): void {
     clearTimeout(timer);
     dialog.timers.delete(timer);
   }
-}
-
-const sdpOf = (port: number): string =>
-  `v=0\r\no=far 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP 0 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:101 telephone-event/8000\r\n`;
-
-function response(
-  request: Message,
-  status: number,
-  reason: string,
-  port: number,
-  body = '',
-): string {
-  const copied = ['via', 'record-route'].flatMap((name) =>
-    (request.headers.get(name) ?? []).map((value) => `${name}: ${value}`),
-  );
-  const to = first(request, 'to');
-  return [
-    `SIP/2.0 ${status} ${reason}`,
-    ...copied,
-    `From: ${first(request, 'from')}`,
-    `To: ${to.includes(';tag=') ? to : `${to};tag=far`}`,
-    `Call-ID: ${first(request, 'call-id')}`,
-    `CSeq: ${first(request, 'cseq')}`,
-    `Contact: <sip:far@127.0.0.1:${port}>`,
-    ...(body === '' ? [] : ['Content-Type: application/sdp']),
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    '',
-    body,
-  ].join('\r\n');
-}
-
-function parse(text: string): Message | undefined {
-  const [head = '', body = ''] = text.split('\r\n\r\n', 2);
-  const [startLine = '', ...lines] = head.split('\r\n');
-  const headers = new Map<string, string[]>();
-  for (const line of lines) {
-    const colon = line.indexOf(':');
-    if (colon < 1) return undefined;
-    const name = line.slice(0, colon).trim().toLowerCase();
-    headers.set(name, [...(headers.get(name) ?? []), line.slice(colon + 1).trim()]);
-  }
-  const isRequest = !startLine.startsWith('SIP/2.0');
-  return { startLine, method: startLine.split(' ')[0] ?? '', isRequest, headers, body };
-}
-
-function first(message: Message, name: string): string {
-  return message.headers.get(name)?.[0] ?? '';
 }

@@ -1,0 +1,111 @@
+// What phones say: one UDP socket for all of them, and a clock that gives each who talks its next 20 ms. What the other side sends
+// them comes here and is not listened to.
+
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
+import { readMulawWav, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
+import { encode } from '../../src/media/g711.ts';
+
+const frameBytes = 160;
+const frameMs = 20;
+const maxCaughtUpFrames = 10;
+const mulawSilence = Buffer.alloc(frameBytes, 0xff);
+
+const recording = (name: string): Int16Array => readMulawWav(recordingUrl(name));
+const pickUp = silence(400);
+
+/** Short enough for calls of some seconds. */
+const voices = {
+  mailbox: () =>
+    joined([
+      ...[pickUp, recording('voicemail-greeting').subarray(0, 16_000), silence(400)],
+      tone([1_000], 400, -9),
+    ]),
+  greets: () => joined([pickUp, recording('person-hello')]),
+  // Who asks, and who comes then.
+  screener: () =>
+    joined([
+      ...[pickUp, recording('screener-question').subarray(0, 20_000), silence(3_500)],
+      recording('person-hello'),
+    ]),
+} as const;
+export type VoiceName = keyof typeof voices;
+export const voiceNames = Object.keys(voices) as readonly VoiceName[];
+
+type Talking = { readonly port: number; readonly voice: Buffer; at: number; readonly ssrc: number };
+
+export class PhoneVoices implements AsyncDisposable {
+  readonly #socket: Socket;
+  readonly #talking = new Map<string, Talking>();
+  readonly #encoded = new Map<VoiceName, Buffer>();
+  #timer: NodeJS.Timeout | undefined;
+  #tickAt = 0;
+  #ssrc = 1;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('message', () => undefined);
+    // A port that is closed by now.
+    socket.on('error', () => undefined);
+  }
+
+  static async start(): Promise<PhoneVoices> {
+    const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    return new PhoneVoices(socket);
+  }
+
+  /** Where all of them hear, and speak from. */
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  /** Says it to that port, and then nothing, until `hush`. */
+  talk(id: string, name: VoiceName, port: number): void {
+    const voice = this.#encoded.get(name) ?? Buffer.from(encode('PCMU', voices[name]()));
+    this.#encoded.set(name, voice);
+    this.#ssrc += 1;
+    this.#talking.set(id, { port, voice, at: 0, ssrc: this.#ssrc });
+    if (this.#timer !== undefined) return;
+    this.#tickAt = performance.now();
+    this.#timer = setInterval(() => this.#catchUp(), frameMs);
+  }
+
+  hush(id: string): void {
+    this.#talking.delete(id);
+    if (this.#talking.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const id of [...this.#talking.keys()]) this.hush(id);
+    this.#socket.close();
+    await once(this.#socket, 'close');
+  }
+
+  /** A clock that was held up goes on where it should be, up to a bound. */
+  #catchUp(): void {
+    const now = performance.now();
+    for (let frames = 0; this.#tickAt <= now && frames < maxCaughtUpFrames; frames += 1) {
+      this.#tickAt += frameMs;
+      for (const talking of this.#talking.values()) this.#say(talking);
+    }
+    if (this.#tickAt <= now) this.#tickAt = now;
+  }
+
+  #say(talking: Talking): void {
+    const { port, voice, at, ssrc } = talking;
+    const packet = Buffer.alloc(12 + frameBytes);
+    packet.writeUInt16BE(at === 0 ? 0x80_80 : 0x80_00, 0);
+    packet.writeUInt16BE(at & 0xffff, 2);
+    packet.writeUInt32BE(at * frameBytes, 4);
+    packet.writeUInt32BE(ssrc, 8);
+    mulawSilence.copy(packet, 12);
+    voice.copy(packet, 12, at * frameBytes, (at + 1) * frameBytes);
+    talking.at += 1;
+    this.#socket.send(packet, port, '127.0.0.1');
+  }
+}
