@@ -25,6 +25,8 @@ export type Told = {
  */
 export type Fault = { readonly what: string; readonly from: number; readonly to?: number };
 
+export type EngineDeath = { readonly at: number; readonly backAt?: number };
+
 export type Aftermath = {
   /** Call ids that were answered with 200, by the number that they dial. */
   readonly accepted: ReadonlyMap<string, string>;
@@ -35,8 +37,8 @@ export type Aftermath = {
   readonly notifications: readonly { readonly raw: string; readonly body: Told }[];
   /** Of the storm, by `Date.now()`. */
   readonly startedAt: number;
-  /** When the SIP engine died. */
-  readonly engineDeaths: readonly number[];
+  /** When the SIP engine died, and when it was there again: on a busy machine that takes its time. */
+  readonly engineDeaths: readonly EngineDeath[];
   readonly botConnections: readonly BotConnection[];
   /** The numbers of agents, and the person's that each was for. */
   readonly agents: ReadonlyMap<string, string>;

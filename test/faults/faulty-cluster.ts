@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { layDatabaseWire, layWire, through, type Wire } from '../support/wire.ts';
-import type { Fault } from './aftermath.ts';
+import type { EngineDeath, Fault } from './aftermath.ts';
 import { FaultyBots } from './faulty-bots.ts';
 import type { Random } from './random.ts';
 import { type Recogniser, startRecogniser } from './recogniser.ts';
@@ -37,7 +37,7 @@ const endsItselfWithinMs = 5_000;
 export class FaultyCluster implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly bots: FaultyBots;
-  readonly engineDeaths: number[] = [];
+  readonly engineDeaths: (EngineDeath & { backAt?: number })[] = [];
   readonly faults: (Fault & { to?: number })[] = [];
   readonly #recogniser: Recogniser;
   readonly #databaseUrl: string;

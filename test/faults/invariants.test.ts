@@ -172,8 +172,20 @@ describe('the invariants', () => {
   });
 
   test('give a phone 42 s where the engine died before its 200 was acknowledged', () => {
-    const late = { ...good, farCalls: [{ ...phone, endedAt: at(40) }], engineDeaths: [at(1.5)] };
+    const late = {
+      ...good,
+      farCalls: [{ ...phone, endedAt: at(40) }],
+      engineDeaths: [{ at: at(1.5) }],
+    };
     expect(violations(late)).toEqual([]);
-    expect(violations({ ...late, engineDeaths: [at(0.5)] })).toHaveLength(1);
+    expect(violations({ ...late, engineDeaths: [{ at: at(0.5) }] })).toHaveLength(1);
+  });
+
+  test('begin to count when the engine is there again', () => {
+    const up = { ...phone, acknowledgedAt: at(2.1), endedAt: at(20) };
+    const away = { at: at(4), backAt: at(12) };
+    expect(violations({ ...good, farCalls: [up], engineDeaths: [away] })).toEqual([]);
+    const short = { ...away, backAt: at(8) };
+    expect(violations({ ...good, farCalls: [up], engineDeaths: [short] })).toHaveLength(1);
   });
 });

@@ -21,10 +21,15 @@ export function nobodyLeftUp({
     const over = endedAt.get(callId);
     if (over === undefined) return [];
     const unansweredWhenItDied = engineDeaths.some(
-      (at) => call.invitedAt <= at && (call.acknowledgedAt ?? Number.POSITIVE_INFINITY) >= at,
+      ({ at }) => call.invitedAt <= at && (call.acknowledgedAt ?? Number.POSITIVE_INFINITY) >= at,
     );
     const withinMs = unansweredWhenItDied ? engineDiedWithinMs : hangUpWithinMs;
-    const lateMs = (call.endedAt ?? Number.POSITIVE_INFINITY) - over - withinMs;
+    // Without an engine nobody can be hung up.
+    const awayAtEnd = engineDeaths.filter(
+      ({ at, backAt = at }) => at < over + withinMs && backAt > over,
+    );
+    const couldSince = Math.max(over, ...awayAtEnd.map(({ at, backAt = at }) => backAt));
+    const lateMs = (call.endedAt ?? Number.POSITIVE_INFINITY) - couldSince - withinMs;
     const at = `${((over - startedAt) / 1_000).toFixed(1)} s`;
     return lateMs > 0
       ? [

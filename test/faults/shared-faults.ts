@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from '../support/cluster.ts';
-import type { Fault } from './aftermath.ts';
+import type { EngineDeath, Fault } from './aftermath.ts';
 import type { FaultyBots } from './faulty-bots.ts';
 import type { Random } from './random.ts';
 
@@ -10,7 +10,7 @@ type World = {
   readonly cluster: Cluster;
   readonly bots: FaultyBots;
   readonly faults: (Fault & { to?: number })[];
-  readonly engineDeaths: number[];
+  readonly engineDeaths: (EngineDeath & { backAt?: number })[];
   count(kind: string, line: string): void;
 };
 
@@ -57,10 +57,12 @@ async function engineFault(world: World, ms: number): Promise<void> {
   world.count('engineKills', `kill the SIP engine for ${ms} ms`);
   const span: Fault & { to?: number } = { what: 'kill the SIP engine', from: Date.now() };
   world.faults.push(span);
-  world.engineDeaths.push(span.from);
+  const death: EngineDeath & { backAt?: number } = { at: span.from };
+  world.engineDeaths.push(death);
   await engine.kill();
   await pause(ms);
   await engine.start();
+  death.backAt = Date.now();
   span.to = Date.now() + knownWithinMs;
 }
 

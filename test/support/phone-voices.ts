@@ -104,7 +104,7 @@ export class PhoneVoices implements AsyncDisposable {
     packet.writeUInt32BE(at * frameBytes, 4);
     packet.writeUInt32BE(ssrc, 8);
     mulawSilence.copy(packet, 12);
-    voice.copy(packet, 12, at * frameBytes, (at + 1) * frameBytes);
+    voice.subarray(at * frameBytes, (at + 1) * frameBytes).copy(packet, 12);
     talking.at += 1;
     this.#socket.send(packet, port, '127.0.0.1');
   }

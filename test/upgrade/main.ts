@@ -9,6 +9,7 @@ import { parseArgs, promisify } from 'node:util';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { Client } from 'pg';
+import type { EngineDeath } from '../faults/aftermath.ts';
 import { violations } from '../faults/invariants.ts';
 import { eventsOnStream } from '../faults/stream-dump.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
@@ -98,7 +99,7 @@ async function upgradeEmbedded(): Promise<number> {
     await pause(1_000);
     await older.kill();
     // Its SIP engine died with it: who rings then rings until the phone gives up.
-    const engineDeaths = [Date.now()];
+    const engineDeaths = [{ at: Date.now() }];
     receiver.answerWith(() => 200);
     const newer = await startGateway(dataDir.path, variables);
     const world = { farEnd, receiver, nats: { url: newer.runtime.natsUrl } };
@@ -127,7 +128,7 @@ type World = Pick<Cluster, 'farEnd' | 'receiver'> & { readonly nats: { readonly 
 async function judge(
   { farEnd, receiver, nats }: World,
   accepted: ReadonlyMap<string, string>,
-  when: { readonly startedAt: number; readonly engineDeaths: readonly number[] },
+  when: { readonly startedAt: number; readonly engineDeaths: readonly EngineDeath[] },
 ): Promise<number> {
   const found = violations({
     ...{ accepted, ...when, botConnections: [], agents: new Map() },
