@@ -23,10 +23,11 @@ export function noBotLeft({ accepted, events, botConnections, startedAt }: After
 /** Each of a call's, told apart by the command that began it: it is over once, and nothing is told of it after that. */
 export function streamsOverOnce(aftermath: Aftermath): string[] {
   return storiesOf(aftermath).flatMap((story) => {
-    const over = new Set<unknown>();
+    const over = new Set<string>();
     return story.flatMap(({ type, callId, data }) => {
       if (!type.startsWith('stream-')) return [];
-      const stream = data['commandId'] ?? 'of its request';
+      const { commandId } = data;
+      const stream = typeof commandId === 'string' ? commandId : 'of its request';
       if (over.has(stream)) return [`${callId}: the stream ${stream} was over before ${type}`];
       const isOver =
         type === 'stream-stopped' || (type === 'stream-failed' && data['willRetry'] !== true);
@@ -52,13 +53,16 @@ function playbackProblem(
   { type, callId, data: { playbackId, reason } }: StreamEvent,
 ): string | undefined {
   if (type === 'playback-started') {
-    if (playing.has(playbackId)) return `${callId}: ${playbackId} started twice without an outcome`;
+    if (playing.has(playbackId))
+      return `${callId}: ${String(playbackId)} started twice without an outcome`;
     playing.add(playbackId);
   }
   if (type !== 'playback-finished') return undefined;
   const isKnown = playing.delete(playbackId);
   // What could not even start has an outcome, too.
-  return isKnown || reason !== 'done' ? undefined : `${callId}: ${playbackId} has two outcomes`;
+  return isKnown || reason !== 'done'
+    ? undefined
+    : `${callId}: ${String(playbackId)} has two outcomes`;
 }
 
 /** What `completed` says of a message is what was played: none is claimed that was not, and none is left out. */
@@ -71,7 +75,9 @@ export function messagesAreTold(aftermath: Aftermath): string[] {
     const isPlayed = story.some(isMessage);
     if (isPlayed === isTold && (isPlayed || outcome !== 'voicemail-left')) return [];
     const [what, told] = [isPlayed ? 'a' : 'no', isTold ? 'tells' : 'does not tell'];
-    return [`${end.callId}: ${what} message was played, and its end (${outcome}) ${told} of one`];
+    return [
+      `${end.callId}: ${what} message was played, and its end (${String(outcome)}) ${told} of one`,
+    ];
   });
 }
 
