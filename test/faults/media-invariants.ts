@@ -24,17 +24,22 @@ export function noBotLeft({ accepted, events, botConnections, startedAt }: After
 export function streamsOverOnce(aftermath: Aftermath): string[] {
   return storiesOf(aftermath).flatMap((story) => {
     const over = new Set<string>();
-    return story.flatMap(({ type, callId, data }) => {
-      if (!type.startsWith('stream-')) return [];
-      const { commandId } = data;
-      const stream = typeof commandId === 'string' ? commandId : 'of its request';
-      if (over.has(stream)) return [`${callId}: the stream ${stream} was over before ${type}`];
-      const isOver =
-        type === 'stream-stopped' || (type === 'stream-failed' && data['willRetry'] !== true);
-      if (isOver) over.add(stream);
-      return [];
-    });
+    return story
+      .filter(({ type }) => type.startsWith('stream-'))
+      .flatMap((event) => streamProblem(over, event) ?? []);
   });
+}
+
+/** `over`: before and after this event. */
+function streamProblem(
+  over: Set<string>,
+  { type, callId, data: { commandId, willRetry } }: StreamEvent,
+): string | undefined {
+  const stream = typeof commandId === 'string' ? commandId : 'of its request';
+  if (over.has(stream)) return `${callId}: the stream ${stream} was over before ${type}`;
+  const goesOn = type === 'stream-started' || willRetry === true;
+  if (!goesOn) over.add(stream);
+  return undefined;
 }
 
 /** Each start has one outcome, before the next start and before the call's end; where the process was lost, `completed` alone tells it. */
