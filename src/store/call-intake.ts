@@ -42,7 +42,9 @@ type LimitedItem = Item & { readonly call: LimitedCall };
 
 // A key is taken where it is free or has expired; what did not get its key is not inserted. Sorted by `distinct on`, so that
 // two batches with the same keys wait for each other in the same order.
-const acceptStatement = `
+const acceptStatement = {
+  name: 'accept calls',
+  text: `
 with input as (
   select * from json_to_recordset($1::json) as i(
     call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
@@ -71,7 +73,8 @@ with input as (
   insert into call_events (call_id, event_sequence, event_id, type, time, data)
   select call_id, 1, queued_id, 'queued', accepted_at, queued_data from input join accepted using (call_id)
 )
-select call_id from accepted`;
+select call_id from accepted`,
+} as const;
 
 const earlierStatement = `
 select i.call_id, k.request_hash, k.answer
@@ -181,9 +184,10 @@ async function insertCalls(
   items: readonly Item[],
 ): Promise<ReadonlySet<string>> {
   if (items.length === 0) return new Set();
-  const { rows } = await sql.query<{ call_id: string }>(acceptStatement, [
-    jsonRows(items.map((item) => item.row)),
-  ]);
+  const { rows } = await sql.query<{ call_id: string }>({
+    ...acceptStatement,
+    values: [jsonRows(items.map((item) => item.row))],
+  });
   return new Set(rows.map((row) => row.call_id));
 }
 

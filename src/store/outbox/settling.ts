@@ -9,18 +9,27 @@ const lingerMs = 250;
 /** More are left to the look for calls that are not done with. */
 const maxWaiting = 50_000;
 
-const settleStatement = `
+const settleStatement = {
+  name: 'settle calls',
+  text: `
 update calls set published_event_sequence = last_event_sequence, unpublished_events = null,
   end_published_at = clock_timestamp()
-where call_id = any($1::text[]) and owner_id = $2 and ended_at is not null and end_published_at is null`;
+where call_id = any($1::text[]) and owner_id = $2 and ended_at is not null and end_published_at is null`,
+} as const;
 
 /** Of calls that wait to be taken: the process that takes one need not publish that it was queued. */
-const markStatement = `
+const markStatement = {
+  name: 'mark queued calls',
+  text: `
 update calls set published_event_sequence = 1
-where call_id = any($1::text[]) and published_event_sequence is null`;
+where call_id = any($1::text[]) and published_event_sequence is null`,
+} as const;
 
 /** A process that takes a call over before it is done with need not hang it up again. */
-const legsOverStatement = 'delete from call_legs where call_id = any($1::text[])';
+const legsOverStatement = {
+  name: 'legs that are over',
+  text: 'delete from call_legs where call_id = any($1::text[])',
+} as const;
 
 type Kind = 'settled' | 'queued' | 'over';
 
@@ -97,10 +106,12 @@ export class Settling {
     const queued = [...this.#waiting.queued];
     const over = this.#takeOver();
     try {
-      if (settled.length > 0) await this.#pool.query(settleStatement, [settled, this.#ownerId]);
-      if (over.length > 0) await this.#pool.query(legsOverStatement, [over]);
+      if (settled.length > 0) {
+        await this.#pool.query({ ...settleStatement, values: [settled, this.#ownerId] });
+      }
+      if (over.length > 0) await this.#pool.query({ ...legsOverStatement, values: [over] });
       const elsewhere = queued.filter((callId) => !this.#isHere(callId));
-      if (elsewhere.length > 0) await this.#pool.query(markStatement, [elsewhere]);
+      if (elsewhere.length > 0) await this.#pool.query({ ...markStatement, values: [elsewhere] });
     } catch (error) {
       this.#logger.warn({ err: error }, 'ended calls are not marked as done with');
     }
