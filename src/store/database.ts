@@ -4,8 +4,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
+import { repeat } from '../lib/repeat.ts';
 import { migrate } from './migrations/migrate.ts';
 import { startPglite } from './pglite-server.ts';
+import { analyzeGrown, growthLookMs, statisticsTarget } from './pglite-statistics.ts';
 import { isUnreachable } from './sql-errors.ts';
 
 export type Database = {
@@ -81,18 +83,21 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     idleTimeoutMillis: 0,
     ...timeouts,
     verify: (client, done) => {
-      // The session outlives its connection: a new one must not inherit what a broken one left. And nothing analyses tables
-      // in there: a plan that was kept from when they were empty would go on reading them whole.
+      // The session outlives its connection: a new one must not inherit what a broken one left.
       client.query('discard all', (error) => {
         if (error) done(error);
-        else client.query('set plan_cache_mode = force_custom_plan', (failure) => done(failure));
+        else client.query(`set default_statistics_target = ${statisticsTarget}`, done);
       });
     },
   });
   logIdleErrors(pool, logger);
+  const growth = repeat({ name: 'grown tables', everyMs: growthLookMs, logger }, () =>
+    analyzeGrown(pool),
+  );
   const close = async (): Promise<void> => {
+    const ended = Promise.all([growth.stop(), pool.end()]);
     // Waits for the code that still has the connection, but not for one that will never give it back.
-    await Promise.race([pool.end(), pause(closePatienceMs, undefined, { ref: false })]);
+    await Promise.race([ended, pause(closePatienceMs, undefined, { ref: false })]);
     await server.close();
   };
   try {

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { logSerializers, silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startPglite } from '../../src/store/pglite-server.ts';
+import { analyzeGrown } from '../../src/store/pglite-statistics.ts';
 import { inTransaction } from '../../src/store/transaction.ts';
 import {
   databaseKinds,
@@ -246,9 +247,30 @@ test('a DATABASE_URL that is wrong is refused at once, without its password', as
   await expect(opening).rejects.not.toThrow('sesame');
 });
 
-test('the embedded database plans each statement anew, because nobody analyses its tables', async () => {
-  await using database = await openTestDatabase('pglite');
-  const { rows } = await database.pool.query('show plan_cache_mode');
+test('the embedded database keeps plans, until a table has doubled', async () => {
+  await using database = await openTestDatabase('pglite', { own: true });
+  const { pool } = database;
+  const look = (id: string) =>
+    pool.query({ name: 'look', text: 'select body from grown where id = $1', values: [id] });
+  const planOfLook = async (): Promise<string> => {
+    const { rows } = await pool.query<{ 'QUERY PLAN': string }>("explain execute look('1')");
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
+  };
+  await pool.query('create table grown (id text primary key, body text)');
+  await pool.query("insert into grown values ('1', 'x')");
+  await pool.query('analyze grown');
+  // The first five are planned for themselves.
+  for (let count = 0; count < 10; count += 1) await look('1');
 
-  expect(rows).toEqual([{ plan_cache_mode: 'force_custom_plan' }]);
+  const kept =
+    "select generic_plans::integer as kept from pg_prepared_statements where name = 'look'";
+  expect((await pool.query(kept)).rows).toEqual([{ kept: 5 }]);
+  expect(await planOfLook()).toContain('Seq Scan on grown');
+
+  await pool.query(
+    "insert into grown select i::text, repeat('x', 500) from generate_series(2, 2000) i",
+  );
+  expect(await analyzeGrown(pool)).toContain('grown');
+  expect(await planOfLook()).toContain('Index Scan using grown_pkey');
+  expect(await analyzeGrown(pool)).toEqual([]);
 });
