@@ -44,8 +44,8 @@ function wordOf(event: ReferEvent): string {
   return event.kind === 'failed' ? `failed ${event.failure.sipStatus}` : event.kind;
 }
 
-function notify(invite: ScriptedInvite, fragment: string, state: string): void {
-  const event = ['Event: refer', `Subscription-State: ${state}`];
+function notify(invite: ScriptedInvite, fragment: string, state: string, id = ''): void {
+  const event = [`Event: refer${id}`, `Subscription-State: ${state}`];
   const type = 'Content-Type: message/sipfrag;version=2.0';
   invite.request('NOTIFY', {
     headers: fragment === '' ? event : [...event, type],
@@ -147,4 +147,55 @@ describe('a REFER', () => {
 
     expect(told).toEqual(['progress 202', 'ended']);
   });
+});
+
+describe('a second REFER in a dialog', () => {
+  const over = 'terminated;reason=noresource';
+  const busy = 'SIP/2.0 486 Busy Here\r\n';
+  const ok = 'SIP/2.0 200 OK\r\n';
+
+  async function twice() {
+    const { leg, invite, refer, told } = await referring();
+    answerInDialog(drachtio, invite, refer, '202 Accepted');
+    await eventually(() => told.length > 0, 'the first is taken');
+    leg.refer({ target: agents, timeoutMs: 5_000 }, (event) => told.push(`2: ${wordOf(event)}`));
+    answerInDialog(drachtio, invite, await drachtio.take('REFER'), '202 Accepted', [], 103);
+    await eventually(() => told.length > 1, 'the second is taken');
+    const answered = async (count: number): Promise<void> =>
+      await eventually(() => answers().length === count, 'each NOTIFY is answered');
+    return { invite, told, answered };
+  }
+
+  test('hears what is told of it, by the number of its CSeq', async () => {
+    const { invite, told, answered } = await twice();
+    notify(invite, busy, over, ';id=101');
+    notify(invite, 'SIP/2.0 180 Ringing\r\n', 'active;expires=60', ';id=103');
+    notify(invite, busy, over, ';id=999');
+    notify(invite, ok, over, ' ; ID = 103');
+    await answered(4);
+
+    expect(told).toEqual(['progress 202', '2: progress 202', '2: progress 180', '2: taken over']);
+    const statuses = answers().map(({ sip: text }) => text.split(' ')[1]);
+    expect(statuses).toEqual(['200', '200', '481', '200']);
+  });
+
+  test('leaves what has no number to the first, until that is over', async () => {
+    const { invite, told, answered } = await twice();
+    notify(invite, busy, over);
+    await answered(1);
+    expect(told).toEqual(['progress 202', '2: progress 202']);
+    notify(invite, busy, over);
+    await answered(2);
+
+    expect(told.at(-1)).toBe('2: failed 486');
+  });
+});
+
+test('an id of another hop does not matter where there is one REFER', async () => {
+  const { invite, refer, told } = await referring();
+  answerInDialog(drachtio, invite, refer, '202 Accepted');
+  notify(invite, 'SIP/2.0 200 OK\r\n', 'terminated;reason=noresource', ';id=7');
+  await eventually(() => told.length > 1, 'it is told');
+
+  expect(told).toEqual(['progress 202', 'taken over']);
 });

@@ -68,6 +68,7 @@ export function answerInDialog(
   request: ControlFrame,
   status: string,
   more: readonly string[] = [],
+  cseq = 101,
 ): string {
   const transactionId = `txn-${drachtio.nextId()}`;
   const method = request.sip.slice(0, request.sip.indexOf(' '));
@@ -76,7 +77,7 @@ export function answerInDialog(
     `From: <sip:100@127.0.0.1:5060>;tag=${localTag}`,
     'To: <sip:callee@127.0.0.1:5070>;tag=remote',
     `Call-ID: ${callId}`,
-    `CSeq: 101 ${method}`,
+    `CSeq: ${cseq} ${method}`,
     'Content-Length: 0',
   ];
   const message = (first: string, rest: readonly string[]) =>

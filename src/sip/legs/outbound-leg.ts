@@ -27,7 +27,7 @@ import { endDialog } from './end-dialog.ts';
 import type { AttemptFailure } from './failover.ts';
 import { inviteOptions, requestFrameBytes, withAdded } from './invite.ts';
 import type { AttemptObserver, LegDependencies, Wire } from './leg-types.ts';
-import { Referral } from './referral.ts';
+import { Referrals } from './referrals.ts';
 import { flawOf, retryAfterOf } from './response-facts.ts';
 
 export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
@@ -48,7 +48,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #dialogId: string | undefined;
   #challengeTooLarge = false;
   #credentials: Credentials | undefined;
-  #referral: Referral | undefined;
+  readonly #referrals = new Referrals();
 
   constructor(request: PlaceRequest, observer: AttemptObserver, dependencies: LegDependencies) {
     this.#request = request;
@@ -133,9 +133,8 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
       tell({ kind: 'failed', failure });
       return;
     }
-    this.#referral?.stop();
     const { localUri, remoteTarget } = this.#stored ?? {};
-    this.#referral = new Referral(
+    this.#referrals.begin(
       {
         ...{ link: this.#link, dialogId: this.#wire.dialogId, timeoutMs, now },
         requestUri: remoteTarget,
@@ -170,9 +169,9 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
 
   onRequest(request: ReceivedRequest, response: Responder): void {
     if (request.method === 'BYE') this.#onBye(request, response);
-    else if (request.method === 'NOTIFY' && this.#referral !== undefined) {
-      this.#referral.onNotify(request, response);
-    } else answerDialogRequest(request, response, this.#peer);
+    else if (request.method !== 'NOTIFY' || !this.#referrals.onNotify(request, response)) {
+      answerDialogRequest(request, response, this.#peer);
+    }
   }
 
   #offer(sdp: string): string | undefined {
@@ -378,7 +377,7 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
   #reportEnded(by: LegEnd['by'], reason: string): void {
     if (this.#reported !== 'answered') return;
     this.#reported = 'end';
-    this.#referral?.stop();
+    this.#referrals.stop();
     const at = this.#dependencies.clock.now();
     this.#observer.observe({ kind: 'ended', end: { by, reason, at } });
   }

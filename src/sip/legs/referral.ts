@@ -4,7 +4,12 @@
 
 import type { ReferEvent } from '../../calls/ports.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
-import type { ReceivedRequest, RequestOptions, Responder } from '../engine/srf-types.ts';
+import type {
+  ReceivedRequest,
+  RequestOptions,
+  Responder,
+  SentRequest,
+} from '../engine/srf-types.ts';
 import { statusOfFragment } from '../sip-headers.ts';
 import type { Credentials } from '../trunks/routing.ts';
 import { withCredentials } from './invite.ts';
@@ -32,6 +37,10 @@ export class Referral {
   /** asked: the REFER was taken. over: its one end was told, or the dialog is no more. */
   #state: 'asking' | 'asked' | 'over' = 'asking';
   readonly #timer: NodeJS.Timeout;
+  /** The numbers of its CSeq: it has another one where it was challenged. */
+  readonly #ids = new Set<string>();
+  /** By the answer to the REFER, or the NOTIFY that overtook it. */
+  #subscription: 'none' | 'active' | 'terminated' = 'none';
 
   constructor(options: ReferralOptions, tell: (event: ReferEvent) => void) {
     this.#options = options;
@@ -40,7 +49,16 @@ export class Referral {
     this.#ask();
   }
 
-  /** The dialog has ended. */
+  /** NOTIFYs are to be expected. */
+  get isSubscribed(): boolean {
+    return this.#subscription === 'active';
+  }
+
+  hasId(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  /** The dialog has ended, or another referral has begun in it. */
   stop(): void {
     this.#state = 'over';
     clearTimeout(this.#timer);
@@ -55,6 +73,7 @@ export class Referral {
     response.send(200);
     const status = statusOfFragment(request.body);
     const isLast = /^terminated\b/i.test(request.get('Subscription-State') ?? '');
+    this.#subscription = isLast ? 'terminated' : 'active';
     if (status !== undefined && status.code >= 200) this.#conclude(status);
     else if (isLast) this.#end({ kind: 'unheard', reason: 'The referral ended without a status' });
     else this.#progress(status?.code ?? 100);
@@ -62,13 +81,23 @@ export class Referral {
 
   #ask(): void {
     const { link, timeoutMs } = this.#options;
-    const wait = { until: 'answered', timeoutMs: Math.min(longestAnswerMs, timeoutMs) } as const;
+    const wait = {
+      until: 'answered' as const,
+      timeoutMs: Math.min(longestAnswerMs, timeoutMs),
+      onSent: (request: SentRequest) => this.#noteId(request.get('CSeq')),
+    };
     // Carriers send a BYE right behind their 202: which of the two came first decides what the call has come to.
     beginTransaction(link, this.#request(), wait, (result) => this.#onAnswer(result));
   }
 
+  #noteId(cseq: string | undefined): void {
+    const id = /^\d+/.exec(cseq ?? '')?.[0];
+    if (id !== undefined) this.#ids.add(id);
+  }
+
   #onAnswer(result: TransactionResult): void {
     if (result.kind === 'response' && result.status < 300) {
+      if (this.#subscription === 'none') this.#subscription = 'active';
       this.#progress(result.status);
       return;
     }

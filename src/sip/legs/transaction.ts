@@ -2,7 +2,7 @@
 // `timeout` here.
 
 import type { EngineLink, LinkOwner } from '../engine/engine-link.ts';
-import type { RequestOptions, SipMessage } from '../engine/srf-types.ts';
+import type { RequestOptions, SentRequest, SipMessage } from '../engine/srf-types.ts';
 
 export type TransactionResult =
   | {
@@ -18,7 +18,12 @@ export type TransactionResult =
   | { readonly kind: 'timeout' }
   | { readonly kind: 'lost' };
 
-type Wait = { readonly until: 'sent' | 'answered'; readonly timeoutMs: number };
+type Wait = {
+  readonly until: 'sent' | 'answered';
+  readonly timeoutMs: number;
+  /** As it left: once, and again with credentials where it was challenged. */
+  readonly onSent?: (request: SentRequest) => void;
+};
 
 /** Sends a request and waits for its final response; or, with `until: 'sent'`, for the engine's word (status 0). */
 export function transact(
@@ -51,6 +56,7 @@ export function beginTransaction(
     if (!result.ok) settle({ kind: 'refused', reason: result.reason });
     else if (wait.until === 'sent') settle({ kind: 'response', status: 0 });
     else {
+      if (wait.onSent !== undefined) follow(result.request, wait.onSent);
       result.request.on('response', (response) => {
         if (response.status < 200) return;
         const byStack = response.source_address === '' ? ({ byStack: true } as const) : {};
@@ -58,4 +64,9 @@ export function beginTransaction(
       });
     }
   });
+}
+
+function follow(request: SentRequest, onSent: (request: SentRequest) => void): void {
+  onSent(request);
+  request.on('authenticate', (repeated) => follow(repeated, onSent));
 }
