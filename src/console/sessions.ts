@@ -155,7 +155,7 @@ function signedOut(): ProblemError {
 function usedUp(): ProblemError {
   return new ProblemError(
     'unauthorized',
-    'The link was used before, or is older than a minute. `npx offhook console` prints another.',
+    'The link was used before, or is older than a minute. npx offhook console prints another.',
     { challenge: 'Cookie' },
   );
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
+import { picture } from './pictures.ts';
 import { accessible, fits, type Stage, say } from './stage.ts';
 
 const agent = 'tel:+12025550105';
@@ -35,6 +36,7 @@ export async function watchStory(stage: Stage, page: Page): Promise<string> {
   ];
   assert.ok(ours && theirs && ours.x + ours.width <= theirs.x + 1, 'each leg has its own lane');
   await accessible(page, 'a bridged call');
+  await picture(page, 'call-bridged-live');
   await page.locator('.row.sip', { hasText: 'second leg' }).first().waitFor();
   await stage.gateway.dialer.end(callId);
   await page.locator('.status', { hasText: 'Completed' }).waitFor({ timeout: 30_000 });
@@ -43,6 +45,7 @@ export async function watchStory(stage: Stage, page: Page): Promise<string> {
   await page.reload();
   await second.getByText('200 OK (INVITE) + SDP').waitFor();
   await page.locator('.row.words', { hasText: '“Hello, Anna.”' }).waitFor();
+  await picture(page, 'call-bridged');
   await page.setViewportSize({ width: 390, height: 844 });
   await fits(page);
   await accessible(page, 'a bridged call on a phone');

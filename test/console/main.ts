@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import type { BrowserContext, Page } from 'playwright-core';
 import { watchStory } from './call-story.ts';
+import { picture, pictureAway } from './pictures.ts';
 import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
 import { strangersText } from './strangers.ts';
 import { overTwoNodes, startTwoNodes, type TwoNodes } from './two-nodes.ts';
@@ -61,6 +62,7 @@ async function signedOut(page: Page): Promise<void> {
     assert.equal(answer.status(), 401, path);
   }
   await accessible(page, 'signed out');
+  await picture(page, 'signed-out');
   say('a page that is signed out shows nothing');
 }
 
@@ -75,6 +77,7 @@ async function signIn(page: Page, context: BrowserContext): Promise<void> {
   const other = await (await stage.open()).newPage();
   await other.goto(url);
   await other.getByText('The link was used before').waitFor();
+  await picture(other, 'link-used');
   await other.context().close();
   const usableMs = Number(await page.evaluate('performance.now()'));
   await page.reload();
@@ -85,6 +88,7 @@ async function signIn(page: Page, context: BrowserContext): Promise<void> {
     performance.now() - performance.getEntriesByType('navigation')[0].responseStart,
   ]`)) as readonly [number, number];
   assert.ok(sizes > 0 && sizes <= mostAssetBytes, `assets are ${sizes} bytes`);
+  await picture(page, 'calls-empty');
   say(
     `signed in, once by a link; assets ${sizes} bytes, first byte to usable ${Math.round(readyMs)} ms (at first ${Math.round(usableMs)} ms after the navigation began, sign-in included)`,
   );
@@ -97,6 +101,7 @@ async function dialVoicemail(page: Page): Promise<string> {
 
 async function watchVerdict(page: Page): Promise<void> {
   await page.getByText('INVITE + SDP').waitFor();
+  await picture(page, 'call-begins');
   await page.locator('.mark', { hasText: 'Machine' }).waitFor({ timeout: 20_000 });
   await page.locator('.mark', { hasText: 'Tone' }).waitFor({ timeout: 20_000 });
   const drawn = await page.locator('.wave canvas').getAttribute('aria-label');
@@ -105,6 +110,7 @@ async function watchVerdict(page: Page): Promise<void> {
   await page.getByText('200 OK (BYE)').waitFor();
   await page.locator('.row', { hasText: 'INVITE + SDP' }).getByRole('button').click();
   await page.getByText('CSeq:').waitFor();
+  await picture(page, 'call-voicemail');
   await accessible(page, 'a call');
   say('the verdict and the beep appear on the waveform, SIP in the ladder');
 }
@@ -118,8 +124,10 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
   // The end of a call has the verdict too, and is the end.
   await letters.filter({ hasText: 'completed' }).first().waitFor();
   await accessible(page, 'notifications');
+  await picture(page, 'notifications');
   await page.getByRole('button', { name: /Send these \d+ again/ }).click();
   await page.getByText('Nothing was given up.').waitFor();
+  await picture(page, 'notifications-empty');
   await page.goto(`${base}/console#/calls/${callId}`);
   await page.locator('.row.notification.good', { hasText: 'POST completed' }).waitFor();
   await page.locator('.row', { hasText: 'Replay of Answered' }).waitFor();
@@ -129,6 +137,7 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
 async function hangUp(page: Page): Promise<void> {
   await dial(stage, page, 'tel:+12025550102');
   await page.locator('.status', { hasText: 'Answered' }).waitFor({ timeout: 20_000 });
+  await picture(page, 'call-live');
   await page.getByRole('button', { name: 'Hang up' }).click();
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
   await page.locator('.facts', { hasText: 'Bot-disconnected' }).waitFor();
@@ -137,9 +146,15 @@ async function hangUp(page: Page): Promise<void> {
 
 async function otherPages(page: Page): Promise<void> {
   await accessible(page, 'calls');
+  await picture(page, 'calls');
+  await pictureAway(page, 'calls-away', () => page.getByLabel('Outcome').selectOption('machine'));
   await page.getByLabel('Outcome').selectOption('busy');
   await page.locator('tr', { hasText: 'stranger' }).waitFor();
   assert.equal(await page.locator('tbody tr').count(), 1);
+  await picture(page, 'calls-filtered');
+  await page.getByLabel('Outcome').selectOption('expired');
+  await page.getByText('No call is like that.').waitFor();
+  await picture(page, 'calls-filtered-empty');
   for (const [name, text] of [
     ['Trunks', 'sandbox'],
     ['Nodes', 'this one'],
@@ -148,6 +163,7 @@ async function otherPages(page: Page): Promise<void> {
     await page.getByRole('link', { name }).click();
     await page.getByText(text).first().waitFor();
     await accessible(page, name);
+    await picture(page, name.toLowerCase());
   }
   // By keyboard alone: the first stop leads past the navigation.
   await page.goto(`${base}/console#/nodes`);
@@ -170,6 +186,7 @@ async function otherTenant(callId: string): Promise<void> {
   assert.equal(await page.getByRole('link', { name: 'Trunks' }).count(), 0);
   await page.goto(`${base}/console#/calls/${callId}`);
   await page.getByRole('heading', { name: 'No such call' }).waitFor();
+  await picture(page, 'call-not-found');
   for (const path of ['operate/trunks', `calls/${callId}/capture`, `calls/${callId}/sip.pcap`]) {
     assert.equal((await page.request.get(`${base}/console/api/${path}`)).status(), 404, path);
   }

@@ -10,10 +10,12 @@ import { promisify } from 'node:util';
 import axe from 'axe-core';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { type ScriptedEngine, startEngine } from '../amd-stt/support/scripted-engine.ts';
+import { eventually } from '../support/eventually.ts';
 import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
 import { RawCallee } from '../support/raw-callee.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { ScriptedBot } from '../support/streams/scripted-bot.ts';
+import { picture } from './pictures.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 /** What a stranger would have the page run. */
@@ -93,8 +95,8 @@ export async function launch() {
 function watch(context: BrowserContext, bases: readonly string[], complaints: string[]): void {
   const hosts = new Set(bases.map((base) => new URL(base).host));
   context.on('console', (message) => {
-    // The page asks who is signed in: that nobody is, Chromium reports as an error.
-    const isAnswer = /status of (401|404|403)/.test(message.text());
+    // The page asks who is signed in: that nobody is, Chromium reports as an error; and that it was cut off, for a picture of that.
+    const isAnswer = /status of (401|404|403)|ERR_INTERNET_DISCONNECTED/.test(message.text());
     if (message.type() === 'error' && !isAnswer) complaints.push(message.text());
   });
   context.on('weberror', (error) => complaints.push(error.error().message));
@@ -109,6 +111,7 @@ export async function dial({ base, receiver }: Stage, page: Page, target: string
   await page.getByRole('button', { name: 'Dial', exact: true }).click();
   await page.getByLabel('Target').fill(target);
   await page.getByLabel('Notify URL').fill(receiver.url);
+  await picture(page, 'dial-form');
   await page.getByRole('button', { name: 'Place the call' }).click();
   await page.waitForURL(/#\/calls\/call-/);
   return new URL(page.url()).hash.split('/').pop() ?? '';
@@ -134,14 +137,19 @@ export async function accessible(page: Page, name: string): Promise<void> {
   );
 }
 
+/** What is drawn for a width is drawn again a frame after the width has changed. */
 export async function fits(page: Page): Promise<void> {
-  const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
-  if (width <= 390) return;
+  const width = async () => Number(await page.evaluate('document.documentElement.scrollWidth'));
+  const isNarrow = eventually(async () => (await width()) <= 390, 'it is narrow').then(
+    () => true,
+    () => false,
+  );
+  if (await isNarrow) return;
   const widest = await page.evaluate(
     `[...document.querySelectorAll('main *')].filter((one) => one.getBoundingClientRect().right > 391)
       .slice(0, 3).map((one) => one.outerHTML.slice(0, 120)).join(' | ')`,
   );
-  assert.fail(`${page.url()} is ${width} pixels wide on a phone: ${String(widest)}`);
+  assert.fail(`${page.url()} is ${await width()} pixels wide on a phone: ${String(widest)}`);
 }
 
 let saidAt = performance.now();

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
 import { command } from './call-story.ts';
+import { picture } from './pictures.ts';
 import { markup, type Stage, say } from './stage.ts';
 
 /** Where no blank may stand. */
@@ -17,6 +18,7 @@ export async function strangersText(stage: Stage, page: Page): Promise<void> {
   await answeredCall(stage, page);
   await page.goto(`${stage.base}/console#/calls`);
   await page.locator('tr', { hasText: 'stranger' }).waitFor();
+  await picture(page, 'calls-strangers');
   await expectText(page);
   say('what strangers write is text');
 }
@@ -40,6 +42,7 @@ async function refusedCall(stage: Stage, page: Page, notifyurl: string): Promise
   await page.locator('.row.notification', { hasText: '500' }).first().waitFor();
   await openRows(page);
   await page.locator('.row .body', { hasText: 'P-Asserted-Identity' }).waitFor();
+  await picture(page, 'call-strangers');
   await expectText(page);
 }
 

@@ -68,6 +68,8 @@ export const liveState = signal('connecting');
 
 const firstWaitMs = 500;
 const longestWaitMs = 10_000;
+/** The gateway sends a comment every 15 s. */
+const longestSilenceMs = 45_000;
 
 const listeners = new Set();
 let source;
@@ -130,7 +132,10 @@ async function read(body, place) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   for (;;) {
+    // Of a laptop that slept, or a network that forgot, the connection may never end by itself.
+    const silence = setTimeout(() => void reader.cancel().catch(() => undefined), longestSilenceMs);
     const { done, value } = await reader.read().catch(() => ({ done: true }));
+    clearTimeout(silence);
     if (done) return;
     text += value;
     const blocks = text.split('\n\n');

@@ -50,7 +50,11 @@ async function signIn(token) {
 }
 
 async function signOut() {
-  await ask('session', { method: 'DELETE' }).catch(() => undefined);
+  failure.value = '';
+  await ask('session', { method: 'DELETE' }).catch(({ status, message }) => {
+    if (status !== 401)
+      failure.value = `You may still be signed in: open this page again, and sign out there. ${message}`;
+  });
   session.value = null;
 }
 

@@ -5,7 +5,11 @@ import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 
 const names = { words: 'Words', bot: 'Bot', command: 'Commands' };
-const levels = 2;
+const levels = 3;
+/** Of the lane's name, and of each level below it. */
+const levelPixels = 18;
+/** Ticks that have no label stand below, and through no text. */
+const barePixels = 11;
 const longestLabel = 24;
 
 export function Lanes({ notes, audio, lengthMs, width }) {
@@ -15,8 +19,9 @@ export function Lanes({ notes, audio, lengthMs, width }) {
       (item) => item.lane === lane && item.atMs >= 0 && item.atMs <= lengthMs,
     );
     if (ofLane.length === 0) return null;
-    return html`<div class=${`note-lane ${lane}`} aria-hidden="true"><span class="lane-name">${name}</span>
-      ${placed(ofLane, lengthMs, width).map(
+    const ticks = placed(ofLane, lengthMs, width);
+    return html`<div class=${`note-lane ${lane}`} style=${{ height: `${heightOf(ticks)}px` }} aria-hidden="true"><span class="lane-name">${name}</span>
+      ${ticks.map(
         ({ x, level, label, title, tone, isLabelled }) =>
           html`<span class=${`tick ${tone} level-${level} ${isLabelled ? '' : 'bare'}`} style=${{ left: `${x}px` }} title=${title}>${isLabelled ? label : ''}</span>`,
       )}</div>`;
@@ -39,6 +44,12 @@ function itemsOf(note, startedAt) {
 function item(lane, atMs, text, tone) {
   const label = text.length > longestLabel ? `${text.slice(0, longestLabel - 1)}…` : text;
   return { lane, atMs, label, title: `${duration(atMs)}: ${text}`, tone };
+}
+
+function heightOf(ticks) {
+  const used = ticks.filter(({ isLabelled }) => isLabelled).map(({ level }) => level + 1);
+  const isBare = ticks.some(({ isLabelled }) => !isLabelled);
+  return levelPixels * (1 + Math.max(0, ...used)) + (isBare ? barePixels : 4);
 }
 
 /** Each where it belongs; a label on the first level that has room for it. */
