@@ -1,5 +1,6 @@
 // A callee on a bare UDP socket: it sends what a test writes and reads what comes, and repeats or repairs nothing.
 
+import { randomUUID } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { eventually } from './eventually.ts';
@@ -24,6 +25,8 @@ export type ReplyOptions = {
 export class RawCallee implements AsyncDisposable {
   readonly inbox: RawMessage[] = [];
   readonly #socket: Socket = createSocket('udp4');
+  /** Another one may have this port soon: its request is no repetition of ours (RFC 3261, 8.1.1.7 and 17.2.3). */
+  readonly #id = randomUUID();
   #cseq = 1;
 
   static async start(): Promise<RawCallee> {
@@ -95,7 +98,7 @@ export class RawCallee implements AsyncDisposable {
     const to = one(invite, 'to');
     this.#send(invite.from, [
       `${method} ${/<([^>]+)>/.exec(one(invite, 'contact'))?.[1]} SIP/2.0`,
-      `Via: SIP/2.0/UDP 127.0.0.1:${this.port};branch=z9hG4bK-${method}-${this.#cseq}`,
+      `Via: SIP/2.0/UDP 127.0.0.1:${this.port};branch=z9hG4bK-${this.#id}-${method}-${this.#cseq}`,
       'Max-Forwards: 70',
       `From: ${to.includes(';tag=') ? to : `${to};tag=${options.tag ?? 'callee'}`}`,
       `To: ${one(invite, 'from')}`,
