@@ -56,6 +56,11 @@ const lowMs = {
 const plainWanderHz = 0.7;
 const plainImpurity = 0.002;
 const plainEdgeDb = 15;
+const pureImpurity = 0.005;
+const shortestPureStepMs = 100;
+const shortestLowSweepMs = 250;
+const exactLowSweep = 0.004;
+const leastLowRange = 0.08;
 const longLowMs = 400;
 const lowDropDb = 6;
 
@@ -122,6 +127,7 @@ function movesAsMachinesDo({ shape, ms }: ToneAndLine): boolean {
 function isLowBeep(tone: ToneAndLine): boolean {
   const { shape, ms, dropDb } = tone;
   if (dropDb < lowDropDb || shape.levelSteady < (ms >= longLowMs ? 0.7 : 0.8)) return false;
+  if (isPure(tone) && movesExactlyLow(tone)) return true;
   if (!isOnSteadyPitch(tone) && !isLongStepped(shape)) return false;
   return ms >= shortestLowMs(tone);
 }
@@ -130,8 +136,11 @@ function shortestLowMs(tone: ToneAndLine): number {
   const { shape, riseDb } = tone;
   const { plain, alone, attached } = lowMs;
   const isAlone = comesAlone(tone);
-  if (shape.secondHz !== undefined && !isSquare(shape)) return isAlone ? alone.two : attached.two;
   const isPlain = isVeryPlain(tone);
+  if (shape.secondHz !== undefined && !isSquare(shape)) {
+    if (!isAlone) return attached.two;
+    return isPlain && isPure(tone) ? alone.one : alone.two;
+  }
   if (!isAlone) return isPlain ? attached.plain : attached.one;
   return isPlain && riseDb >= plainEdgeDb ? plain : alone.one;
 }
@@ -141,6 +150,21 @@ function isVeryPlain(tone: ToneAndLine): boolean {
   const { shape } = tone;
   if (shape.onPitch < 1 || shape.levelSteady < 1 || shape.wanderHz > plainWanderHz) return false;
   return impurityOf(tone) <= plainImpurity && tone.dropDb >= plainEdgeDb;
+}
+
+/** Nothing but sines, which begin and end at once. */
+function isPure(tone: ToneAndLine): boolean {
+  return impurityOf(tone) <= pureImpurity && Math.min(tone.riseDb, tone.dropDb) >= plainEdgeDb;
+}
+
+/** A voice glides too, and jumps; neither in a straight line nor from rest to rest, and not with one sine. */
+function movesExactlyLow({ shape, ms }: ToneAndLine): boolean {
+  if (hasOctave(shape)) return false;
+  if (isStepped(shape) && shape.resting >= 0.85) {
+    return shape.steps.every((step) => step.ms >= shortestPureStepMs);
+  }
+  const isExact = shape.sweepErrorHz <= shape.hz * exactLowSweep && shape.levelSteady >= 0.95;
+  return isExact && ms >= shortestLowSweepMs && shape.rangeHz >= shape.hz * leastLowRange;
 }
 
 function isOnSteadyPitch({ shape, ms }: ToneAndLine): boolean {

@@ -22,6 +22,10 @@ const lowestFloorDbfs = -80;
 const purityOfOne = 0.85;
 const purityOfTwo = 0.9;
 const purityOfSquare = 0.82;
+const purityInNoise = 0.6;
+const knownFrames = 4;
+const noisyDb = 16;
+const samePitch = 0.01;
 /** A second sine weaker than this is a harmonic or noise (−13 dB). */
 const secondShare = 0.05;
 /** Noise explains no more of a frame than this: a tone that matters is stronger. */
@@ -53,7 +57,8 @@ export function createToneListener(recent: RecentAudio): ToneListener {
       remember(line, recent.dbfs, run);
       if (!mayBeTone(line, recent, run)) return false;
       const noise = 10 ** (line.floorDbfs / 10) * fullScalePower;
-      return describe(frame, strongestSines(recent), noise, run.lastHz);
+      const peaks = strongestSines(recent);
+      return describe(frame, peaks, noise, run.lastHz) || goesOn(frame, peaks, line, run);
     },
     beforeDb() {
       return Math.max(line.history[0] ?? 0, line.history[1] ?? 0);
@@ -115,6 +120,23 @@ function describe(
   frame.secondHz = hasSecond ? otherHz : 0;
   frame.db = decibel(power);
   frame.beneathDb = decibel(peaks.total - power);
+  return true;
+}
+
+/** On a noisy line a tone that is known stays one in the frames in which the noise is louder than its mean. */
+function goesOn(
+  frame: ToneFrame,
+  peaks: Readonly<Peaks>,
+  { floorDbfs }: Line,
+  run: ToneRun,
+): boolean {
+  if (run.tonalFrames < knownFrames || run.lastDb - floorDbfs > noisyDb) return false;
+  if (Math.abs(peaks.firstHz - run.lastHz) > samePitch * run.lastHz) return false;
+  if (peaks.first < purityInNoise * peaks.total) return false;
+  frame.hz = peaks.firstHz;
+  frame.secondHz = 0;
+  frame.db = decibel(peaks.first);
+  frame.beneathDb = decibel(peaks.total - peaks.first);
   return true;
 }
 

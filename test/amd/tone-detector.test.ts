@@ -153,6 +153,24 @@ describe('a beep on a bad line', () => {
     expectBeep(hear(joined([word, tone([440], 240, -20)])), 1_740);
   });
 
+  test('8 dB above the noise, in one piece', () => {
+    const line = noisy(
+      seededRandom(5),
+      joined([silence(2_000), tone([964], 800, -27), quiet]),
+      -35,
+    );
+
+    expectBeep(hear(line), 2_800);
+  });
+
+  test.each([
+    ['a sweep in the pitch of voices', moving((part) => 390 + 450 * part, 600, -20)],
+    ['two low steps', moving((part) => (part < 0.5 ? 512 : 1_262), 280, -20)],
+    ['two low sines', tone([550, 1_130], 220, -20)],
+  ])('%s, where nothing else is in it', (_, beep) => {
+    expectBeep(hear(joined([quiet, beep])), 500 + beep.length / 8);
+  });
+
   test('a chirp of which a frame is lost', () => {
     const chirp = moving((part) => 600 + 1_000 * part, 400, -12);
 
