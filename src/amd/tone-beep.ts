@@ -65,7 +65,7 @@ const longLowMs = 400;
 const lowDropDb = 6;
 
 const shortestPairMs = 100;
-const shortestMovingMs = 100;
+const shortestMovingMs = 140;
 const exactMs = 200;
 const exactSweep = 0.006;
 /** Right after speech, or in the middle of it. */
@@ -219,8 +219,10 @@ function isOnPitch(shape: ToneShape, needed: number): boolean {
   return shape.secondHz === undefined || shape.secondOnPitch >= needed;
 }
 
+/** Over a semitone at least: a high voice wavers by less. */
 function isSweep(shape: ToneShape): boolean {
-  return shape.sweepErrorHz <= Math.max(12, shape.hz * 0.012);
+  if (shape.rangeHz < shape.hz * (leastStepRatio - 1)) return false;
+  return shape.sweepErrorHz <= Math.max(8, shape.hz * 0.008);
 }
 
 function isStepped(shape: ToneShape): boolean {

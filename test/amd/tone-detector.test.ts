@@ -208,6 +208,13 @@ describe('what sounds in a room', () => {
     expect(kinds(hear(joined([quiet, cry])))).toEqual([]);
   });
 
+  test.each([
+    ['wavers', moving((part) => 900 + 40 * part, 260, -20)],
+    ['glides for a moment', moving((part) => 820 + 140 * part, 110, -20)],
+  ])('a high voice that %s is none', (_, cry) => {
+    expect(kinds(hear(joined([quiet, cry])))).toEqual([]);
+  });
+
   test('a note in which other music begins that stays is none', () => {
     const note = tone([700], 300, -20);
     const chord = joined([silence(700), tone([262, 330, 392, 523], 3_000, -30)]);
