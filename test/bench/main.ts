@@ -4,6 +4,7 @@ import { benchAmd } from './amd.ts';
 import { benchAmdCalls } from './amd-calls.ts';
 import { benchBridge } from './bridge.ts';
 import { benchCalls } from './calls.ts';
+import { benchCaptures } from './captures.ts';
 import { benchCompanion } from './companion.ts';
 import { benchConsole } from './console.ts';
 import { benchDeliveries } from './deliveries.ts';
@@ -18,6 +19,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   'amd-calls': benchAmdCalls,
   bridge: benchBridge,
   calls: benchCalls,
+  captures: benchCaptures,
   deliveries: benchDeliveries,
   companion: benchCompanion,
   console: benchConsole,

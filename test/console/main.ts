@@ -2,9 +2,10 @@
 // ends with 1 at the first that does not.
 
 import assert from 'node:assert/strict';
+import { parseArgs } from 'node:util';
 import type { BrowserContext, Page } from 'playwright-core';
 import { watchStory } from './call-story.ts';
-import { picture, pictureAway } from './pictures.ts';
+import { picture, pictureAway, takePictures } from './pictures.ts';
 import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
 import { strangersText } from './strangers.ts';
 import { overTwoNodes, startTwoNodes, type TwoNodes } from './two-nodes.ts';
@@ -12,6 +13,8 @@ import { overTwoNodes, startTwoNodes, type TwoNodes } from './two-nodes.ts';
 /** Compressed, all that a browser loads. */
 const mostAssetBytes = 100_000;
 
+const { values } = parseArgs({ options: { pictures: { type: 'string' } } });
+await takePictures(values.pictures);
 const stage = await openStage();
 const { base, gateway, receiver } = stage;
 /** Started while the first call takes its time. */

@@ -3,12 +3,15 @@
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 
-const { values } = parseArgs({ options: { pictures: { type: 'string' } } });
-const folder = values.pictures;
-if (folder !== undefined) await mkdir(folder, { recursive: true });
+let folder: string | undefined;
+
+/** From now on; undefined: none. */
+export async function takePictures(into: string | undefined): Promise<void> {
+  folder = into;
+  if (folder !== undefined) await mkdir(folder, { recursive: true });
+}
 
 const desk = { width: 1280, height: 900 };
 const phone = { width: 390, height: 844 };
