@@ -12,6 +12,6 @@ export function licenceTable(cache: string): string {
     return `## ${name}\n\n${text.replaceAll(/^/gm, '    ')}\n`;
   });
   const head =
-    '# Licences of the recordings\n\nMade on this machine from the Debian packages below, for measuring; not to be passed on without looking here first.\nVoices of speech synthesisers are those of the packages that are installed: espeak-ng, flite, festival and its voices.\n';
+    '# Licences of the recordings\n\nMade on this machine from the Debian packages below, for measuring; not to be passed on without looking here first.\nVoices of speech synthesisers are those of the packages that are installed: espeak-ng, flite, festival and its voices; gnuspeech is GPL-3.0, its licence is in gnuspeech/node_modules.\n';
   return `${[head, ...parts].join('\n')}\n`;
 }
