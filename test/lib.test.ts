@@ -17,6 +17,28 @@ describe('group commit', () => {
     expect(batches).toEqual([[1, 2, 3], [4]]);
   });
 
+  test('of a whole turn, those that come a few promises later share it too', async () => {
+    const batchesOf = async (wholeTurns: boolean): Promise<number[][]> => {
+      const batches: number[][] = [];
+      const batcher = new Batcher<number, number>(
+        async (items) => {
+          batches.push([...items]);
+          return items;
+        },
+        { ...options, wholeTurns },
+      );
+      const later = async (): Promise<number> => {
+        for (let count = 0; count < 10; count += 1) await Promise.resolve();
+        return await batcher.add(2);
+      };
+      await Promise.all([batcher.add(1), later()]);
+      return batches;
+    };
+
+    expect(await batchesOf(false)).toEqual([[1], [2]]);
+    expect(await batchesOf(true)).toEqual([[1, 2]]);
+  });
+
   test('items that arrive while a batch is written share the next one', async () => {
     const batches: number[][] = [];
     let release = () => {};

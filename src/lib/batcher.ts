@@ -14,6 +14,8 @@ export type BatcherOptions = {
   readonly maxWaiting: number;
   /** Batches under way at the same time. */
   readonly concurrency: number;
+  /** What is added in one turn of the event loop shares a batch, by however many promises it comes; left out: in one microtask. */
+  readonly wholeTurns?: boolean;
 };
 
 /**
@@ -25,6 +27,7 @@ export class Batcher<Item, Result> {
   readonly #write: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly #options: BatcherOptions;
   #running = 0;
+  #isPumpDue = false;
 
   constructor(
     write: (items: readonly Item[]) => Promise<readonly Result[]>,
@@ -40,8 +43,21 @@ export class Batcher<Item, Result> {
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      // The microtask lets everything of this turn of the loop into the same batch.
+      this.#pumpSoon();
+    });
+  }
+
+  /** Not at once, so that what is added together shares a batch. */
+  #pumpSoon(): void {
+    if (this.#options.wholeTurns !== true) {
       queueMicrotask(() => this.#pump());
+      return;
+    }
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
+    setImmediate(() => {
+      this.#isPumpDue = false;
+      this.#pump();
     });
   }
 

@@ -60,8 +60,14 @@ export type Settlement = {
 
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
-/** One statement carries this many attempts; more wait for the next, and beyond the second bound are rejected. */
-const settleBatch = { maxBatch: 500, maxWaiting: 50_000, concurrency: 1 } as const;
+/**
+ * One statement carries this many attempts; more wait for the next, and beyond the second bound are rejected. Of what comes after
+ * a pause, attempts come a few promises before the ends of queues, and share the statement with them.
+ */
+const settleBatch = {
+  ...{ maxBatch: 500, maxWaiting: 50_000, concurrency: 1 },
+  wholeTurns: true,
+} as const;
 
 export function createNotificationStore(sql: SqlClient, ownerId: string, schedule: RetrySchedule) {
   const settling = new Batcher<Settlement, boolean>(
