@@ -5,7 +5,7 @@ import { html } from './dom.js';
 import { duration, labelPixels } from './format.js';
 
 const names = { words: 'Words', bot: 'Bot', command: 'Commands' };
-const levels = 3;
+const levels = 4;
 /** Of the lane's name, and of each level below it. */
 const levelPixels = 18;
 /** Ticks that have no label stand below, and through no text. */
