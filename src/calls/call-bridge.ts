@@ -4,6 +4,8 @@
 
 import type { AcceptedCall } from './call-types.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
+import { LineKeys } from './line-keys.ts';
+import { type KeyTaker, type PressedKey, passKey } from './passed-keys.ts';
 import type { CallLeg, LegEvent, MediaSession, PartnerSession } from './ports.ts';
 import type { Transfer } from './transfer.ts';
 import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
@@ -14,14 +16,21 @@ const storeAnswerTimeoutMs = 4_000;
 
 type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
 
+/** The first leg's end of the bridge. */
+export type BridgedPerson = { readonly session: MediaSession; readonly keys: KeyTaker };
+
 export class CallBridge implements OngoingTransfer {
   readonly #call: AcceptedCall;
   readonly #transfer: Transfer;
   readonly #session: MediaSession;
+  /** Of the person. */
+  readonly #keys: KeyTaker;
   readonly #ports: TransferPorts;
   readonly #tell: (report: TransferReport) => void;
   #partner: PartnerSession | undefined;
   #leg: CallLeg | undefined;
+  /** Of the second leg. */
+  #taker: KeyTaker | undefined;
   /**
    * preparing: the app's limits, the trunk's room and a media port are asked for. placed: until the 200 OK. storing: the 200 is
    * here, not yet acknowledged. bridged: it is. over: the machine was told the end, or has given up.
@@ -35,13 +44,14 @@ export class CallBridge implements OngoingTransfer {
   constructor(
     call: AcceptedCall,
     transfer: Transfer,
-    session: MediaSession,
+    { session, keys }: BridgedPerson,
     ports: TransferPorts,
     tell: (report: TransferReport) => void,
   ) {
     this.#call = call;
     this.#transfer = transfer;
     this.#session = session;
+    this.#keys = keys;
     this.#ports = ports;
     this.#tell = tell;
     this.#timer = setTimeout(() => this.#timeOut(), transfer.timeoutMs);
@@ -89,6 +99,7 @@ export class CallBridge implements OngoingTransfer {
     this.#partner = partner;
     this.#state = 'placed';
     this.#leg = this.#placeLeg(partner);
+    this.#taker = this.#takerOf(this.#leg, partner);
     void this.#leg.released.then(() => this.#ports.storeLeg(this.#call, { legId }));
   }
 
@@ -128,10 +139,11 @@ export class CallBridge implements OngoingTransfer {
         if (answerSdp !== undefined) event.accept(answerSdp);
         break;
       }
-      // Another gateway is tried: the next `sent` says where. Keys of the second leg are nobody's but the person's, who hears
-      // them where they come as audio or RTP events.
-      case 'attemptFailed':
       case 'dtmf':
+        this.#passToPerson({ ...event, source: 'info' });
+        break;
+      // Another gateway is tried: the next `sent` says where.
+      case 'attemptFailed':
         break;
     }
   }
@@ -228,7 +240,8 @@ export class CallBridge implements OngoingTransfer {
   #mediaObserver() {
     return {
       onAmd: () => undefined,
-      onDtmf: () => undefined,
+      onDtmf: (digit: string, durationMs: number) =>
+        this.#passToPerson({ digit, durationMs, source: 'rtp' }),
       onInactive: () => this.#loseMedia('No RTP from the second leg'),
       onFailed: (reason: string) => this.#loseMedia(reason),
       onConnected: () => {
@@ -241,6 +254,33 @@ export class CallBridge implements OngoingTransfer {
 
   #tellConnected(msToTwoWayAudio: number): void {
     this.#tell({ kind: 'connected', msToTwoWayAudio });
+  }
+
+  passKey(key: PressedKey): void {
+    if (this.#isAnswered() && this.#taker !== undefined) passKey(key, this.#taker);
+  }
+
+  #passToPerson(key: PressedKey): void {
+    if (this.#isAnswered()) passKey(key, this.#keys);
+  }
+
+  /** The two hear each other. */
+  #isAnswered(): boolean {
+    return this.#state === 'storing' || this.#state === 'bridged';
+  }
+
+  /** Of the keys that the person presses. */
+  #takerOf(leg: CallLeg, partner: PartnerSession): KeyTaker {
+    const transport = this.#ports.sip.keysFor(this.#transfer.trunk);
+    const takesKeys = (): boolean => partner.takesKeys();
+    if (transport === 'rtp') {
+      return { transport, takesKeys, press: (keys) => partner.press(keys) };
+    }
+    const byInfo = new LineKeys(
+      (digit, durationMs) => leg.press(digit, durationMs),
+      () => undefined,
+    );
+    return { transport, takesKeys, press: (keys) => byInfo.press(keys) };
   }
 
   /** Not waited for: the INVITE is on its way in any case. */

@@ -15,6 +15,7 @@ import type { CallPlans, PlanReport } from './plans.ts';
 import type {
   CallLeg,
   Clock,
+  KeyTransport,
   LegEvent,
   MediaObserver,
   MediaPort,
@@ -80,11 +81,13 @@ class Line {
     this.#call = call;
     this.#ports = ports;
     this.#send = send;
-    if (ports.sip.keysFor(call.request.trunk) === 'info') this.#keys = this.#keysByInfo();
+    const keyTransport = ports.sip.keysFor(call.request.trunk);
+    if (keyTransport === 'info') this.#keys = this.#keysByInfo();
     this.#stream = new LineStream(call, ports.streams, (report, ordinal) =>
       this.#sendStream(report, ordinal),
     );
-    this.#transfer = new LineTransfer(call, ports.transfers, (report) =>
+    const keys = { transport: keyTransport, press: (pressed: Keys) => this.#press(pressed) };
+    this.#transfer = new LineTransfer(call, ports.transfers, keys, (report) =>
       send({ type: 'line.transfer', at: ports.clock.now(), report }),
     );
   }
@@ -159,8 +162,8 @@ class Line {
         break;
       case 'transfer':
         if (this.#leg !== undefined && this.#session !== undefined && this.#state === 'answered') {
-          const { transfer } = command;
-          this.#transfer.start(transfer, { leg: this.#leg, session: this.#session });
+          const [leg, session] = [this.#leg, this.#session];
+          this.#transfer.start(command.transfer, { leg, session });
         }
         break;
       case 'withdrawTransfer':
@@ -364,7 +367,8 @@ class Line {
     this.#sendOrHold({ type: 'line.mediaLost', reason });
   }
 
-  #sendDtmf(digit: string, durationMs: number | undefined, source: 'rtp' | 'info'): void {
+  #sendDtmf(digit: string, durationMs: number | undefined, source: KeyTransport): void {
+    this.#transfer.passKey({ digit, durationMs, source });
     this.#sendOrHold({
       type: 'line.dtmf',
       at: this.#ports.clock.now(),

@@ -2,8 +2,8 @@
 // who may see the call, never in a log.
 
 export type Keys = {
-  /** Of the command. */
-  readonly commandId: string;
+  /** Of the command. Left out: the other end of a bridge has pressed them, and nothing is told of them. */
+  readonly commandId?: string;
   /** `0-9A-D*#`, and `w`: half a second in which none is pressed. */
   readonly digits: string;
   /** Of each. */

@@ -75,6 +75,7 @@ export class LineKeys {
   }
 
   #tell({ commandId, digits, done, isOut }: Waiting): void {
+    if (commandId === undefined) return;
     const count = isOut ? done + 1 : done;
     this.#report({
       commandId,

@@ -264,7 +264,7 @@ export type MediaSession = {
 /** Of a second leg. Closing it ends the bridge. */
 export type PartnerSession = Pick<
   MediaSession,
-  'offerSdp' | 'applyAnswer' | 'answerReoffer' | 'close'
+  'offerSdp' | 'applyAnswer' | 'answerReoffer' | 'takesKeys' | 'press' | 'close'
 > & {
   /** How much of each other the two ends hear. */
   bridge(phase: BridgePhase): void;

@@ -2,6 +2,7 @@
 
 import type { SecondLeg } from './call-step.ts';
 import type { AcceptedCall } from './call-types.ts';
+import type { PressedKey } from './passed-keys.ts';
 import type { Clock, SecondLegPort, SipPort } from './ports.ts';
 
 export type TransferPorts = {
@@ -15,6 +16,8 @@ export type TransferPorts = {
 /** Tells the machine what comes of it, and nothing more once it was given up. */
 export type OngoingTransfer = {
   start(): void;
+  /** The far end of the first leg has pressed a key. */
+  passKey?(key: PressedKey): void;
   /** The call is over, or does not want it any more. Idempotent. */
   giveUp(reason: string): void;
   /** Who was to be connected is a machine after all: nobody is called for it. Whoever has answered already is left with it. */

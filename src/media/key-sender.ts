@@ -152,6 +152,7 @@ export class KeySender {
   }
 
   #tell({ commandId, digits, done }: Waiting): void {
+    if (commandId === undefined) return;
     this.#report({ commandId, digits: digits.slice(0, done), complete: done === digits.length });
   }
 

@@ -123,7 +123,7 @@ describe('a person and an agent', () => {
   });
 
   test('are told of each other by keys; a hold of one is answered by us, and silence for the other', async () => {
-    const { person, agent } = await connected();
+    const { person, agent, callId } = await connected();
     await person.speak(speech(320));
     person.press(5);
     await eventually(
@@ -133,6 +133,19 @@ describe('a person and an agent', () => {
     const keys = agent.packets.filter(({ payloadType }) => payloadType === 101);
     expect(new Set(keys.map(({ timestamp }) => timestamp)).size).toBe(1);
     expect(keys.map(({ payload }) => payload[0])).toEqual([5, 5, 5]);
+
+    // As SIP INFO, from either side: a key of ours.
+    const keysOf = ({ packets }: StreamCallee, event: number) =>
+      packets.filter(({ payloadType, payload }) => payloadType === 101 && payload[0] === event);
+    person.info('7');
+    await eventually(() => keysOf(agent, 7).length > 3, 'the agent is told it');
+    agent.info('#');
+    await eventually(() => keysOf(person, 11).length > 3, 'the person is told it');
+    const told = rig.eventsOf(callId).filter(({ type }) => type.startsWith('dtmf'));
+    expect(told.map(({ type, data }) => [type, data['digit'], data['source']])).toEqual([
+      ['dtmf', '5', 'rtp'],
+      ['dtmf', '7', 'info'],
+    ]);
 
     await person.reoffer('inactive');
     const before = agent.packets.length;

@@ -9,18 +9,30 @@ import { eventually } from '../support/eventually.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
 import { one } from '../support/raw-callee.ts';
 import { StreamCallee, type WaitingCallee } from '../support/streams/stream-callee.ts';
+import { speech } from '../support/streams/stream-rig.ts';
 
 let phones: WaitingCallee;
+let guests: WaitingCallee;
+let agents: WaitingCallee;
 let laptop: Laptop;
 let dialer: Dialer;
 let folder: string;
 beforeAll(async () => {
   phones = await StreamCallee.waiting();
-  const port = /:(\d+)$/.exec(phones.target)?.[1];
+  [guests, agents] = [await StreamCallee.waiting(), await StreamCallee.waiting()];
   folder = await mkdtemp(join(tmpdir(), 'offhook-keys-'));
   const file = join(folder, 'trunks.yaml');
-  const gateway = `{ host: 127.0.0.1, port: ${port} }`;
-  await writeFile(file, `trunks:\n  - name: phones\n    dtmf: info\n    gateways: [${gateway}]\n`);
+  const gatewaysOf = ({ target }: WaitingCallee) =>
+    `gateways: [{ host: 127.0.0.1, port: ${/:(\d+)$/.exec(target)?.[1]} }]`;
+  await writeFile(
+    file,
+    [
+      'trunks:',
+      `  - { name: phones, default: true, dtmf: info, ${gatewaysOf(phones)} }`,
+      `  - { name: guests, dtmf: info, ${gatewaysOf(guests)} }`,
+      `  - { name: agents, ${gatewaysOf(agents)} }`,
+    ].join('\n'),
+  );
   laptop = await startLaptop({ TRUNKS_FILE: file, NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8' });
   dialer = laptop.gateway.dialer;
 }, 60_000);
@@ -31,7 +43,9 @@ afterAll(async () => {
 
 describe('keys over a trunk with dtmf: info', () => {
   test('come as INFO, one after the other, to a phone whose SDP takes none', async () => {
-    const { callId } = await laptop.dial('tel:+12025550100', { machineDetection: 'disabled' });
+    const { callId } = await laptop.dial('tel:+12025550100', {
+      ...{ machineDetection: 'disabled', trunk: 'phones' },
+    });
     await using phone = await phones.called();
     await phone.answerVoiceOnly();
     const typesOf = () =>
@@ -64,5 +78,35 @@ describe('keys over a trunk with dtmf: info', () => {
     await eventually(() => typesOf().includes('completed'), 'it is over');
     expect(sent().at(-1)).toMatchObject({ commandId: 'late' });
     expect(typesOf().slice(-2)).toEqual(['dtmf-sent', 'completed']);
+  });
+
+  test('of the other end of a bridge come as INFO, too, however that end presses them; theirs go on as it takes them', async () => {
+    const { callId } = await laptop.dial('tel:+12025550101', {
+      ...{ machineDetection: 'disabled', trunk: 'guests' },
+      bridge: { to: 'tel:+12025550102', trunk: 'agents' },
+    });
+    await using person = await guests.called();
+    await person.answerVoiceOnly();
+    await using agent = await agents.called();
+    await agent.answer();
+    const typesOf = () =>
+      laptop.events.filter((event) => event.callId === callId).map(({ type }) => type);
+    await eventually(() => typesOf().includes('transfer-answered'), 'it is bridged');
+
+    await agent.speak(speech(320));
+    agent.press(5);
+    expect((await person.isPressed()).body).toMatch(/^Signal=5\r\n/);
+    agent.info('*');
+    expect((await person.isPressed()).body).toBe('Signal=*\r\nDuration=160\r\n');
+    person.info('3');
+    const keys = () => agent.packets.filter(({ payloadType }) => payloadType === 101);
+    await eventually(() => keys().length > 3, 'the agent is told the key');
+    expect(new Set(keys().map(({ payload }) => payload[0]))).toEqual(new Set([3]));
+
+    agent.hangUp();
+    await person.isHungUp();
+    await eventually(() => typesOf().includes('completed'), 'it is over');
+    // Nobody has commanded any.
+    expect(typesOf()).not.toContain('dtmf-sent');
   });
 });

@@ -118,6 +118,8 @@ export function scriptCall(options: ScriptOptions = {}) {
     offerSdp: 'second offer',
     applyAnswer: () => true,
     answerReoffer: () => 'second answer',
+    takesKeys: () => true,
+    press: () => undefined,
     bridge: (phase: string) => void log.push(`bridge ${phase}`),
     close: () => void log.push('second media closed'),
   };
