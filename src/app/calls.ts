@@ -155,7 +155,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     control: commands.control,
     commands: commands.routing,
     drain,
-    settle: (timeoutMs) => settle(out, parts, timeoutMs),
+    settle: (timeoutMs) => settle(out, parts, sip, timeoutMs),
   };
 }
 
@@ -246,12 +246,19 @@ function openTaking(
   });
 }
 
-async function settle(out: OutboxParts, parts: Parts, timeoutMs: number): Promise<void> {
+/** Also the answers to our last BYEs: a process that does not know of them sends them again. */
+async function settle(
+  out: OutboxParts,
+  parts: Parts,
+  sip: GuardedSip,
+  timeoutMs: number,
+): Promise<void> {
   const { connection } = parts.events;
   const deadlineMs = performance.now() + timeoutMs;
   while (performance.now() < deadlineMs) {
     const isOut = out.isIdle() || (out.outbox.size() === 0 && !connection.connected());
-    if (isOut && !(await parts.notifier.isSending())) return;
+    const isOff = sip.onTheWire().length === 0;
+    if (isOut && isOff && !(await parts.notifier.isSending())) return;
     await pause(settlePollMs);
   }
 }

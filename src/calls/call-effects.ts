@@ -26,7 +26,6 @@ import { type CallMachineContext, callSetup } from './call-setup.ts';
 import { closingAmdEvents } from './closing-amd-events.ts';
 import type { AmdEvent } from './contract/amd-event.ts';
 import type { CallEvent } from './contract/call-event.ts';
-import type { LegEnd } from './ports.ts';
 
 const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 
@@ -185,20 +184,10 @@ export const endByLeg = callSetup.assign(({ context, event }) => {
     end:
       context.end ??
       (by === 'remote' ? endOfRemoteBye(at) : endAfterAnswer({ by: 'gateway', reason }, at)),
-    ...legOverBy(by),
+    // Its BYE was answered. What was lost may be up all the same.
+    ...(by === 'remote' ? { legIsOver: true } : {}),
   };
 });
-
-/** After the call's end. */
-export const noteLegOver = callSetup.assign(({ event }) => {
-  assertEvent(event, 'line.ended');
-  return legOverBy(event.end.by);
-});
-
-/** Its BYE was answered. What was lost may be up all the same. */
-function legOverBy(by: LegEnd['by']): Pick<CallMachineContext, 'legIsOver'> {
-  return by === 'remote' ? { legIsOver: true } : {};
-}
 
 export const cancelByQueueTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
   enqueue.assign({ end: endOfExpiry(context.clock.now()) });

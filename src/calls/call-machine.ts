@@ -38,7 +38,6 @@ import {
   hangUpOnMaxDuration,
   noteAnswer,
   noteFailedAttempt,
-  noteLegOver,
   notePlan,
   stateAmd,
   stateAmdStopped,
@@ -240,8 +239,6 @@ export const callMachine = callSetup.createMachine({
         'line.stream': { actions: stateStream },
         'line.playback': { actions: statePlayback },
         'line.keysSent': { actions: stateKeysSent },
-        // Its BYE has crossed ours, or follows from a referral.
-        'line.ended': { actions: noteLegOver },
       },
     },
     recording: {

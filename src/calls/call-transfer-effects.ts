@@ -4,7 +4,7 @@ import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from './call-outcome.ts';
 import { type CallMachineContext, callSetup, type Ongoing } from './call-setup.ts';
 import { uriOfTarget } from './dial-target.ts';
-import { endStream, mayHaveBot } from './stream-effects.ts';
+import { currentStream, endStream, mayHaveBot } from './stream-effects.ts';
 import type { Transfer, TransferFallback, TransferRequest } from './transfer.ts';
 import {
   transferAnsweredEvent,
@@ -151,7 +151,9 @@ function fail(failure: TransferEnd) {
       ongoing,
       meaningOf(failure),
     );
-    const fallback = fallbackAfter(context, ongoing, failure);
+    // Who gave the call its bot by command has it, also when that bot is lost later.
+    const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
+    const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
     enqueue.assign({ ...progress, ongoing: undefined, fallback });
     enqueue({ type: 'append', params: { events: [stated] } });
     const { mode, to } = ongoing.transfer;

@@ -48,7 +48,7 @@ export function parseTracestate(header: unknown): string | undefined {
   if (typeof header !== 'string' || header.length > longestState) return undefined;
   const members = header
     .split(',')
-    .map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''))
+    .map((member) => member.trim())
     .filter((member) => member !== '');
   if (members.length > mostMembers || !members.every((member) => memberForm.test(member)))
     return undefined;

@@ -277,6 +277,7 @@ export class MediaEngine {
     this.#bridges.leave(id);
     this.#live.delete(id);
     live.session.stopStream('media-failed');
+    this.#streamed.delete(live.session);
     this.#byPhase[live.phase]?.delete(live.session);
     live.sockets.close();
     this.#pool.release(live.port, performance.now());

@@ -183,6 +183,24 @@ describe('a stream by command', () => {
     ]);
   });
 
+  test('that is lost after a transfer failed leaves the call to whoever commanded both', async () => {
+    const call = await answeredCall({ request: { stream: undefined as never } });
+    begin(call, 'one');
+    await call.settle();
+    call.media().onStream?.(opened, 1);
+    const asked: TransferRequest = { ...transfer, onFailure: 'hangup' };
+    call.actor.send({ type: 'command.transfer', commandId: 'agent', transfer: asked });
+    await call.settle();
+    const busy = { at: call.now(), sipStatus: 486, reason: 'Busy Here', kind: 'response' } as const;
+    call.secondLeg().observe({ kind: 'failed', failure: busy });
+    await call.settle();
+    call.media().onStream?.({ kind: 'lost', reason: 'ECONNREFUSED' }, 1);
+    await call.settle();
+
+    expect(call.types()).toContain('transfer-failed');
+    expect(call.endings()).toEqual([]);
+  });
+
   test('replaces the one before, whose bot hangs up nobody any more', async () => {
     const call = await answeredCall();
     call.media().onStream?.(opened, 0);

@@ -3,8 +3,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AmdEvent, amdEventNames } from '../../src/calls/contract/amd-event.ts';
-import type { PlanReport } from '../../src/calls/plans.ts';
+import type { CallPlans, PlanReport } from '../../src/calls/plans.ts';
+import type { PlaybackReport } from '../../src/calls/playback.ts';
 import type { HeardOnLine } from '../../src/media/detector-port.ts';
+import { PlannedCall } from '../../src/media/plans/call-plans.ts';
 import type { PlanAction } from '../../src/media/plans/plan-port.ts';
 import { ScreeningPlan } from '../../src/media/plans/screening-plan.ts';
 import { VoicemailPlan } from '../../src/media/plans/voicemail-plan.ts';
@@ -234,4 +236,50 @@ const happening: fc.Arbitrary<Happening> = fc.record({
     { nil: undefined, freq: 30 },
   ),
   isPlaying: fc.integer({ min: 0, max: 30 }).map((one) => one > 0),
+});
+
+describe('the plans of a call', () => {
+  const loaded = { voicemail: settings, screening: { sound } };
+
+  function planned(plans: CallPlans) {
+    const reports: string[] = [];
+    const nothing = (): void => undefined;
+    const call = new PlannedCall(
+      plans,
+      () => ({ push: () => quiet, forgetSpeaker: nothing, restart: nothing, release: nothing }),
+      {
+        ...{ play: nothing, stopPlayback: nothing, muteBot: nothing, stopStream: nothing },
+        ...{ stopDetection: nothing, detectAnew: nothing },
+        report: (report) => reports.push(reported(report)),
+      },
+    );
+    return { call, reports };
+  }
+
+  test('are done with when two people begin to talk, whether or not one had the call', () => {
+    const idle = planned(loaded);
+    idle.call.abandon();
+    const holding = planned(loaded);
+    holding.call.told(machine);
+    holding.call.abandon();
+    holding.call.abandon();
+
+    expect(idle.reports).toEqual(['done']);
+    expect(holding.reports).toEqual(['held by voicemail', 'held by undefined', 'done']);
+  });
+
+  test('are done with when the last round of a screening is over with detection', () => {
+    const { call, reports } = planned(loaded);
+    for (let round = 1; round <= 4; round += 1) {
+      call.told(screening);
+      call.told(stopped('greeting-timeout'));
+      for (let frame = 0; frame < 2; frame += 1) {
+        call.played({ kind: 'finished', source: 'screening' } as PlaybackReport);
+        call.tick(new Int16Array(160), false, 0);
+      }
+    }
+
+    expect(reports.filter((report) => report === 'done')).toEqual(['done']);
+    expect(reports.at(-1)).toBe('done');
+  });
 });

@@ -189,6 +189,23 @@ describe('a second REFER in a dialog', () => {
 
     expect(told.at(-1)).toBe('2: failed 486');
   });
+
+  test.each([
+    ['nothing more is heard', 'SIP/2.0 100 Trying\r\n', 3],
+    ['the last word is not called the last', busy, 2],
+  ])('hears what has no number where of the first %s', async (_, word, toldOfFirst) => {
+    const { leg, invite, refer, told } = await referring(200);
+    answerInDialog(drachtio, invite, refer, '202 Accepted');
+    notify(invite, word, 'active;expires=60');
+    await eventually(() => told.length === toldOfFirst, 'the first is over');
+    leg.refer({ target: agents, timeoutMs: 5_000 }, (event) => told.push(`2: ${wordOf(event)}`));
+    answerInDialog(drachtio, invite, await drachtio.take('REFER'), '202 Accepted', [], 103);
+    await eventually(() => told.length > toldOfFirst, 'the second is taken');
+    notify(invite, ok, over);
+    await eventually(() => told.length > toldOfFirst + 1, 'the second is over');
+
+    expect(told.at(-1)).toBe('2: taken over');
+  });
 });
 
 test('an id of another hop does not matter where there is one REFER', async () => {

@@ -2,10 +2,11 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
+import { type Logger, silentLogger } from '../../src/lib/logger.ts';
 import { Settling } from '../../src/store/outbox/settling.ts';
 import { acceptedCall, endEventOf, storedLeg } from '../support/call-records.ts';
 import { eventually } from '../support/eventually.ts';
+import { recordedLogger } from '../support/recorded-logger.ts';
 import { eachWithLedger, type LedgerRig } from './ledger-rig.ts';
 
 describe('a call that has ended', () => {
@@ -16,8 +17,8 @@ describe('a call that has ended', () => {
   });
   afterEach(async () => await settling?.stop());
 
-  function open(): Settling {
-    settling = new Settling(rig.database.pool, 'a', () => false, silentLogger);
+  function open(logger: Logger = silentLogger): Settling {
+    settling = new Settling(rig.database.pool, 'a', () => false, logger);
     return settling;
   }
 
@@ -54,6 +55,25 @@ describe('a call that has ended', () => {
 
     expect(await isSettled(call)).toBe(true);
     expect(await legsOf(call)).toBe(1);
+  });
+
+  test('is done with although the database refused it at first, and nobody else is asked to see to it', async () => {
+    const [call, other] = [await ended(), await ended()];
+    const { pool } = rig.database;
+    const { logger, lines } = recordedLogger();
+    const marks = open(logger);
+    await pool.query('alter table calls rename to calls_elsewhere');
+    await pool.query('alter table call_legs rename to call_legs_elsewhere');
+    marks.settle(call.callId);
+    marks.legsAreOver(other.callId);
+    await eventually(() => lines.length === 2, 'it is tried twice');
+    expect(marks.holds(call.callId)).toBe(true);
+    await pool.query('alter table calls_elsewhere rename to calls');
+    await pool.query('alter table call_legs_elsewhere rename to call_legs');
+
+    await eventually(async () => (await legsOf(other)) === 0, 'the leg of the other one is gone');
+    expect(await isSettled(call)).toBe(true);
+    expect(marks.holds(call.callId)).toBe(false);
   });
 
   test('leaves none at the end of its process either', async () => {

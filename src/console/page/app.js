@@ -41,6 +41,7 @@ async function start() {
 }
 
 async function signIn(token) {
+  failure.value = '';
   try {
     session.value = await ask('session', { method: 'POST', body: { token } });
   } catch (error) {

@@ -55,8 +55,9 @@ export class PlannedCall {
   told(event: AmdEvent): void {
     const wasScreened = this.#isScreened();
     this.#do(this.#screening?.told(event));
-    // What a screener says is for its own plan.
-    if (!wasScreened && !this.#isScreened()) this.#do(this.#voicemail?.told(event));
+    // What a screener says is for its own plan; that nobody says anything more is for both.
+    const isLast = event.event === 'amd_stopped' && this.#screening?.isOver === true;
+    if (isLast || (!wasScreened && !this.#isScreened())) this.#do(this.#voicemail?.told(event));
     this.#tellProgress();
   }
 
@@ -78,9 +79,12 @@ export class PlannedCall {
   abandon(): void {
     this.release();
     if (this.#isPlaying) this.#host.stopPlayback();
-    if (this.#holder === undefined) return;
-    this.#host.muteBot(false);
-    this.#host.report({ kind: 'held', by: undefined });
+    if (this.#holder !== undefined) {
+      this.#holder = undefined;
+      this.#host.muteBot(false);
+      this.#host.report({ kind: 'held', by: undefined });
+    }
+    this.#tellDone();
   }
 
   release(): void {
@@ -97,7 +101,11 @@ export class PlannedCall {
     const by = this.#holderNow();
     if (by !== this.#holder) this.#host.report({ kind: 'held', by });
     this.#holder = by;
-    if (!this.isOver || this.#isDone) return;
+    if (this.isOver) this.#tellDone();
+  }
+
+  #tellDone(): void {
+    if (this.#isDone) return;
     this.#isDone = true;
     this.#host.report({ kind: 'done' });
   }

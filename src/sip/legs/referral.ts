@@ -73,8 +73,10 @@ export class Referral {
     response.send(200);
     const status = statusOfFragment(request.body);
     const isLast = /^terminated\b/i.test(request.get('Subscription-State') ?? '');
-    this.#subscription = isLast ? 'terminated' : 'active';
-    if (status !== undefined && status.code >= 200) this.#conclude(status);
+    const isFinal = status !== undefined && status.code >= 200;
+    // Some carriers leave out `terminated` with the last word.
+    this.#subscription = isLast || isFinal ? 'terminated' : 'active';
+    if (isFinal) this.#conclude(status);
     else if (isLast) this.#end({ kind: 'unheard', reason: 'The referral ended without a status' });
     else this.#progress(status?.code ?? 100);
   }
@@ -144,7 +146,9 @@ export class Referral {
     this.#end({ kind: 'failed', failure: { at, sipStatus: code, reason, kind: 'response' } });
   }
 
+  /** What it says from here on is nobody's: a NOTIFY without an id is of the next REFER. */
   #giveUp(): void {
+    this.#subscription = 'terminated';
     if (this.#state === 'asked') {
       this.#end({ kind: 'unheard', reason: 'Nothing was heard of the referral' });
       return;

@@ -1,6 +1,6 @@
 // The REFERs of one dialog, one after the other, and whose a NOTIFY is (RFC 3515, section 2.4.6): from the second REFER on it names the
 // CSeq of its own in `Event: refer;id=`; without an id it is of the first that is not over. Of a dialog with one REFER every
-// NOTIFY is taken: carriers pass on ids of the next hop.
+// NOTIFY is taken: some carriers pass on the ids of their next hop; a second REFER is not heard of over those.
 
 import type { ReferEvent } from '../../calls/ports.ts';
 import type { ReceivedRequest, Responder } from '../engine/srf-types.ts';

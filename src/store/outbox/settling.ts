@@ -6,6 +6,8 @@ import type { CallId } from '../../calls/contract/identity.ts';
 import type { Logger } from '../../lib/logger.ts';
 
 const lingerMs = 250;
+/** After a failure: the database may be away. */
+const retryMs = 1_000;
 /** More are left to the look for calls that are not done with. */
 const maxWaiting = 50_000;
 
@@ -58,7 +60,7 @@ export class Settling {
     this.#logger = logger;
   }
 
-  /** Where it fails, the sweep for calls that are not settled finds it again. */
+  /** Tried until it is done: whoever looks for calls that are not settled would hang it up again. */
   settle(callId: CallId): void {
     this.#add('settled', callId);
   }
@@ -97,8 +99,9 @@ export class Settling {
     if (this.#stillOver.length > 0) this.#arm();
   }
 
-  #arm(): void {
-    this.#timer ??= setTimeout(() => void this.#flush(), lingerMs);
+  #arm(waitMs = lingerMs): void {
+    if (this.#isStopping) return;
+    this.#timer ??= setTimeout(() => void this.#flush(), waitMs);
   }
 
   async #write(): Promise<void> {
@@ -114,6 +117,9 @@ export class Settling {
       if (elsewhere.length > 0) await this.#pool.query({ ...markStatement, values: [elsewhere] });
     } catch (error) {
       this.#logger.warn({ err: error }, 'ended calls are not marked as done with');
+      this.#stillOver = [...over, ...this.#stillOver].slice(0, maxWaiting);
+      this.#arm(retryMs);
+      return;
     }
     for (const callId of settled) this.#waiting.settled.delete(callId);
     for (const callId of queued) this.#waiting.queued.delete(callId);
