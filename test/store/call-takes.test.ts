@@ -65,18 +65,19 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
 
   test('spaces starts by the rate, over all nodes', async () => {
     for (let index = 0; index < 10; index += 1) await accept();
-    const limits = { callsPerSecond: 2 };
+    // Slow, so that no pause between two statements moves the horizon past the next start.
+    const limits = { callsPerSecond: 1 / 30 };
 
-    // Starts at 0, 500, 1000 and 1500 ms from the first; what is beyond the horizon is not given out.
-    const first = await nodes[0].take(ask(limits, 3, 1_900));
-    const second = await nodes[1].take(ask(limits, 50, 1_900));
-    const third = await nodes[0].take(ask(limits, 50, 1_400));
+    // Starts at 0, 30, 60 and 90 s from the first; what is beyond the horizon is not given out.
+    const first = await nodes[0].take(ask(limits, 3, 95_000));
+    const second = await nodes[1].take(ask(limits, 50, 95_000));
+    const third = await nodes[0].take(ask(limits, 50, 70_000));
 
     const { rows } = await rig.database.pool.query<{ after_ms: number }>(
       `select extract(epoch from start_at - min(start_at) over ())::double precision * 1000 as after_ms
        from trunk_slots order by start_at`,
     );
-    expect(rows.map((row) => Math.round(row.after_ms))).toEqual([0, 500, 1_000, 1_500]);
+    expect(rows.map((row) => Math.round(row.after_ms))).toEqual([0, 30_000, 60_000, 90_000]);
     const waits = [...first.grants, ...second.grants].map(({ startInMs }) => startInMs);
     expect(waits[0]).toBeLessThanOrEqual(0);
     expect(waits).toEqual([...waits].sort((a, b) => a - b));
