@@ -61,7 +61,7 @@ describe('a message', () => {
 
     expect(line.recorded(since).every((byte) => byte === 0xff)).toBe(true);
     expect(line.log.at(-1)).toBe('voicemail stopped');
-    expect(line.bench.plans.at(-1)).toEqual({ kind: 'held', by: undefined });
+    expect(line.bench.plans.slice(-2)).toEqual([{ kind: 'held', by: undefined }, { kind: 'done' }]);
     expect(line.isOver).toBe(false);
   });
 
