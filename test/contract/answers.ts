@@ -18,7 +18,17 @@ export type AnswerCheck = (
   besides?: readonly number[],
 ) => readonly string[];
 
-export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
+const checks = new Map<string, AnswerCheck>();
+
+/** One for all gateways that serve the same document: compiling its schemas takes seconds. */
+export function answerCheckFor(document: OpenApiDocument): AnswerCheck {
+  const key = JSON.stringify(document);
+  const check = checks.get(key) ?? createAnswerCheck(document);
+  checks.set(key, check);
+  return check;
+}
+
+function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
   const ajv = new Ajv2020({ strict: false, allErrors: false, logger: false });
   addFormats.default(ajv);
   ajv.addSchema(document as object, 'openapi');

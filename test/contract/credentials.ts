@@ -78,14 +78,22 @@ async function badToken(
   }
 }
 
+const signed = new Map<string, Promise<string>>();
+
+/** One of each for all requests, as dialers do it. */
 async function sign(
   appId: string,
   secret: string,
   { alg = 'HS256', expires = '1h' } = {},
 ): Promise<string> {
-  return await new SignJWT({ appId })
+  const key = JSON.stringify([appId, secret, alg, expires]);
+  const known = signed.get(key);
+  if (known !== undefined) return await known;
+  const token = new SignJWT({ appId })
     .setProtectedHeader({ alg })
     .setIssuedAt()
     .setExpirationTime(expires)
     .sign(new TextEncoder().encode(secret));
+  signed.set(key, token);
+  return await token;
 }

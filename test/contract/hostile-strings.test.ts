@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
-import { createAnswerCheck } from './answers.ts';
+import { answerCheckFor } from './answers.ts';
 import { bodySchemaOf, examplesOf, type Operation } from './document.ts';
 import { type Gateway, plainRequest, startGateway } from './gateway.ts';
 import { absentPlacesOf, type Place, placesOf, type Spoiler, spoilers } from './places.ts';
@@ -40,7 +40,7 @@ describe.each(databaseKinds)('hostile strings on %s', { timeout: 120_000 }, (kin
   ];
 
   test.each(spoilers)('%s in any of them is refused as the document says', async (spoiler) => {
-    const check = createAnswerCheck(gateway.document);
+    const check = answerCheckFor(gateway.document);
     const wrong: unknown[] = [];
     let sent = 0;
     for (const operation of gateway.operations) {

@@ -7,7 +7,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';
-import { createAnswerCheck } from './answers.ts';
+import { answerCheckFor } from './answers.ts';
 import { written } from './client.ts';
 import { badStates } from './credentials.ts';
 import { credentialsHeader } from './document.ts';
@@ -30,7 +30,7 @@ describe.each(databaseKinds)('made-up requests on %s', { timeout }, (kind) => {
 
   test('are answered as the document says', async () => {
     const { document, operations, own } = gateway;
-    const check = createAnswerCheck(document);
+    const check = answerCheckFor(document);
     const succeeded = new Map(operations.map(({ operationId }) => [operationId, 0]));
     const anyRequest = fc.oneof(
       ...operations.map((operation) => requestsTo(document, operation, own)),

@@ -83,12 +83,16 @@ function elapsedMs(received: ReceivedEvents, event: string): number {
 }
 
 /** As late as on a good line, give or take what the line, and a busy machine under the callee, do to it. */
-function expectAsOnGoodLine(received: ReceivedEvents, sound: Int16Array, startsAtMs = 0): void {
+function expectAsOnGoodLine(
+  received: ReceivedEvents,
+  sound: Int16Array,
+  { startsAtMs = 0, earlierByMs = 300 } = {},
+): void {
   const [verdict] = listen(sound);
   if (verdict === undefined) throw new Error('the detector says nothing of this sound');
   const expectedMs = startsAtMs + verdict.elapsedMs;
   expect(received.onNats[0]).toBe(verdict.event);
-  expect(elapsedMs(received, verdict.event)).toBeGreaterThan(expectedMs - 300);
+  expect(elapsedMs(received, verdict.event)).toBeGreaterThan(expectedMs - earlierByMs);
   expect(elapsedMs(received, verdict.event)).toBeLessThan(expectedMs + 1_500);
 }
 
@@ -202,7 +206,7 @@ describe('on hold', () => {
     const received = await heldForLong.received();
 
     expectReceived(received, human);
-    expectAsOnGoodLine(received, hello, 200 + heldMs);
+    expectAsOnGoodLine(received, hello, { startsAtMs: 200 + heldMs });
   });
 
   test('after a greeting: its end is told while no packet comes, the beep after the resume', async () => {
@@ -283,7 +287,6 @@ describe('from senders out of the ordinary', () => {
     ['a clock 2 % fast', fast],
     ['a clock 2 % slow', slow],
     ['another SSRC, with other numbers, in the middle of a greeting', succeeded],
-    ['fifty packets at once in the middle of a greeting', heldUpMailbox],
     ['silence suppressed, with comfort noise in its place', quietMailbox],
     ['nothing sent from the beep on: the mailbox records', recording],
   ])('%s', async (_name, { received: receivedOf }) => {
@@ -291,6 +294,14 @@ describe('from senders out of the ordinary', () => {
 
     expectReceived(received, machineThatBeeps);
     expectAsOnGoodLine(received, voicemail);
+  });
+
+  test('fifty packets at once in the middle of a greeting', async () => {
+    const received = await heldUpMailbox.received();
+
+    expectReceived(received, machineThatBeeps);
+    // Whoever listens hears a pause of a second between sentences: that tells a machine, too, and sooner.
+    expectAsOnGoodLine(received, voicemail, { earlierByMs: 1_000 });
   });
 
   test('fifty packets at once before a person speaks', async () => {
