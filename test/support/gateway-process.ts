@@ -10,11 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { createDialer, type DevApp, readDevApp } from './dialer-client.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
-/**
- * It lives for seconds: optimising its WebAssembly and its JavaScript would take half of the CPU that a start takes. Benches measure what
- * users run.
- */
-const forAShortLife = process.env['VITEST'] === undefined ? [] : ['--liftoff-only', '--max-opt=2'];
+/** It lives for seconds: optimising its WebAssembly would take a third of the CPU that a start takes. Benches measure what users run. */
+const forAShortLife = process.env['VITEST'] === undefined ? [] : ['--liftoff-only'];
 /** A machine with ten other things to do needs its time. */
 const startTimeoutMs = 60_000;
 
