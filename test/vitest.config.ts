@@ -8,6 +8,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', new SpecReport()],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/logs-of-failures.ts'],
     // Two cores in CI, and tests that mostly wait for processes, phones and leases: more workers only make each slower.
     maxWorkers: 4,
     sequence: { sequencer: SlowFirst },

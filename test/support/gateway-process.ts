@@ -34,6 +34,16 @@ export type GatewayProcess = {
   terminate(): Promise<number | null>;
 };
 
+/** Of those that run, or ended last. */
+const outputs: (() => string)[] = [];
+const mostOutputs = 4;
+const mostOfALog = 8_000;
+
+/** The end of each log. */
+export function logsOfGateways(): readonly string[] {
+  return outputs.map((output) => output().slice(-mostOfALog));
+}
+
 export async function makeDataDir(): Promise<{ readonly path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'offhook-gateway-'));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
@@ -62,6 +72,8 @@ export async function startGateway(
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  outputs.push(() => output);
+  outputs.splice(0, outputs.length - mostOutputs);
   const exited = once(child, 'exit');
   const runtime = await untilUp(child, dataDir, () => output);
   const end = async (signal: NodeJS.Signals) => {
