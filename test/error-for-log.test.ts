@@ -6,7 +6,9 @@ import { errorForLog, errorForPeople } from '../src/lib/error-for-log.ts';
 const number = '+15551230001';
 const detail = `Key (target)=(${number})`;
 const where = `JSON data, line 1: ${number}`;
-const failed = Object.assign(new Error('duplicate key'), { code: '23505', detail, where });
+/** As a pool puts it into what it says of a lost connection. */
+const client = { parsedStatements: { accept: number } };
+const failed = Object.assign(new Error('duplicate key'), { code: '23505', detail, where, client });
 
 test.each([
   ['an error', failed],

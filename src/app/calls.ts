@@ -230,7 +230,7 @@ function openTaking(
     takes: storage.takes,
     limitsOf,
     room: () => registry.freePlaces,
-    mayPlace: () => node.lease.isHeld,
+    mayTake: () => node.lease.mayTake,
     start: (call, queued) => {
       out.begin(call, queued);
       registry.start(call);

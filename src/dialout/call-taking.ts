@@ -24,8 +24,8 @@ export type CallTakingPorts = {
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   /** How many more calls this process can have. */
   readonly room: () => number;
-  /** False: no INVITE may leave, e.g. because the lease ran out; what is taken now would fail instead of being dialled by others. */
-  readonly mayPlace: () => boolean;
+  /** False: no INVITE may leave any more, e.g. because the lease runs out; what is taken now would fail instead of being dialled by others. */
+  readonly mayTake: () => boolean;
   /** Starts the call's machine. */
   readonly start: (call: AcceptedCall, queued: QueuedEvent) => void;
   /** Calls with a machine, and those whose last events are on their way. */
@@ -86,7 +86,7 @@ export class CallTaking {
 
   /** False: there is no room here. `count`: how many calls are known to wait; left out: any number may. */
   wake(source: CallSource, count?: number): boolean {
-    if (this.#isStopped || !this.#mayTake()) return false;
+    if (this.#isStopped || !this.#ports.mayTake() || !this.#hasRoom()) return false;
     this.#takerOf(source).wake(count);
     return true;
   }
@@ -101,8 +101,8 @@ export class CallTaking {
    * for the next one before another call is accepted.
    */
   async sweep(): Promise<boolean> {
-    const { takes, mayPlace, here } = this.#ports;
-    if (this.#isStopped || !mayPlace()) return true;
+    const { takes, mayTake, here } = this.#ports;
+    if (this.#isStopped || !mayTake()) return true;
     if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
     const known = [...new Set([...here(), ...[...this.#held.values()].map((held) => held.callId)])];
     const found = await takes.sweep(known);
@@ -155,8 +155,8 @@ export class CallTaking {
     await Promise.all([...this.#takers.values()].map((taker) => taker.stop()));
   }
 
-  #mayTake(): boolean {
-    return this.#ports.mayPlace() && this.#ports.room() > this.#reserved;
+  #hasRoom(): boolean {
+    return this.#ports.room() > this.#reserved;
   }
 
   async #expire(call: AcceptedCall): Promise<void> {
@@ -193,7 +193,7 @@ export class CallTaking {
   #takerOf(source: CallSource): SourceTaker {
     const known = this.#takers.get(source);
     if (known !== undefined) return known;
-    const { takes, limitsOf, room, mayPlace, logger } = this.#ports;
+    const { takes, limitsOf, room, mayTake, logger } = this.#ports;
     const taker = new SourceTaker(source, {
       takes,
       limits: () => (source === undefined ? undefined : limitsOf(source)),
@@ -206,7 +206,7 @@ export class CallTaking {
           this.#reserved -= count;
         },
       },
-      mayPlace,
+      mayTake,
       start: (grant, turn) => this.#start(source, grant, turn),
       nowMs: () => performance.now(),
       logger,

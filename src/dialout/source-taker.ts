@@ -23,8 +23,8 @@ export type TakerPorts = {
     hold(count: number): void;
     giveBack(count: number): void;
   };
-  /** False: no INVITE may leave now, so that what is taken would fail. */
-  readonly mayPlace: () => boolean;
+  /** False: no INVITE may leave by the time it is ready, so that what is taken would fail. */
+  readonly mayTake: () => boolean;
   /** The call is this process's: starts its machine. Its INVITE waits for the turn; undefined: it may leave at once. */
   readonly start: (grant: Grant, turn: Turn | undefined) => void;
   readonly nowMs: () => number;
@@ -105,8 +105,8 @@ export class SourceTaker {
 
   /** When to try again without being woken; undefined: not before. */
   async #round(known: number): Promise<number | undefined> {
-    const { places, mayPlace } = this.#ports;
-    if (!mayPlace()) return this.#isDoubtful ? failurePauseMs : undefined;
+    const { places, mayTake } = this.#ports;
+    if (!mayTake()) return this.#isDoubtful ? failurePauseMs : undefined;
     const wanted = Math.max(0, Math.min(known, places.free()));
     // Calls that end here make room, and wake.
     if (wanted < 1 && !this.#isDoubtful) return undefined;

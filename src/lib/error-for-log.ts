@@ -3,8 +3,8 @@
 
 import { stdSerializers } from 'pino';
 
-/** Of PostgreSQL's errors: rows, keys and JSON of the statement. */
-const membersWithValues = ['detail', 'where'] as const;
+/** Of PostgreSQL's errors: rows, keys and JSON of the statement; of a pool's, the connection with the statements that it knows. */
+const membersWithValues = ['detail', 'where', 'client'] as const;
 /** Deeper than any driver wraps. */
 const deepestCause = 8;
 

@@ -14,6 +14,12 @@ export type LeasePorts = {
   readonly logger: Logger;
 };
 
+/** The part of a lease that must be left when a call is taken, so that its INVITE leaves while it is held: a second of the usual eight. */
+const takesInLease = 8;
+const renewalsInLease = 4;
+/** After one that failed: who could not renew for nearly a lease must not wait for the next renewal when the database is back. */
+const triesInLease = 16;
+
 type State = 'running' | 'lost' | 'stopped';
 
 export class Lease {
@@ -21,6 +27,7 @@ export class Lease {
   readonly #leaseMs: number;
   #state: State = 'running';
   #heldUntilMs = Number.NEGATIVE_INFINITY;
+  #isFailing = false;
   #timer: NodeJS.Timeout | undefined;
   #waiters: { resolve(): void; reject(error: Error): void }[] = [];
 
@@ -36,7 +43,12 @@ export class Lease {
   }
 
   get isHeld(): boolean {
-    return this.#state !== 'lost' && this.#ports.nowMs() < this.#heldUntilMs;
+    return this.#isHeldFor(0);
+  }
+
+  /** Held for long enough to take a call and send its INVITE: one that is taken in the last moment would fail. */
+  get mayTake(): boolean {
+    return this.#isHeldFor(this.#leaseMs / takesInLease);
   }
 
   /** Undefined: it is held now. Resolves when it is held again; rejects when it never will be. */
@@ -62,13 +74,17 @@ export class Lease {
 
   #schedule(): void {
     if (this.#state !== 'running') return;
-    // Three tries in one lease. One that hangs, e.g. for want of a connection, must not keep the next from being made.
-    const everyMs = this.#leaseMs / 4;
     this.#timer = setTimeout(
-      () => void atMost(this.#renew(), everyMs).then(() => this.#schedule()),
-      everyMs,
+      // One that hangs, e.g. for want of a connection, must not keep the next from being made.
+      () =>
+        void atMost(this.#renew(), this.#leaseMs / renewalsInLease).then(() => this.#schedule()),
+      this.#leaseMs / (this.#isFailing ? triesInLease : renewalsInLease),
     );
     this.#timer.unref();
+  }
+
+  #isHeldFor(ms: number): boolean {
+    return this.#state !== 'lost' && this.#ports.nowMs() + ms < this.#heldUntilMs;
   }
 
   async #renew(): Promise<void> {
@@ -76,6 +92,7 @@ export class Lease {
     const askedAtMs = this.#ports.nowMs();
     try {
       const isOurs = await this.#ports.renew();
+      this.#isFailing = false;
       if (this.#state !== 'running') return;
       if (isOurs) {
         // A later one may have been answered before.
@@ -83,6 +100,7 @@ export class Lease {
         this.#settle();
       } else this.#lose();
     } catch (error) {
+      this.#isFailing = true;
       this.#ports.logger.warn({ err: error }, 'the lease of this node was not renewed');
     }
   }

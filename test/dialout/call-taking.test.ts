@@ -84,7 +84,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
       takes: sql.takes(),
       limitsOf: (trunk) => (trunk === 'carrier' ? limits : undefined),
       room: () => room - here.size,
-      mayPlace: () => lease.isHeld,
+      mayTake: () => lease.isHeld,
       start: ({ callId }, queuedEvent) => {
         here.add(callId);
         mostHere = Math.max(mostHere, here.size);

@@ -86,6 +86,37 @@ describe('the lease of a process', () => {
     lease.stop();
   });
 
+  test('is asked for more often while the database is away, and is held soon after it is back', async () => {
+    const { lease, world } = rig();
+    world.answer = new Error('the database is unreachable');
+    await vi.advanceTimersByTimeAsync(leaseMs - 1);
+    world.answer = true;
+    await vi.advanceTimersByTimeAsync(leaseMs / 16);
+    expect(lease.isHeld).toBe(true);
+
+    // As before, from then on.
+    const { renewals } = world;
+    await vi.advanceTimersByTimeAsync(leaseMs);
+    expect(world.renewals).toBe(renewals + 4);
+    lease.stop();
+  });
+
+  test('that runs out permits what is under way to its end, and takes no call that could not be invited before', async () => {
+    const { lease, world } = rig();
+    world.answer = new Error('the database is unreachable');
+    await vi.advanceTimersByTimeAsync((leaseMs / 8) * 7 - 1);
+    expect(lease.mayTake).toBe(true);
+
+    await vi.advanceTimersByTimeAsync(1);
+    expect(lease.mayTake).toBe(false);
+    expect(lease.isHeld).toBe(true);
+
+    world.answer = true;
+    await lease.renewNow();
+    expect(lease.mayTake).toBe(true);
+    lease.stop();
+  });
+
   test('is not held by a process that wakes up late, until the database has been asked', async () => {
     const { lease, world } = rig();
     // Stopped by a signal: the clock goes on, timers do not.
