@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createDialer, type DevApp, readDevApp } from './dialer-client.ts';
+import { keepLog } from './gateway-logs.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 /** It lives for seconds: optimising its WebAssembly would take a third of the CPU that a start takes. Benches measure what users run. */
@@ -33,16 +34,6 @@ export type GatewayProcess = {
   /** SIGTERM; the exit code. */
   terminate(): Promise<number | null>;
 };
-
-/** Of those that run, or ended last. */
-const outputs: (() => string)[] = [];
-const mostOutputs = 4;
-const mostOfALog = 8_000;
-
-/** The end of each log. */
-export function logsOfGateways(): readonly string[] {
-  return outputs.map((output) => output().slice(-mostOfALog));
-}
 
 export async function makeDataDir(): Promise<{ readonly path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'offhook-gateway-'));
@@ -72,8 +63,7 @@ export async function startGateway(
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  outputs.push(() => output);
-  outputs.splice(0, outputs.length - mostOutputs);
+  keepLog(() => output);
   const exited = once(child, 'exit');
   const runtime = await untilUp(child, dataDir, () => output);
   const end = async (signal: NodeJS.Signals) => {

@@ -1,9 +1,9 @@
 // What the gateways of a test that failed had to say, beside the failure: on another machine there is no second look.
 
 import { afterEach } from 'vitest';
-import { logsOfGateways } from './gateway-process.ts';
+import { lastLogs } from './gateway-logs.ts';
 
 afterEach(({ task }) => {
   if (task.result?.state !== 'fail') return;
-  for (const log of logsOfGateways()) if (log !== '') console.error(log);
+  for (const log of lastLogs()) if (log !== '') console.error(log);
 });

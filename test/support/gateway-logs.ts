@@ -1,0 +1,16 @@
+// What the gateways of this worker wrote, the last few of them: for who has to explain a failure.
+
+const mostLogs = 4;
+const mostOfALog = 8_000;
+
+const logs: (() => string)[] = [];
+
+export function keepLog(log: () => string): void {
+  logs.push(log);
+  logs.splice(0, logs.length - mostLogs);
+}
+
+/** The end of each. */
+export function lastLogs(): readonly string[] {
+  return logs.map((log) => log().slice(-mostOfALog));
+}
