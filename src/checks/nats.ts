@@ -6,17 +6,19 @@ import type { Config } from '../config.ts';
 import { findNatsServer } from '../embedded/nats/nats-program.ts';
 import { connectEvents } from '../events/connection.ts';
 import { silentLogger } from '../lib/logger.ts';
-import { type Check, connectTimeoutMs, type Finding, failed, ok, skipped } from './check.ts';
+import { type Check, type Finding, failed, ok, skipped } from './check.ts';
 import { reasonOf } from './reasons.ts';
 
 const run = promisify(execFile);
+/** It answers in milliseconds; one that is read from a cold disk takes its time. */
+const programTimeoutMs = 10_000;
 
 export function natsServerCheck({ nats }: Pick<Config, 'nats'>): Check {
   const find = async (): Promise<Finding> => {
     if (nats.url !== undefined) return skipped('not needed: NATS_URL is set');
     const program = await findNatsServer(nats.serverProgram, nats.searchPath);
     try {
-      const { stdout } = await run(program, ['--version'], { timeout: connectTimeoutMs });
+      const { stdout } = await run(program, ['--version'], { timeout: programTimeoutMs });
       return ok(`${program}, ${stdout.trim()}`);
     } catch (error) {
       return failed(`NATS_SERVER_BIN: ${program} cannot be run: ${reasonOf(error)}`);

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config.ts';
 import type { Logger } from '../lib/logger.ts';
-import { type Check, type CheckResult, runChecks } from './check.ts';
+import { type Check, type CheckResult, runChecks, startTimeoutMs } from './check.ts';
 import { dataFolderCheck, diskCheck } from './data-folder.ts';
 import { clockCheck, databaseCheck } from './database.ts';
 import { drachtioCheck } from './drachtio.ts';
@@ -12,12 +12,12 @@ import { portsCheck } from './ports.ts';
 /** @throws Error that names DATA_DIR, which is made where it is missing. */
 export async function checkDataFolder(config: Config): Promise<void> {
   const check = dataFolderCheck(config.dataDir, { keep: true });
-  throwFailures(await runChecks([check]));
+  throwFailures(await runChecks([check], startTimeoutMs));
 }
 
 /** @throws Error with a line for each failure. What the start waits for is a warning. */
 export async function checkBeforeStart(config: Config, logger: Logger): Promise<void> {
-  const results = await runChecks(checksOf(config));
+  const results = await runChecks(checksOf(config), startTimeoutMs);
   const awaited = results.filter((result) => result.isAwaited && result.state === 'failed');
   const warnings = results.filter(({ state }) => state === 'warning');
   for (const { name, detail } of [...awaited, ...warnings]) {

@@ -47,7 +47,7 @@ describe('every check', () => {
       name: 'never',
       isAwaited: false,
       state: 'failed',
-      detail: 'no answer within 0.01 s',
+      detail: 'the check of never was not done within 0.01 s',
     });
   });
 });

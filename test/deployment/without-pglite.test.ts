@@ -39,7 +39,13 @@ test('a gateway without one says what to set', async () => {
   onTestFinished(() => dataDir.remove());
   const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env['PATH'], DATA_DIR: dataDir.path, HTTP_PORT: '0', ...withoutPglite },
+    env: {
+      PATH: process.env['PATH'],
+      DATA_DIR: dataDir.path,
+      HTTP_PORT: '0',
+      SIP_PORT: '0',
+      ...withoutPglite,
+    },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
