@@ -204,6 +204,10 @@ describe('with a gateway', () => {
     expect(out).toMatch(/notified +#1 Failed +486 Busy Here, Busy here, busy +✓ signed/);
     expect(out).toMatch(/ended: busy \(486 Busy Here, Busy here\)\n$/);
     const { callId } = JSON.parse(out.split('\n')[0] ?? '') as { callId: string };
+    // That its answer came is stored a little later.
+    const listed = async () =>
+      (await within((context) => listNotifications(context, callId, {}))).out;
+    await eventually(async () => /^#1 Failed {2}delivered/.test(await listed()), 'it is delivered');
     const notifications = await offhook(['notifications', 'list', callId]).finished;
     expect(notifications.out).toMatch(/^#1 Failed {2}delivered/);
   });
@@ -216,7 +220,8 @@ describe('with a gateway', () => {
     const shown = await offhook(['calls', 'show', callId]).finished;
     const json = await within((context) => showCall(context, callId, { json: true }));
     const stored = await within((context) => showContext(context, callId, {}));
-    const sent = await within((context) => listNotifications(context, callId, {}));
+    const sent = async () =>
+      (await within((context) => listNotifications(context, callId, {}))).out;
 
     const line = new RegExp(
       String.raw`^\S+Z  ${callId}  sales-bot  tel:\+12025550130  failed  busy \(486 Busy Here\)$`,
@@ -227,7 +232,7 @@ describe('with a gateway', () => {
     expect(shown.out).toMatch(/failed {5}486 Busy Here, Busy here\n$/);
     expect(JSON.parse(json.out)).toMatchObject({ callId, botId: 'sales-bot', outcome: 'busy' });
     expect(JSON.parse(stored.out)).toMatchObject({ session: {}, metadata: {} });
-    expect(sent.out).toMatch(/^#1 Failed {2}delivered/);
+    await eventually(async () => /^#1 Failed {2}delivered/.test(await sent()), 'it is delivered');
     const ofBot = await offhook(['calls', '--bot', 'other-bot']).finished;
     expect([ofBot.code, ofBot.out, ofBot.err]).toEqual([0, '', 'No calls.\n']);
   });
@@ -295,9 +300,10 @@ describe('with a gateway', () => {
     expect(again.out).toBe(pressed.out);
     const stopped = await within((context) => stopPlaying(context, callId, {}));
     expect(stopped.out).toMatch(/^stopped \(cmd-/);
-    const wanted = ['agent', '--timeout', '5000', '--caller', '49301234'];
+    // Somebody who stays, however long the next command takes to start.
+    const wanted = ['person-stays', '--timeout', '60000', '--caller', '49301234'];
     const transferred = await offhook(['calls', 'transfer', callId, ...wanted]).finished;
-    expect(transferred.out).toMatch(/^transferring to tel:\+12025550105 \(cmd-/);
+    expect(transferred.out).toMatch(/^transferring to tel:\+12025550102 \(cmd-/);
     await eventually(async () => (await timeline()).includes('transfer-answered'), 'both talk');
     const ended = await offhook(['calls', 'hangup', callId]).finished;
     expect(ended.out).toMatch(/^hanging up \(cmd-/);

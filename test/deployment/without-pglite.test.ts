@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { startCluster } from '../support/cluster.ts';
 import { openTestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeDataDir } from '../support/gateway-process.ts';
 
 const dataUrl = (source: string): string =>
@@ -31,7 +32,8 @@ test('a gateway with DATABASE_URL never loads PGlite', async () => {
 
   const gateway = await cluster.startNode('a', withoutPglite);
 
-  expect((await fetch(`${gateway.runtime.httpUrl}/ready`)).status).toBe(200);
+  const isReady = async () => (await fetch(`${gateway.runtime.httpUrl}/ready`)).status === 200;
+  await eventually(isReady, 'it is ready');
 });
 
 test('a gateway without one says what to set', async () => {

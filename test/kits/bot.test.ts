@@ -19,8 +19,8 @@ afterAll(async () => {
 });
 
 async function follow(target: string): Promise<{ readonly said: string; readonly callId: string }> {
-  const { callId } = await laptop.dial(target, { metadata: { campaign: 'autumn' } });
   const { out: token } = await run('cli', ['token'], { DATA_DIR: laptop.gateway.dataDir }).finished;
+  const { callId } = await laptop.dial(target, { metadata: { campaign: 'autumn' } });
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [bot, laptop.gateway.dialer.botId, callId],

@@ -107,7 +107,7 @@ describe('names that resolve to the inside', () => {
     const sender = createSender({
       guard,
       connectionsPerOrigin: 1,
-      timeoutMs: 2_000,
+      timeoutMs: 60_000,
       now: Date.now,
     });
     const result = await sender.send({ url, headers: {}, body: '{"sequence":1}', mayBeSent });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { MediaSession } from '../../src/calls/ports.ts';
 import type { MediaGateway } from '../../src/media/media-port.ts';
+import { freeUdpPort } from '../support/free-port.ts';
 import { FarEnd } from './support/far-end.ts';
 import { answerFor, callId, createScripted, portOf } from './support/gateway.ts';
 import { type Observed, observe, until } from './support/observed.ts';
@@ -25,7 +26,8 @@ describe('a call whose source is locked', () => {
     const observed = observe();
     const session = await media.open(callId, observed);
     if (session === undefined) throw new Error('no session');
-    const farEnd = await FarEnd.open();
+    // One that nobody else is given while it is closed.
+    const farEnd = await FarEnd.open('127.0.0.1', await freeUdpPort());
     const port = portOf(session.offerSdp);
     session.applyAnswer(answerFor(farEnd.port), 'answer');
     return { session, observed, port, farEnd, stopStream: farEnd.stream(port, loud) };

@@ -51,7 +51,9 @@ describe('media port', () => {
     expect(observed.amd.map((event) => event.event)).toEqual(['amd_human_detected', 'amd_stopped']);
     const [first, second] = farEnd.received;
     expect(first?.marker).toBe(true);
-    expect(second?.marker).toBe(false);
+    // Whatever is left out by a clock that is late is a pause, with a marker behind it.
+    const elapsed = ((second?.timestamp ?? 0) - (first?.timestamp ?? 0)) >>> 0;
+    expect(second?.marker).toBe(elapsed !== 160);
     expect(first?.fromPort).toBe(port);
     expect(first?.payload.equals(Buffer.alloc(160, 0xff))).toBe(true);
     expect(second?.ssrc).toBe(first?.ssrc);
@@ -115,10 +117,12 @@ describe('media port', () => {
     const held = session.answerReoffer(answerFor(farEnd.port, 'a=sendonly\r\n'));
     expect(held).toContain('a=recvonly');
     await untilQuiet(media);
+    const markers = () => farEnd.received.filter((packet) => packet.marker).length;
+    const before = markers();
     const heldAgain = session.answerReoffer(answerFor(farEnd.port, 'a=sendonly\r\n'));
     const resumed = session.answerReoffer(answerFor(farEnd.port));
     const askedToOffer = session.answerReoffer('');
-    await until(() => farEnd.received.filter((packet) => packet.marker).length === 2, 'resume');
+    await until(() => markers() > before, 'resume');
 
     expect([held, heldAgain, resumed, askedToOffer].map(version)).toEqual(['2', '2', '3', '4']);
     expect(askedToOffer).toContain('RTP/AVP 0 8 101');

@@ -17,11 +17,16 @@ import {
 const offer = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\n';
 const answer = 'v=0\r\no=- 2 2 IN IP4 127.0.0.1\r\ns=-\r\n';
 
+/** Short where a test waits for the end; what none waits for is not reached, however long this process stands still. */
 const testLimits: Partial<SipLimits> = {
   reconnectMinMs: 20,
   reconnectMaxMs: 50,
   disposeTimeoutMs: 50,
   crossingMs: 20,
+  connectTimeoutMs: 60_000,
+  confirmTimeoutMs: 60_000,
+  acknowledgeTimeoutMs: 60_000,
+  orphanTimeoutMs: 60_000,
 };
 
 function sipOver(
@@ -496,6 +501,10 @@ describe('sip port over a control connection', () => {
 
   describe('when the engine goes away', () => {
     test('calls that wait, ring, are answered or talk all end, and their legs are released', async () => {
+      await sip[Symbol.asyncDispose]();
+      // Nobody answers who ends them on the next connection.
+      sip = sipOver([drachtio], { orphanTimeoutMs: 100 });
+      await eventually(() => sip.ready(), 'the engine is connected');
       const waiting = place(sip);
       await drachtio.takeInvite();
       const ringing = await ring();
@@ -580,7 +589,7 @@ describe('sip port over a control connection', () => {
 
     test('a server that stays silent on pings is taken for lost', async () => {
       await sip[Symbol.asyncDispose]();
-      sip = sipOver([drachtio], { pingIntervalMs: 20, pongTimeoutMs: 60 });
+      sip = sipOver([drachtio], { pingIntervalMs: 20, pongTimeoutMs: 600 });
       await eventually(() => sip.ready(), 'the engine is connected');
       const { observer } = await talking();
 

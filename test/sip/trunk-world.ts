@@ -13,6 +13,7 @@ import type { SipLimits } from '../../src/sip/engine/sip-limits.ts';
 import type { Dice } from '../../src/sip/trunks/gateway-order.ts';
 import { builtInTrunk, liveTrunks, loadTrunks, type Trunk } from '../../src/sip/trunks/trunks.ts';
 import { eventually } from '../support/eventually.ts';
+import { patientClock } from '../support/patient-clock.ts';
 import { RawCallee } from '../support/raw-callee.ts';
 import { RecordingLeg } from '../support/recording-leg.ts';
 
@@ -50,7 +51,7 @@ export type TrunkWorld = AsyncDisposable & {
 function startEngine(timers: Partial<SipTimers>): Promise<SipEngine> {
   return startSipEngine({
     ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
-    ...{ secret, timers, logger: silentLogger },
+    ...{ secret, timers, clock: patientClock(), logger: silentLogger },
   });
 }
 

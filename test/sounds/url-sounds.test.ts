@@ -29,7 +29,7 @@ const server = createServer((request, response) => {
   answer(request, response);
 });
 
-function fetching(networks: readonly string[], timeoutMs = 5_000): SoundFetcher {
+function fetching(networks: readonly string[], timeoutMs = 60_000): SoundFetcher {
   return createSoundFetcher({
     guard: createAddressGuard(networks),
     privateGuard: createAddressGuard(networks, createHostResolver(), false),

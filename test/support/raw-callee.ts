@@ -1,4 +1,5 @@
-// A callee on a bare UDP socket: it sends what a test writes and reads what comes, and repeats or repairs nothing.
+// A callee on a bare UDP socket: it sends what a test writes and reads what comes, each message once (an engine repeats what was not
+// answered within half a second, and that is how long any process may stand still), and repeats or repairs nothing.
 
 import { randomUUID } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
@@ -28,6 +29,8 @@ export class RawCallee implements AsyncDisposable {
   /** Another one may have this port soon: its request is no repetition of ours (RFC 3261, 8.1.1.7 and 17.2.3). */
   readonly #id = randomUUID();
   #cseq = 1;
+  /** Each message as it came. */
+  readonly #seen = new Set<string>();
 
   static async start(): Promise<RawCallee> {
     const callee = new RawCallee();
@@ -41,7 +44,7 @@ export class RawCallee implements AsyncDisposable {
     return this.#socket.address().port;
   }
 
-  /** The next request of this method; repetitions of those already taken are dropped. */
+  /** The next request of this method. */
   async take(method: string): Promise<RawMessage> {
     const isWanted = (message: RawMessage) =>
       message.status === undefined && message.method === method;
@@ -131,6 +134,9 @@ export class RawCallee implements AsyncDisposable {
   }
 
   #onMessage(text: string, from: RemoteInfo): void {
+    // RFC 3261, 17: a repetition is the same to the letter.
+    if (this.#seen.has(text)) return;
+    this.#seen.add(text);
     const [head = '', ...rest] = text.split('\r\n\r\n');
     const [startLine = '', ...lines] = head.split('\r\n');
     const headers = new Map<string, string[]>();

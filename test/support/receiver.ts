@@ -30,6 +30,11 @@ export async function startReceiver(port = 0) {
   let answer: (notification: Notification) => number | Promise<number> = () => 200;
   let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
+    // No notification: who asks is looking for whoever had this port before, as a gateway does for a bot that is gone.
+    if (request.method !== 'POST') {
+      response.writeHead(405).end();
+      return;
+    }
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     const respond = async (): Promise<void> => {

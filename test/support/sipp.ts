@@ -66,10 +66,10 @@ const PROGRAM = 'sipp';
 const HOST = '127.0.0.1';
 const SCENARIOS = new URL('../fixtures/sipp/', import.meta.url);
 const SCENARIO_FILE = 'scenario.xml';
-const DEFAULT_TIMEOUT_MS = 20_000;
+const DEFAULT_TIMEOUT_MS = 45_000;
 /** sipp has been told a port that was free a moment ago; another process may have been quicker. */
 const MAX_STARTS = 3;
-const START_DEADLINE_MS = 10_000;
+const START_DEADLINE_MS = 15_000;
 const POLL_MS = 5;
 
 export async function startSipp(options: SippOptions): Promise<Sipp> {

@@ -3,6 +3,7 @@
 
 import { type SipEngineStatistics, startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
+import { patientClock } from '../../support/patient-clock.ts';
 import { startApplication } from './fuzz-application.ts';
 import { placeCallTo, receiveCall, roundTrip } from './fuzz-calls.ts';
 import { response } from './fuzz-messages.ts';
@@ -52,6 +53,7 @@ export async function startFuzzTarget(): Promise<FuzzTarget> {
     controlPort: 0,
     secret: SECRET,
     timers: TIMERS,
+    clock: patientClock(),
     logger: silentLogger,
   });
   let invites: string[] = [];

@@ -1,6 +1,6 @@
 // Waits for a condition with a deadline, and says what was awaited in vain.
 
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 40_000;
 const POLL_MS = 2;
 
 export async function until(condition: () => boolean, complaint: () => string): Promise<void> {

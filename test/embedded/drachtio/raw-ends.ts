@@ -8,6 +8,7 @@ import {
   startSipEngine,
 } from '../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
+import { patientClock } from '../../support/patient-clock.ts';
 import { waitFor } from './srf-support.ts';
 import { connectControl, openUdpPeer } from './transcripts/sockets.ts';
 
@@ -18,6 +19,7 @@ export function startEngine(options: Partial<SipEngineOptions> = {}): Promise<Si
     controlHost: '127.0.0.1',
     controlPort: 0,
     secret: 'cymru',
+    clock: patientClock(),
     logger: silentLogger,
     ...options,
   });

@@ -3,6 +3,7 @@
 import Srf from 'drachtio-srf';
 import { startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
+import { patientClock } from '../../support/patient-clock.ts';
 
 const SECRET = 'sipp-test';
 export const OFFER = [
@@ -47,6 +48,7 @@ export async function startCaller(): Promise<Caller> {
     controlHost: '127.0.0.1',
     controlPort: 0,
     secret: SECRET,
+    clock: patientClock(),
     logger: silentLogger,
   });
   const srf = new Srf();

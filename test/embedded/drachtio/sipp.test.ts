@@ -3,8 +3,15 @@
 
 import type Srf from 'drachtio-srf';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { type Sipp, type SippOptions, startSipp } from '../../support/sipp.ts';
-import { type Caller, type CallResult, hangUp, startCaller } from './sipp-caller.ts';
+import {
+  type Caller,
+  type CallResult,
+  hangUp,
+  type PlacedCall,
+  startCaller,
+} from './sipp-caller.ts';
 
 describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => {
   let caller: Caller;
@@ -51,7 +58,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     const dialog = await answered(call.result);
     await hangUp(dialog);
 
-    expect(call.provisionals.map(({ status }) => status)).toEqual([180]);
+    expect(statusesOf(call)).toEqual([180]);
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
@@ -62,7 +69,8 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     const dialog = await answered(call.result);
     await hangUp(dialog);
 
-    expect(call.provisionals).toEqual([{ status: 183, body: expect.stringContaining('m=audio') }]);
+    expect(statusesOf(call)).toEqual([183]);
+    expect(call.provisionals[0]?.body).toContain('m=audio');
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
@@ -87,7 +95,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     const call = caller.place(far.uri());
 
     expect(await call.result).toEqual(refusal('486 Busy Here'));
-    expect(call.provisionals.map(({ status }) => status)).toEqual([180]);
+    expect(statusesOf(call)).toEqual([180]);
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
@@ -128,8 +136,9 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
     await hangUp(dialog);
 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
-    const invites = (await far.messages()).filter(({ text }) => text.startsWith('INVITE '));
-    expect(invites).toHaveLength(2);
+    const texts = (await far.messages()).map(({ text }) => text);
+    // A sipp that stood still has been sent one twice.
+    expect(new Set(texts.filter((text) => text.startsWith('INVITE '))).size).toBe(2);
   });
 
   test('rings until we cancel', async () => {
@@ -168,7 +177,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
       });
     });
     await resumed;
-    await expect.poll(async () => sent(far, 'ACK')).toBe(2);
+    await eventually(async () => (await sent(far, 'ACK')) === 2, 'both answers are acknowledged');
     await hangUp(dialog);
 
     expect(offers).toEqual(['sendonly', 'sendrecv']);
@@ -187,7 +196,7 @@ describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => 
         if (digits.length === 2) resolve();
       });
     });
-    await expect.poll(async () => sent(far, 'INFO')).toBe(2);
+    await eventually(async () => (await sent(far, 'INFO')) === 2, 'both digits are sent');
     await hangUp(dialog);
 
     expect(digits).toEqual(['5', '#']);
@@ -224,7 +233,7 @@ describe('sipp as callee over udp, with loss', () => {
     await using far = await startSipp({ scenario: 'lost-ack', repeats: false });
 
     const dialog = await answered(caller.place(far.uri()).result);
-    await expect.poll(async () => received(far, 'ACK')).toBe(3);
+    await eventually(async () => (await received(far, 'ACK')) === 3, 'three ACKs came');
     await hangUp(dialog);
 
     expect(await far.exited).toEqual({ code: 0, errors: '' });
@@ -275,6 +284,11 @@ async function answered(result: Promise<CallResult>): Promise<Srf.Dialog> {
   return settled.dialog;
 }
 
+/** Each once: whoever stood still for half a second is sent the INVITE, and sends its answer, again. */
+function statusesOf({ provisionals }: PlacedCall): readonly number[] {
+  return [...new Set(provisionals.map(({ status }) => status))];
+}
+
 function refusal(statusLine: string): CallResult {
   return { kind: 'refused', status: Number(statusLine.slice(0, 3)), reason: statusLine.slice(4) };
 }
@@ -292,9 +306,11 @@ async function received(far: Sipp, method: string): Promise<number> {
   ).length;
 }
 
+/** Without repetitions. */
 async function sent(far: Sipp, method: string): Promise<number> {
   const messages = await far.messages();
-  return messages.filter(
-    ({ direction, text }) => direction === 'sent' && text.startsWith(`${method} `),
-  ).length;
+  const texts = messages.flatMap(({ direction, text }) =>
+    direction === 'sent' && text.startsWith(`${method} `) ? [text] : [],
+  );
+  return new Set(texts).size;
 }

@@ -4,6 +4,7 @@ import type Srf from 'drachtio-srf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type SipEngine, startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
+import { patientClock } from '../../support/patient-clock.ts';
 import { connectSrf, waitFor } from './srf-support.ts';
 
 const sdp = (port: number): string =>
@@ -24,6 +25,7 @@ describe.each(['udp', 'tcp'])('drachtio-srf through two engines over %s', (trans
       controlHost: '127.0.0.1',
       controlPort: 0,
       secret: 'cymru',
+      clock: patientClock(),
       logger: silentLogger,
     };
     caller = await startSipEngine(options);

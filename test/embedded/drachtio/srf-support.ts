@@ -16,7 +16,7 @@ export async function connectSrf(
   return srf;
 }
 
-export async function waitFor(condition: () => boolean, timeoutMs = 5_000): Promise<void> {
+export async function waitFor(condition: () => boolean, timeoutMs = 40_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`condition not met within ${timeoutMs} ms`);

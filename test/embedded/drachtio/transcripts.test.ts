@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { startSipEngine } from '../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
-import { scaledClock } from '../../support/scaled-clock.ts';
+import { patientClock } from '../../support/patient-clock.ts';
 import { DELIBERATE_DIFFERENCES, type DeliberateDifference } from './transcripts/differences.ts';
 import { readRecording } from './transcripts/recording.ts';
 import { type Difference, type EngineUnderTest, replay } from './transcripts/replay.ts';
@@ -99,7 +99,7 @@ function engineUnderTest(scenario: string): EngineUnderTest {
         ...ports,
         secret: 'cymru',
         logger: silentLogger,
-        ...(speed === undefined ? {} : { clock: scaledClock(speed) }),
+        clock: patientClock(speed),
       });
       ports = { sipPort: engine.sipPort, controlPort: engine.controlPort };
       return ports;

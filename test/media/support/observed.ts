@@ -36,7 +36,7 @@ export function settingsFor(script?: number): AmdSettings {
 }
 
 /** Far longer than anything takes, so that only a real failure runs into it. */
-const deadlineMs = 15_000;
+const deadlineMs = 40_000;
 
 export async function until(condition: () => boolean, what: string): Promise<void> {
   const endMs = performance.now() + deadlineMs;

@@ -54,8 +54,8 @@ export type ReplayOptions = {
 
 /** The recorder stamps the control connection and the wire separately; closer than this says nothing about the order. */
 const CLOCK_SKEW_MS = 5;
-const ANSWER_DEADLINE_MS = 4_000;
-const TIMER_DEADLINE_MS = 20_000;
+const ANSWER_DEADLINE_MS = 30_000;
+const TIMER_DEADLINE_MS = 40_000;
 
 export async function replay(
   recording: Recording,

@@ -2,7 +2,7 @@
 
 import { connectControl, openUdpPeer } from './sockets.ts';
 
-const ANSWER_DEADLINE_MS = 4_000;
+const ANSWER_DEADLINE_MS = 30_000;
 const POLL_MS = 2;
 /** What the first round sets off in the engine is out by the end of the second. */
 const ROUNDS = 2;

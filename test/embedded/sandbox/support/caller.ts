@@ -6,6 +6,7 @@ import Srf from 'drachtio-srf';
 import { startSipEngine } from '../../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../../src/lib/logger.ts';
 import { createRtpHeader, readRtp } from '../../../../src/media/rtp-packet.ts';
+import { patientClock } from '../../../support/patient-clock.ts';
 
 export type Packet = {
   readonly payloadType: number;
@@ -55,6 +56,7 @@ export async function startCaller(target: {
     controlHost: host,
     controlPort: 0,
     secret,
+    clock: patientClock(),
     logger: silentLogger,
   });
   const srf = new Srf();
