@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { takeTurns } from '../src/lib/turns.ts';
+import { eventually } from './support/eventually.ts';
 
 test('so many run at once, so many wait in the order in which they came, the rest are refused', async () => {
   const turns = takeTurns({ running: 2, waiting: 3 }, () => new Error('full'));
@@ -16,13 +17,13 @@ test('so many run at once, so many wait in the order in which they came, the res
   const all = Promise.allSettled([0, 1, 2, 3, 4, 5].map(work));
   expect(begun).toEqual([0, 1]);
   for (let ended = 0; ended < 5; ended += 1) {
-    await expect.poll(() => ends.length).toBeGreaterThan(ended);
+    await eventually(() => ends.length > ended, 'another one runs');
     expect(begun.length - ended).toBeLessThanOrEqual(2);
     ends[ended]?.();
   }
   const settled = await all;
   const late = work(6);
-  await expect.poll(() => ends.length).toBe(6);
+  await eventually(() => ends.length === 6, 'the last one runs');
   ends[5]?.();
 
   expect(begun).toEqual([0, 1, 2, 3, 4, 6]);

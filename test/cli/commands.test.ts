@@ -80,6 +80,8 @@ describe('without a gateway', () => {
   test('a gateway that waits for its database ends soon when told to', async () => {
     const gateway = run('main', [], {
       DATA_DIR: join(folder, 'waiting'),
+      HTTP_PORT: '0',
+      SIP_PORT: '0',
       DATABASE_URL: 'postgres://127.0.0.1:1/none',
       SECRETS_KEY: '0'.repeat(64),
     });

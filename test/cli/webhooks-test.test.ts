@@ -45,7 +45,7 @@ type Faults = {
   readonly take?: (word: string) => Reply;
   readonly remembers?: boolean;
   readonly orders?: boolean;
-  readonly stepMs?: number;
+  readonly storesLate?: boolean;
   readonly before?: (body: Record<string, unknown>) => Reply | undefined;
 };
 
@@ -55,7 +55,7 @@ function receiver(faults: Faults = {}): Receive {
   const take = async ({ callId, eventId, sequence }: Body): Promise<string> => {
     if (faults.remembers !== false && seen.has(eventId)) return 'duplicate';
     // Looked up and stored in two steps, as with a database but without a unique key.
-    if (faults.stepMs !== undefined) await new Promise((done) => setTimeout(done, faults.stepMs));
+    if (faults.storesLate === true) await someTurns();
     seen.add(eventId);
     const known = sequences.get(callId) ?? 0;
     sequences.set(callId, Math.max(known, sequence));
@@ -76,6 +76,11 @@ function receiver(faults: Faults = {}): Receive {
     const word = await take(parsed);
     return faults.take?.(word) ?? { status: 200, text: word };
   };
+}
+
+/** What is sent beside it is read by then, however long this process stands still meanwhile. */
+async function someTurns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((done) => setTimeout(done, 1));
 }
 
 async function examine(receive: Receive, timeoutMs?: number) {
@@ -153,7 +158,7 @@ describe('what is wrong with a receiver is found', () => {
       ['rotated secret'],
     ],
     ['forgets', receiver({ remembers: false }), ['retry', 'repeat', 'repeat at once']],
-    ['remembers too late', receiver({ stepMs: 20 }), ['repeat at once']],
+    ['remembers too late', receiver({ storesLate: true }), ['repeat at once']],
     ['lets the past win', receiver({ orders: false }), ['order swapped']],
     [
       'refuses what it has',
