@@ -20,13 +20,18 @@ export async function watchStory(stage: Stage, page: Page): Promise<string> {
   for (const text of ['Hello,', 'mark greeting', 'dtmf 12']) {
     await page.locator('.note-lane .tick', { hasText: text }).waitFor();
   }
-  const words = page.locator('.note-lane.words .tick');
-  const [hello, anna] = [await words.nth(0).boundingBox(), await words.nth(1).boundingBox()];
-  assert.ok(hello && anna && hello.x < anna.x, 'words stand at their times');
+  // Both of one picture: it is drawn anew while the call goes on.
+  const [hello, anna] = (await page.evaluate(
+    `[...document.querySelectorAll('.note-lane.words .tick')].map((one) => one.getBoundingClientRect().x)`,
+  )) as readonly number[];
+  assert.ok(
+    hello !== undefined && anna !== undefined && hello < anna,
+    'words stand at their times',
+  );
   say('the bot’s marks and clears, commands and words stand beside the waveform and in the list');
 
   await command(stage, callId, { command: 'transfer', to: agent, keepStream: true });
-  await page.locator('.mark', { hasText: 'transfer-answered' }).waitFor({ timeout: 20_000 });
+  await page.locator('.mark', { hasText: 'transfer-answered' }).waitFor();
   const second = page.locator('.ladder.second');
   await second.getByText('INVITE + SDP', { exact: true }).waitFor();
   await second.getByText('200 OK (INVITE) + SDP').waitFor();
@@ -39,7 +44,7 @@ export async function watchStory(stage: Stage, page: Page): Promise<string> {
   await picture(page, 'call-bridged-live');
   await page.locator('.row.sip', { hasText: 'second leg' }).first().waitFor();
   await stage.gateway.dialer.end(callId);
-  await page.locator('.status', { hasText: 'Completed' }).waitFor({ timeout: 30_000 });
+  await page.locator('.status', { hasText: 'Completed' }).waitFor();
   // As it was kept: the same, from the database.
   await eventually(async () => (await kept(stage, page, callId)) === 'all', 'the call is stored');
   await page.reload();

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 import type { BrowserContext, Page } from 'playwright-core';
 import { watchStory } from './call-story.ts';
+import { loseConnections } from './lost-connections.ts';
 import { picture, pictureAway, takePictures } from './pictures.ts';
 import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
 import { strangersText } from './strangers.ts';
@@ -53,6 +54,7 @@ async function run(): Promise<void> {
   await otherTenant(voicemail);
   await narrow(page, voicemail);
   await signOut(page);
+  await loseConnections(stage);
   await overTwoNodes(stage, await second);
   assert.equal((await gateway.dialer.request('GET', `/api/public/calls/${voicemail}`)).status, 200);
 }
@@ -105,11 +107,11 @@ async function dialVoicemail(page: Page): Promise<string> {
 async function watchVerdict(page: Page): Promise<void> {
   await page.getByText('INVITE + SDP').waitFor();
   await picture(page, 'call-begins');
-  await page.locator('.mark', { hasText: 'Machine' }).waitFor({ timeout: 20_000 });
-  await page.locator('.mark', { hasText: 'Tone' }).waitFor({ timeout: 20_000 });
+  await page.locator('.mark', { hasText: 'Machine' }).waitFor();
+  await page.locator('.mark', { hasText: 'Tone' }).waitFor();
   const drawn = await page.locator('.wave canvas').getAttribute('aria-label');
   assert.match(drawn ?? '', /of sound: [\d.]+ s from the far end.*Machine/);
-  await page.locator('.status', { hasText: 'Completed' }).waitFor({ timeout: 30_000 });
+  await page.locator('.status', { hasText: 'Completed' }).waitFor();
   await page.getByText('200 OK (BYE)').waitFor();
   await page.locator('.row', { hasText: 'INVITE + SDP' }).getByRole('button').click();
   await page.getByText('CSeq:').waitFor();
@@ -139,7 +141,7 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
 
 async function hangUp(page: Page): Promise<void> {
   await dial(stage, page, 'tel:+12025550102');
-  await page.locator('.status', { hasText: 'Answered' }).waitFor({ timeout: 20_000 });
+  await page.locator('.status', { hasText: 'Answered' }).waitFor();
   await picture(page, 'call-live');
   await page.getByRole('button', { name: 'Hang up' }).click();
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
@@ -171,6 +173,8 @@ async function otherPages(page: Page): Promise<void> {
   // By keyboard alone: the first stop leads past the navigation.
   await page.goto(`${base}/console#/nodes`);
   await page.getByRole('heading', { name: 'Nodes' }).waitFor();
+  // The heading takes the focus a moment after it is there.
+  await page.locator('h1:focus').waitFor();
   await page.evaluate('document.activeElement.blur()');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');

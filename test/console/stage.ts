@@ -18,6 +18,8 @@ import { ScriptedBot } from '../support/streams/scripted-bot.ts';
 import { picture } from './pictures.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+/** A machine with ten other things to do, or none of whose programs ran for a while. A wait that ends early costs nothing. */
+const patienceMs = 60_000;
 /** What a stranger would have the page run. */
 export const markup = '<img src=x onerror="window.stranger=1"><script>window.stranger=1</script>';
 
@@ -56,6 +58,7 @@ export async function openStage(): Promise<Stage> {
     ...{ gateway, base, receiver, callee, bot, engine, complaints },
     async open(...bases) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+      context.setDefaultTimeout(patienceMs);
       watch(context, bases.length === 0 ? [base] : bases, complaints);
       return context;
     },
@@ -117,6 +120,17 @@ export async function dial({ base, receiver }: Stage, page: Page, target: string
   return new URL(page.url()).hash.split('/').pop() ?? '';
 }
 
+/** By a link of this gateway, at this address; the link. */
+export async function signInBy(
+  { dialer, runtime }: GatewayProcess,
+  page: Page,
+  base: string,
+): Promise<string> {
+  const { url } = (await dialer.request('POST', '/console/link')).body as { readonly url: string };
+  await page.goto(url.replace(runtime.httpUrl, base));
+  return url;
+}
+
 type AxeResults = {
   readonly violations: readonly {
     readonly id: string;
@@ -140,7 +154,7 @@ export async function accessible(page: Page, name: string): Promise<void> {
 /** What is drawn for a width is drawn again a frame after the width has changed. */
 export async function fits(page: Page): Promise<void> {
   const width = async () => Number(await page.evaluate('document.documentElement.scrollWidth'));
-  const isNarrow = eventually(async () => (await width()) <= 390, 'it is narrow').then(
+  const isNarrow = eventually(async () => (await width()) <= 390, 'it is narrow', patienceMs).then(
     () => true,
     () => false,
   );

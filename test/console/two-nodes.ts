@@ -7,7 +7,7 @@ import { startCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { startPostgres } from '../support/postgres-server.ts';
-import { type Stage, say } from './stage.ts';
+import { type Stage, say, signInBy } from './stage.ts';
 
 const target = 'tel:+12025550102';
 
@@ -18,7 +18,11 @@ export type TwoNodes = AsyncDisposable & {
 
 export async function startTwoNodes(): Promise<TwoNodes> {
   const postgres = await startPostgres();
-  const cluster = await startCluster({ databaseUrl: postgres.url }).catch(async (error) => {
+  const cluster = await startCluster({
+    databaseUrl: postgres.url,
+    // A node that stands still while two start is not lost.
+    variables: { NODE_LEASE_MS: '60000' },
+  }).catch(async (error) => {
     await postgres.stop();
     throw error;
   });
@@ -58,9 +62,8 @@ async function signIn(
   here: GatewayProcess,
   there: GatewayProcess,
 ): Promise<Page> {
-  const link = await linkOf(there);
   const page = await context.newPage();
-  await page.goto(link.replace(baseOf(there), baseOf(here)));
+  const link = await signInBy(there, page, baseOf(here));
   await page.getByText('No calls yet.').waitFor();
   const stranger = await (await stage.open(baseOf(there))).newPage();
   await stranger.goto(link);
@@ -70,24 +73,20 @@ async function signIn(
   return page;
 }
 
-async function linkOf({ dialer }: GatewayProcess): Promise<string> {
-  return ((await dialer.request('POST', '/console/link')).body as { readonly url: string }).url;
-}
-
 async function watchCallOf(there: GatewayProcess, page: Page, here: GatewayProcess): Promise<void> {
   const { callId } = await there.dialer.dial({
     ...{ target, trunk: 'sandbox', machineDetection: 'detect' },
   });
   const row = page.locator('.calls tbody tr', { hasText: '12025550102' });
-  await row.getByText('Answered').waitFor({ timeout: 30_000 });
+  await row.getByText('Answered').waitFor();
   await page.getByRole('link', { name: 'Nodes' }).click();
   const node = page.locator('tbody tr', { hasText: 'there' });
-  await node.locator('[data-name="Calls"]', { hasText: /^1$/ }).waitFor({ timeout: 30_000 });
+  await node.locator('[data-name="Calls"]', { hasText: /^1$/ }).waitFor();
   await page.goto(`${baseOf(here)}/console#/calls/${callId}`);
   await page.getByText('200 OK (INVITE) + SDP').waitFor();
-  await page.locator('.mark', { hasText: 'Person' }).waitFor({ timeout: 30_000 });
+  await page.locator('.mark', { hasText: 'Person' }).waitFor();
   const first = await soundOf(page);
-  await eventually(async () => (await soundOf(page)) > first, 'the sound goes on', 30_000);
+  await eventually(async () => (await soundOf(page)) > first, 'the sound goes on', 60_000);
   say('a call of the other node is live: in the list, its ladder, its sound');
   await page.getByRole('button', { name: 'Hang up' }).click();
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
@@ -114,7 +113,7 @@ async function signOutEverywhere(
   const [cookie] = await context.cookies();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  await other.getByRole('heading', { name: 'Sign in' }).waitFor({ timeout: 30_000 });
+  await other.getByRole('heading', { name: 'Sign in' }).waitFor();
   const headers = { cookie: `${cookie?.name}=${cookie?.value}` };
   const answer = await fetch(`${baseOf(there)}/console/api/public/calls`, { headers });
   assert.equal(answer.status, 401, 'the cookie is of no use to whoever kept it');

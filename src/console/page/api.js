@@ -14,6 +14,9 @@ export class Problem extends Error {
   }
 }
 
+/** A connection that died unnoticed would keep a request for minutes. */
+const longestAnswerMs = 30_000;
+
 /** @throws Problem, and Error where the gateway is not reached */
 export async function ask(path, { method = 'GET', body } = {}) {
   const response = await fetch(`console/${path}`, {
@@ -24,8 +27,10 @@ export async function ask(path, { method = 'GET', body } = {}) {
       ...(method === 'GET' ? {} : { 'x-console-token': session.value?.pageToken ?? '' }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(longestAnswerMs),
   }).catch(() => {
-    throw new Error('The gateway is not reached. The page tries again.');
+    const more = method === 'GET' ? 'The page tries again.' : 'Whether this was done is not known.';
+    throw new Error(`The gateway is not reached. ${more}`);
   });
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
@@ -109,8 +114,24 @@ async function follow(signal) {
   }
 }
 
-/** Whether it came about; until it ends. */
+/** Whether it came about; until it ends, or nothing came for too long. */
 async function followOnce(place, signal) {
+  // Of a laptop that slept, or a network that forgot, the connection may never end by itself.
+  const silence = new AbortController();
+  let timer;
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(), longestSilenceMs);
+  };
+  heard();
+  try {
+    return await readEvents(place, AbortSignal.any([signal, silence.signal]), heard);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readEvents(place, signal, heard) {
   const { cursor } = place;
   const response = await fetch('console/api/public/events', {
     headers: {
@@ -124,19 +145,17 @@ async function followOnce(place, signal) {
   liveState.value = 'live';
   // What happened before is read anew.
   if (cursor === undefined) tell(undefined);
-  await read(response.body, place);
+  await read(response.body, place, heard).catch(() => undefined);
   return true;
 }
 
-async function read(body, place) {
+async function read(body, place, heard) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   for (;;) {
-    // Of a laptop that slept, or a network that forgot, the connection may never end by itself.
-    const silence = setTimeout(() => void reader.cancel().catch(() => undefined), longestSilenceMs);
-    const { done, value } = await reader.read().catch(() => ({ done: true }));
-    clearTimeout(silence);
+    const { done, value } = await reader.read();
     if (done) return;
+    heard();
     text += value;
     const blocks = text.split('\n\n');
     text = blocks.pop();
