@@ -1,7 +1,7 @@
 // What the API says of calls: the interactions view, timelines, contexts, notifications and their attempts.
 
 import { z } from 'zod';
-import { amdEvent } from '../calls/contract/amd-event.ts';
+import { amdEvent, amdEventNames } from '../calls/contract/amd-event.ts';
 import { callContextSchema as contextContract } from '../calls/contract/call-context.ts';
 import { callEventTypes } from '../calls/contract/call-event.ts';
 import {
@@ -62,6 +62,7 @@ const summaryExample = {
   caller: '+15559876543',
   trunk: 'carrier',
   machineDetection: 'detect',
+  verdict: 'amd_machine_detected',
   outcome: 'completed',
   sipStatus: 200,
   reason: '200 OK',
@@ -108,6 +109,10 @@ export const callSummarySchema = z
     caller: z.string(),
     trunk: z.string().optional(),
     machineDetection: z.string(),
+    verdict: z
+      .enum(amdEventNames)
+      .optional()
+      .describe('what detection decided; while the call is up: so far'),
     outcome: z.enum(callOutcomes).optional().describe('once the call ended'),
     fault: z
       .enum(callFaults)

@@ -36,7 +36,7 @@ export function openCaptureReader(
   const serving = serveCaptureRequests(connection, ownerId, view, logger);
   closers.add('captures for other nodes', () => serving.stop());
   return async (callId) => {
-    const known = captures.view(callId) ?? (await readCapture(database.pool, callId));
+    const known = (await captures.view(callId)) ?? (await readCapture(database.pool, callId));
     if (known !== undefined) return known;
     const found = await ledger.ownership(callId);
     if (found?.phase !== 'claimed' || found.ownerId === ownerId) return undefined;

@@ -5,6 +5,7 @@ import type { Captures } from '../capture/captures.ts';
 import { consoleRoutes } from '../console/console.ts';
 import type { TrunkView } from '../console/operate-routes.ts';
 import { createSessionStore } from '../console/session-store.ts';
+import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import { detectionSummary } from '../interactions/detection-summary.ts';
 import { failingReceivers } from '../notifier/failing-receivers.ts';
 import { trunkUse } from '../store/trunk-use.ts';
@@ -32,6 +33,8 @@ export function openConsole(
     publicUrl: config.http.publicUrl,
     isDrachtio: sip.isDrachtio,
     captureOf: openCaptureReader(environment, { storage, captures, events }),
+    sandboxNumbers:
+      sip.sandbox === undefined ? [] : sandboxNumbers.map(({ number, name }) => ({ number, name })),
     receivers: (accountId) => failingReceivers(pool, accountId),
     trunks: async () => trunksOf(sip, await trunkUse(pool)),
     nodes: async () =>

@@ -10,6 +10,7 @@ import type {
 } from '../calls/capture.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { MediaObserver, MediaPort } from '../calls/ports.ts';
+import { atMost } from '../lib/at-most.ts';
 import { Batcher } from '../lib/batcher.ts';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -23,7 +24,11 @@ type Live = {
   /** Its second legs, in the order in which they were called. */
   readonly secondLegs: string[];
   audio?: AudioEnvelope;
+  /** Its first leg is the one that is listened to. */
+  isHeard?: true;
   askAudio?: () => void;
+  /** Those who wait for what the media worker says of the audio. */
+  readonly waiting: Set<() => void>;
 };
 
 type Owner = { readonly callId: CallId; readonly leg?: number };
@@ -40,6 +45,8 @@ const mostCalls = 5_000;
 const roundMs = 500;
 const mostInStatement = 50;
 const mostWaiting = 2_000;
+/** For a picture of a call that is up: the media worker answers within some milliseconds, and what it said last is shown where it does not. */
+const audioTimeoutMs = 250;
 
 export class Captures implements SipCapture {
   readonly #logger: Logger;
@@ -91,8 +98,8 @@ export class Captures implements SipCapture {
       open: async (callId, observer, codecs) => {
         const live = this.#of(callId);
         // The picture is of the call's first leg; a second one is another ear.
-        if (live.askAudio !== undefined) return await port.open(callId, observer, codecs);
-        live.askAudio = () => undefined;
+        if (live.isHeard) return await port.open(callId, observer, codecs);
+        live.isHeard = true;
         const session = await port.open(callId, this.#observer(live, observer), codecs);
         if (session?.askEnvelope !== undefined) live.askAudio = () => session.askEnvelope?.();
         return session;
@@ -100,11 +107,23 @@ export class Captures implements SipCapture {
     };
   }
 
-  /** Of a call that is up here. What it says of the audio is as old as the question before. */
-  view(callId: CallId): CaptureView | undefined {
+  /** Of a call that is up here, as it is now. */
+  async view(callId: CallId): Promise<CaptureView | undefined> {
     const live = this.#live.get(callId);
-    live?.askAudio?.();
-    return live && viewOf(live);
+    if (live === undefined) return undefined;
+    const { askAudio, waiting } = live;
+    // What is over has said its last word, or says it unasked.
+    if (askAudio !== undefined && !this.#over.has(callId) && !this.#justOver.has(callId)) {
+      let settle = (): void => undefined;
+      const told = new Promise<void>((resolve) => {
+        settle = resolve;
+      });
+      waiting.add(settle);
+      askAudio();
+      await atMost(told, audioTimeoutMs);
+      waiting.delete(settle);
+    }
+    return viewOf(live);
   }
 
   /** Nothing of it is on the wire any more. What the media worker says last comes a moment later. */
@@ -146,7 +165,12 @@ export class Captures implements SipCapture {
   #of(callId: CallId): Live {
     const known = this.#live.get(callId);
     if (known !== undefined) return known;
-    const live: Live = { sip: new SipLog(), notes: new CallNotes(), secondLegs: [] };
+    const live: Live = {
+      sip: new SipLog(),
+      notes: new CallNotes(),
+      secondLegs: [],
+      waiting: new Set(),
+    };
     this.#live.set(callId, live);
     return live;
   }
@@ -156,6 +180,7 @@ export class Captures implements SipCapture {
       ...observer,
       onEnvelope: (envelope) => {
         live.audio = envelope;
+        for (const settle of live.waiting) settle();
       },
     };
   }

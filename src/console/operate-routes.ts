@@ -26,7 +26,12 @@ export type NodeView = {
   readonly isThis: boolean;
 };
 
+/** Whom the sandbox carrier has. */
+export type SandboxNumberView = { readonly number: string; readonly name: string };
+
 export type OperateSources = {
+  /** None where no sandbox runs. */
+  readonly sandboxNumbers: readonly SandboxNumberView[];
   readonly receivers: (accountId: string) => Promise<readonly FailingReceiver[]>;
   readonly trunks: () => Promise<readonly TrunkView[]>;
   readonly nodes: () => Promise<readonly NodeView[]>;
@@ -51,6 +56,9 @@ export function registerOperate(
       receivers: await sources.receivers(caller.of(request).accountId),
     }),
   );
+  server.get('/api/sandbox', { onRequest: caller.require({ scope: 'Dialout' }) }, async () => ({
+    numbers: sources.sandboxNumbers,
+  }));
   server.get('/api/operate/trunks', { onRequest }, async () => ({
     trunks: await sources.trunks(),
   }));

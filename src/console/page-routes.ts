@@ -38,6 +38,15 @@ export function registerPage(
     },
   });
 
+  // What the page loads stands beside `/console`, whatever a proxy has put in front of it.
+  server.route({
+    method: 'GET',
+    url: '/console/',
+    onRequest,
+    schema: { hide: true },
+    handler: (_request, reply) => reply.redirect('../console', 308),
+  });
+
   server.route({
     method: 'GET',
     url: '/console/assets/*',

@@ -15,13 +15,13 @@ const longestCallId = 128;
 export function serveCaptureRequests(
   connection: EventConnection,
   ownerId: string,
-  viewOf: (callId: CallId) => unknown,
+  viewOf: (callId: CallId) => Promise<unknown>,
   logger: Logger,
 ): { stop(): void } {
-  const answer = (message: Msg): void => {
+  const answer = async (message: Msg): Promise<void> => {
     try {
       const callId = message.string().slice(0, longestCallId) as CallId;
-      message.respond(JSON.stringify(viewOf(callId) ?? null));
+      message.respond(JSON.stringify((await viewOf(callId)) ?? null));
     } catch (error) {
       // No reply: who asked sees its own time-out.
       logger.warn({ err: error }, 'what was kept of a call was not told to another node');
@@ -29,7 +29,7 @@ export function serveCaptureRequests(
   };
   const subscription = connection.nats.subscribe(captureSubject(connection.prefix, ownerId), {
     callback: (error, message) => {
-      if (error === null) answer(message);
+      if (error === null) void answer(message);
       else logger.warn({ err: error }, 'subscription for captures failed');
     },
   });

@@ -1,5 +1,6 @@
 // Reading calls: the interactions view, one call with its timeline, its context, its notifications and their attempts.
 
+import type { AmdEventName } from '../calls/contract/amd-event.ts';
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type {
   CallFault,
@@ -28,6 +29,8 @@ export type CallSummary = {
   readonly caller: string;
   readonly trunk?: string;
   readonly machineDetection: string;
+  /** What detection decided, so far. */
+  readonly verdict?: AmdEventName;
   readonly outcome?: CallOutcome;
   /** Of a call that came to nothing. */
   readonly fault?: CallFault;

@@ -3,6 +3,7 @@
 import type { Pool } from 'pg';
 import { faultOf } from '../calls/call-outcome.ts';
 import type { DialTarget } from '../calls/call-types.ts';
+import type { AmdEventName } from '../calls/contract/amd-event.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
@@ -24,18 +25,34 @@ export type SummaryColumns = {
   readonly sip_status: number | null;
   readonly reason: string | null;
   readonly reason_code: string | null;
+  readonly verdict: AmdEventName | null;
   readonly accepted_at: Date;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
   readonly ended_at: Date | null;
 };
 
+/**
+ * What detection decided: said by the end of a call, and while it is up by the last event that decides something: a later one takes an
+ * earlier one back. The events of few calls are looked at: those that are up.
+ */
+const verdict = sql`
+  case
+    when end_event is not null then end_event->'data'->>'machineDetection'
+    when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
+      select data->'amd'->>'event' from call_events e
+      where e.call_id = calls.call_id and e.type = 'amd' and (data->'amd'->'corrects' is not null or data->'amd'->>'event' in
+        ('amd_human_detected', 'amd_machine_detected', 'amd_no_speech_detected', 'amd_decision_timeout', 'amd_error'))
+      order by event_sequence desc limit 1)
+  end`;
+
 /** The request's members one by one: its metadata can be 16 KiB, and a page has up to 200 calls. */
 export const summaryColumns = sql`
   call_id, sid, conversation_id, bot_id, state, status, outcome, sip_status, accepted_at, ringing_at, answered_at, ended_at,
   request->'target' as target, request->>'caller' as caller, request->>'trunk' as trunk,
   request->>'machineDetection' as machine_detection,
-  end_event->'data'->>'reason' as reason, end_event->'data'->>'reasonCode' as reason_code`;
+  end_event->'data'->>'reason' as reason, end_event->'data'->>'reasonCode' as reason_code,
+  ${verdict} as verdict`;
 
 export async function listCalls(
   pool: Pool,
@@ -148,6 +165,7 @@ export function toSummary(row: SummaryColumns): CallSummary {
     caller: row.caller,
     machineDetection: row.machine_detection,
     acceptedAt: row.accepted_at.toISOString(),
+    ...(row.verdict === null ? {} : { verdict: row.verdict }),
     ...(row.trunk === null ? {} : { trunk: row.trunk }),
     ...outcomeOf(row),
     ...(row.sip_status === null ? {} : { sipStatus: row.sip_status }),

@@ -38,6 +38,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
         asked.push(callId);
         return undefined;
       },
+      sandboxNumbers: [{ number: '+12025550100', name: 'person' }],
       receivers: async () => [],
       trunks: async () => [],
       nodes: async () => [],
@@ -191,6 +192,13 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     }
   });
 
+  test('whom the sandbox has is told to those who are signed in', async () => {
+    const { cookie } = await signIn();
+    const answer = await ask('GET', '/api/sandbox', { cookie });
+    expect(answer.json()).toEqual({ numbers: [{ number: '+12025550100', name: 'person' }] });
+    expect((await ask('GET', '/api/sandbox')).statusCode).toBe(401);
+  });
+
   test('SIP and sound of a call that the app may not see are not looked for', async () => {
     const { cookie } = await signIn();
     for (const file of ['capture', 'export.json', 'sip.pcap']) {
@@ -214,6 +222,14 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect((await ask('GET', calls, { auth })).statusCode).toBe(401);
     const api = await harness.server.inject({ url: '/api/public/calls', headers: { cookie } });
     expect(api.statusCode).toBe(401);
+  });
+
+  test('the page is found with a slash at its end, too', async () => {
+    const answer = await ask('GET', '/');
+    expect(answer.statusCode).toBe(308);
+    expect(new URL(String(answer.headers['location']), `${origin}/console/`).pathname).toBe(
+      '/console',
+    );
   });
 
   test('the page loads from the gateway alone, and compressed', async () => {

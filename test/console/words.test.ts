@@ -1,16 +1,11 @@
 import { expect, test } from 'vitest';
-import {
-  callOutcomes,
-  callStates,
-  interactionStatuses,
-} from '../../src/calls/contract/call-words.ts';
+import { callOutcomes, interactionStatuses } from '../../src/calls/contract/call-words.ts';
 
-test('calls are filtered by every word that they may have', async () => {
+test('calls are filtered by every status and outcome that they may have', async () => {
   const page = new URL('../../src/console/page/words.js', import.meta.url).href;
   const { filters } = (await import(page)) as { readonly filters: unknown };
 
   expect(filters).toEqual({
-    state: [...callStates],
     status: [...interactionStatuses],
     outcome: [...callOutcomes],
   });

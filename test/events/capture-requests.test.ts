@@ -21,7 +21,7 @@ afterAll(async () => {
 async function serve(
   connection: EventConnection,
   ownerId: string,
-  viewOf: (id: CallId) => unknown,
+  viewOf: (id: CallId) => Promise<unknown>,
 ) {
   const server = serveCaptureRequests(connection, ownerId, viewOf, silentLogger);
   onTestFinished(() => server.stop());
@@ -30,8 +30,8 @@ async function serve(
 
 test('the owner is asked, whatever is in its name, and says what it has', async () => {
   const connection = await nats.connect();
-  await serve(connection, 'gw-1.example.com/a b', (id) => (id === callId ? view : undefined));
-  await serve(connection, 'gw-2.example.com/a b', () => ({ other: true }));
+  await serve(connection, 'gw-1.example.com/a b', async (id) => (id === callId ? view : undefined));
+  await serve(connection, 'gw-2.example.com/a b', async () => ({ other: true }));
 
   expect(await askForCapture(connection, 'gw-1.example.com/a b', callId)).toEqual(view);
   expect(await askForCapture(connection, 'gw-1.example.com/a b', 'call-2' as CallId)).toBeNull();
@@ -39,7 +39,7 @@ test('the owner is asked, whatever is in its name, and says what it has', async 
 
 test('an owner that is gone, or fails, is no answer', async () => {
   const connection = await nats.connect();
-  await serve(connection, 'fails', () => {
+  await serve(connection, 'fails', async () => {
     throw new Error('no');
   });
 

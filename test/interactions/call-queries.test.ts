@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
+import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import { createOlderEventWriter } from '../../src/store/outbox/older-events.ts';
@@ -105,6 +106,33 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
         },
       ],
     });
+  });
+
+  test('a call says who picked up: by its end, and before it by what detection said last', async () => {
+    const at = new Date('2026-11-20T08:00:02.000Z');
+    const [up, over, undetected] = [eventTeller(), eventTeller(), eventTeller()];
+    const endEvent = over.completed() as TerminalEvent;
+    await insert(
+      row({ ...up.identity, state: 'answered', status: 'answered', answeredAt: at }),
+      row({ ...over.identity, state: 'ended', status: 'completed', answeredAt: at, endEvent }),
+      row({ ...undetected.identity, state: 'answered', status: 'answered', answeredAt: at }),
+    );
+    const write = createOlderEventWriter(database.pool);
+    await write([up.amd('amd_human_detected')]);
+    const verdictOf = async (callId: string) => {
+      const { verdict } = (await queries().details(scope, callId as CallId)) ?? {};
+      const page = await queries().list(scope, { limit: 10 });
+      const listed = page === 'bad-cursor' ? [] : page.calls;
+      expect(listed.find((call) => call.callId === callId)?.verdict).toBe(verdict);
+      return verdict;
+    };
+
+    expect(await verdictOf(up.identity.callId)).toBe('amd_human_detected');
+    // Taken back by a beep; that detection is over decides nothing.
+    await write([up.amd('amd_machine_detected'), up.amd('amd_stopped')]);
+    expect(await verdictOf(up.identity.callId)).toBe('amd_machine_detected');
+    expect(await verdictOf(over.identity.callId)).toBe('amd_human_detected');
+    expect(await verdictOf(undetected.identity.callId)).toBeUndefined();
   });
 
   test('a direct sip target is written as a URI', async () => {

@@ -61,6 +61,7 @@ export const api = {
       body: {},
     }),
   receivers: () => ask('api/receivers'),
+  sandbox: () => ask('api/sandbox'),
   trunks: () => ask('api/operate/trunks'),
   nodes: () => ask('api/operate/nodes'),
   detection: () => ask('api/operate/detection'),

@@ -94,6 +94,9 @@ function skip(event) {
 }
 
 function SignedOut() {
+  useEffect(() => {
+    document.title = 'Sign in · Offhook';
+  }, []);
   return html`<main class="alone">
     <p class="brand">Offhook</p>
     <h1>Sign in</h1>

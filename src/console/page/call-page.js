@@ -23,7 +23,7 @@ export function CallPage({ callId }) {
   }
   if (!call) return html`<p aria-busy="true" class="faint">Reading the call…</p>`;
   return html`
-    <p class="back"><a href="#/calls">Calls</a></p>
+    <p class="back"><a href="#/calls">← All calls</a></p>
     <${Head} call=${call} />
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     <${Facts} call=${call} />
@@ -88,7 +88,7 @@ function Head({ call }) {
   return html`
     <div class="bar">
       <${Title}>${numberOf(call.target)}</${Title}>
-      <${Status} call=${call} />
+      <${Status} call=${call} isTold />
       <span class="grow"></span>
       <a class="button" href=${`${files}/export.json`} download>Export JSON</a>
       <a class="button" href=${`${files}/sip.pcap`} download>Export pcap</a>
@@ -106,6 +106,7 @@ function Facts({ call }) {
     ['From', call.caller],
     ['Bot', call.botId],
     ['Trunk', call.trunk],
+    ['Who picked up', call.verdict && amdWord(call.verdict)],
     ['Detection', call.machineDetection],
     ['Accepted', fullTime(call.acceptedAt)],
     ['Rang', duration(between(call.ringingAt, call.answeredAt ?? call.endedAt))],

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
 import { DialForm } from './dial-form.js';
 import { html } from './dom.js';
-import { between, duration, fullTime, numberOf, timeOf } from './format.js';
+import { amdWord, between, duration, fullTime, numberOf, statusWord, timeOf } from './format.js';
 import { Empty, Status, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
 import { filters } from './words.js';
@@ -13,7 +13,7 @@ const pageSize = 50;
 /** However much happens, the list is read so often. */
 const shortestPauseMs = 1_000;
 
-const filterNames = { state: 'State', status: 'Status', outcome: 'Outcome' };
+const filterNames = { status: 'Status', outcome: 'Outcome' };
 
 export function CallsPage() {
   const [filter, setFilter] = useState({});
@@ -35,7 +35,7 @@ export function CallsPage() {
             <span>${filterNames[name]}</span>
             <select value=${filter[name] ?? ''} onChange=${(event) => change(name, event.target.value)}>
               <option value="">any</option>
-              ${values.map((value) => html`<option value=${value}>${value}</option>`)}
+              ${values.map((value) => html`<option value=${value}>${name === 'status' ? statusWord(value) : value}</option>`)}
             </select>
           </label>`,
         )}
@@ -92,9 +92,9 @@ function CallTable({ calls }) {
     <caption class="hidden">Calls, newest first</caption>
     <thead>
       <tr>
-        <th scope="col">Accepted</th><th scope="col">To</th><th scope="col">Status</th><th scope="col">Outcome</th>
-        <th scope="col">At fault</th><th scope="col" class="number">Rang</th><th scope="col" class="number">Talked</th>
-        <th scope="col">From</th><th scope="col">Bot</th>
+        <th scope="col">Accepted</th><th scope="col">To</th><th scope="col">Status</th><th scope="col" class="verdict">Picked up</th><th scope="col">Outcome</th>
+        <th scope="col" class="fault">At fault</th><th scope="col" class="number">Rang</th><th scope="col" class="number">Talked</th>
+        <th scope="col" class="from">From</th><th scope="col" class="bot">Bot</th>
       </tr>
     </thead>
     <tbody>${calls.map((call) => html`<${CallRow} key=${call.callId} call=${call} />`)}</tbody>
@@ -111,7 +111,8 @@ function CallRow({ call }) {
     <td class="time" title=${fullTime(call.acceptedAt)}>${timeOf(call.acceptedAt)}</td>
     <td class="to"><a href=${`#/calls/${call.callId}`} onClick=${(event) => event.stopPropagation()}>${numberOf(call.target)}</a></td>
     <td class="state"><${Status} call=${call} />${call.queuePosition !== undefined && html` <span class="faint" title="Place among the calls that wait for its trunk">no. ${call.queuePosition}</span>`}</td>
-    <td class="outcome">${call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
+    <td class="verdict">${call.verdict === undefined ? '' : amdWord(call.verdict)}</td>
+    <td class="outcome">${call.verdict !== undefined && html`<span class="verdict-here">${amdWord(call.verdict)} · </span>`}${call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
     <td class="fault">${call.fault ?? ''}</td>
     <td class="number rang">${duration(rang)}</td>
     <td class="number talked">${duration(talked)}</td>

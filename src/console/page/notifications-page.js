@@ -30,7 +30,7 @@ function Receivers() {
     ${value?.receivers.length === 0 && html`<p class="faint">None: every receiver that was sent something lately took it.</p>`}
     ${
       value?.receivers.length > 0 &&
-      html`<table class="stack">
+      html`<table class="stack" aria-labelledby="receivers">
       <thead><tr><th scope="col">Receiver</th><th scope="col">App</th><th scope="col">Since</th><th scope="col" class="number">Failures</th><th scope="col">Last error</th></tr></thead>
       <tbody>${value.receivers.map(
         (receiver) =>
@@ -53,11 +53,15 @@ function DeadLetters() {
   const replayAll = async () => {
     const letters = value.notifications;
     let count = 0;
+    setSaid('…');
     for (const { botId, eventId } of letters) {
       const { replayed } = await api.replay(botId, eventId).catch(() => ({ replayed: false }));
       count += replayed ? 1 : 0;
     }
-    setSaid(`${plural(count, 'notification')} will be sent again.`);
+    const left = letters.length - count;
+    setSaid(
+      `${plural(count, 'notification')} will be sent again${left === 0 ? '' : `, ${left} not: try it again`}.`,
+    );
     again();
   };
   return html`<section aria-labelledby="dead">
@@ -70,7 +74,7 @@ function DeadLetters() {
     }
     ${
       value?.notifications.length > 0 &&
-      html`<table class="stack">
+      html`<table class="stack" aria-labelledby="dead">
       <thead><tr><th scope="col">Given up</th><th scope="col">Call</th><th scope="col">Status</th><th scope="col">Why</th><th scope="col">Last answer</th><th scope="col" class="number">Attempts</th><th scope="col"><span class="hidden">Replay</span></th></tr></thead>
       <tbody>${value.notifications.map((letter) => html`<${Letter} key=${letter.eventId} letter=${letter} changed=${again} />`)}</tbody>
     </table>`

@@ -19,7 +19,7 @@ export function TrunksPage() {
     ${value?.trunks.length === 0 && html`<${Empty} title="No trunks."><p>Describe a carrier in <code>sip-config/trunks.yaml</code>.</p></${Empty}>`}
     ${
       value?.trunks.length > 0 &&
-      html`<table class="stack">
+      html`<table class="stack" aria-label="Trunks">
       <thead><tr><th scope="col">Trunk</th><th scope="col">Gateways</th><th scope="col" class="number">Calls on it</th><th scope="col" class="number">Waiting</th><th scope="col" class="number">Calls a second</th></tr></thead>
       <tbody>${value.trunks.map(
         (trunk) => html`<tr>
@@ -49,7 +49,7 @@ export function NodesPage() {
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${
       value &&
-      html`<table class="stack">
+      html`<table class="stack" aria-label="Nodes">
       <thead><tr><th scope="col">Node</th><th scope="col">State</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Lease renewed</th><th scope="col">Version</th><th scope="col">Started</th></tr></thead>
       <tbody>${value.nodes.map(
         (node) => html`<tr>

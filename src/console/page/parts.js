@@ -4,16 +4,19 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './dom.js';
 import { statusWord, toneOf } from './format.js';
 
-export function Status({ call }) {
-  return html`<span class=${`status ${toneOf(call)}`}>${statusWord(call.status)}</span>`;
+export function Status({ call, isTold }) {
+  return html`<span class=${`status ${toneOf(call)}`} role=${isTold ? 'status' : null}>${statusWord(call.status)}</span>`;
 }
 
-/** A heading that takes the focus when the page is entered, so that a screen reader says where one is. */
+/** A heading that takes the focus when the page is entered, so that a screen reader says where one is; and so does the browser's tab. */
 export function Title({ children }) {
   const heading = useRef(null);
   useEffect(() => {
     heading.current?.focus({ preventScroll: true });
   }, []);
+  useEffect(() => {
+    document.title = `${heading.current?.textContent} · Offhook`;
+  });
   return html`<h1 tabindex="-1" ref=${heading}>${children}</h1>`;
 }
 

@@ -11,6 +11,7 @@ const quiet = 50;
 /** A pause in speech that is shorter is none. */
 const shortestPauseMs = 300;
 const height = 132;
+const darkness = matchMedia('(prefers-color-scheme: dark)');
 
 export function Waveform({ call, capture }) {
   const { audio, notes, keptBy } = capture ?? {};
@@ -25,7 +26,12 @@ export function Waveform({ call, capture }) {
     return () => observer.disconnect();
   }, [shown === undefined]);
   useEffect(() => {
-    if (shown !== undefined && width > 0) draw(canvas.current, width, shown);
+    if (shown === undefined || width <= 0) return undefined;
+    const drawNow = () => draw(canvas.current, width, shown);
+    drawNow();
+    // What is drawn has its colours for good; the rest of the page has them from the style.
+    darkness.addEventListener('change', drawNow);
+    return () => darkness.removeEventListener('change', drawNow);
   });
   if (call.answeredAt === undefined) return null;
   const marks = marksOf(call);

@@ -1,7 +1,6 @@
 // The words that calls are filtered by: those of the list API.
 
 export const filters = {
-  state: ['queued', 'dialing', 'ringing', 'answered', 'ended'],
   status: ['queued', 'dialing', 'ringing', 'answered', 'completed', 'failed', 'machineDetected'],
   outcome: [
     ...['completed', 'transferred', 'machine', 'voicemail-left', 'busy', 'declined', 'no-answer'],
