@@ -18,7 +18,8 @@ export function Waveform({ call, capture }) {
   const box = useRef(null);
   const canvas = useRef(null);
   const [width, setWidth] = useState(0);
-  const shown = audio && decode(audio);
+  // Before the answer there may be some already, e.g. ringback.
+  const shown = call.answeredAt === undefined ? undefined : audio && decode(audio);
   useEffect(() => {
     if (box.current === null) return undefined;
     const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
