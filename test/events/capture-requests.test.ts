@@ -5,6 +5,7 @@ import type { CallId } from '../../src/calls/contract/identity.ts';
 import { askForCapture, serveCaptureRequests } from '../../src/events/capture-requests.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 
 const callId = 'call-1' as CallId;
@@ -28,13 +29,23 @@ async function serve(
   await connection.nats.flush();
 }
 
+/** Who asks waits for two seconds, which a machine may stand still. */
+async function answerOf(connection: EventConnection, ownerId: string, id: CallId) {
+  let answer: unknown;
+  await eventually(async () => {
+    answer = await askForCapture(connection, ownerId, id);
+    return answer !== undefined;
+  }, `an answer of ${ownerId}`);
+  return answer;
+}
+
 test('the owner is asked, whatever is in its name, and says what it has', async () => {
   const connection = await nats.connect();
   await serve(connection, 'gw-1.example.com/a b', async (id) => (id === callId ? view : undefined));
   await serve(connection, 'gw-2.example.com/a b', async () => ({ other: true }));
 
-  expect(await askForCapture(connection, 'gw-1.example.com/a b', callId)).toEqual(view);
-  expect(await askForCapture(connection, 'gw-1.example.com/a b', 'call-2' as CallId)).toBeNull();
+  expect(await answerOf(connection, 'gw-1.example.com/a b', callId)).toEqual(view);
+  expect(await answerOf(connection, 'gw-1.example.com/a b', 'call-2' as CallId)).toBeNull();
 });
 
 test('an owner that is gone, or fails, is no answer', async () => {

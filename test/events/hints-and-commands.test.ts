@@ -61,7 +61,7 @@ describe('commands', () => {
     const ask = async (body: string, callId = 'call-1'): Promise<unknown> =>
       (
         await connection.nats.request(commandSubject(connection.prefix, callId), body, {
-          timeout: 2_000,
+          timeout: 30_000,
         })
       ).json<unknown>();
     return { ask, server };
@@ -120,7 +120,7 @@ describe('commands', () => {
     const reply = await connection.nats.request(
       commandSubject(connection.prefix, 'call-b'),
       '{"command":"hangup"}',
-      { timeout: 2_000 },
+      { timeout: 30_000 },
     );
 
     expect(reply.json()).toEqual({ ok: true, by: 'call-b' });

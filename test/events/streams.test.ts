@@ -103,7 +103,7 @@ describe('streams and buckets', () => {
 
     process.kill(nats.server.pid ?? 0, 'SIGKILL');
     await Promise.all(calls.map((call) => publisher.publish([call.failed()])));
-    await eventually(() => seen.size === 40, 'every event arrives', 20_000);
+    await eventually(() => seen.size === 40, 'every event arrives');
 
     await consumer.stop();
     await publisher.stop(1_000);

@@ -54,12 +54,14 @@ describe.each(databaseKinds)('what becomes of attempts, on %s', (kind) => {
     const notifier = await rig.start({ pollMs: 60_000 });
     const calls = Array.from({ length: 40 }, () => rig.call(receiver.url));
 
+    const begunAt = performance.now();
     await notifier.handle(calls.map((call) => call.answered()));
     await eventually(() => receiver.received.length === 40, 'all were told');
     await nothingIsOwed();
+    const tookMs = performance.now() - begunAt;
 
-    // Two where the receiver's last answers take longer than the pause; a statement for each would be 40.
-    expect(times('notifier-settle')).toBeLessThan(10);
+    // One or two, or more where the receiver's answers take longer than the pause of 100 ms; a statement for each would be 40.
+    expect(times('notifier-settle')).toBeLessThanOrEqual(2 + tookMs / 100);
     expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['delivered']));
   });
 

@@ -141,8 +141,9 @@ describe('a person and an agent', () => {
     await eventually(() => keysOf(agent, 7).length > 3, 'the agent is told it');
     agent.info('#');
     await eventually(() => keysOf(person, 11).length > 3, 'the person is told it');
-    const told = rig.eventsOf(callId).filter(({ type }) => type.startsWith('dtmf'));
-    expect(told.map(({ type, data }) => [type, data['digit'], data['source']])).toEqual([
+    const told = () => rig.eventsOf(callId).filter(({ type }) => type.startsWith('dtmf'));
+    await eventually(() => told().length >= 2, 'the person’s keys are stated');
+    expect(told().map(({ type, data }) => [type, data['digit'], data['source']])).toEqual([
       ['dtmf', '5', 'rtp'],
       ['dtmf', '7', 'info'],
     ]);
@@ -176,6 +177,7 @@ describe('while the agent’s phone rings', () => {
     const music = speech(3_200, 11);
     await agent.speak(music);
     await person.untilHeard((heard) => heard.includes(music.subarray(1_600)), 'it is heard');
+    await eventually(() => rig.typesOf(callId).includes('transfer-ringing'), 'it is told');
     expect(rig.eventsOf(callId).at(-1)).toMatchObject({
       type: 'transfer-ringing',
       data: { sipStatus: 183, earlyMedia: true },

@@ -44,7 +44,7 @@ async function answeredCall() {
     nats: async (command: object): Promise<CommandReply> => {
       const subject = `offhook.command.${callId}`;
       const reply = await rig.laptop.nats.request(subject, JSON.stringify(command), {
-        timeout: 3_000,
+        timeout: 30_000,
       });
       return reply.json<CommandReply>();
     },

@@ -7,6 +7,7 @@ import { provesOnAny } from '../companion/proves.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import type { Placed } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
+import { freeUdpPort } from '../support/free-port.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 import { glance, type Notification, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type Sipp, type SippOptions, startSipp } from '../support/sipp.ts';
@@ -41,20 +42,24 @@ async function endOf({ callId }: Placed): Promise<Notification> {
   return all.at(-1) as Notification;
 }
 
-async function timelineOf({
-  callId,
-}: Placed): Promise<{ type: string; data: Record<string, unknown> }[]> {
-  const types = async () =>
-    (
-      (await gateway.dialer.call(callId)).body as {
-        timeline: { type: string; data: Record<string, unknown> }[];
-      }
-    ).timeline;
+type TimelineEvent = {
+  readonly type: string;
+  readonly time: string;
+  readonly data: Readonly<Record<string, unknown>>;
+};
+
+async function timelineOf({ callId }: Placed): Promise<readonly TimelineEvent[]> {
+  const types = () => soFar(callId);
   await eventually(
     async () => (await types()).some(({ type }) => type === 'completed' || type === 'failed'),
     'the timeline is whole',
   );
   return types();
+}
+
+async function soFar(callId: string): Promise<readonly TimelineEvent[]> {
+  return ((await gateway.dialer.call(callId)).body as { timeline: readonly TimelineEvent[] })
+    .timeline;
 }
 
 beforeAll(async () => {
@@ -111,7 +116,11 @@ describe('a callee that answers', () => {
     await gateway.dialer.end(placed.callId);
 
     const end = await endOf(placed);
-    expect(end['ringDurationInMS']).toBeGreaterThan(0);
+    const times = new Map(
+      (await timelineOf(placed)).map(({ type, time }) => [type, Date.parse(time)]),
+    );
+    const rangMs = (times.get('answered') ?? 0) - (times.get('ringing') ?? 0);
+    expect(end['ringDurationInMS']).toBe(rangMs);
     expect(end['connectDurationInMS']).toBeGreaterThanOrEqual(end['ringDurationInMS'] as number);
     expect((await timelineOf(placed)).map(({ type }) => type)).toEqual([
       'queued',
@@ -139,7 +148,7 @@ describe('a callee that answers', () => {
     const far = await callee('hold-resume');
     const placed = await dial(far);
     await untilAnswered(placed);
-    await eventually(async () => (await sent(far, /^ACK /)) === 2, 'both re-INVITEs are done');
+    await eventually(async () => (await acknowledged(far)) >= 2, 'both re-INVITEs are done');
     await gateway.dialer.end(placed.callId);
 
     expect(await endOf(placed)).toMatchObject({ reasonCode: 'Bot-disconnected' });
@@ -154,7 +163,9 @@ describe('a callee that answers', () => {
     const far = await callee('info-dtmf');
     const placed = await dial(far);
     await untilAnswered(placed);
-    await eventually(async () => (await sent(far, /^INFO /)) === 2, 'both digits are sent');
+    const stated = async () =>
+      (await soFar(placed.callId)).filter(({ type }) => type === 'dtmf').length;
+    await eventually(async () => (await stated()) >= 2, 'both digits are stated');
     await gateway.dialer.end(placed.callId);
     await endOf(placed);
 
@@ -269,10 +280,10 @@ describe('a callee that does not answer', () => {
   });
 
   test('a port where nobody listens: carrier-failure, without waiting', async () => {
-    const far = await callee('reject', { keys: { status: '486 Busy Here' } });
-    await far.stop();
+    const target = `sip:callee@127.0.0.1:${await freeUdpPort()}`;
+    const placed = await gateway.dialer.dial({ target, notifyurl: receiver.url });
 
-    expect(await endOf(await dial(far))).toMatchObject({
+    expect(await endOf(placed)).toMatchObject({
       status: 'Failed',
       outcome: 'carrier-failure',
       reasonCode: 'Service Unavailable',
@@ -340,5 +351,11 @@ async function count(far: Sipp, direction: 'sent' | 'received', start: RegExp): 
     (message) => message.direction === direction && start.test(message.text),
   ).length;
 }
-const sent = (far: Sipp, start: RegExp) => count(far, 'sent', start);
+/** Whose ACKs may be repeated, as a 200 is. */
+async function acknowledged(far: Sipp): Promise<number> {
+  const acks = (await far.messages()).filter(
+    ({ direction, text }) => direction === 'sent' && text.startsWith('ACK '),
+  );
+  return new Set(acks.map(({ text }) => /^CSeq: *(\d+)/im.exec(text)?.[1])).size;
+}
 const received = (far: Sipp, start: RegExp) => count(far, 'received', start);

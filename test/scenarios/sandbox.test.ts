@@ -43,6 +43,13 @@ async function story(target: string, more: Record<string, unknown> = {}) {
   return receiver.untilEnded(callId, 40_000);
 }
 
+/** The receiver is told beside NATS, by another connection: either may be first. */
+async function untilEndIsPublished(callId: string): Promise<void> {
+  const isEnd = ({ type }: Laptop['events'][number]) => type === 'completed' || type === 'failed';
+  const isOver = () => events.some((event) => event.callId === callId && isEnd(event));
+  await eventually(isOver, 'its end is published');
+}
+
 describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, () => {
   test('a person', async ({ task }) => {
     taskProvesOnAny(
@@ -72,11 +79,12 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     expect(all.at(-1)).toMatchObject({
       machineDetection: 'amd_human_detected',
       reasonCode: 'Caller-disconnected',
-      callDuration: 8,
-      duration: '8',
     });
+    // She hangs up 8 s after answering, by her clock; on a machine that stands still it is heard later.
     const exactMs = Number(all.at(-1)?.['callDurationMs']);
-    expect(Math.round(exactMs / 1_000)).toBe(8);
+    expect(exactMs).toBeGreaterThan(7_500);
+    const seconds = Math.round(exactMs / 1_000);
+    expect(all.at(-1)).toMatchObject({ callDuration: seconds, duration: String(seconds) });
     expect(
       Date.parse(String(all.at(-1)?.['callDisconnectTime'])) -
         Date.parse(String(all.at(-1)?.['callConnectTime'])),
@@ -100,6 +108,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
       session: { UserSession: { amd: ['amd_human_detected', 'amd_stopped'] } },
       metadata: { customer: '4711' },
     });
+    await untilEndIsPublished(callId);
     const own = events.filter((event) => event.callId === callId);
     expect(own.map(({ type }) => type)).toEqual([
       'queued',
@@ -171,7 +180,6 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     await eventually(
       () => glance(receiver.of(callId)).includes('amd_stopped'),
       'detection has stopped',
-      20_000,
     );
     await gateway.dialer.end(callId);
 
@@ -228,6 +236,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     const { callId } = await dial(numbers.personHangsUp, { amdEventsSubscription: [] });
 
     expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
+    await untilEndIsPublished(callId);
     expect(
       events.filter((event) => event.callId === callId && event.type === 'amd'),
     ).not.toHaveLength(0);
@@ -238,6 +247,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 60_000 }, ()
     const { callId } = await dial(numbers.personHangsUp, { machineDetection: 'disabled' });
 
     expect(glance(await receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
+    await untilEndIsPublished(callId);
     expect(events.filter((event) => event.callId === callId).map(({ type }) => type)).not.toContain(
       'amd',
     );
@@ -248,7 +258,9 @@ describe('while a call is up', { timeout: 60_000 }, () => {
   test('a bot hangs up by a request on NATS', async () => {
     const { callId } = await dial(numbers.personStays);
     await eventually(() => receiver.of(callId).length > 0, 'it is answered');
-    const reply = await nats.request(`offhook.command.${callId}`, '{"command":"hangup"}');
+    const reply = await nats.request(`offhook.command.${callId}`, '{"command":"hangup"}', {
+      timeout: 30_000,
+    });
 
     expect(reply.json()).toMatchObject({ ok: true });
     expect((await receiver.untilEnded(callId)).at(-1)).toMatchObject({
@@ -298,7 +310,9 @@ describe('while a call is up', { timeout: 60_000 }, () => {
     await eventually(isDraining, 'it is shutting down');
     // What stops with the drain has stopped by then.
     await expect(own.dial(numbers.person)).rejects.toThrow();
-    const reply = await own.nats.request(`offhook.command.${callId}`, '{"command":"hangup"}');
+    const reply = await own.nats.request(`offhook.command.${callId}`, '{"command":"hangup"}', {
+      timeout: 30_000,
+    });
 
     expect(reply.json()).toMatchObject({ ok: true });
     expect((await own.receiver.untilEnded(callId)).at(-1)).toMatchObject({
@@ -318,7 +332,7 @@ describe('while a call is up', { timeout: 60_000 }, () => {
     const code = await own.terminate();
 
     expect(code).toBe(0);
-    expect(receiver.of(callId).at(-1)).toMatchObject({
+    expect((await receiver.untilEnded(callId)).at(-1)).toMatchObject({
       status: 'completed',
       reasonCode: 'Gateway-disconnected',
       reason: 'Gateway shut down',

@@ -32,7 +32,7 @@ async function answeredCall(stream: object | null = null) {
     nats: async (command: object): Promise<CommandReply> => {
       const body = JSON.stringify({ command: 'stream', ...command });
       const subject = `offhook.command.${callId}`;
-      const reply = await rig.laptop.nats.request(subject, body, { timeout: 3_000 });
+      const reply = await rig.laptop.nats.request(subject, body, { timeout: 30_000 });
       return reply.json<CommandReply>();
     },
   };

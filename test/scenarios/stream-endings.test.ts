@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readDevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
+import type { ScriptedBotOptions } from '../support/streams/scripted-bot.ts';
 import { problemsOfStream } from '../support/streams/stream-messages.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 
@@ -17,8 +18,11 @@ beforeAll(async () => {
 afterEach(() => rig.reset());
 afterAll(() => rig.close());
 
-async function streamedCall(more: Readonly<Record<string, unknown>> = {}) {
-  const bot = await rig.startBot();
+async function streamedCall(
+  more: Readonly<Record<string, unknown>> = {},
+  options: ScriptedBotOptions = {},
+) {
+  const bot = await rig.startBot(options);
   const { callee, callId } = await rig.call({ url: bot.url }, more);
   await callee.answer();
   return { bot, callee, callId, connection: await bot.connection() };
@@ -87,9 +91,9 @@ describe('a bot that is not there', () => {
 
   test('but comes within five seconds has the call', async () => {
     const port = await freeUdpPort();
-    const { callee } = await rig.call({ url: `ws://127.0.0.1:${port}/audio` });
+    const { callee, callId } = await rig.call({ url: `ws://127.0.0.1:${port}/audio` });
     await callee.answer();
-    await eventually(() => rig.laptop.events.some(({ type }) => type === 'stream-failed'), 'a try');
+    await eventually(() => rig.typesOf(callId).includes('stream-failed'), 'a try');
     const bot = await rig.startBot({ port });
 
     await bot.connection();
@@ -126,8 +130,8 @@ describe('a bot that is not there', () => {
 
 describe('a bot whose process is killed', () => {
   test('is called again where it comes up, and the call goes on', async () => {
-    const { bot, callee, callId } = await streamedCall();
-    const { port } = bot;
+    const port = await freeUdpPort();
+    const { bot, callee, callId } = await streamedCall({}, { port });
     await bot.kill();
     await eventually(() => rig.typesOf(callId).includes('stream-failed'), 'the break is stated');
     const again = await rig.startBot({ port });

@@ -16,6 +16,7 @@ import { mulawToAlaw } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway-process.ts';
 import { startSipp } from '../support/sipp.ts';
+import { goOn, hungUp, offer, startInDialog, steer, steered } from '../support/sipp-steps.ts';
 import { BotConnection, type ScriptedBot } from '../support/streams/scripted-bot.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 
@@ -100,15 +101,16 @@ describe('sipp as the phone', () => {
   test('hears the rest of a sentence where a re-INVITE moves its audio to', async () => {
     const bot = await rig.startBot();
     const [before, after] = [await Phone.open(), await Phone.open()];
-    await using sipp = await startSipp({
-      scenario: 'move-audio',
-      pauseMs: 500,
-      keys: { audio_port: String(before.port), next_audio_port: String(after.port) },
-    });
+    await using sipp = await startInDialog(
+      [steered, offer({ port: after.port }), hungUp],
+      before.port,
+    );
     const connection = await talkTo(sipp.uri('callee'), bot);
-    const said = speech(12_000);
+    const said = speech(16_000);
     connection.say(said);
     connection.mark('said');
+    await eventually(() => before.audio.includes(said.subarray(0, 800)), 'it begins');
+    await steer(sipp);
     await eventually(() => connection.marks.includes('said'), 'it is played');
     await eventually(
       () => Buffer.concat([before.audio, after.audio]).includes(said),
@@ -124,15 +126,18 @@ describe('sipp as the phone', () => {
   test('on hold misses what is said meanwhile, and hears the rest in its time', async () => {
     const bot = await rig.startBot();
     const phone = await Phone.open();
-    await using sipp = await startSipp({
-      scenario: 'hold-resume',
-      pauseMs: 500,
-      keys: { media_ip: '127.0.0.1', media_port: String(phone.port) },
-    });
+    const hold = offer({ port: phone.port, direction: 'sendonly' });
+    const resume = offer({ port: phone.port });
+    await using sipp = await startInDialog([steered, hold, steered, resume, hungUp], phone.port);
     const connection = await talkTo(sipp.uri('callee'), bot);
     const said = speech(16_000);
     connection.say(said);
     connection.mark('said');
+    await eventually(() => phone.audio.includes(said.subarray(0, 1_760)), 'it begins');
+    await steer(sipp);
+    const { length } = connection.of('media');
+    await eventually(() => connection.of('media').length > length + 25, 'it goes on unheard');
+    await steer(sipp);
     await eventually(() => connection.marks.includes('said'), 'it is over');
     connection.say(speech(800, 3));
     await eventually(() => phone.audio.includes(speech(800, 3)), 'it is heard after');
@@ -164,13 +169,16 @@ describe('sipp as the phone', () => {
     });
     await using sipp = await startSipp({
       scenario: 'early-media-answer',
-      pauseMs: 700,
-      keys: { media_ip: '127.0.0.1', media_port: String(phone.port) },
+      keys: {
+        ...{ media_ip: '127.0.0.1', media_port: String(phone.port) },
+        until_answer: steered(0),
+      },
     });
     const calling = talkTo(sipp.uri('callee'), bot);
     calling.catch(() => undefined);
     await eventually(() => bot.tcpConnections === 1, 'the bot is connected in advance');
     expect([bot.connections, phone.heard]).toEqual([[], []]);
+    await goOn(sipp);
     const connection = await calling;
     await eventually(() => phone.audio.includes(greeting), 'the greeting is heard');
 

@@ -314,7 +314,7 @@ describe('while SQL is unreachable', () => {
     const [waiting, answered] = [stepsOf(), stepsOf()];
     outbox.append(waiting.call, waiting.dialing).catch(() => undefined);
     // The pause between tries has grown to a second and more.
-    await eventually(() => statements.length >= 6, 'six tries', 10_000);
+    await eventually(() => statements.length >= 6, 'six tries');
     isAway = false;
     const tries = statements.length;
 

@@ -66,7 +66,7 @@ describe('a call that has ended', () => {
     await pool.query('alter table call_legs rename to call_legs_elsewhere');
     marks.settle(call.callId);
     marks.legsAreOver(other.callId);
-    await eventually(() => lines.length === 2, 'it is tried twice');
+    await eventually(() => lines.length >= 2, 'it is tried twice');
     expect(marks.holds(call.callId)).toBe(true);
     await pool.query('alter table calls_elsewhere rename to calls');
     await pool.query('alter table call_legs_elsewhere rename to call_legs');

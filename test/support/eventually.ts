@@ -1,11 +1,13 @@
-// Waits for a condition, with a bounded deadline.
+// Waits for a condition, with a bounded deadline: half a test's time, as a machine may stand still for some seconds, and a wait that
+// ends early costs nothing.
 
 const pollMs = 10;
+const patienceMs = 30_000;
 
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  withinMs = 10_000,
+  withinMs = patienceMs,
 ): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await condition())) {

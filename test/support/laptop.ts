@@ -32,6 +32,8 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
   nats.subscribe('offhook.call.>', {
     callback: (_error, message) => void events.push(message.json<PublishedEvent>()),
   });
+  // On its way is not enough: the first call's events come by another connection, which may be served before this one.
+  await nats.flush();
   return {
     gateway,
     receiver,

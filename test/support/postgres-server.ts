@@ -36,7 +36,7 @@ export async function startPostgres(
   // removes the folder.
   const sync = options.fsync === true ? 'on' : 'off';
   const script = `"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=${sync} -c full_page_writes=${sync} \
--c max_connections=100 -c shared_buffers=32MB >"$2/log" 2>&1 & server=$!
+-c max_connections=400 -c shared_buffers=32MB >"$2/log" 2>&1 & server=$!
 cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"`;
   const shell = spawn('sh', ['-c', script, 'sh', programs, folder], {
     ...user,

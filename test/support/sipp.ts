@@ -66,10 +66,11 @@ const PROGRAM = 'sipp';
 const HOST = '127.0.0.1';
 const SCENARIOS = new URL('../fixtures/sipp/', import.meta.url);
 const SCENARIO_FILE = 'scenario.xml';
-const DEFAULT_TIMEOUT_MS = 45_000;
-/** sipp has been told a port that was free a moment ago; another process may have been quicker. */
-const MAX_STARTS = 3;
-const START_DEADLINE_MS = 15_000;
+/** Shorter than a test's time, so that sipp says itself what it waited for. */
+const DEFAULT_TIMEOUT_MS = 50_000;
+/** sipp has been told a port that was free a moment ago; another process may have been quicker, or our own look whether it listens. */
+const MAX_STARTS = 6;
+const START_DEADLINE_MS = 30_000;
 const POLL_MS = 5;
 
 export async function startSipp(options: SippOptions): Promise<Sipp> {
@@ -148,7 +149,8 @@ async function readScenario(options: SippOptions): Promise<string> {
   // On the awaited BYE alone: sipp's own -recv_timeout would give up an ACK that is late, too.
   const { hangUpAfterMs } = options;
   const hangUp = hangUpAfterMs === undefined ? '' : `timeout="${hangUpAfterMs}"`;
-  return Object.entries({ hang_up_timeout: hangUp, ...options.keys }).reduce(
+  const defaults = { hang_up_timeout: hangUp, until_answer: '<pause/>' };
+  return Object.entries({ ...defaults, ...options.keys }).reduce(
     (text, [key, value]) => text.replaceAll(`[${key}]`, value),
     template,
   );

@@ -16,12 +16,16 @@ export type RestApi = AsyncDisposable & { readonly url: string; readonly request
 export async function startRestApi(): Promise<RestApi> {
   const requests: Asked[] = [];
   const server = createServer((request, response) => {
-    void text(request).then((body) => {
-      const { method, url: path, headers } = request;
-      requests.push({ method, path, authorization: headers.authorization, body });
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end('{"status":"completed"}');
-    });
+    text(request).then(
+      (body) => {
+        const { method, url: path, headers } = request;
+        requests.push({ method, path, authorization: headers.authorization, body });
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end('{"status":"completed"}');
+      },
+      // Who asked is gone.
+      () => response.destroy(),
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
