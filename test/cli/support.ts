@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { readRuntime } from '../../src/app/runtime-file.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
+import { forAShortLife } from '../support/gateway-process.ts';
 
 export type Finished = { readonly code: number | null; readonly out: string; readonly err: string };
 
@@ -24,7 +25,7 @@ export function run(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Running {
-  const child = spawn(process.execPath, [`dist/${file}.js`, ...args], {
+  const child = spawn(process.execPath, [...forAShortLife, `dist/${file}.js`, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
