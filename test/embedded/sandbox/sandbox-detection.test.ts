@@ -67,7 +67,41 @@ async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
   return events;
 }
 
-describe.concurrent('what is heard of', () => {
+/** How long a pause in speech may be for the rules, with room; a process that stood still for longer made one. */
+const standstillMs = 400;
+
+/** Watches this process, and the gateway's clock in its thread, from now on. */
+async function watchStandstills(): Promise<() => Promise<number>> {
+  const { ticksLate } = await media.statistics();
+  let longestMs = 0;
+  let lookedAt = performance.now();
+  const look = (): void => {
+    const now = performance.now();
+    longestMs = Math.max(longestMs, now - lookedAt);
+    lookedAt = now;
+  };
+  const timer = setInterval(look, 20);
+  return async () => {
+    clearInterval(timer);
+    look();
+    return Math.max(longestMs, 20 * ((await media.statistics()).ticksLate - ticksLate));
+  };
+}
+
+/** The same, and once more where it is not as expected and somebody stood still meanwhile: what was heard was not what was said. */
+async function eventsAsExpected(
+  name: SandboxName,
+  isExpected: (events: readonly AmdEvent[]) => boolean,
+): Promise<AmdEvent[]> {
+  for (let tries = 1; ; tries += 1) {
+    const longestStandstillMs = await watchStandstills();
+    const events = await eventsOf(name);
+    const wasDisturbed = (await longestStandstillMs()) > standstillMs;
+    if (isExpected(events) || !wasDisturbed || tries === 4) return events;
+  }
+}
+
+describe.concurrent('what is heard of', { timeout: 180_000 }, () => {
   test.each<[SandboxName, string, AmdEventName[]]>([
     ['person', 'human', ['amd_human_detected', 'amd_stopped']],
     ['person-after-ringback', 'human', ['amd_human_detected', 'amd_stopped']],
@@ -85,9 +119,13 @@ describe.concurrent('what is heard of', () => {
     ['fax', 'fax-tone', ['amd_machine_detected', 'amd_stopped']],
     ['silence', 'no-speech', ['amd_no_speech_detected', 'amd_stopped']],
   ])('%s ends with %s', async (name, reason, expected) => {
-    const events = await eventsOf(name);
+    const namesOf = (events: readonly AmdEvent[]) => events.map(({ event }) => event);
+    const events = await eventsAsExpected(
+      name,
+      (heard) => namesOf(heard).join() === expected.join() && heard.at(-1)?.reason === reason,
+    );
 
-    expect(events.map(({ event }) => event)).toEqual(expected);
+    expect(namesOf(events)).toEqual(expected);
     expect(events.at(-1)?.reason).toBe(reason);
   });
 });
