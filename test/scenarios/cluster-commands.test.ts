@@ -22,7 +22,6 @@ beforeAll(async () => {
   database = await openTestDatabase('postgres');
   cluster = await startCluster({
     databaseUrl: database.location.databaseUrl ?? '',
-    variables: { NODE_LEASE_MS: '3000' },
   });
   nodes = await Promise.all(['a', 'b'].map((name) => cluster.startNode(name)));
 }, 60_000);
@@ -57,16 +56,25 @@ async function answeredCall(index: number) {
     const answer = await node.dialer.request('POST', path, command, { 'idempotency-key': key });
     return { status: answer.status, body: answer.body as Readonly<Record<string, unknown>> };
   };
+  /** As the page on commands has it: under its key it may be sent again, where the node that has the call did not answer in time. */
+  const sendUntilAnswered = async (...sent: Parameters<typeof send>) => {
+    let answer = await send(...sent);
+    await eventually(async () => {
+      if (answer.status === 503) answer = await send(...sent);
+      return answer.status !== 503;
+    }, 'the command is answered');
+    return answer;
+  };
   const told = async (type: string, commandId: string) =>
     (await details()).timeline.filter(
       (event) => event.type === type && event.data['commandId'] === commandId,
     );
-  return { callId, owner, other, send, told };
+  return { callId, owner, other, send, sendUntilAnswered, told };
 }
 
 describe('a command through another node', () => {
   test('is done once, and answered alike by whichever is asked again', async () => {
-    const { callId, owner, other, send, told } = await answeredCall(1);
+    const { callId, owner, other, sendUntilAnswered: send, told } = await answeredCall(1);
     await owner.dialer.addSound('offer', makeWav({ samples: [new Int16Array(800).fill(500)] }));
     await using first = await ScriptedBot.start();
     await using second = await ScriptedBot.start();
@@ -115,10 +123,15 @@ describe('a command through another node', () => {
     expect(await send(other, { command: 'dtmf', digits: '1' }, 'late')).toMatchObject({
       status: 503,
     });
+    // The time of the killed one is over.
+    await database.pool.query(
+      `update nodes set lease_until = now() - interval '1 second' where owner_id in (
+         select owner_id from calls where call_id = $1)`,
+      [callId],
+    );
     await eventually(
       () => cluster.receiver.of(callId).some(isTerminal),
       'the other node has ended it',
-      20_000,
     );
     expect(await send(other, { command: 'dtmf', digits: '1' }, 'late')).toMatchObject({
       ...{ status: 409, body: { detail: 'The call has ended.' } },

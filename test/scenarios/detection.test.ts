@@ -126,12 +126,12 @@ describe('detection over SIP and RTP', { concurrent: true, timeout: 60_000 }, ()
 
   test('toneTimeoutMs: the search for a beep ends, counted from the answer', async ({ task }) => {
     taskProvesOnAny(task, 'dialout.start.body.timers.toneTimeoutMs');
-    const call = await detect(voicemailNoBeep, { timers: { toneTimeoutMs: 8_500 } });
+    const call = await detect(voicemailNoBeep, { timers: { toneTimeoutMs: 7_500 } });
 
     expect(call.notified.at(-1)).toBe('amd_stopped');
     expect(call.evidence('amd_stopped')).toMatchObject({
       reason: 'tone-timeout',
-      elapsedMs: 8_500,
+      elapsedMs: 7_500,
     });
   });
 

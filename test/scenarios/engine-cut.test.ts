@@ -27,7 +27,7 @@ test('the phones of a node that cannot reach the engine are hung up by another n
 
     const bodies = await cluster.receiver.untilEnded(callId);
     expect(bodies.find(isTerminal)).toMatchObject({ status: 'completed' });
-    await eventually(() => cluster.farEnd.up === 0, 'the phone is hung up', 10_000);
+    await eventually(() => cluster.farEnd.up === 0, 'the phone is hung up');
   } finally {
     await wire.close();
   }

@@ -72,7 +72,7 @@ describe('/ready of a gateway', () => {
     nats = await startNats();
     gateway = await cluster.startNode('a', {
       NATS_URL: nats.url,
-      NODE_LEASE_MS: '2000',
+      NODE_LEASE_MS: '5000',
       SHUTDOWN_TIMEOUT_MS: '60000',
     });
   });
@@ -102,20 +102,23 @@ describe('/ready of a gateway', () => {
   }
 
   async function untilUnready(check: keyof typeof well, reason: string): Promise<void> {
-    await eventually(
-      async () => (await ready()).checks[check] === 'failed',
-      `${check} is unreachable`,
-    );
-    const answer = await ready();
-    expect(answer).toMatchObject({ code: 503, status: 'unready', checks: { [check]: 'failed' } });
-    expect(answer.reasons).toContain(reason);
+    let answer: Awaited<ReturnType<typeof ready>> | undefined;
+    await eventually(async () => {
+      answer = await ready();
+      return answer.checks[check] === 'failed';
+    }, `${check} is unreachable`);
+    expect(answer).toMatchObject({ code: 503, status: 'unready' });
+    expect(answer?.reasons).toContain(reason);
   }
 
   async function untilReady(): Promise<void> {
-    // Without NATS it is ready, too, but degraded.
-    await eventually(async () => (await ready()).checks['nats'] === 'ok', 'NATS is back', 20_000);
-    await eventually(async () => (await ready()).code === 200, 'it is ready', 20_000);
-    expect(await ready()).toEqual({ code: 200, status: 'ready', checks: well });
+    // All of it at once: a node that stood still may have lost one again that it had.
+    let answer: Awaited<ReturnType<typeof ready>> | undefined;
+    await eventually(async () => {
+      answer = await ready();
+      return answer.code === 200 && answer.checks['nats'] === 'ok';
+    }, 'it is ready, with NATS');
+    expect(answer).toEqual({ code: 200, status: 'ready', checks: well });
   }
 
   test('names the SIP engine while it is unreachable', async () => {
@@ -128,11 +131,12 @@ describe('/ready of a gateway', () => {
 
   test('goes on without NATS, and says so', async () => {
     await nats.stop();
-    await eventually(
-      async () => (await ready()).checks['nats'] === 'failed',
-      'NATS is unreachable',
-    );
-    expect(await ready()).toMatchObject({ code: 200, status: 'ready', degraded: ['NATS'] });
+    let answer: Awaited<ReturnType<typeof ready>> | undefined;
+    await eventually(async () => {
+      answer = await ready();
+      return answer.code === 200 && answer.checks['nats'] === 'failed';
+    }, 'it is ready without NATS');
+    expect(answer).toMatchObject({ status: 'ready', degraded: ['NATS'] });
     const number = numberFor('talk', 5, 77);
     const { callId } = await gateway.dialer.dial({
       target: `tel:+${number}`,
@@ -140,7 +144,7 @@ describe('/ready of a gateway', () => {
     });
     expect(glance(await cluster.receiver.untilEnded(callId))).toEqual(['Answered', 'completed']);
     await nats.start();
-    await eventually(async () => (await ready()).checks['nats'] === 'ok', 'NATS is back', 20_000);
+    await eventually(async () => (await ready()).checks['nats'] === 'ok', 'NATS is back');
     const published = async () =>
       (await eventsOnStream(nats.url))
         .filter(({ event }) => event.callId === callId)
@@ -197,6 +201,21 @@ describe('/ready of a gateway', () => {
     await untilReady();
   });
 
+  test('says that it is shutting down while its calls end', async () => {
+    await gateway.dialer.dial({ target: `tel:+${numberFor('stay', 0, 0)}` });
+    await eventually(() => cluster.farEnd.up === 1, 'a call is up');
+
+    gateway.child.kill('SIGTERM');
+    await untilUnready(
+      'accepting',
+      'this node is shutting down: it lets its calls end and takes no new ones',
+    );
+    expect(cluster.farEnd.up).toBe(1);
+    await gateway.terminate();
+    expect(cluster.farEnd.up).toBe(0);
+  });
+
+  // With a node of its own, when the one before has gone: of two, one would take the other for lost that stood still.
   test('goes on taking requests for SHUTDOWN_DELAY_MS, so that a load balancer has left it out by then', async () => {
     const leaving = await cluster.startNode('b', {
       SHUTDOWN_DELAY_MS: '3600000',
@@ -216,20 +235,6 @@ describe('/ready of a gateway', () => {
     // The second signal.
     await leaving.terminate();
     await eventually(() => cluster.farEnd.up === 0, 'the call is over');
-  });
-
-  test('says that it is shutting down while its calls end', async () => {
-    await gateway.dialer.dial({ target: `tel:+${numberFor('stay', 0, 0)}` });
-    await eventually(() => cluster.farEnd.up === 1, 'a call is up');
-
-    gateway.child.kill('SIGTERM');
-    await untilUnready(
-      'accepting',
-      'this node is shutting down: it lets its calls end and takes no new ones',
-    );
-    expect(cluster.farEnd.up).toBe(1);
-    await gateway.terminate();
-    expect(cluster.farEnd.up).toBe(0);
   });
 });
 

@@ -7,13 +7,15 @@ import { type ReceivedEvents, receivedEvents, untilDetectionStopped } from './re
 
 export type Script = (callee: ImpairedCallee) => Promise<void>;
 type Request = Readonly<Record<string, unknown>>;
-export type BatchedCall = { readonly received: () => Promise<ReceivedEvents> };
+/** `latestMs`: how late the callee's latest packet was sent. */
+export type BatchedEvents = ReceivedEvents & { readonly latestMs: number };
+export type BatchedCall = { readonly received: () => Promise<BatchedEvents> };
 
 export function createCallBatch() {
   const calls: ((laptop: Laptop) => void)[] = [];
 
   function add(script: Script, request: Request, isEnded: boolean): BatchedCall {
-    let received: Promise<ReceivedEvents> | undefined;
+    let received: Promise<BatchedEvents> | undefined;
     calls.push((laptop) => {
       received = converse(laptop, script, request, isEnded);
       // Its test says so.
@@ -43,12 +45,12 @@ async function converse(
   script: Script,
   request: Request,
   isEnded: boolean,
-): Promise<ReceivedEvents> {
+): Promise<BatchedEvents> {
   const called = await ImpairedCallee.called((target) => laptop.dial(target, request));
   const { callId } = called.placed;
   await using callee = called.callee;
   const stopped = untilDetectionStopped(laptop, callId).then(() => callee.line.stop());
   await Promise.all([script(callee), stopped]);
   await Promise.all([callee.isHungUp(), isEnded && laptop.gateway.dialer.end(callId)]);
-  return await receivedEvents(laptop, callId);
+  return { ...(await receivedEvents(laptop, callId)), latestMs: callee.line.latestMs };
 }

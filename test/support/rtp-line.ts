@@ -23,6 +23,7 @@ export class RtpLine implements AsyncDisposable {
   #timer: NodeJS.Timeout | undefined;
   #end: (() => void) | undefined;
   #stopped = false;
+  #latestMs = 0;
 
   private constructor(socket: Socket, to: { readonly host: string; readonly port: number }) {
     this.#socket = socket;
@@ -43,6 +44,11 @@ export class RtpLine implements AsyncDisposable {
     return this.#socket.address().port;
   }
 
+  /** How late the latest packet was sent: for how long this process, or the machine, stood still. */
+  get latestMs(): number {
+    return this.#latestMs;
+  }
+
   /** Resolves when `lengthMs` are over, or when it is stopped. One plan at a time. */
   async play(plan: Plan, lengthMs: number): Promise<void> {
     if (this.#stopped) return;
@@ -56,6 +62,7 @@ export class RtpLine implements AsyncDisposable {
         for (; sent < packets.length; sent += 1) {
           const packet = packets[sent] as PlannedPacket;
           if (packet.sendAtMs > nowMs) break;
+          this.#latestMs = Math.max(this.#latestMs, nowMs - packet.sendAtMs);
           this.#send(packet);
         }
         if (nowMs >= lengthMs) resolve();
