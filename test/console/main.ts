@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 import type { BrowserContext, Page } from 'playwright-core';
+import { eventually } from '../support/eventually.ts';
 import { watchStory } from './call-story.ts';
 import { loseConnections } from './lost-connections.ts';
 import { picture, pictureAway, takePictures } from './pictures.ts';
@@ -113,11 +114,22 @@ async function watchVerdict(page: Page): Promise<void> {
   assert.match(drawn ?? '', /of sound: [\d.]+ s from the far end.*Machine/);
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
   await page.getByText('200 OK (BYE)').waitFor();
+  await drawnAnewWhenDark(page);
   await page.locator('.row', { hasText: 'INVITE + SDP' }).getByRole('button').click();
   await page.getByText('CSeq:').waitFor();
   await picture(page, 'call-voicemail');
   await accessible(page, 'a call');
   say('the verdict and the beep appear on the waveform, SIP in the ladder');
+}
+
+/** A laptop turns dark in the evening, with a page open on which nothing changes any more. */
+async function drawnAnewWhenDark(page: Page): Promise<void> {
+  const pixels = async () =>
+    await page.evaluate("document.querySelector('.wave canvas').toDataURL()");
+  const light = await pixels();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await eventually(async () => (await pixels()) !== light, 'it is drawn anew', 60_000);
+  await page.emulateMedia({ colorScheme: null });
 }
 
 async function refuseAndReplay(page: Page, callId: string): Promise<void> {
@@ -140,12 +152,15 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
 }
 
 async function hangUp(page: Page): Promise<void> {
-  await dial(stage, page, 'tel:+12025550102');
+  // As people write it.
+  await dial(stage, page, '+1 (202) 555-0102');
   await page.locator('.status', { hasText: 'Answered' }).waitFor();
   await picture(page, 'call-live');
   await page.getByRole('button', { name: 'Hang up' }).click();
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
   await page.locator('.facts', { hasText: 'Bot-disconnected' }).waitFor();
+  // The button is gone; whoever pressed it by keyboard is not lost.
+  await page.locator('h1:focus').waitFor();
   say('hung up');
 }
 

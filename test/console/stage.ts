@@ -50,8 +50,10 @@ export async function openStage(): Promise<Stage> {
   const engine = await startEngine({ kind: 'deepgram' });
   const providers = join(dataDir.path, 'stt.yaml');
   await writeFile(providers, `providers:\n  engine:\n    kind: deepgram\n    url: ${engine.url}\n`);
-  const gateway = await startGateway(dataDir.path, { STT_PROVIDERS_FILE: providers });
-  const browser = await launch();
+  const [gateway, browser] = await Promise.all([
+    startGateway(dataDir.path, { STT_PROVIDERS_FILE: providers }),
+    launch(),
+  ]);
   const complaints: string[] = [];
   const base = gateway.runtime.httpUrl;
   return {

@@ -1,6 +1,6 @@
 // One call: what it came to, what was heard, and everything that happened to it by one clock.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
 import { html } from './dom.js';
 import { amdWord, between, duration, fullTime, numberOf } from './format.js';
@@ -75,6 +75,12 @@ function mayChange({ call, notifications, capture }) {
 function Head({ call }) {
   const [error, setError] = useState(undefined);
   const [isEnding, setEnding] = useState(false);
+  const bar = useRef(null);
+  const isOver = call.state === 'ended';
+  useEffect(() => {
+    // The button that was pressed is gone, and the focus with it.
+    if (isOver && isEnding) bar.current?.querySelector('h1').focus({ preventScroll: true });
+  }, [isOver]);
   const hangUp = async () => {
     setEnding(true);
     try {
@@ -86,19 +92,20 @@ function Head({ call }) {
   };
   const files = `console/api/calls/${encodeURIComponent(call.callId)}`;
   return html`
-    <div class="bar">
+    <div class="bar" ref=${bar}>
       <${Title}>${numberOf(call.target)}</${Title}>
       <${Status} call=${call} isTold />
       <span class="grow"></span>
       <a class="button" href=${`${files}/export.json`} download>Export JSON</a>
       <a class="button" href=${`${files}/sip.pcap`} download>Export pcap</a>
-      ${call.state !== 'ended' && html`<button type="button" class="danger" disabled=${isEnding} onClick=${hangUp}>${call.answeredAt ? 'Hang up' : 'Cancel'}</button>`}
+      ${!isOver && html`<button type="button" class="danger" disabled=${isEnding} onClick=${hangUp}>${call.answeredAt ? 'Hang up' : 'Cancel'}</button>`}
     </div>
     ${error && html`<${Trouble} error=${error} />`}`;
 }
 
 function Facts({ call }) {
   const facts = [
+    ['Who picked up', call.verdict && amdWord(call.verdict)],
     ['Outcome', call.outcome],
     ['At fault', call.fault],
     ['Reason', call.reason && `${call.reason}${call.reasonCode ? ` · ${call.reasonCode}` : ''}`],
@@ -106,7 +113,6 @@ function Facts({ call }) {
     ['From', call.caller],
     ['Bot', call.botId],
     ['Trunk', call.trunk],
-    ['Who picked up', call.verdict && amdWord(call.verdict)],
     ['Detection', call.machineDetection],
     ['Accepted', fullTime(call.acceptedAt)],
     ['Rang', duration(between(call.ringingAt, call.answeredAt ?? call.endedAt))],

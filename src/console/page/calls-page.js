@@ -112,7 +112,7 @@ function CallRow({ call }) {
     <td class="to"><a href=${`#/calls/${call.callId}`} onClick=${(event) => event.stopPropagation()}>${numberOf(call.target)}</a></td>
     <td class="state"><${Status} call=${call} />${call.queuePosition !== undefined && html` <span class="faint" title="Place among the calls that wait for its trunk">no. ${call.queuePosition}</span>`}</td>
     <td class="verdict">${call.verdict === undefined ? '' : amdWord(call.verdict)}</td>
-    <td class="outcome">${call.verdict !== undefined && html`<span class="verdict-here">${amdWord(call.verdict)} · </span>`}${call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
+    <td class="outcome">${call.verdict !== undefined && html`<span class="verdict-here">${amdWord(call.verdict)}${call.outcome === undefined ? '' : ' · '}</span>`}${call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
     <td class="fault">${call.fault ?? ''}</td>
     <td class="number rang">${duration(rang)}</td>
     <td class="number talked">${duration(talked)}</td>
