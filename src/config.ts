@@ -102,6 +102,13 @@ const environment = z.object({
     .min(1_000)
     .default(30_000)
     .describe('an answered call without RTP for this long ends; not while on hold'),
+  RTP_SILENCE_INTERVAL_MS: timerMs
+    .min(20)
+    .max(5_000)
+    .default(200)
+    .describe(
+      'while nobody speaks on our side (no bot, message or ringback) a packet of silence is sent this often, after the first second; 20: always',
+    ),
   MAX_CALL_DURATION_MS: timerMs.min(1_000).default(7_200_000).describe('longest call'),
   MAX_CONCURRENT_CALLS: z.coerce
     .number()
@@ -305,6 +312,7 @@ function resolveDefaults(env: z.infer<typeof environment>) {
       portMax: env.MEDIA_PORT_MAX,
       workers: env.MEDIA_WORKERS,
       inactivityTimeoutMs: env.RTP_INACTIVITY_TIMEOUT_MS,
+      silenceIntervalMs: env.RTP_SILENCE_INTERVAL_MS,
     },
     calls: callsOf(env),
     notifier: { allowedNetworks: env.NOTIFY_ALLOWED_NETWORKS as readonly string[] | undefined },

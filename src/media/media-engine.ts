@@ -184,6 +184,7 @@ export class MediaEngine {
         createDetector: noting(this.#programs.createDetector, notes),
         openLineListener: this.#programs.openLineListener,
         inactivityFrames: Math.ceil(this.#data.inactivityTimeoutMs / tickMs),
+        silenceFrames: Math.round(this.#data.silenceIntervalMs / tickMs),
         scratch: this.#scratch,
         ssrc: random.readUInt32BE(0),
         firstSequence: random.readUInt16BE(4),

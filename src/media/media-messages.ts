@@ -21,6 +21,7 @@ export type MediaWorkerData = {
   readonly workerCount: number;
   readonly startAfterPort?: number;
   readonly inactivityTimeoutMs: number;
+  readonly silenceIntervalMs: number;
   /** Who posts a message ends the worker's rest. */
   readonly rest: RestMemory;
   readonly streams: StreamWorkerData;

@@ -27,6 +27,8 @@ export type MediaPortOptions = {
   readonly portMax: number;
   readonly workers: number;
   readonly inactivityTimeoutMs: number;
+  /** While nobody speaks on our side, after the first second: 20 and more. */
+  readonly silenceIntervalMs: number;
   /** Of bots: of all workers together. Left out: no bot may be where it is not public. */
   readonly streams?: StreamWorkerData;
   readonly logger: Logger;
@@ -80,7 +82,7 @@ export function createMediaPort(options: MediaPortOptions): MediaGateway {
 }
 
 function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
-  const { host, portMin, portMax, inactivityTimeoutMs, logger } = options;
+  const { host, portMin, portMax, inactivityTimeoutMs, silenceIntervalMs, logger } = options;
   const { detectorModule, detectorData, streams = noStreams } = options;
   const onTranscriptionFailed = createTranscriptionLog(logger);
   const entryUrl = siblingModule('../app/media-worker', import.meta.url);
@@ -97,6 +99,7 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
           workerIndex,
           workerCount: options.workers,
           inactivityTimeoutMs,
+          silenceIntervalMs,
           streams: { ...streams, bufferBytes: streams.bufferBytes / options.workers },
           ...(detectorModule === undefined ? {} : { detectorModule }),
           ...(detectorData === undefined ? {} : { detectorData }),

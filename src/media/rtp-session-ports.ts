@@ -24,6 +24,8 @@ export type RtpSessionOptions = RtpSenderOptions & {
   readonly createDetector: CreateDetector;
   readonly openLineListener: OpenLineListener;
   readonly inactivityFrames: number;
+  /** See SilencePacing. */
+  readonly silenceFrames: number;
   readonly scratch: RtpScratch;
 };
 

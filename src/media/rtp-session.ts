@@ -26,6 +26,7 @@ import { RtpSender } from './rtp-sender.ts';
 import type { PacketKind, RtpSessionOptions, RtpSessionSink } from './rtp-session-ports.ts';
 import { comfortNoisePayloadType, hasMoved, type RemoteMedia } from './sdp.ts';
 import { SessionStream } from './session-stream.ts';
+import { SilencePacing } from './silence-pacing.ts';
 import { SoundPlayer } from './sound-player.ts';
 
 export class RtpSession {
@@ -36,6 +37,7 @@ export class RtpSession {
   #connected = false;
   readonly #dtmf: DtmfReceiver;
   readonly #sender: RtpSender;
+  readonly #silence: SilencePacing;
   readonly #kinds = new Map<number, PacketKind>();
   #remote: RemoteMedia | undefined;
   #answered = false;
@@ -69,6 +71,7 @@ export class RtpSession {
     this.#sink = sink;
     this.#counts = counts;
     this.#sender = new RtpSender(options);
+    this.#silence = new SilencePacing(options.silenceFrames);
     this.#keys = new KeySender(this.#sender, (report) => sink.onKeysSent(report));
     this.#player = new SoundPlayer((report) => {
       sink.onPlayback(report);
@@ -95,6 +98,7 @@ export class RtpSession {
     // session timer's refresh) is no reason to open the lock.
     if (!remote.addressWithheld && (changed || hasMoved(before, remote))) {
       this.#source.signal(remote.address, remote.port);
+      this.#silence.restart();
       this.#connectOrDisconnect();
     }
     this.#quietFrames = 0;
@@ -314,12 +318,19 @@ export class RtpSession {
       // Another leg speaks, or a key is pressed: what the bot says meanwhile is over then.
       this.#sentPower = 0;
       this.#sender.skip();
+      this.#silence.restart();
       this.#player.pass();
     } else this.#speak(remote, isInTime);
     this.streaming.returnMarks();
   }
 
   #speak(remote: RemoteMedia, isInTime: boolean): void {
+    const isSilent = remote.weSend && this.#player.isUnused && this.#ringback === undefined;
+    if (!this.#silence.isDue(isSilent)) {
+      this.#sentPower = 0;
+      this.#sender.skip();
+      return;
+    }
     if (remote.weSend && isInTime) {
       const listens = this.#plans !== undefined && this.#player.isPlaying;
       const packet = this.#sender.next(remote, this.#player, this.#ringback);

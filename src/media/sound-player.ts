@@ -36,6 +36,11 @@ export class SoundPlayer {
     return this.#waiting.length > 0;
   }
 
+  /** Neither a sound nor a bot has the line: there is nothing to be sent. */
+  get isUnused(): boolean {
+    return this.#queue === undefined && this.#waiting.length === 0;
+  }
+
   /** What the bot says; undefined: there is none any more. What another bot has said is gone: nothing of it comes first. */
   attach(queue: PlayoutQueue | undefined): void {
     this.#queue = queue;

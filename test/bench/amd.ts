@@ -205,6 +205,7 @@ async function openBench(): Promise<Bench> {
     portMax: 29_999,
     workers: 1,
     inactivityTimeoutMs: 60_000,
+    silenceIntervalMs: 200,
     logger: silentLogger,
     detectorModule: new URL('./amd-detector.ts', import.meta.url).href,
   });

@@ -51,7 +51,7 @@ async function relayed(count: number, ms: number): Promise<void> {
   const { ports } = await ask(peer, 'opened', { kind: 'open', count: count * 2 });
   const port = createMediaPort({
     ...{ host: '127.0.0.1', publicHost: '127.0.0.1', portMin: 30_000, portMax: 39_999 },
-    ...{ workers: 1, inactivityTimeoutMs: 600_000, logger: silentLogger },
+    ...{ workers: 1, inactivityTimeoutMs: 600_000, silenceIntervalMs: 200, logger: silentLogger },
   });
   await port.ready();
   const ours: number[] = [];

@@ -43,7 +43,7 @@ async function streamsAtOnce(count: number, ms: number): Promise<void> {
   const { webSocketPort, rtpPorts } = await peer.ask('open', { kind: 'open', count });
   const port = createMediaPort({
     ...{ host: '127.0.0.1', publicHost: '127.0.0.1', portMin: 30_000, portMax: 39_999 },
-    ...{ workers: 1, inactivityTimeoutMs: 600_000, logger: silentLogger },
+    ...{ workers: 1, inactivityTimeoutMs: 600_000, silenceIntervalMs: 200, logger: silentLogger },
     streams: { bufferBytes: 256_000_000, allowedNetworks: ['127.0.0.0/8'] },
   });
   await port.ready();

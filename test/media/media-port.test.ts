@@ -344,6 +344,7 @@ describe('media port, apart', () => {
       portMax: 31_289,
       workers: 1,
       inactivityTimeoutMs: 60_000,
+      silenceIntervalMs: 20,
       logger: silentLogger,
     });
     const observed = observe();

@@ -6,25 +6,12 @@ import { mulawToAlaw, silenceByte } from '../../src/media/g711.ts';
 import { PlayoutClock } from '../../src/media/playout.ts';
 import { PlayoutPool } from '../../src/media/playout-pool.ts';
 import { PlayoutQueue } from '../../src/media/playout-queue.ts';
-import type { BotStream } from '../../src/media/stream-port.ts';
 import { randomFrom } from '../faults/random.ts';
+import { quietBot } from './support/quiet-bot.ts';
 import { remote, SessionBench } from './support/session-bench.ts';
 
 const frameBytes = 160;
 const silent = silenceByte.PCMU;
-
-/** Hears nothing and says what the test gives it. */
-const quietBot: BotStream = {
-  prepare: () => undefined,
-  answer: () => undefined,
-  hear: () => undefined,
-  tellDigit: () => undefined,
-  tellAmd: () => undefined,
-  tellTransferFailed: () => undefined,
-  tellMark: () => undefined,
-  tick: () => undefined,
-  stop: () => undefined,
-};
 
 function speaking() {
   const bench = new SessionBench();

@@ -15,6 +15,7 @@ import {
   person,
   voicemail,
 } from './support/planned-line.ts';
+import { quietBot } from './support/quiet-bot.ts';
 
 const answer = { ...message, name: 'sound:who-is-calling', mulaw: message.mulaw.slice(800) };
 const verdictMs = 1_000;
@@ -114,15 +115,3 @@ describe('a call screening', () => {
     expect(findWhole(line.recorded(), new Uint8Array(800).fill(2))).toBeDefined();
   });
 });
-
-const quietBot = {
-  prepare: () => undefined,
-  answer: () => undefined,
-  hear: () => undefined,
-  tellDigit: () => undefined,
-  tellAmd: () => undefined,
-  tellTransferFailed: () => undefined,
-  tellMark: () => undefined,
-  tick: () => undefined,
-  stop: () => undefined,
-};

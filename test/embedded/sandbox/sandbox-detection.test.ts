@@ -28,6 +28,7 @@ beforeAll(async () => {
     portMax: 29_000,
     workers: 1,
     inactivityTimeoutMs: 30_000,
+    silenceIntervalMs: 200,
     logger: silentLogger,
   });
   await media.ready();

@@ -35,6 +35,7 @@ export function createScripted(
     portMax: 31_199,
     workers: 1,
     inactivityTimeoutMs: 60_000,
+    silenceIntervalMs: 20,
     logger: silentLogger,
     detectorModule,
     ...options,

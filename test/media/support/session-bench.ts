@@ -54,12 +54,13 @@ export class SessionBench {
   timestamp = 8_000;
   ssrc = 7;
 
-  constructor(createDetector?: CreateDetector) {
+  constructor(createDetector?: CreateDetector, silenceFrames = 1) {
     this.session = new RtpSession(
       {
         createDetector: createDetector ?? (() => this.#recordingDetector()),
         openLineListener,
         inactivityFrames,
+        silenceFrames,
         scratch: createRtpScratch(),
         ssrc: 0xcafe,
         firstSequence: 65_535,

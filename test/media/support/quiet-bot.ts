@@ -1,0 +1,15 @@
+// A bot that hears nothing, and says what the test gives it.
+
+import type { BotStream } from '../../../src/media/stream-port.ts';
+
+export const quietBot: BotStream = {
+  prepare: () => undefined,
+  answer: () => undefined,
+  hear: () => undefined,
+  tellDigit: () => undefined,
+  tellAmd: () => undefined,
+  tellTransferFailed: () => undefined,
+  tellMark: () => undefined,
+  tick: () => undefined,
+  stop: () => undefined,
+};
