@@ -3,13 +3,14 @@
 // after each. PGlite costs two seconds of a core to open, so that the files of one worker share an open one in turn.
 
 import { randomUUID } from 'node:crypto';
-import { access, cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import { copyDatabaseFolder } from './copy-database-folder.ts';
 import { makeDataDir } from './gateway-process.ts';
 import { empty, tableNamesIn } from './tables.ts';
 
@@ -135,9 +136,13 @@ export async function seedPglite(dataDir: string): Promise<void> {
   const template = join(inject('sharedFolder'), 'pglite-template');
   await once('pglite-template', async () => {
     const database = await openDatabase({ dataDir: template, logger: silentLogger });
+    // Two of its three databases are there for others to be made of: half of what would be copied.
+    await database.pool.query('update pg_database set datistemplate = false');
+    for (const name of ['template0', 'template1'])
+      await database.pool.query(`drop database ${name}`);
     await database.close();
   });
-  await cp(join(template, 'pglite'), join(dataDir, 'pglite'), { recursive: true });
+  await copyDatabaseFolder(join(template, 'pglite'), join(dataDir, 'pglite'));
 }
 
 /** A data folder whose embedded database is there already: a first start takes 5 s of a core to make it. */
