@@ -118,9 +118,9 @@ async function launch(options: SippOptions): Promise<Run> {
     try {
       const code = await waitForExit(child);
       const complaints = printed.replace(/^Resolving remote host .*$/gm, '');
-      const errors = `${complaints}${await readLogs(folder, 'errors')}`.trim();
+      const logged = `${complaints}${await readLogs(folder, 'errors')}`;
       messages = await readMessages();
-      return { code, errors };
+      return { code, errors: withoutRepetitions(logged, messages).trim() };
     } finally {
       await rm(folder, { recursive: true, force: true });
       leftovers.delete(atProcessExit);
@@ -165,6 +165,8 @@ function commandLine(options: SippOptions, port: number): string[] {
     ...['-t', options.transport === 'tcp' ? 't1' : 'u1', '-i', HOST, '-bind_local'],
     ...['-p', String(port), '-nostdin', '-m', String(options.calls ?? 1)],
     ...['-timeout', `${timeoutS}s`, '-timeout_error', '-trace_err'],
+    // It would complain of every half second that the machine stood still.
+    ...['-watchdog_interval', '0'],
     ...['-d', String(options.pauseMs ?? 100)],
     ...(media === undefined ? [] : ['-mi', media.host, '-mp', String(media.port)]),
     ...(repeats ? [] : ['-nr']),
@@ -232,6 +234,28 @@ async function readLogs(folder: string, kind: 'messages' | 'errors'): Promise<st
   const logs = names.filter((name) => name.endsWith(`_${kind}.log`)).sort();
   const texts = await Promise.all(logs.map((name) => readFile(join(folder, name), 'utf8')));
   return texts.join('');
+}
+
+/**
+ * What comes once more when a call is over, to a sipp that stood still: an ACK of a 200 that was repeated, or a request to the letter
+ * as before. sipp logs it where it prints it, too.
+ */
+function withoutRepetitions(errors: string, messages: readonly SippMessage[]): string {
+  const plain = (text: string) => text.replaceAll('\r', '').trim();
+  const received = new Map<string, number>();
+  for (const { direction, text } of messages) {
+    if (direction === 'sent') continue;
+    received.set(plain(text), (received.get(plain(text)) ?? 0) + 1);
+  }
+  const late = /^.*Dead call \S+ \(successful\), received '([^']*)'\.?\s*/gm;
+  const rest = errors.replaceAll(late, (entry: string, text: string) => {
+    const isRepeated = text.startsWith('ACK ') || (received.get(plain(text)) ?? 0) > 1;
+    return isRepeated ? '' : entry;
+  });
+  if (rest === errors) return errors;
+  return rest
+    .replaceAll(/^There were more errors, see .*$/gm, '')
+    .replaceAll(/^The following events occurred:\s*/gm, '');
 }
 
 /** sipp heads each message with a ruler and `UDP message sent (12 bytes):` or `UDP message received [12] bytes :`. */
