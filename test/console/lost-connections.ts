@@ -1,6 +1,7 @@
 // What a page does when its gateway falls silent: a connection for live events that died unnoticed is made anew, and a sign-out that did not
 // arrive is not taken for one.
 
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -12,6 +13,7 @@ export async function loseConnections(stage: Stage): Promise<void> {
   const context = await stage.open(network.url);
   const page = await context.newPage();
   await deadConnection(stage, page, network);
+  await answerThatIsLost(stage, page);
   await signOutThatIsLost(context, page);
   await context.close();
 }
@@ -34,6 +36,27 @@ async function deadConnection(stage: Stage, page: Page, network: Network): Promi
   await live.getByText('Live').waitFor();
   await page.locator(`a[href="#/calls/${callId}"]`).first().waitFor();
   say('a connection that died unnoticed is made anew, and what happened meanwhile is seen');
+}
+
+/** Nobody knows whether the call was placed; it is, and is not placed again. */
+async function answerThatIsLost({ gateway }: Stage, page: Page): Promise<void> {
+  const dialout = '**/contactcenter/dialout';
+  const target = '+12025550133';
+  await page.route(dialout, async (route) => {
+    await route.fetch();
+    await route.abort('internetdisconnected');
+  });
+  await page.getByRole('button', { name: 'Dial', exact: true }).click();
+  await page.getByLabel('Target').fill(target);
+  await page.getByRole('button', { name: 'Place the call' }).click();
+  await page.getByRole('alert').getByText('nobody is called twice').waitFor();
+  await page.unroute(dialout);
+  await page.getByRole('button', { name: 'Place the call' }).click();
+  await page.waitForURL(/#\/calls\/call-/);
+  const { body } = await gateway.dialer.request('GET', '/api/public/calls?limit=200');
+  const { calls } = body as { readonly calls: readonly { readonly target: string }[] };
+  assert.equal(calls.filter((call) => call.target === `tel:${target}`).length, 1);
+  say('a call whose answer was lost is placed once, however often one tries');
 }
 
 async function signOutThatIsLost(context: BrowserContext, page: Page): Promise<void> {

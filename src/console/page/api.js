@@ -18,13 +18,14 @@ export class Problem extends Error {
 const longestAnswerMs = 30_000;
 
 /** @throws Problem, and Error where the gateway is not reached */
-export async function ask(path, { method = 'GET', body } = {}) {
+export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
   const response = await fetch(`console/${path}`, {
     method,
     headers: {
       accept: 'application/json',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(method === 'GET' ? {} : { 'x-console-token': session.value?.pageToken ?? '' }),
+      ...headers,
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(longestAnswerMs),
@@ -48,10 +49,12 @@ export const api = {
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
   hangUp: (botId, callId) =>
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
-  dial: (botId, body) =>
+  /** The same key again: the same call. */
+  dial: (botId, body, key) =>
     ask(`api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`, {
       method: 'POST',
       body: { botId, ...body },
+      headers: { 'idempotency-key': key },
     }),
   deadLetters: (query) =>
     ask(`api/public/notifications?${new URLSearchParams({ state: 'failed', ...query })}`),

@@ -22,6 +22,7 @@ export function DialForm({ onClose }) {
   const [error, setError] = useState(undefined);
   const [isSending, setSending] = useState(false);
   const sandbox = useSandbox();
+  const keyFor = useKey();
   const { bots } = session.value.app;
   const named = bots.filter((bot) => bot !== '*');
   useEffect(() => {
@@ -34,7 +35,7 @@ export function DialForm({ onClose }) {
     setSending(true);
     setError(undefined);
     try {
-      const { callId } = await api.dial(botId, body);
+      const { callId } = await api.dial(botId, body, keyFor({ botId, ...body }));
       onClose();
       location.hash = `#/calls/${callId}`;
     } catch (problem) {
@@ -73,6 +74,20 @@ export function DialForm({ onClose }) {
       </div>
     </form>
   </dialog>`;
+}
+
+/** Of a request that is sent again, because nobody knows whether it arrived, the same: no phone is called twice. */
+function useKey() {
+  const last = useRef({});
+  return (request) => {
+    const text = JSON.stringify(request);
+    if (last.current.text !== text) {
+      const bytes = crypto.getRandomValues(new Uint8Array(16));
+      const key = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+      last.current = { text, key: `console-${key}` };
+    }
+    return last.current.key;
+  };
 }
 
 /** Whom the sandbox carrier has, if it runs. */
@@ -117,6 +132,8 @@ function wrongIn(form, { errors = [] }) {
 
 /** In the words of the form. */
 function told(error) {
+  if (error.status === undefined)
+    return { message: `${error.message} Place the call again: nobody is called twice.` };
   if ((error.errors ?? []).length === 0) return error;
   const errors = error.errors.map(({ path, message }) => ({ path: names[path] ?? path, message }));
   return { message: 'The call was not placed.', errors };

@@ -1,6 +1,6 @@
 // What the page of a call lists: an object for each occurrence, whatever tells of it.
 
-import { duration, notificationName } from './format.js';
+import { amdWord, duration, notificationName } from './format.js';
 
 /** The kinds, and which comes first where two are of one instant. */
 export const kinds = {
@@ -52,10 +52,11 @@ function eventRow({ eventId, eventSequence, type, time, data }, lines) {
     rank: eventSequence,
     kind: 'event',
     at: time,
-    label: type,
+    label: type === 'amd' ? `detection: ${amdWord(data.amd.event)}` : type,
     note: lines?.[eventId] ?? '',
     tone: type === 'failed' ? 'bad' : type === 'answered' || type === 'completed' ? 'good' : '',
-    detail: () => JSON.stringify(data, null, 2),
+    detail: () =>
+      Object.keys(data).length === 0 ? 'Nothing more.' : JSON.stringify(data, null, 2),
   };
 }
 
