@@ -48,6 +48,8 @@ function installDependencies() {
   say('installing npm dependencies');
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
   writeFileSync(stamp, wanted);
+  // The build has packages in it.
+  rmSync(join(root, 'dist', '.built'), { force: true });
 }
 
 function missingPrograms() {
@@ -124,6 +126,7 @@ function build() {
     [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', join(root, 'tsconfig.json')],
     'the build failed',
   );
+  run(process.execPath, [join(root, 'src', 'bundle.mjs')], 'the build failed');
   // The compiler keeps the first line of cli.ts, but makes nothing executable.
   chmodSync(join(root, 'dist', 'cli.js'), 0o755);
   writeFileSync(built, String(newest));
