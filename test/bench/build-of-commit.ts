@@ -38,9 +38,7 @@ export async function buildOf(commit: string): Promise<Build> {
   try {
     await run('git', ['worktree', 'add', '--detach', tree, commit], { cwd: repository });
     await installInto(tree);
-    await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'], {
-      cwd: tree,
-    });
+    await run('npm', ['run', '--silent', 'build'], { cwd: tree });
   } catch (error) {
     await dispose();
     throw new Error(`no build of ${commit}`, { cause: error });
