@@ -155,36 +155,47 @@ function chunkSize() {
 
 /** The same in the plainest way: a list of samples and marks. */
 function createModel() {
-  const items: (number | string)[] = [];
+  let items: (number | string)[] = [];
+  /** Of the next item: those before it are done with. */
+  let next = 0;
+  let queued = 0;
   const told: string[] = [];
+  const take = () => {
+    next += 1;
+    return items[next - 1];
+  };
   const tellFirstMarks = () => {
-    while (typeof items[0] === 'string') told.push(items.shift() as string);
+    while (typeof items[next] === 'string') told.push(take() as string);
   };
   return {
     written: 0,
     told,
     get queued() {
-      return items.filter((item) => typeof item === 'number').length;
+      return queued;
     },
     write(size: number) {
       items.push(...audio(this.written, size));
       this.written += size;
+      queued += size;
     },
     mark(name: string) {
       items.push(name);
       tellFirstMarks();
     },
     clear() {
-      told.push(...items.filter((item) => typeof item === 'string'));
-      items.length = 0;
+      told.push(...items.slice(next).filter((item) => typeof item === 'string'));
+      items = [];
+      next = 0;
+      queued = 0;
     },
     tick() {
       const played: number[] = [];
-      while (played.length < frame && items.length > 0) {
-        const item = items.shift();
+      while (played.length < frame && next < items.length) {
+        const item = take();
         if (typeof item === 'number') played.push(item);
         else if (item !== undefined) told.push(item);
       }
+      queued -= played.length;
       tellFirstMarks();
       return played;
     },
