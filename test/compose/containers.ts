@@ -33,6 +33,6 @@ export async function checkImage(checkout: Checkout): Promise<void> {
   const names = list.components.map(({ name }) => name);
   assert.ok(names.includes('fastify') && !names.some((name) => /pglite|typescript/.test(name)));
   const labels = await run('docker', ['inspect', '-f', '{{json .Config.Labels}}', 'offhook:0.2.0']);
-  assert.match(labels, /"org\.opencontainers\.image\.version":"0\.1\.0"/);
+  assert.match(labels, /"org\.opencontainers\.image\.version":"0\.2\.0"/);
   say(`the image has labels, a list of its ${names.length} packages, no PGlite and no source maps`);
 }

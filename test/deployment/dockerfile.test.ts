@@ -83,6 +83,10 @@ describe('the Dockerfile', () => {
     expect(withScripts.filter(([, { dev }]) => dev !== true)).toEqual([]);
   });
 
+  test('is built as on a laptop', () => {
+    expect(runsOf(build)).toContain('npm run build');
+  });
+
   test('leaves out the embedded database, source maps and tools, and lists what is left', () => {
     const steps = runsOf(build).join('\n');
     const embedded = Object.keys(manifest.dependencies).filter((name) => name.includes('pglite'));
@@ -91,8 +95,8 @@ describe('the Dockerfile', () => {
     for (const step of [
       'delete devDependencies',
       'npm prune',
-      '--sourceMap false',
-      '-name "*.map" -delete',
+      'find node_modules dist -name "*.map" -delete',
+      'find node_modules -type d -empty -delete',
     ]) {
       expect(steps).toContain(step);
     }
