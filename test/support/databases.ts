@@ -142,6 +142,7 @@ export async function seedPglite(dataDir: string): Promise<void> {
       await database.pool.query(`drop database ${name}`);
     await database.close();
   });
+  await mkdir(dataDir, { recursive: true });
   await copyDatabaseFolder(join(template, 'pglite'), join(dataDir, 'pglite'));
 }
 
