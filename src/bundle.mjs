@@ -30,12 +30,12 @@ const commonJs = [
 ].join(' ');
 
 /** Where processes and threads begin. */
-const programs = [
+const programs = withNamesOfTheirOwn([
   'main.ts',
   'cli.ts',
   'demo.ts',
   ...filesEndingIn(/-(worker|creation-process)\.ts$/),
-];
+]);
 
 /** A module's address is that of what the compiler made of it, whichever file its text has come to. */
 const ownAddresses = {
@@ -77,6 +77,13 @@ function filesEndingIn(ending) {
   return readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) =>
     ending.test(path),
   );
+}
+
+/** They come to one folder. */
+function withNamesOfTheirOwn(paths) {
+  if (new Set(paths.map(nameOf)).size < paths.length)
+    throw new Error(`two programs have one name: ${paths.join(', ')}`);
+  return paths;
 }
 
 function nameOf(path) {

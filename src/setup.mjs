@@ -46,10 +46,10 @@ function installDependencies() {
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   say('installing npm dependencies');
+  // The build has packages in it. First: who is stopped in between must not keep one with the old ones.
+  rmSync(join(root, 'dist', '.built'), { force: true });
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
   writeFileSync(stamp, wanted);
-  // The build has packages in it.
-  rmSync(join(root, 'dist', '.built'), { force: true });
 }
 
 function missingPrograms() {

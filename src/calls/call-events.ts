@@ -3,7 +3,7 @@
 
 import type { CallEnd } from './call-outcome.ts';
 import { type AcceptedCall, assertNever } from './call-types.ts';
-import type { AmdEvent, AmdEventName } from './contract/amd-event.ts';
+import { type AmdEvent, type AmdEventName, amdVerdicts } from './contract/amd-event.ts';
 import type { CallContext } from './contract/call-context.ts';
 import {
   type AnswerTimes,
@@ -264,13 +264,7 @@ function greetingOf(events: readonly AmdEvent[]): string | undefined {
   return ofMachine.findLast(({ transcript }) => transcript !== undefined)?.transcript;
 }
 
-const verdicts: ReadonlySet<AmdEventName> = new Set<AmdEventName>([
-  'amd_human_detected',
-  'amd_machine_detected',
-  'amd_no_speech_detected',
-  'amd_decision_timeout',
-  'amd_error',
-]);
+const verdicts: ReadonlySet<AmdEventName> = new Set(amdVerdicts);
 
 /** What detection came to, in the last round that came to anything. */
 export function verdictOf(events: readonly AmdEvent[]): AmdEventName | undefined {

@@ -3,7 +3,7 @@
 import type { Pool } from 'pg';
 import { faultOf } from '../calls/call-outcome.ts';
 import type { DialTarget } from '../calls/call-types.ts';
-import type { AmdEventName } from '../calls/contract/amd-event.ts';
+import { type AmdEventName, amdVerdicts } from '../calls/contract/amd-event.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
 import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
@@ -41,8 +41,8 @@ const verdict = sql`
     when end_event is not null then end_event->'data'->>'machineDetection'
     when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
       select data->'amd'->>'event' from call_events e
-      where e.call_id = calls.call_id and e.type = 'amd' and (data->'amd'->'corrects' is not null or data->'amd'->>'event' in
-        ('amd_human_detected', 'amd_machine_detected', 'amd_no_speech_detected', 'amd_decision_timeout', 'amd_error'))
+      where e.call_id = calls.call_id and e.type = 'amd' and (data->'amd'->'corrects' is not null
+        or data->'amd'->>'event' = any(${amdVerdicts}::text[]))
       order by event_sequence desc limit 1)
   end`;
 

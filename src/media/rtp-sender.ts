@@ -1,4 +1,4 @@
-// What one call sends: a packet every 20 ms, of what is queued or of silence, in the far end's codec. Sequence numbers have no
+// What one call sends: a packet of 20 ms at a time, of what is queued or of silence, in the far end's codec. Sequence numbers have no
 // gap, and timestamps tell the time, whatever was queued, cleared, held or late in between.
 
 import { mulawToAlaw, silenceByte } from './g711.ts';

@@ -95,7 +95,8 @@ describe('the Dockerfile', () => {
     for (const step of [
       'delete devDependencies',
       'npm prune',
-      'find node_modules dist -name "*.map" -delete',
+      'find node_modules -name "*.map" -delete',
+      'find dist -name "*.map" -not -path "dist/bundle/*" -delete',
       'find node_modules -type d -empty -delete',
     ]) {
       expect(steps).toContain(step);

@@ -16,6 +16,15 @@ export const amdEventNames = [
 ] as const;
 export type AmdEventName = (typeof amdEventNames)[number];
 
+/** Those that say what detection came to. */
+export const amdVerdicts = [
+  'amd_human_detected',
+  'amd_machine_detected',
+  'amd_no_speech_detected',
+  'amd_decision_timeout',
+  'amd_error',
+] as const satisfies readonly AmdEventName[];
+
 /**
  * used: the transcript's words were counted. late: the transcript did not cover what was said, the acoustic count stood in.
  * failed, unconfigured: the same, because the provider failed, or this gateway has none of that name (any more).

@@ -3,7 +3,7 @@
 
 import type { Logger } from '../../lib/logger.ts';
 import { type RunningThread, whenStarted } from '../../lib/running-thread.ts';
-import { siblingModule, spawnWorker } from '../../lib/spawn-worker.ts';
+import { siblingModule, spawnWorker } from '../../lib/worker-threads.ts';
 import type { SandboxOptions } from './sandbox.ts';
 import type { SandboxCallSummary } from './sandbox-call.ts';
 
