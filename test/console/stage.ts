@@ -44,7 +44,7 @@ export async function openStage(): Promise<Stage> {
   const dataDir = await makeDataDir();
   const [receiver, callee, bot] = await Promise.all([
     startReceiver(),
-    RawCallee.start(),
+    RawCallee.start({ dropsRepetitions: true }),
     ScriptedBot.start(),
   ]);
   const engine = await startEngine({ kind: 'deepgram' });

@@ -102,7 +102,9 @@ beforeAll(async () => {
     ...{ sipHost: '127.0.0.1', sipPort: 0, controlHost: '127.0.0.1', controlPort: 0 },
     ...{ secret: 'cymru', timers: { t1Ms: 50 }, logger: silentLogger },
   });
-  for (let count = 0; count < 3; count += 1) carriers.push(await RawCallee.start());
+  for (let count = 0; count < 3; count += 1) {
+    carriers.push(await RawCallee.start({ dropsRepetitions: true }));
+  }
   tlsStart = startWithTls();
   trunksFile = join(dataDir.path, 'trunks.yaml');
   await writeTrunks(trunk('standard', [{ port: carrier(2).port }], '    default: true\n'));

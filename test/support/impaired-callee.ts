@@ -23,7 +23,7 @@ export class ImpairedCallee implements AsyncDisposable {
   static async called<Placed>(
     dial: (target: string) => Promise<Placed>,
   ): Promise<{ readonly callee: ImpairedCallee; readonly placed: Placed }> {
-    const sip = await RawCallee.start();
+    const sip = await RawCallee.start({ dropsRepetitions: true });
     const placed = await dial(`sip:callee@127.0.0.1:${sip.port}`);
     const invite = await sip.take('INVITE');
     const callee = new ImpairedCallee(sip, invite, await RtpLine.open(audioOf(invite.body)));

@@ -1,5 +1,4 @@
-// A callee on a bare UDP socket: it sends what a test writes and reads what comes, each message once (an engine repeats what was not
-// answered within half a second, and that is how long any process may stand still), and repeats or repairs nothing.
+// A callee on a bare UDP socket: it sends what a test writes and reads what comes, and repeats or repairs nothing.
 
 import { randomUUID } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
@@ -23,17 +22,29 @@ export type ReplyOptions = {
   readonly contact?: boolean;
 };
 
+export type RawCalleeOptions = {
+  /**
+   * Reads each message once: for engines in processes of their own, which repeat what was not answered within half a second, and that is
+   * how long any process may stand still. One beside the test, on a patient clock, repeats nothing by itself.
+   */
+  readonly dropsRepetitions?: boolean;
+};
+
 export class RawCallee implements AsyncDisposable {
   readonly inbox: RawMessage[] = [];
   readonly #socket: Socket = createSocket('udp4');
   /** Another one may have this port soon: its request is no repetition of ours (RFC 3261, 8.1.1.7 and 17.2.3). */
   readonly #id = randomUUID();
   #cseq = 1;
-  /** Each message as it came. */
-  readonly #seen = new Set<string>();
+  /** Each message as it came, where repetitions are dropped. */
+  readonly #seen: Set<string> | undefined;
 
-  static async start(): Promise<RawCallee> {
-    const callee = new RawCallee();
+  private constructor({ dropsRepetitions = false }: RawCalleeOptions) {
+    this.#seen = dropsRepetitions ? new Set() : undefined;
+  }
+
+  static async start(options: RawCalleeOptions = {}): Promise<RawCallee> {
+    const callee = new RawCallee(options);
     callee.#socket.on('message', (data, from) => callee.#onMessage(data.toString(), from));
     callee.#socket.bind(0, '127.0.0.1');
     await once(callee.#socket, 'listening');
@@ -135,8 +146,8 @@ export class RawCallee implements AsyncDisposable {
 
   #onMessage(text: string, from: RemoteInfo): void {
     // RFC 3261, 17: a repetition is the same to the letter.
-    if (this.#seen.has(text)) return;
-    this.#seen.add(text);
+    if (this.#seen?.has(text)) return;
+    this.#seen?.add(text);
     const [head = '', ...rest] = text.split('\r\n\r\n');
     const [startLine = '', ...lines] = head.split('\r\n');
     const headers = new Map<string, string[]>();

@@ -50,7 +50,7 @@ export class StreamCallee implements AsyncDisposable {
   static async called<Placed>(
     dial: (target: string) => Promise<Placed>,
   ): Promise<{ readonly callee: StreamCallee; readonly placed: Placed }> {
-    const sip = await RawCallee.start();
+    const sip = await RawCallee.start({ dropsRepetitions: true });
     const placed = await dial(`sip:callee@127.0.0.1:${sip.port}`);
     const invite = await sip.take('INVITE');
     return { callee: new StreamCallee(sip, invite, await openRtp()), placed };
@@ -58,7 +58,7 @@ export class StreamCallee implements AsyncDisposable {
 
   /** A phone that nobody has called yet: its URI, and itself once its INVITE has come. */
   static async waiting(): Promise<WaitingCallee> {
-    const sip = await RawCallee.start();
+    const sip = await RawCallee.start({ dropsRepetitions: true });
     const rtp = await openRtp();
     return {
       target: `sip:agent@127.0.0.1:${sip.port}`,
