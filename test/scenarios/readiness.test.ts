@@ -222,7 +222,7 @@ describe('/ready of a gateway', () => {
       SHUTDOWN_TIMEOUT_MS: '3600000',
     });
     const status = async () => (await fetch(`${leaving.runtime.httpUrl}/ready`)).status;
-    expect(await status()).toBe(200);
+    await eventually(async () => (await status()) === 200, 'it is ready');
 
     leaving.child.kill('SIGTERM');
     await eventually(async () => (await status()) === 503, 'it is not ready');
