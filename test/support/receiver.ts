@@ -27,6 +27,8 @@ export type Notification = {
 
 export async function startReceiver(port = 0) {
   const received: Received[] = [];
+  /** POSTs that no receiver could read. */
+  const unreadable: string[] = [];
   let answer: (notification: Notification) => number | Promise<number> = () => 200;
   let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
@@ -41,6 +43,7 @@ export async function startReceiver(port = 0) {
       const rawBody = Buffer.concat(chunks).toString('utf8');
       const body = parse(rawBody);
       if (body === undefined) {
+        unreadable.push(rawBody);
         response.writeHead(400).end();
         return;
       }
@@ -76,15 +79,17 @@ export async function startReceiver(port = 0) {
       await eventually(() => this.of(callId).some(isTerminal), `the end of ${callId}`, timeoutMs);
       return this.of(callId);
     },
-    close: () =>
-      new Promise<void>((resolve) => {
+    async close(): Promise<void> {
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-      }),
+      });
+      const [first] = unreadable;
+      if (first !== undefined) throw new Error(`a notification that is no JSON: ${first}`);
+    },
   };
 }
 
-/** Undefined: from somebody who means whoever had this port before, such as a gateway that calls a bot again. */
 function parse(rawBody: string): Notification | undefined {
   try {
     return JSON.parse(rawBody) as Notification;

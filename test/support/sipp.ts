@@ -9,6 +9,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freeUdpPort } from './free-port.ts';
 
 export type SippTransport = 'udp' | 'tcp';
 
@@ -95,7 +96,7 @@ type Run = { readonly sipp: Sipp; readonly process: ChildProcess };
 async function launch(options: SippOptions): Promise<Run> {
   const folder = await mkdtemp(join(tmpdir(), 'offhook-sipp-'));
   await writeFile(join(folder, SCENARIO_FILE), await readScenario(options));
-  const port = await freePort(options.transport ?? 'udp');
+  const port = await freeUdpPort();
   const child = spawn(PROGRAM, commandLine(options, port), {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -199,28 +200,17 @@ async function isListening({ sipp, process }: Run, options: SippOptions): Promis
   return false;
 }
 
-async function freePort(transport: SippTransport): Promise<number> {
-  const port = await bind(transport, 0);
-  if (port === undefined) throw new Error(`No free ${transport} port on ${HOST}.`);
-  return port;
-}
-
+/** Binds for a moment. */
 async function isFree(transport: SippTransport, port: number): Promise<boolean> {
-  return (await bind(transport, port)) !== undefined;
-}
-
-/** Binds for a moment; `undefined` if somebody has the port. */
-async function bind(transport: SippTransport, port: number): Promise<number | undefined> {
   const socket = transport === 'udp' ? createSocket('udp4') : createServer();
   try {
     const listening = once(socket, 'listening');
     if ('bind' in socket) socket.bind({ port, address: HOST, exclusive: true });
     else socket.listen({ port, host: HOST, exclusive: true });
     await listening;
-    const address = socket.address();
-    return address !== null && typeof address === 'object' ? address.port : undefined;
+    return true;
   } catch {
-    return undefined;
+    return false;
   } finally {
     await new Promise<void>((resolve) => {
       socket.once('close', () => resolve());
