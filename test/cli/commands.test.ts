@@ -277,18 +277,21 @@ describe('with a gateway', () => {
         ...detection,
         ...timers,
       ];
-      const placed = await offhook(args).finished;
-      const { callId } = JSON.parse(placed.out) as { callId: string };
-      const told = await receiver.untilEnded(callId, 30_000);
-      await receiver.close();
-      const context = await offhook(['context', callId]).finished;
+      try {
+        const placed = await offhook(args).finished;
+        const { callId } = JSON.parse(placed.out) as { callId: string };
+        const told = await receiver.untilEnded(callId, 30_000);
+        const context = await offhook(['context', callId]).finished;
 
-      expect(JSON.parse(context.out)).toMatchObject({ metadata: { customer: '4711' } });
-      expect(receiver.received.map(({ headers }) => headers['x-campaign'])).toEqual(
-        told.map(() => 'spring:1'),
-      );
-      // One word is enough for this rule, so that "Hello?" is a machine's.
-      expect(told.at(-1)).toMatchObject({ machineDetection: 'amd_machine_detected' });
+        expect(JSON.parse(context.out)).toMatchObject({ metadata: { customer: '4711' } });
+        expect(receiver.received.map(({ headers }) => headers['x-campaign'])).toEqual(
+          told.map(() => 'spring:1'),
+        );
+        // One word is enough for this rule, so that "Hello?" is a machine's.
+        expect(told.at(-1)).toMatchObject({ machineDetection: 'amd_machine_detected' });
+      } finally {
+        await receiver.close();
+      }
     });
   }, 180_000);
 

@@ -10,6 +10,11 @@ export function keepLog(log: () => string): void {
   logs.splice(0, logs.length - mostLogs);
 }
 
+/** Those of another test file say nothing about a failure. */
+export function forgetLogs(): void {
+  logs.splice(0);
+}
+
 /** The end of each. */
 export function lastLogs(): readonly string[] {
   return logs.map((log) => log().slice(-mostOfALog));

@@ -1,7 +1,10 @@
 // What the gateways of a test that failed had to say, beside the failure: on another machine there is no second look.
 
 import { afterEach } from 'vitest';
-import { lastLogs } from './gateway-logs.ts';
+import { forgetLogs, lastLogs } from './gateway-logs.ts';
+
+// Run anew for each file of a worker; what it imports is not.
+forgetLogs();
 
 afterEach(({ task }) => {
   if (task.result?.state !== 'fail') return;

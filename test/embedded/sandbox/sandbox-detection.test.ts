@@ -52,20 +52,26 @@ async function eventsOf(name: SandboxName): Promise<AmdEvent[]> {
     onFailed: (reason) => expect.unreachable(reason),
   });
   if (session === undefined) throw new Error('no media session');
-  const call = await caller.place(name, { offer: session.offerSdp });
-  void call.hungUp.then(() => session.stopDetection('call-ended'));
-  const early = () => call.provisionals.find(({ status }) => status === 183);
-  void eventually(() => early() !== undefined, '183', 3_000).then(
-    () => session.applyAnswer(early()?.body ?? '', 'early'),
-    () => undefined,
-  );
-  const { dialog } = await call.final;
-  expect(session.applyAnswer(dialog?.remote.sdp ?? '', 'answer')).toBe(true);
-  session.startDetection({ timers: defaultAmdTimers });
-  await eventually(isStopped, `${name}: detection stops`, 40_000);
-  // Some have hung up themselves by now: then there is no dialog left to end, and no matter.
-  dialog?.destroy({ headers: {} }, () => undefined);
-  session.close();
+  try {
+    const call = await caller.place(name, { offer: session.offerSdp });
+    void call.hungUp.then(() => session.stopDetection('call-ended'));
+    const early = () => call.provisionals.find(({ status }) => status === 183);
+    void eventually(() => early() !== undefined, '183', 3_000).then(
+      () => session.applyAnswer(early()?.body ?? '', 'early'),
+      () => undefined,
+    );
+    const { dialog } = await call.final;
+    try {
+      expect(session.applyAnswer(dialog?.remote.sdp ?? '', 'answer')).toBe(true);
+      session.startDetection({ timers: defaultAmdTimers });
+      await eventually(isStopped, `${name}: detection stops`, 40_000);
+    } finally {
+      // Some have hung up themselves by now: then there is no dialog left to end, and no matter.
+      dialog?.destroy({ headers: {} }, () => undefined);
+    }
+  } finally {
+    session.close();
+  }
   return events;
 }
 
