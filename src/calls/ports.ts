@@ -214,8 +214,8 @@ export type MediaObserver = {
   onPlan?(report: PlanReport): void;
   /** Of a second leg: audio has gone both ways. */
   onConnected?(): void;
-  /** How loud it was, when it was asked for and at the session's end. */
-  onEnvelope?(envelope: AudioEnvelope): void;
+  /** How loud it was, when it was asked for and at the session's end. Undefined: nobody has answered. */
+  onEnvelope?(envelope: AudioEnvelope | undefined): void;
   /** The media worker died. */
   onFailed(reason: string): void;
 };

@@ -26,7 +26,8 @@ type Live = {
   audio?: AudioEnvelope;
   /** Its first leg is the one that is listened to. */
   isHeard?: true;
-  askAudio?: () => void;
+  /** While its session is open. */
+  askAudio?: (() => void) | undefined;
   /** Those who wait for what the media worker says of the audio. */
   readonly waiting: Set<() => void>;
 };
@@ -101,8 +102,15 @@ export class Captures implements SipCapture {
         if (live.isHeard) return await port.open(callId, observer, codecs);
         live.isHeard = true;
         const session = await port.open(callId, this.#observer(live, observer), codecs);
-        if (session?.askEnvelope !== undefined) live.askAudio = () => session.askEnvelope?.();
-        return session;
+        if (session?.askEnvelope === undefined) return session;
+        live.askAudio = () => session.askEnvelope?.();
+        return {
+          ...session,
+          close: () => {
+            live.askAudio = undefined;
+            session.close();
+          },
+        };
       },
     };
   }
@@ -179,7 +187,7 @@ export class Captures implements SipCapture {
     return {
       ...observer,
       onEnvelope: (envelope) => {
-        live.audio = envelope;
+        if (envelope !== undefined) live.audio = envelope;
         for (const settle of live.waiting) settle();
       },
     };

@@ -267,9 +267,10 @@ export class MediaEngine {
 
   #tellEnvelope(id: number): void {
     const live = this.#live.get(id);
-    const envelope = live?.session.envelope();
-    if (live === undefined || envelope === undefined) return;
-    this.#post({ kind: 'envelope', id, envelope: { ...envelope, notes: live.notes.view() } });
+    if (live === undefined) return;
+    const loudness = live.session.envelope();
+    const envelope = loudness && { ...loudness, notes: live.notes.view() };
+    this.#post({ kind: 'envelope', id, envelope });
   }
 
   #release(id: number): void {

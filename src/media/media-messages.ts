@@ -115,8 +115,12 @@ export type FromMediaWorker =
   | { readonly kind: 'playback'; readonly id: number; readonly report: PlaybackReport }
   | { readonly kind: 'keysSent'; readonly id: number; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly id: number; readonly report: PlanReport }
-  /** When it was asked for, and before `closed`. */
-  | { readonly kind: 'envelope'; readonly id: number; readonly envelope: AudioEnvelope }
+  /** When it was asked for, and before `closed`. Undefined: nobody has answered. */
+  | {
+      readonly kind: 'envelope';
+      readonly id: number;
+      readonly envelope: AudioEnvelope | undefined;
+    }
   /** For the log, once for each kind of thing and call. */
   | { readonly kind: 'streamWarning'; readonly id: number; readonly warning: string }
   | { readonly kind: 'inactive'; readonly id: number }

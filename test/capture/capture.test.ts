@@ -109,6 +109,63 @@ describe('the SIP messages of a call', () => {
   });
 });
 
+describe('whoever looks at a call', () => {
+  /** Before anything else happens: the media worker answers within `ask`. */
+  async function atOnce<Value>(work: Promise<Value>): Promise<Value | 'later'> {
+    const later = new Promise<'later'>((resolve) => setImmediate(() => resolve('later')));
+    return await Promise.race([work, later]);
+  }
+
+  async function openCall() {
+    const captures = new Captures({
+      ...{ write: async () => undefined, sipCallIdOf, logger: silentLogger },
+    });
+    const call = {
+      captures,
+      tell: (_heard?: Uint8Array): void => undefined,
+      ask: (): void => undefined,
+      isClosed: false,
+    };
+    const port = captures.around({
+      open: async (_callId, observer) => {
+        call.tell = (heard) => {
+          const of = { startedAt: 5, stepMs: 40, said: new Uint8Array(3) };
+          observer.onEnvelope?.(heard && { ...of, heard });
+        };
+        const close = () => {
+          call.isClosed = true;
+        };
+        const session = { askEnvelope: () => call.ask(), close };
+        return session as unknown as Awaited<ReturnType<MediaPort['open']>>;
+      },
+    });
+    const session = await port.open(callId, {} as MediaObserver);
+    return { call, captures, session };
+  }
+
+  test('does not wait for the sound of one that nobody has answered', async () => {
+    const { call, captures } = await openCall();
+    call.ask = () => call.tell(undefined);
+    expect(await atOnce(captures.view(callId))).toEqual({});
+
+    call.ask = () => call.tell(new Uint8Array([0, 100, 127]));
+    expect(await atOnce(captures.view(callId))).toMatchObject({ audio: { heard: 'AGR/' } });
+    // What was told before is kept.
+    call.ask = () => call.tell(undefined);
+    expect(await atOnce(captures.view(callId))).toMatchObject({ audio: { heard: 'AGR/' } });
+  });
+
+  test('asks nobody for the sound of one whose media is closed, and is told the last word', async () => {
+    const { call, captures, session } = await openCall();
+    session?.close();
+    expect(call.isClosed).toBe(true);
+    expect(await atOnce(captures.view(callId))).toEqual({});
+
+    call.tell(new Uint8Array([0, 100, 127]));
+    expect(await atOnce(captures.view(callId))).toMatchObject({ audio: { heard: 'AGR/' } });
+  });
+});
+
 describe.each(databaseKinds)('captures on %s', (kind) => {
   let database: TestDatabase;
   beforeAll(async () => {

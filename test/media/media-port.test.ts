@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defaultAmdTimers } from '../../src/calls/call-types.ts';
+import type { AudioEnvelope } from '../../src/calls/capture.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../src/media/media-port.ts';
 import { FarEnd } from './support/far-end.ts';
@@ -78,6 +79,27 @@ describe('media port', () => {
 
     expect(observed.amd.map((event) => event.reason)).toEqual(['call-ended']);
     session.close();
+  });
+
+  test('who asks how loud it was is answered, also before the call is', async () => {
+    await using farEnd = await FarEnd.open();
+    const told: (AudioEnvelope | undefined)[] = [];
+    const session = await media.open(callId, {
+      ...observe(),
+      onEnvelope: (envelope) => told.push(envelope),
+    });
+    session?.applyAnswer(answerFor(farEnd.port), 'early');
+    session?.askEnvelope?.();
+    await until(() => told.length === 1, 'that there was no sound yet');
+    expect(told).toEqual([undefined]);
+
+    session?.applyAnswer(answerFor(farEnd.port), 'answer');
+    session?.askEnvelope?.();
+    await until(() => told.length === 2, 'how loud it was');
+    expect(told[1]).toMatchObject({ stepMs: 40, notes: { notes: [] } });
+    session?.close();
+    await until(() => told.length === 3, 'how loud it was in all');
+    expect(told[2]).toMatchObject({ stepMs: 40 });
   });
 
   test('audio goes to where the packets come from', async () => {
