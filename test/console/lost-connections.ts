@@ -14,6 +14,7 @@ export async function loseConnections(stage: Stage): Promise<void> {
   const page = await context.newPage();
   await deadConnection(stage, page, network);
   await answerThatIsLost(stage, page);
+  await answerThatIsTorn(stage, page, network);
   await signOutThatIsLost(context, page);
   await context.close();
 }
@@ -46,17 +47,43 @@ async function answerThatIsLost({ gateway }: Stage, page: Page): Promise<void> {
     await route.fetch();
     await route.abort('internetdisconnected');
   });
-  await page.getByRole('button', { name: 'Dial', exact: true }).click();
-  await page.getByLabel('Target').fill(target);
-  await page.getByRole('button', { name: 'Place the call' }).click();
+  await place(page, target);
   await page.getByRole('alert').getByText('nobody is called twice').waitFor();
   await page.unroute(dialout);
   await page.getByRole('button', { name: 'Place the call' }).click();
   await page.waitForURL(/#\/calls\/call-/);
-  const { body } = await gateway.dialer.request('GET', '/api/public/calls?limit=200');
-  const { calls } = body as { readonly calls: readonly { readonly target: string }[] };
-  assert.equal(calls.filter((call) => call.target === `tel:${target}`).length, 1);
+  assert.equal(await placedTo(gateway, target), 1);
   say('a call whose answer was lost is placed once, however often one tries');
+}
+
+/** Its beginning says that all is well. Whoever gives up, dials another one and comes back calls nobody twice either. */
+async function answerThatIsTorn({ gateway }: Stage, page: Page, network: Network): Promise<void> {
+  const [target, other] = ['+12025550135', '+12025550136'];
+  await page.goto(`${network.url}/console#/calls`);
+  network.tearDialout();
+  await place(page, target);
+  await page.getByRole('alert').getByText('nobody is called twice').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  for (const next of [other, target]) {
+    await page.goto(`${network.url}/console#/calls`);
+    await place(page, next);
+    await page.waitForURL(/#\/calls\/call-/);
+    assert.equal(await placedTo(gateway, next), 1);
+  }
+  say('so is one of whose answer only the beginning came, also when the form was closed meanwhile');
+}
+
+async function place(page: Page, target: string): Promise<void> {
+  await page.getByRole('button', { name: 'Dial', exact: true }).click();
+  await page.getByLabel('Target').fill(target);
+  await page.getByRole('button', { name: 'Place the call' }).click();
+}
+
+async function placedTo({ dialer }: Stage['gateway'], target: string): Promise<number> {
+  const { body } = await dialer.request('GET', '/api/public/calls?limit=200');
+  const { calls } = body as { readonly calls: readonly { readonly target: string }[] };
+  return calls.filter((call) => call.target === `tel:${target}`).length;
 }
 
 async function signOutThatIsLost(context: BrowserContext, page: Page): Promise<void> {
@@ -81,6 +108,8 @@ type Network = AsyncDisposable & {
   readonly asked: readonly string[];
   /** Connections for live events stay up, and nothing comes through those that are. */
   fallSilent(): void;
+  /** Of the next answer to a call that is dialled only the status and headers come. */
+  tearDialout(): void;
 };
 
 /** In front of the gateway. */
@@ -89,6 +118,7 @@ async function startNetwork(base: string): Promise<Network> {
   const sockets = new Set<Socket>();
   const asked: string[] = [];
   const streams: Socket[] = [];
+  let tearsDialout = false;
   const server = createServer((browser) => {
     const gateway = connect(Number(port), hostname);
     for (const [socket, other] of [
@@ -103,9 +133,14 @@ async function startNetwork(base: string): Promise<Network> {
       });
     }
     browser.on('data', (bytes: Buffer) => {
-      const what = /^GET \/console\/api\/public\/(\w+)/.exec(bytes.toString('latin1'))?.[1];
+      const text = bytes.toString('latin1');
+      const what = /^GET \/console\/api\/public\/(\w+)/.exec(text)?.[1];
       if (what !== undefined) asked.push(what);
       if (what === 'events') streams.push(gateway);
+      if (tearsDialout && /^POST .*\/dialout /.test(text)) {
+        tearsDialout = false;
+        tear(gateway, browser);
+      }
     });
     browser.pipe(gateway);
     gateway.pipe(browser);
@@ -115,6 +150,9 @@ async function startNetwork(base: string): Promise<Network> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
+    tearDialout: () => {
+      tearsDialout = true;
+    },
     fallSilent: () => {
       for (const stream of streams) stream.unpipe();
     },
@@ -124,4 +162,15 @@ async function startNetwork(base: string): Promise<Network> {
       await once(server, 'close');
     },
   };
+}
+
+function tear(gateway: Socket, browser: Socket): void {
+  gateway.unpipe(browser);
+  let text = '';
+  gateway.on('data', (bytes: Buffer) => {
+    text += bytes.toString('latin1');
+    const length = text.indexOf('\r\n\r\n') + 4;
+    if (length > 3 && !browser.writableEnded) browser.end(text.slice(0, length), 'latin1');
+  });
+  gateway.resume();
 }

@@ -48,6 +48,7 @@ async function run(): Promise<void> {
   second.catch(() => undefined);
   await watchVerdict(page);
   await refuseAndReplay(page, voicemail);
+  await refusedForm(page);
   await hangUp(page);
   await watchStory(stage, page);
   await strangersText(stage, page);
@@ -149,6 +150,26 @@ async function refuseAndReplay(page: Page, callId: string): Promise<void> {
   await page.locator('.row.notification.good', { hasText: 'POST completed' }).waitFor();
   await page.locator('.row', { hasText: 'Replay of Answered' }).waitFor();
   say('the receiver refuses, and takes what is sent again');
+}
+
+/** What is wrong is unfolded, and has the focus: of the second refusal too. */
+async function refusedForm(page: Page): Promise<void> {
+  await page.goto(`${base}/console#/calls`);
+  await page.getByRole('button', { name: 'Dial', exact: true }).click();
+  await page.getByLabel('Target').fill('+12025550110');
+  await page.getByText('Trunk, bot audio, connecting').click();
+  await page.getByLabel('Audio to').fill('nowhere');
+  await page.getByText('Trunk, bot audio, connecting').click();
+  await page.getByLabel('Audio to').waitFor({ state: 'hidden' });
+  for (const round of [1, 2]) {
+    const answer = page.waitForResponse('**/contactcenter/dialout');
+    await page.getByRole('button', { name: 'Place the call' }).click();
+    assert.equal((await answer).status(), 400, `round ${round}`);
+    await page.getByRole('alert').getByText('The call was not placed.').waitFor();
+    await page.locator('input[name="stream.url"][aria-invalid]:focus').waitFor();
+  }
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  say('what is wrong in the form is unfolded and has the focus, however often it is refused');
 }
 
 async function hangUp(page: Page): Promise<void> {

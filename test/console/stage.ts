@@ -100,8 +100,11 @@ export async function launch() {
 function watch(context: BrowserContext, bases: readonly string[], complaints: string[]): void {
   const hosts = new Set(bases.map((base) => new URL(base).host));
   context.on('console', (message) => {
-    // The page asks who is signed in: that nobody is, Chromium reports as an error; and that it was cut off, for a picture of that.
-    const isAnswer = /status of (401|404|403)|ERR_INTERNET_DISCONNECTED/.test(message.text());
+    // The page asks who is signed in: that nobody is, Chromium reports as an error; and what is refused or cut off, where that is meant.
+    const isAnswer =
+      /status of (400|401|404|403)|ERR_INTERNET_DISCONNECTED|ERR_CONTENT_LENGTH_MISMATCH/.test(
+        message.text(),
+      );
     if (message.type() === 'error' && !isAnswer) complaints.push(message.text());
   });
   context.on('weberror', (error) => complaints.push(error.error().message));

@@ -1,6 +1,7 @@
 // Requests to the gateway that served the page, and its live events. Addresses are relative: a proxy may have put a path in front.
 
 import { signal } from '@preact/signals';
+import { forgetKey, keyFor } from './dial-keys.js';
 
 /** What `/console/session` says; null: nobody is signed in; undefined: not known yet. */
 export const session = signal(undefined);
@@ -19,6 +20,10 @@ const longestAnswerMs = 30_000;
 
 /** @throws Problem, and Error where the gateway is not reached */
 export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
+  const failUnreached = () => {
+    const more = method === 'GET' ? 'The page tries again.' : 'Whether this was done is not known.';
+    throw new Error(`The gateway is not reached. ${more}`);
+  };
   const response = await fetch(`console/${path}`, {
     method,
     headers: {
@@ -29,14 +34,12 @@ export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(longestAnswerMs),
-  }).catch(() => {
-    const more = method === 'GET' ? 'The page tries again.' : 'Whether this was done is not known.';
-    throw new Error(`The gateway is not reached. ${more}`);
-  });
-  const answer = await response.json().catch(() => ({}));
-  if (response.ok) return answer;
+  }).catch(failUnreached);
+  // Of an answer may come the beginning alone: it is none. A refusal is one without its words.
+  if (response.ok) return await response.json().catch(failUnreached);
+  const document = await response.json().catch(() => ({}));
   if (response.status === 401) session.value = null;
-  throw new Problem(response.status, answer);
+  throw new Problem(response.status, document);
 }
 
 const ofBot = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
@@ -49,13 +52,17 @@ export const api = {
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
   hangUp: (botId, callId) =>
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
-  /** The same key again: the same call. */
-  dial: (botId, body, key) =>
-    ask(`api/1.1/public/bot/${encodeURIComponent(botId)}/V2/contactcenter/dialout`, {
+  /** The same again, after an answer that was lost: the same call. */
+  dial: async (request) => {
+    const bot = encodeURIComponent(request.botId);
+    const answer = await ask(`api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, {
       method: 'POST',
-      body: { botId, ...body },
-      headers: { 'idempotency-key': key },
-    }),
+      body: request,
+      headers: { 'idempotency-key': keyFor(request) },
+    });
+    forgetKey(request);
+    return answer;
+  },
   deadLetters: (query) =>
     ask(`api/public/notifications?${new URLSearchParams({ state: 'failed', ...query })}`),
   replay: (botId, eventId) =>

@@ -19,36 +19,37 @@ const names = {
 
 export function DialForm({ onClose }) {
   const dialog = useRef(null);
+  const form = useRef(null);
   const [error, setError] = useState(undefined);
   const [isSending, setSending] = useState(false);
   const sandbox = useSandbox();
-  const keyFor = useKey();
   const { bots } = session.value.app;
   const named = bots.filter((bot) => bot !== '*');
   useEffect(() => {
     dialog.current?.showModal();
   }, []);
+  useEffect(() => {
+    if (error !== undefined) showWrong(form.current, error);
+  }, [error]);
   const submit = async (event) => {
     event.preventDefault();
-    const form = event.target;
-    const { botId, ...body } = requestOf(Object.fromEntries(new FormData(form)));
+    const request = requestOf(Object.fromEntries(new FormData(form.current)));
     setSending(true);
     setError(undefined);
     try {
-      const { callId } = await api.dial(botId, body, keyFor({ botId, ...body }));
+      const { callId } = await api.dial(request);
       onClose();
       location.hash = `#/calls/${callId}`;
     } catch (problem) {
       setError(problem);
       setSending(false);
-      wrongIn(form, problem)?.focus();
     }
   };
   const wrong = new Set((error?.errors ?? []).map(({ path }) => path));
   const field = (name, attributes, more = null) => html`<label><span>${names[name]}</span>
     <input name=${name} autocomplete="off" spellcheck=${false} aria-invalid=${wrong.has(name) ? 'true' : null} ...${attributes} />${more}</label>`;
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="dial-title">
-    <form onSubmit=${submit} class="dial">
+    <form ref=${form} onSubmit=${submit} class="dial">
       <h2 id="dial-title">Dial</h2>
       ${field('target', { required: true, placeholder: '+12025550110', list: 'sandbox' })}
       <datalist id="sandbox">${sandbox.map(({ number, name }) => html`<option value=${number} label=${name}></option>`)}</datalist>
@@ -61,7 +62,7 @@ export function DialForm({ onClose }) {
       <label><span>${names.machineDetection}</span>
         <select name="machineDetection"><option value="detect">detect</option><option value="disconnect">disconnect: hang up on a machine</option><option value="disabled">disabled</option></select></label>
       ${field('notifyurl', { type: 'url', placeholder: 'nobody is notified' })}
-      <details open=${['trunk', 'stream.url', 'bridge.to'].some((name) => wrong.has(name))}>
+      <details>
         <summary>Trunk, bot audio, connecting</summary>
         ${field('trunk', { placeholder: 'the default one' })}
         ${field('stream.url', { placeholder: 'as the bot is registered; ws://…' })}
@@ -74,20 +75,6 @@ export function DialForm({ onClose }) {
       </div>
     </form>
   </dialog>`;
-}
-
-/** Of a request that is sent again, because nobody knows whether it arrived, the same: no phone is called twice. */
-function useKey() {
-  const last = useRef({});
-  return (request) => {
-    const text = JSON.stringify(request);
-    if (last.current.text !== text) {
-      const bytes = crypto.getRandomValues(new Uint8Array(16));
-      const key = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-      last.current = { text, key: `console-${key}` };
-    }
-    return last.current.key;
-  };
 }
 
 /** Whom the sandbox carrier has, if it runs. */
@@ -124,10 +111,13 @@ function uriOf(text = '') {
   return /^\+?[\d ().-]+$/.test(text) ? `tel:${text.replace(/[ ().-]/g, '')}` : text;
 }
 
-function wrongIn(form, { errors = [] }) {
-  return errors
+/** What is folded cannot take the focus; it stays unfolded. */
+function showWrong(form, { errors = [] }) {
+  const wrong = errors
     .map(({ path }) => form.elements.namedItem(path))
-    .find((element) => element !== null);
+    .filter((element) => element !== null);
+  for (const element of wrong) element.closest('details')?.setAttribute('open', '');
+  wrong[0]?.focus();
 }
 
 /** In the words of the form. */
