@@ -47,7 +47,10 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
         machineDetection: 'detect',
         ...more,
       }),
-    /** Ticks of 20 ms of the playout that came too late to send, as long as this gateway lives: those that a call has missed are no more. */
+    /**
+     * Ticks of 20 ms of the playout that came too late to send, as long as this gateway lives: those that a call has missed are no more.
+     * An upper bound: a late tick counts once for its worker and once for each of its calls.
+     */
     async lateTicks(): Promise<number> {
       const text = await (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
       const counted = (name: string) => Number(new RegExp(`^${name} (\\d+)`, 'm').exec(text)?.[1]);
@@ -62,24 +65,4 @@ export async function startLaptop(variables: Readonly<Record<string, string>> = 
       await dataDir.remove();
     },
   };
-}
-
-/** A pause in speech that the rules may take for the end of what is said, with room. */
-const standstillTicks = 20;
-
-/**
- * What a callee of the sandbox, who lives in the gateway, is taken for: once more where it is not as expected and the gateway stood
- * still meanwhile, since then what was heard was not what was to be said.
- */
-export async function asExpected<Result>(
-  laptop: Pick<Laptop, 'lateTicks'>,
-  call: () => Promise<Result>,
-  isExpected: (result: Result) => boolean,
-): Promise<Result> {
-  for (let tries = 1; ; tries += 1) {
-    const before = await laptop.lateTicks();
-    const result = await call();
-    const late = (await laptop.lateTicks()) - before;
-    if (isExpected(result) || late < standstillTicks || tries === 3) return result;
-  }
 }
