@@ -10,6 +10,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freeUdpPort } from './free-port.ts';
+import { parseMessages, type SippMessage, withoutRepetitions } from './sipp-log.ts';
 
 export type SippTransport = 'udp' | 'tcp';
 
@@ -35,13 +36,15 @@ export type SippOptions = {
    * itself: two that both do so never stop. False where the scenario does its own repeating.
    */
   readonly repeats?: boolean;
+  /** Its caller runs on a patient clock, and never repeats what was answered. Another process may have stood still. */
+  readonly patientCaller?: boolean;
   /** Keeping every message is for tests, not for load. */
   readonly keepMessages?: boolean;
   /** The whole run may take so long, then sipp exits with a failure. */
   readonly timeoutMs?: number;
 };
 
-export type SippMessage = { readonly direction: 'sent' | 'received'; readonly text: string };
+export type { SippMessage } from './sipp-log.ts';
 
 export type SippExit = {
   /** 0: every call went as the scenario says. `undefined`: it was stopped. */
@@ -121,7 +124,7 @@ async function launch(options: SippOptions): Promise<Run> {
       const complaints = printed.replace(/^Resolving remote host .*$/gm, '');
       const logged = `${complaints}${await readLogs(folder, 'errors')}`;
       messages = await readMessages();
-      const errors = withoutRepetitions(logged, messages).trim();
+      const errors = withoutRepetitions(logged, messages, options.patientCaller).trim();
       const isUnexpected = errors.includes('Continuing call on unexpected message');
       return { code: code === 0 && isUnexpected ? 1 : code, errors };
     } finally {
@@ -228,40 +231,4 @@ async function readLogs(folder: string, kind: 'messages' | 'errors'): Promise<st
   const logs = names.filter((name) => name.endsWith(`_${kind}.log`)).sort();
   const texts = await Promise.all(logs.map((name) => readFile(join(folder, name), 'utf8')));
   return texts.join('');
-}
-
-/** How sipp logs, and prints, what its scenario does not expect: while the call goes on, and when it is over. */
-const unexpected =
-  /^.*(?:Dead call \S+ \(successful\)|Continuing call on unexpected message for Call-Id '[^']*': while expecting '[^']*' \(index \d+\)), received '([^']*)'\.?\s*/gm;
-
-/** What comes once more to a sipp that stood still: an ACK, as the 200 was repeated, or a request to the letter as before. */
-function withoutRepetitions(errors: string, messages: readonly SippMessage[]): string {
-  const plain = (text: string) => text.replaceAll('\r', '').trim();
-  const received = new Map<string, number>();
-  for (const { direction, text } of messages) {
-    if (direction === 'sent') continue;
-    received.set(plain(text), (received.get(plain(text)) ?? 0) + 1);
-  }
-  const rest = errors.replaceAll(unexpected, (entry: string, text: string) => {
-    const isRepeated = text.startsWith('ACK ') || (received.get(plain(text)) ?? 0) > 1;
-    return isRepeated ? '' : entry;
-  });
-  if (rest === errors) return errors;
-  return rest
-    .replaceAll(/^There were more errors, see .*$/gm, '')
-    .replaceAll(/^The following events occurred:\s*/gm, '');
-}
-
-/** sipp heads each message with a ruler and `UDP message sent (12 bytes):` or `UDP message received [12] bytes :`. */
-function parseMessages(log: string): SippMessage[] {
-  const heading = /^-{20,} .*\n(?:UDP|TCP) message (sent|received) .*\n\n/gm;
-  const marks = [...log.matchAll(heading)];
-  return marks.map((mark, index) => ({
-    direction: mark[1] === 'sent' ? 'sent' : 'received',
-    text: log
-      .slice(mark.index + mark[0].length, marks[index + 1]?.index)
-      // Of one for a call that is over it says so, with the message once more.
-      .replace(/^-{20,}\nDead call [\s\S]*/m, '')
-      .replace(/\n$/, ''),
-  }));
 }

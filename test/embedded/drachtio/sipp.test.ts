@@ -4,7 +4,7 @@
 import type Srf from 'drachtio-srf';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { type Sipp, type SippOptions, startSipp } from '../../support/sipp.ts';
+import { type Sipp, type SippOptions, startSipp as startAnySipp } from '../../support/sipp.ts';
 import {
   type Caller,
   type CallResult,
@@ -12,6 +12,9 @@ import {
   type PlacedCall,
   startCaller,
 } from './sipp-caller.ts';
+
+const startSipp = (options: SippOptions): Promise<Sipp> =>
+  startAnySipp({ ...options, patientCaller: true });
 
 describe.each(['udp', 'tcp'] as const)('sipp as callee over %s', (transport) => {
   let caller: Caller;
@@ -249,7 +252,6 @@ describe('sipp under load', () => {
         scenario: 'load',
         transport,
         calls: 200,
-        keepMessages: false,
       });
 
       const callers = Array.from({ length: 20 }, async () => {
