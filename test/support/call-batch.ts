@@ -1,30 +1,51 @@
 // Calls that take seconds each: a test file describes them where it tests them, places all of them together before its tests,
-// and each test waits for what its call came to.
+// and each test judges what its call came to. Where the gateway, or the callee, stood still meanwhile and the judgement is that
+// something is wrong, the call is placed again: the one did not hear, or the other did not say, what it should have.
 
 import { ImpairedCallee } from './impaired-callee.ts';
 import type { Laptop } from './laptop.ts';
 import { type ReceivedEvents, receivedEvents, untilDetectionStopped } from './received-events.ts';
+import {
+  lookEveryMs,
+  maxTries,
+  StandstillWatch,
+  standstillMs,
+  ticksLateOf,
+} from './undisturbed.ts';
 
 export type Script = (callee: ImpairedCallee) => Promise<void>;
 type Request = Readonly<Record<string, unknown>>;
 /** `latestMs`: how late the callee's latest packet was sent. */
 export type BatchedEvents = ReceivedEvents & { readonly latestMs: number };
-export type BatchedCall = { readonly received: () => Promise<BatchedEvents> };
+/** `stoodStillMs`: of the gateway's media, at the longest. */
+type Tried = { readonly received: BatchedEvents; stoodStillMs(): Promise<number> };
+export type BatchedCall = {
+  /** `judge` fails with what is wrong. */
+  readonly judged: (judge: Judge) => Promise<void>;
+};
+type Judge = (received: BatchedEvents) => void;
+
+type Tries = { readonly first: Promise<Tried>; readonly again: () => Promise<Tried> };
+type Placed = { readonly laptop: Laptop; readonly watch: StandstillWatch };
 
 export function createCallBatch() {
-  const calls: ((laptop: Laptop) => void)[] = [];
+  const calls: ((placed: Placed) => Promise<unknown>)[] = [];
 
   function add(script: Script, request: Request, isEnded: boolean): BatchedCall {
-    let received: Promise<BatchedEvents> | undefined;
-    calls.push((laptop) => {
-      received = converse(laptop, script, request, isEnded);
-      // Its test says so.
-      received.catch(() => undefined);
+    let tries: Tries | undefined;
+    calls.push(({ laptop, watch }) => {
+      const place = () => converse(laptop, script, request, isEnded);
+      const first = place().then((received) => ({
+        received,
+        stoodStillMs: () => watch.longestMs(),
+      }));
+      tries = { first, again: () => watched(laptop, place) };
+      return first;
     });
     return {
-      received() {
-        if (received === undefined) throw new Error('the calls were not placed');
-        return received;
+      async judged(judge) {
+        if (tries === undefined) throw new Error('the calls were not placed');
+        await untilRight(tries, judge);
       },
     };
   }
@@ -35,9 +56,46 @@ export function createCallBatch() {
     /** The same, and nobody but the gateway ends it. */
     callEndedByGateway: (script: Script, request: Request = {}) => add(script, request, false),
     place: (laptop: Laptop): void => {
-      for (const call of calls) call(laptop);
+      const watch = watchOf(laptop);
+      const stopped = watch.start();
+      // A call that failed is its test's to tell of.
+      void Promise.allSettled(calls.map((call) => call({ laptop, watch }))).then(() => {
+        watch.stop();
+        return stopped;
+      });
     },
   };
+}
+
+async function untilRight({ first, again }: Tries, judge: Judge): Promise<void> {
+  let tried = await first;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      judge(tried.received);
+      return;
+    } catch (error) {
+      const stoodStillMs = Math.max(tried.received.latestMs, await tried.stoodStillMs());
+      if (tries === maxTries || stoodStillMs < standstillMs) throw error;
+      console.error(`placed again, as somebody stood still for ${stoodStillMs} ms:`, error);
+    }
+    tried = await again();
+  }
+}
+
+function watchOf({ gateway }: Laptop): StandstillWatch {
+  return new StandstillWatch(() => ticksLateOf(gateway.runtime), lookEveryMs);
+}
+
+async function watched(laptop: Laptop, place: () => Promise<BatchedEvents>): Promise<Tried> {
+  const watch = watchOf(laptop);
+  await watch.look();
+  const stopped = watch.start();
+  try {
+    return { received: await place(), stoodStillMs: () => watch.longestMs() };
+  } finally {
+    watch.stop();
+    await stopped;
+  }
 }
 
 async function converse(

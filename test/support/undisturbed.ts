@@ -5,11 +5,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { RuntimeFile } from './gateway-process.ts';
 
 /** Pauses that are shorter are those of speech. */
-const standstillMs = 400;
-const maxTries = 3;
+export const standstillMs = 400;
+export const maxTries = 3;
 const tickMs = 20;
 /** Many short delays are no standstill: what counts is the longest between two looks. */
-const lookEveryMs = 1_000;
+export const lookEveryMs = 1_000;
 /** A worker that stands still does not answer in time, and its ticks are missing from the sum. */
 const maxLooksAtTheEnd = 10;
 const answerTimeoutMs = 10_000;
@@ -45,7 +45,8 @@ export async function undisturbed<Value>(
   }
 }
 
-class StandstillWatch {
+/** How long a gateway's media stood still at the longest. */
+export class StandstillWatch {
   readonly #ticksLate: () => Promise<number>;
   readonly #lookEveryMs: number;
   readonly #over = new AbortController();
