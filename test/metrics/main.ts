@@ -39,7 +39,8 @@ async function run(): Promise<void> {
   await makeTraffic(one);
   await alertsFire(prometheus);
   await panelsHaveSeries(prometheus);
-  await two.kill();
+  // By its signal, so that its nats-server ends with it.
+  await two.terminate();
   await firing(prometheus, 'OffhookDown', `${targets[1]} does not answer`);
   say('a gateway that is gone is told of');
 }
