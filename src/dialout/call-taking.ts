@@ -86,7 +86,8 @@ export class CallTaking {
 
   /** False: there is no room here. `count`: how many calls are known to wait; left out: any number may. */
   wake(source: CallSource, count?: number): boolean {
-    if (this.#isStopped || !this.#ports.mayTake() || !this.#hasRoom()) return false;
+    const { mayTake, room } = this.#ports;
+    if (this.#isStopped || !mayTake() || room() <= this.#reserved) return false;
     this.#takerOf(source).wake(count);
     return true;
   }
@@ -153,10 +154,6 @@ export class CallTaking {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all([...this.#takers.values()].map((taker) => taker.stop()));
-  }
-
-  #hasRoom(): boolean {
-    return this.#ports.room() > this.#reserved;
   }
 
   async #expire(call: AcceptedCall): Promise<void> {

@@ -57,12 +57,10 @@ export function createCallBatch() {
     callEndedByGateway: (script: Script, request: Request = {}) => add(script, request, false),
     place: (laptop: Laptop): void => {
       const watch = watchOf(laptop);
-      const stopped = watch.start();
       // A call that failed is its test's to tell of.
-      void Promise.allSettled(calls.map((call) => call({ laptop, watch }))).then(() => {
-        watch.stop();
-        return stopped;
-      });
+      const all = Promise.allSettled(calls.map((call) => call({ laptop, watch })));
+      // Who cannot be asked now is asked when a call is judged.
+      watch.during(() => all).catch(() => undefined);
     },
   };
 }
@@ -88,14 +86,7 @@ function watchOf({ gateway }: Laptop): StandstillWatch {
 
 async function watched(laptop: Laptop, place: () => Promise<BatchedEvents>): Promise<Tried> {
   const watch = watchOf(laptop);
-  await watch.look();
-  const stopped = watch.start();
-  try {
-    return { received: await place(), stoodStillMs: () => watch.longestMs() };
-  } finally {
-    watch.stop();
-    await stopped;
-  }
+  return { received: await watch.during(place), stoodStillMs: () => watch.longestMs() };
 }
 
 async function converse(

@@ -29,18 +29,13 @@ export async function undisturbed<Value>(
   const beginsUntil = performance.now() + (options.testTimeoutMs ?? 120_000) / 2;
   for (let tries = 1; ; tries += 1) {
     const watch = new StandstillWatch(ticksLate, options.lookEveryMs ?? lookEveryMs);
-    await watch.look();
-    const stopped = watch.start();
     try {
-      return await attempt();
+      return await watch.during(attempt);
     } catch (error) {
       const longestMs = await watch.longestMs();
       const isLast = tries === maxTries || performance.now() > beginsUntil;
       if (longestMs < standstillMs || isLast) throw error;
       console.error(`made again, as the gateway's media stood still for ${longestMs} ms:`, error);
-    } finally {
-      watch.stop();
-      await stopped;
     }
   }
 }
@@ -58,8 +53,19 @@ export class StandstillWatch {
     this.#lookEveryMs = everyMs;
   }
 
+  async during<Value>(work: () => Promise<Value>): Promise<Value> {
+    await this.#look();
+    const over = this.#lookUntilOver();
+    try {
+      return await work();
+    } finally {
+      this.#over.abort();
+      await over;
+    }
+  }
+
   /** False where a worker did not answer. */
-  async look(): Promise<boolean> {
+  async #look(): Promise<boolean> {
     const now = await this.#ticksLate();
     const before = this.#highest ?? now;
     if (now < before) return false;
@@ -68,23 +74,19 @@ export class StandstillWatch {
     return true;
   }
 
-  async start(): Promise<void> {
+  async #lookUntilOver(): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
       await pause(this.#lookEveryMs, undefined, { signal }).catch(() => undefined);
       // What cannot be asked now is asked at the end.
-      if (!signal.aborted) await this.look().catch(() => undefined);
+      if (!signal.aborted) await this.#look().catch(() => undefined);
     }
-  }
-
-  stop(): void {
-    this.#over.abort();
   }
 
   /** With a last look. 0 where there is nobody left to be asked: a gateway that died is no gateway that stood still. */
   async longestMs(): Promise<number> {
     for (let looks = 0; looks < maxLooksAtTheEnd; looks += 1) {
-      const isWhole = await this.look().catch(() => undefined);
+      const isWhole = await this.#look().catch(() => undefined);
       if (isWhole === undefined) return 0;
       if (isWhole) return this.#longestTicks * tickMs;
       await pause(this.#lookEveryMs);
