@@ -15,6 +15,8 @@ export async function loseConnections(stage: Stage): Promise<void> {
   await deadConnection(stage, page, network);
   await answerThatIsLost(stage, page);
   await answerThatIsTorn(stage, page, network);
+  await answerAfterCancel(stage, page);
+  await gatewayThatIsAway(context, page);
   await signOutThatIsLost(context, page);
   await context.close();
 }
@@ -72,6 +74,45 @@ async function answerThatIsTorn({ gateway }: Stage, page: Page, network: Network
     assert.equal(await placedTo(gateway, next), 1);
   }
   say('so is one of whose answer only the beginning came, also when the form was closed meanwhile');
+}
+
+/** The form that is open then is another one. */
+async function answerAfterCancel({ gateway }: Stage, page: Page): Promise<void> {
+  const dialout = '**/contactcenter/dialout';
+  const target = '+12025550137';
+  const late = new AbortController();
+  const isAnswered = page.waitForResponse(dialout);
+  await page.route(dialout, async (route) => {
+    const response = await route.fetch();
+    await once(late.signal, 'abort');
+    await route.fulfill({ response });
+  });
+  await page.goto(`${page.url().split('#')[0]}#/calls`);
+  await place(page, target);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Dial', exact: true }).click();
+  await page.getByLabel('Target').fill('+12025550138');
+  await eventually(async () => (await placedTo(gateway, target)) === 1, 'the call is placed');
+  late.abort();
+  await (await isAnswered).finished();
+  // What the answer would have done, it does before the next picture.
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(resolve))');
+  assert.equal(await page.getByLabel('Target').inputValue(), '+12025550138');
+  assert.ok(page.url().endsWith('#/calls'), page.url());
+  await page.unroute(dialout);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  say('an answer that comes after Cancel leaves the next form alone');
+}
+
+async function gatewayThatIsAway(context: BrowserContext, page: Page): Promise<void> {
+  const session = '**/console/session';
+  await context.route(session, (route) => route.abort('internetdisconnected'));
+  await page.reload();
+  await page.getByRole('alert').getByText('The page tries again.').waitFor();
+  await context.unroute(session);
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  say('a page that was opened while the gateway was away is there when it is back');
 }
 
 async function place(page: Page, target: string): Promise<void> {

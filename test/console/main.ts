@@ -177,6 +177,13 @@ async function hangUp(page: Page): Promise<void> {
   await dial(stage, page, '+1 (202) 555-0102');
   await page.locator('.status', { hasText: 'Answered' }).waitFor();
   await picture(page, 'call-live');
+  const talked = page.locator('.facts div', { hasText: 'Talked' }).locator('dd');
+  await talked.getByText(/^\d+ s$/).waitFor();
+  const before = await talked.textContent();
+  await eventually(
+    async () => (await talked.textContent()) !== before,
+    'how long they talk goes on',
+  );
   await page.getByRole('button', { name: 'Hang up' }).click();
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
   await page.locator('.facts', { hasText: 'Bot-disconnected' }).waitFor();

@@ -15,6 +15,16 @@ export class Problem extends Error {
   }
 }
 
+/** Its clock and the browser's may differ. An answer's date is of whole seconds: the latest guess is the best one. */
+let clockAheadMs = Number.NEGATIVE_INFINITY;
+
+export const gatewayNowMs = () => Date.now() + (Number.isFinite(clockAheadMs) ? clockAheadMs : 0);
+
+function compareClocks(response) {
+  const dateMs = Date.parse(response.headers.get('date'));
+  if (!Number.isNaN(dateMs)) clockAheadMs = Math.max(clockAheadMs, dateMs - Date.now());
+}
+
 /** A connection that died unnoticed would keep a request for minutes. */
 const longestAnswerMs = 30_000;
 
@@ -35,6 +45,7 @@ export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(longestAnswerMs),
   }).catch(failUnreached);
+  compareClocks(response);
   // Of an answer may come the beginning alone: it is none. A refusal is one without its words.
   if (response.ok) return await response.json().catch(failUnreached);
   const document = await response.json().catch(() => ({}));

@@ -32,12 +32,29 @@ async function start() {
     history.replaceState(null, '', '#/calls');
     await signIn(token);
   } else {
-    session.value = await ask('session').catch((error) => {
-      if (error.status !== 401) failure.value = error.message;
-      return null;
-    });
+    readPlace();
+    await findSession();
+    return;
   }
   readPlace();
+}
+
+const nextTryMs = 3_000;
+
+/** Until it is known, or somebody signs in. */
+async function findSession() {
+  while (session.value === undefined) {
+    try {
+      const found = await ask('session');
+      session.value ??= found;
+      failure.value = '';
+    } catch (error) {
+      // Nobody is signed in, as `ask` has noted.
+      if (error.status === 401) return;
+      failure.value = error.message;
+      await new Promise((resolve) => setTimeout(resolve, nextTryMs));
+    }
+  }
 }
 
 async function signIn(token) {
@@ -93,6 +110,12 @@ function skip(event) {
   document.getElementById('content')?.focus();
 }
 
+function Starting() {
+  return html`<main class="alone" aria-busy="true">
+    ${failure.value !== '' && html`<p class="brand">Offhook</p><p class="trouble" role="alert">${failure.value}</p>`}
+  </main>`;
+}
+
 function SignedOut() {
   useEffect(() => {
     document.title = 'Sign in · Offhook';
@@ -114,7 +137,7 @@ function App() {
     openEvents();
     return closeEvents;
   }, [isSignedIn]);
-  if (session.value === undefined) return html`<main class="alone" aria-busy="true"></main>`;
+  if (session.value === undefined) return html`<${Starting} />`;
   if (session.value === null) return html`<${SignedOut} />`;
   const [path, id] = place.value.split('?')[0].split('/');
   if (path === 'calls' && id !== undefined) {

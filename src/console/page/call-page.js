@@ -3,8 +3,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
 import { html } from './dom.js';
-import { amdWord, between, duration, fullTime, numberOf } from './format.js';
-import { Status, Title, Trouble } from './parts.js';
+import { amdWord, duration, fullTime, numberOf } from './format.js';
+import { Lasting, Status, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
 import { Timeline } from './timeline.js';
 import { Waveform } from './waveform.js';
@@ -115,8 +115,8 @@ function Facts({ call }) {
     ['Trunk', call.trunk],
     ['Detection', call.machineDetection],
     ['Accepted', fullTime(call.acceptedAt)],
-    ['Rang', duration(between(call.ringingAt, call.answeredAt ?? call.endedAt))],
-    ['Talked', duration(between(call.answeredAt, call.endedAt))],
+    ['Rang', lasted(call.ringingAt, call.answeredAt ?? call.endedAt)],
+    ['Talked', lasted(call.answeredAt, call.endedAt)],
     ['Call id', call.callId],
   ];
   return html`<dl class="facts">
@@ -128,6 +128,8 @@ function Facts({ call }) {
       )}
   </dl>`;
 }
+
+const lasted = (from, to) => from && html`<${Lasting} from=${from} to=${to} />`;
 
 const evidenceNames = {
   elapsedMs: ['after', (ms) => duration(ms)],

@@ -4,8 +4,8 @@ import { useState } from 'preact/hooks';
 import { api, onEvent } from './api.js';
 import { DialForm } from './dial-form.js';
 import { html } from './dom.js';
-import { amdWord, between, duration, fullTime, numberOf, statusWord, timeOf } from './format.js';
-import { Empty, Status, Title, Trouble } from './parts.js';
+import { amdWord, fullTime, numberOf, statusWord, timeOf } from './format.js';
+import { Empty, Lasting, Status, Title, Trouble } from './parts.js';
 import { useReading } from './reading.js';
 import { filters } from './words.js';
 
@@ -102,8 +102,6 @@ function CallTable({ calls }) {
 }
 
 function CallRow({ call }) {
-  const talked = between(call.answeredAt, call.endedAt);
-  const rang = between(call.ringingAt, call.answeredAt ?? call.endedAt);
   const open = () => {
     location.hash = `#/calls/${call.callId}`;
   };
@@ -114,8 +112,8 @@ function CallRow({ call }) {
     <td class="verdict">${call.verdict === undefined ? '' : amdWord(call.verdict)}</td>
     <td class="outcome">${call.verdict !== undefined && html`<span class="verdict-here">${amdWord(call.verdict)}${call.outcome === undefined ? '' : ' · '}</span>`}${call.outcome ?? ''}${call.sipStatus !== undefined && call.outcome !== 'completed' ? html` <span class="faint">${call.sipStatus}</span>` : ''}${call.fault && html`<span class="fault-here faint"> · ${call.fault}</span>`}</td>
     <td class="fault">${call.fault ?? ''}</td>
-    <td class="number rang">${duration(rang)}</td>
-    <td class="number talked">${duration(talked)}</td>
+    <td class="number rang"><${Lasting} from=${call.ringingAt} to=${call.answeredAt ?? call.endedAt} /></td>
+    <td class="number talked"><${Lasting} from=${call.answeredAt} to=${call.endedAt} /></td>
     <td class="from">${call.caller}</td>
     <td class="bot">${call.botId}</td>
   </tr>`;

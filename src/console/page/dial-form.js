@@ -22,11 +22,15 @@ export function DialForm({ onClose }) {
   const form = useRef(null);
   const [error, setError] = useState(undefined);
   const [isSending, setSending] = useState(false);
+  const isGone = useRef(false);
   const sandbox = useSandbox();
   const { bots } = session.value.app;
   const named = bots.filter((bot) => bot !== '*');
   useEffect(() => {
     dialog.current?.showModal();
+    return () => {
+      isGone.current = true;
+    };
   }, []);
   useEffect(() => {
     if (error !== undefined) showWrong(form.current, error);
@@ -38,6 +42,8 @@ export function DialForm({ onClose }) {
     setError(undefined);
     try {
       const { callId } = await api.dial(request);
+      // Cancelled meanwhile: another form may be open, or another page.
+      if (isGone.current) return;
       onClose();
       location.hash = `#/calls/${callId}`;
     } catch (problem) {

@@ -35,6 +35,10 @@ export function duration(ms) {
   return s < 3_600 ? rest.replace(/^0/, '') : `${Math.floor(s / 3_600)}:${rest}`;
 }
 
+/** Of what goes on: 0 s, 12 s, 2:05 */
+export const secondsSoFar = (ms) =>
+  ms < 59_500 ? `${Math.floor(Math.max(0, ms) / 1_000)} s` : duration(ms);
+
 /** From the call's beginning: +12.345 */
 export function offset(ms) {
   const sign = ms < 0 ? '−' : '+';

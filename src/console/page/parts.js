@@ -1,11 +1,25 @@
 // Small parts that every page uses.
 
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { gatewayNowMs } from './api.js';
 import { html } from './dom.js';
-import { statusWord, toneOf } from './format.js';
+import { between, duration, secondsSoFar, statusWord, toneOf } from './format.js';
 
 export function Status({ call, isTold }) {
   return html`<span class=${`status ${toneOf(call)}`} role=${isTold ? 'status' : null}>${statusWord(call.status)}</span>`;
+}
+
+/** How long something took; of what goes on (it has no end yet), how long so far, each second. */
+export function Lasting({ from, to }) {
+  const goesOn = from !== undefined && to === undefined;
+  const [, setTicks] = useState(0);
+  useEffect(() => {
+    if (!goesOn) return undefined;
+    const timer = setInterval(() => setTicks((ticks) => ticks + 1), 1_000);
+    return () => clearInterval(timer);
+  }, [goesOn]);
+  if (!goesOn) return duration(between(from, to));
+  return secondsSoFar(gatewayNowMs() - Date.parse(from));
 }
 
 /** A heading that takes the focus when the page is entered, so that a screen reader says where one is; and so does the browser's tab. */
