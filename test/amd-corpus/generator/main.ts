@@ -1,4 +1,4 @@
-// npm run amd:corpus: makes the corpus in the cache, three manifests and their recordings; `--count` answers a part.
+// npm run amd:corpus: makes the corpus in the cache, a manifest and recordings for each part; `--count` answers a part.
 // What it makes depends on its seed and on the packages alone. Nothing of it is part of the repository.
 
 import { execFileSync } from 'node:child_process';

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { openArchives } from './archives.ts';
 
 /** @returns the folder that holds the package's `usr`, or undefined where Debian or the network has none of it. */
 export function unpacked(cache: string, name: string): string | undefined {
@@ -17,6 +18,7 @@ export function unpacked(cache: string, name: string): string | undefined {
     if (file === undefined) return undefined;
     mkdirSync(folder, { recursive: true });
     execFileSync('dpkg-deb', ['-x', join(downloads, file), folder]);
+    openArchives(folder);
     return folder;
   } catch {
     return undefined;
@@ -36,7 +38,7 @@ export function isInstalled(command: string): boolean {
 export function soundsIn(folder: string | undefined, wanted: RegExp): string[] {
   if (folder === undefined) return [];
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.(wav|ogg|oga|gsm)$/i.test(path) && wanted.test(path))
+    .filter((path) => /\.(wav|ogg|oga|gsm|mp3)$/i.test(path) && wanted.test(path))
     .sort()
     .map((path) => join(folder, path));
 }

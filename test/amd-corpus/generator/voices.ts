@@ -3,7 +3,7 @@
 
 import type { Engine } from './clips.ts';
 
-export const parts = ['first', 'second', 'third', 'unread'] as const;
+export const parts = ['first', 'second', 'third', 'fourth', 'unread'] as const;
 export type Part = (typeof parts)[number];
 
 export type SyntheticVoice = {
@@ -64,11 +64,18 @@ export const syntheticVoices: readonly SyntheticVoice[] = [
   ...synthetic('third', 'festival', 'cs', ['czech_krb'], 'ISO-8859-2'),
   ...synthetic('third', 'festival', 'ca', ['upc_ca_ona_hts'], 'ISO-8859-1'),
   ...synthetic('third', 'festival', 'hi', ['hindi_NSK_diphone']),
-  ...synthetic('unread', 'gnuspeech', 'en', ['male', 'female', 'large_child']),
-  ...synthetic('unread', 'espeak', 'en', ['en-gb+f1', 'en-us+klatt4']),
-  ...synthetic('unread', 'espeak', 'it', ['it+m2']),
-  ...synthetic('unread', 'espeak', 'ru', ['ru+m4']),
-  ...synthetic('unread', 'espeak', 'fi', ['fi+m6']),
+  ...synthetic('fourth', 'gnuspeech', 'en', ['male', 'female', 'large_child']),
+  ...synthetic('fourth', 'espeak', 'en', ['en-gb+f1', 'en-us+klatt4']),
+  ...synthetic('fourth', 'espeak', 'it', ['it+m2']),
+  ...synthetic('fourth', 'espeak', 'ru', ['ru+m4']),
+  ...synthetic('fourth', 'espeak', 'fi', ['fi+m6']),
+  ...synthetic('unread', 'espeak', 'en', ['en-us+Annie', 'en-gb-scotland+edward']),
+  ...synthetic('unread', 'espeak', 'de', ['de+steph']),
+  ...synthetic('unread', 'espeak', 'fr', ['fr+gustave']),
+  ...synthetic('unread', 'espeak', 'es', ['es-419+Alicia']),
+  ...synthetic('unread', 'espeak', 'cs', ['cs+linda']),
+  ...synthetic('unread', 'espeak', 'ca', ['ca+pablo']),
+  ...synthetic('unread', 'espeak', 'hi', ['hi+anika']),
 ];
 
 function recorded(
@@ -85,6 +92,12 @@ const puzzle = 'fillets-ng-data';
 const tuberling = 'ktuberling-data';
 const hedgehogs = 'hedgewars-data';
 const letters = 'klettres-data';
+const queen = 'flight-of-the-amazon-queen';
+const sky = 'beneath-a-steel-sky';
+const warzone = 'warzone2100-data';
+const nexuiz = 'nexuiz-data';
+const megaGlest = 'megaglest-data';
+const syllables = 'gcin-voice';
 
 export const recordedVoices: readonly RecordedVoice[] = [
   recorded('first', 'prompts', 'asterisk-core-sounds-en-wav', /en_US_f_Allison|\/en/),
@@ -114,17 +127,38 @@ export const recordedVoices: readonly RecordedVoice[] = [
   recorded('third', 'people', tuxPaint, /_desc_ru\.ogg$/),
   recorded('third', 'people', tuberling, /sounds\/(en|fi|nn)\//),
   recorded('third', 'people', tuberling, /sounds\/(sl|nl|lt)\//),
-  recorded('unread', 'both', hedgehogs, /voices\/(British|Pirate)\//),
-  recorded('unread', 'both', hedgehogs, /voices\/(Classic|Default)\//),
-  recorded('unread', 'both', hedgehogs, /voices\/Default_es\//),
-  recorded('unread', 'both', hedgehogs, /voices\/Default_pl\//),
-  recorded('unread', 'both', hedgehogs, /voices\/Default_ru\//),
-  recorded('unread', 'both', hedgehogs, /voices\/Default_uk\//),
-  recorded('unread', 'both', hedgehogs, /voices\/(HillBilly|Mobster)\//),
-  recorded('unread', 'both', hedgehogs, /voices\/(Russian|Russian_pl)\//),
-  recorded('unread', 'both', hedgehogs, /voices\/Surfer\//),
-  recorded('unread', 'both', tuxPaint, /_desc_(nl|pt_BR)\.(ogg|wav)$/),
-  recorded('unread', 'both', tuberling, /sounds\/wa\//),
-  recorded('unread', 'both', tuberling, /sounds\/(nds|es|ro)\//),
-  recorded('unread', 'both', letters, /\/(he|hu|nb|tn)\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/(British|Pirate)\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/(Classic|Default)\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/Default_es\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/Default_pl\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/Default_ru\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/Default_uk\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/(HillBilly|Mobster)\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/(Russian|Russian_pl)\//),
+  recorded('fourth', 'both', hedgehogs, /voices\/Surfer\//),
+  recorded('fourth', 'both', tuxPaint, /_desc_(nl|pt_BR)\.(ogg|wav)$/),
+  recorded('fourth', 'both', tuberling, /sounds\/wa\//),
+  recorded('fourth', 'both', tuberling, /sounds\/(nds|es|ro)\//),
+  recorded('fourth', 'both', letters, /\/(he|hu|nb|tn)\//),
+  recorded('unread', 'both', queen, /\/(JOE\d{4}|[0-9A-FX]{6}J)\d*\.mp3$/),
+  recorded('unread', 'both', queen, /\/0[^/]{5}P\d\.mp3$/),
+  recorded('unread', 'both', queen, /\/[1-4][^/]{5}P\d\.mp3$/),
+  recorded('unread', 'both', queen, /\/[5-9][^/]{5}P\d\.mp3$/),
+  recorded('unread', 'both', queen, /\/C[12][^/]*\.mp3$/),
+  recorded('unread', 'both', queen, /\/C[67][^/]*\.mp3$/),
+  recorded('unread', 'both', sky, /\/5[01]\d{3}\.wav$/),
+  recorded('unread', 'both', sky, /\/5[23]\d{3}\.wav$/),
+  recorded('unread', 'both', sky, /\/5[45]\d{3}\.wav$/),
+  recorded('unread', 'both', warzone, /audio\/memressp\//),
+  recorded('unread', 'both', warzone, /audio\/tutorial\//),
+  recorded('unread', 'both', warzone, /audio\/(vtoltalk|trnsppil|taunts)\//),
+  recorded('unread', 'both', nexuiz, /sound\/tutorial\//),
+  recorded('unread', 'both', nexuiz, /player\/(soldier|marine|specop|pyria-skadi|fricka)\/coms\//),
+  recorded(
+    'unread',
+    'both',
+    megaGlest,
+    /factions\/(persian|indian|norsemen)\/units\/.*(ack|select|move)/,
+  ),
+  recorded('unread', 'both', syllables, /\/3\.ogg$/),
 ];
