@@ -9,6 +9,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import {
   type App,
   type AppDirectory,
@@ -23,6 +24,9 @@ import {
 import { claimRefusedBy, clockToleranceS } from './token-claims.ts';
 
 const longestAppId = 128;
+/** A dialer sends the same token with each request until it expires. Kept are a few MB at most, and none that is unusually long. */
+const mostKept = 1_000;
+const longestKept = 2_000;
 
 export type VerifiedToken =
   /** With what jose checks of claims: `exp` and `nbf`, and that times are numbers. */
@@ -34,6 +38,25 @@ export type VerifiedToken =
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>;
 
 export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
+  return remembering(apps, createVerifier(apps));
+}
+
+/** An app that was changed or revoked verifies its tokens anew: it is another one, or none, in the directory. */
+function remembering(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
+  const known = new BoundedMap<string, Extract<VerifiedToken, { kind: 'verified' }>>(mostKept);
+  return async (text) => {
+    const before = known.get(text);
+    if (before !== undefined && !hasExpired(before.claims)) {
+      const app = await apps.find(before.app.appId);
+      if (app === before.app) return before;
+    }
+    const token = await verify(text);
+    if (token.kind === 'verified' && text.length <= longestKept) known.set(text, token);
+    return token;
+  };
+}
+
+function createVerifier(apps: AppDirectory): TokenVerifier {
   // The directory gives the same object for some seconds, so that a key is not imported for each request.
   const imported = new WeakMap<App, readonly VerificationKey[]>();
   const keysOf = (app: App): readonly VerificationKey[] => {
@@ -60,6 +83,11 @@ export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
       ? { kind: 'unverified', cause: error }
       : { kind: 'wrong-claim', message, cause: error };
   };
+}
+
+/** As jose has it, in whole seconds. `nbf`, which lay in the past, still does. */
+function hasExpired({ exp = 0 }: JWTPayload): boolean {
+  return exp <= Math.floor(Date.now() / 1_000) - clockToleranceS;
 }
 
 type Named = {

@@ -2,8 +2,9 @@
 
 import { createHmac } from 'node:crypto';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createAuthenticator } from '../../src/http/auth.ts';
+import type { App } from '../../src/store/app-directory.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';
 import {
   apps,
@@ -200,6 +201,41 @@ describe('authentication', () => {
         expect.stringContaining('offhook apps limit <appId> --token-ttl 24h') as string,
       ]),
     );
+  });
+
+  test.each<[string, () => typeof apps]>([
+    ['was revoked', () => ({})],
+    ['has another secret', () => ({ 'app-1': { ...apps['app-1'], jwtKeys: ['y'.repeat(40)] } })],
+  ])('a token that was taken before is not any more when its app %s', async (_how, later) => {
+    let directory: Readonly<Record<string, App | undefined>> = apps;
+    const authenticator = createAuthenticator(
+      { find: async (appId) => directory[appId], findByApiKey: async () => undefined },
+      { audiences: ['offhook'], logger: recordedLogger().logger },
+    );
+    const auth = await token();
+    expect((await authenticator.jwt({ auth })).appId).toBe('app-1');
+    expect((await authenticator.jwt({ auth })).appId).toBe('app-1');
+
+    directory = later();
+
+    await expect(authenticator.jwt({ auth })).rejects.toThrow(unverifiedDetail);
+  });
+
+  test('a token that was taken before is not any more when it has expired', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      const auth = await signed({ appId: 'app-1', exp: nowS() + 120 });
+      expect((await answerTo(auth)).status).toBe(200);
+      vi.setSystemTime(Date.now() + 149_000);
+      expect((await answerTo(auth)).status).toBe(200);
+      vi.setSystemTime(Date.now() + 2_000);
+
+      const { status, problem } = await answerTo(auth);
+      expect(status).toBe(401);
+      expect(problem.detail).toMatch(/expired/);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('the bot of somebody else is a 404, even without the scope', async () => {
