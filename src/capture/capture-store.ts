@@ -1,7 +1,7 @@
 // Captures in SQL: written once, when a call is over, and gone with the call.
 
 import { promisify } from 'node:util';
-import { deflateRaw, inflateRaw } from 'node:zlib';
+import { deflateRawSync, inflateRaw } from 'node:zlib';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { CallNotesView } from '../calls/capture.ts';
@@ -74,15 +74,16 @@ order by call_id
 on conflict (call_id) do nothing`,
 } as const;
 
+/** A window of 4 KB holds the messages of a transaction, which resemble each other; zlib's own sizes would be 270 KB to be cleared. */
+const packing = { level: 1, windowBits: 12, memLevel: 5 };
+
 export async function writeCaptures(pool: Pool, captures: readonly StoredCapture[]): Promise<void> {
-  const rows = await Promise.all(
-    captures.map(async ({ callId, capture: { sip, audio, notes } }) => ({
-      call_id: callId,
-      sip: sip && (await packed(sip)),
-      audio: audio && (await packed(audio)),
-      notes: notes && (await packed(notes)),
-    })),
-  );
+  const rows = captures.map(({ callId, capture: { sip, audio, notes } }) => ({
+    call_id: callId,
+    sip: sip && packed(sip),
+    audio: audio && packed(audio),
+    notes: notes && packed(notes),
+  }));
   await pool.query({ ...writeStatement, values: [JSON.stringify(rows)] });
 }
 
@@ -110,9 +111,12 @@ export async function readCapture(pool: Pool, callId: string): Promise<CaptureVi
   };
 }
 
-/** The fastest level: SIP repeats itself so much that more would gain little. */
-async function packed(value: SipLogView | AudioView | CallNotesView): Promise<string> {
-  return (await promisify(deflateRaw)(JSON.stringify(value), { level: 1 })).toString('base64');
+/**
+ * The fastest level: SIP repeats itself so much that more would gain little. In this thread: some 20 µs for what a call leaves, a
+ * quarter of what it takes to have another one do it.
+ */
+function packed(value: SipLogView | AudioView | CallNotesView): string {
+  return deflateRawSync(JSON.stringify(value), packing).toString('base64');
 }
 
 /** Undefined also where another version wrote what this one does not know. */
