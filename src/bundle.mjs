@@ -60,7 +60,7 @@ await build({
   // One folder, so that addresses are counted from the same place everywhere.
   ...{ outdir: bundled, chunkNames: 'shared-[hash]' },
   ...{ bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node20' },
-  ...{ keepNames: true, sourcemap: true, sourcesContent: false, logLevel: 'warning' },
+  ...{ sourcemap: true, sourcesContent: false, logLevel: 'warning' },
   external: packagesAsInstalled,
   banner: { js: commonJs },
   plugins: [ownAddresses],
