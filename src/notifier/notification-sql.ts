@@ -1,12 +1,14 @@
 // The notifier's statements. Each is one statement and so one transaction: nothing to roll back, one round trip. They are
 // prepared by name, which halves their cost.
 //
-// What they ask for is written so that only an index can answer it (`= any(array(…))`, a subquery with a limit), because
+// What they ask for is written so that only an index can answer it (`fewRows`, `= any(array(…))`, a subquery with a limit), because
 // their plans are made while the tables are small: a join that reads a whole table would let all receivers pay for what one
 // dead receiver is owed.
 //
 // The value of `leased_until` doubles as the queue's version: who adds a notification to a leased queue moves it by a
 // millisecond, so that the holder, who lets a queue go only with the value that it knows, cannot let one go unseen.
+
+import { fewRows } from '../store/few-rows.ts';
 
 // Of events that a gateway without an outbox published, for one version. In the order of the event id, so that two nodes that store the same events do not lock each other up. A queue that waits
 // for its receiver is left waiting; one that only waits for a refused event that others may pass, or for one that is
@@ -119,9 +121,11 @@ with given as (
   select * from jsonb_to_recordset($1::jsonb) as row(event_id text, call_id text, attempt integer,
     started_at timestamptz, duration_ms integer, response_status integer, error text, state text, failure text,
     at timestamptz, refused boolean)
+  where ${fewRows('event_id')}
 ), lanes as (
   select * from jsonb_to_recordset($2::jsonb) as row(call_id text, known timestamptz, next timestamptz,
     gone_at timestamptz)
+  where ${fewRows('call_id')}
 ), logged as (
   insert into delivery_attempts (event_id, call_id, attempt, started_at, duration_ms, response_status, error, delivered)
   select event_id, call_id, attempt, started_at, duration_ms, response_status, error, state = 'delivered' from given
@@ -131,21 +135,19 @@ with given as (
     refused_at = coalesce(n.refused_at, case when given.refused then given.at end),
     failed_at = case when given.state = 'failed' then given.at end, failure = given.failure
   from given where n.event_id = given.event_id and n.state = 'pending'
-    and n.event_id = any(array(select event_id from given))
 ), stopped as (
   update notifications n set state = 'failed', failed_at = lanes.gone_at, failure = 'gone'
   from lanes where n.call_id = lanes.call_id and lanes.gone_at is not null and n.state = 'pending'
-    and n.call_id = any(array(select call_id from lanes where gone_at is not null))
     and n.event_id not in (select event_id from given)
 ), released as (
   update notification_lanes lane set leased_by = null, leased_until = null, next_attempt_at = lanes.next
   from lanes where lane.call_id = lanes.call_id and lanes.next is not null
-    and lane.call_id = any(array(select call_id from lanes where next is not null)) and lane.leased_by = $3 and lane.leased_until = lanes.known
+    and lane.leased_by = $3 and lane.leased_until = lanes.known
   returning lane.call_id
 ), finished as (
   delete from notification_lanes lane using lanes
   where lane.call_id = lanes.call_id and lanes.next is null
-    and lane.call_id = any(array(select call_id from lanes where next is null)) and lane.leased_by = $3 and lane.leased_until = lanes.known
+    and lane.leased_by = $3 and lane.leased_until = lanes.known
   returning lane.call_id
 )
 select call_id from released union all select call_id from finished`,

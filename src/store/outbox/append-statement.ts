@@ -11,6 +11,8 @@
 // The same again, after an answer that was lost, is the same success: the end is known by its event, events and notifications
 // by their keys.
 
+import { fewRows } from '../few-rows.ts';
+
 /** Of an ending that depends on whether the answer was stored: the one that holds. */
 const ending =
   'case when i.ending_if_answered is not null and c.answered_at is not null then i.ending_if_answered else i.ending end';
@@ -25,6 +27,7 @@ export const appendStatement = {
 with given as materialized (
   select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, is_repeated boolean, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
     notification_sequence integer, published integer)
+  where ${fewRows('call_id')}
 ), moved as (
   update calls c set
     owner_id = $2,

@@ -4,6 +4,7 @@
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { fewRows } from '../few-rows.ts';
 
 const lingerMs = 250;
 /** After a failure: the database may be away. */
@@ -14,9 +15,11 @@ const maxWaiting = 50_000;
 const settleStatement = {
   name: 'settle calls',
   text: `
-update calls set published_event_sequence = last_event_sequence, unpublished_events = null,
+update calls c set published_event_sequence = last_event_sequence, unpublished_events = null,
   end_published_at = clock_timestamp()
-where call_id = any($1::text[]) and owner_id = $2 and ended_at is not null and end_published_at is null`,
+from unnest($1::text[]) as given(call_id)
+where ${fewRows('given.call_id')} and c.call_id = given.call_id and owner_id = $2 and ended_at is not null
+  and end_published_at is null`,
 } as const;
 
 /** Of calls that wait to be taken: the process that takes one need not publish that it was queued. */
