@@ -62,6 +62,8 @@ export class CallTaking {
   readonly #releasing: Batcher<CallId, void>;
   #reserved = 0;
   #waiting = new Map<CallSource, number>();
+  /** Taken here since the last look. */
+  readonly #taken = new Map<CallSource, number>();
   /** What the last sweep found without a machine here; ended if the next one finds it again. */
   #suspects: ReadonlySet<CallId> = new Set();
   #endUnknownAfterMs = 0;
@@ -108,6 +110,7 @@ export class CallTaking {
     const known = [...new Set([...here(), ...[...this.#held.values()].map((held) => held.callId)])];
     const found = await takes.sweep(known);
     this.#waiting = new Map(found.waiting);
+    this.#taken.clear();
     for (const source of found.waiting.keys()) this.wake(source);
     await Promise.all(found.expired.map((call) => this.#expire(call)));
     await this.#endUnknown(found.notHere);
@@ -147,8 +150,10 @@ export class CallTaking {
   /** Its machine is gone. Where it placed nothing, nothing else would release its slot. */
   onEnded(callId: CallId): void {
     if (this.#held.get(callId)?.isPlaced === false) this.onReleased(callId);
-    // A place is free, for whichever source waits.
-    for (const [source, count] of this.#waiting) if (count > 0) this.wake(source);
+    // A place is free, for whichever source waits. Of calls that were taken already nothing is asked; the next look knows better.
+    for (const [source, count] of this.#waiting) {
+      if (count > (this.#taken.get(source) ?? 0)) this.wake(source);
+    }
   }
 
   async stop(): Promise<void> {
@@ -187,12 +192,25 @@ export class CallTaking {
     this.#ports.start(call, queued);
   }
 
+  /** What was accepted elsewhere since the last look is not known to wait. */
+  #countTaken(source: CallSource, count: number): void {
+    const taken = (this.#taken.get(source) ?? 0) + count;
+    this.#taken.set(source, Math.min(taken, this.#waiting.get(source) ?? 0));
+  }
+
   #takerOf(source: CallSource): SourceTaker {
     const known = this.#takers.get(source);
     if (known !== undefined) return known;
     const { takes, limitsOf, room, mayTake, logger } = this.#ports;
     const taker = new SourceTaker(source, {
-      takes,
+      takes: {
+        take: async (request) => {
+          const taken = await takes.take(request);
+          this.#countTaken(source, taken.grants.length);
+          return taken;
+        },
+        nextStart: (trunk, intervalMs) => takes.nextStart(trunk, intervalMs),
+      },
       limits: () => (source === undefined ? undefined : limitsOf(source)),
       places: {
         free: () => room() - this.#reserved,
