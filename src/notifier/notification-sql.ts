@@ -47,9 +47,9 @@ with given as (
 insert into notification_lanes as lane (call_id, origin, next_attempt_at)
 select call_id, origin, $2::timestamptz from lanes order by call_id
 on conflict (call_id) do update set
-  next_attempt_at = case when exists (
-    select from notifications n where n.call_id = lane.call_id and n.state = 'pending'
-      and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $3::timestamptz)
+  next_attempt_at = case when (
+    select true from notifications n where n.call_id = lane.call_id and n.state = 'pending'
+      and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $3::timestamptz) limit 1
   ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
   leased_until = lane.leased_until + interval '1 millisecond'`,
 } as const;

@@ -86,7 +86,8 @@ describe.each(databaseKinds)('dead receivers, on %s', (kind) => {
     // The end of one that timed out may be seen after the beginning of the next.
     await eventually(() => dead.sockets() <= 32, 'no more connections than sends at once');
     await eventually(() => notifier.queues() <= 32 + 200, 'only those for the dead one are left');
-    expect(await rig.lanesLeft()).toBe(1_500);
+    // The last of those that were served is let go a moment after it was.
+    await eventually(async () => (await rig.lanesLeft()) === 1_500, 'what the dead one is owed');
   });
 
   test('any number of dead receivers leaves room to those that answer', async () => {

@@ -99,9 +99,9 @@ with given as materialized (
   select call_id, origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
   from queues order by call_id
   on conflict (call_id) do update set
-    next_attempt_at = case when exists (
-      select from notifications n where n.call_id = lane.call_id and n.state = 'pending'
-        and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $7::timestamptz)
+    next_attempt_at = case when (
+      select true from notifications n where n.call_id = lane.call_id and n.state = 'pending'
+        and n.attempts > n.attempts_before and (n.refused_at is null or n.refused_at > $7::timestamptz) limit 1
     ) then lane.next_attempt_at else least(lane.next_attempt_at, excluded.next_attempt_at) end,
     leased_until = lane.leased_until + interval '1 millisecond'
   returning call_id, (xmax = 0) as is_new, case when leased_by = $2 then leased_until end as leased_until
