@@ -16,7 +16,7 @@ const knownToAll = ['config.ts', 'version.ts'];
 const arrows: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   calls: ['lib'],
-  amd: ['calls'],
+  amd: ['calls', 'lib'],
   media: ['calls', 'lib'],
   // What a worker's media calls through src/media/stream-port.ts.
   streams: ['calls', 'lib', 'media'],
@@ -37,8 +37,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   console: ['api', 'calls', 'capture', 'http', 'interactions', 'lib', 'notifier', 'store'],
   companion: ['api', 'calls', 'events', 'http', 'lib', 'store'],
   embedded: ['lib', 'media', 'sip'],
-  // What a gateway needs, asked before it starts and by `offhook doctor`.
   tracing: ['calls', 'lib'],
+  // What a gateway needs, asked before it starts and by `offhook doctor`.
   checks: ['embedded', 'events', 'lib', 'notifier', 'sip'],
   // What a person in front of it sees.
   terminal: ['calls', 'lib', 'notifier'],

@@ -32,3 +32,23 @@ test('so many run at once, so many wait in the order in which they came, the res
   ).toEqual(['Error: failed', 1, 2, 3, 4, 'Error: full']);
   expect(await late).toBe(6);
 });
+
+test('what is urgent runs before what waits already, in its own order', async () => {
+  const turns = takeTurns({ running: 1, waiting: 4 }, () => new Error('full'));
+  const begun: string[] = [];
+  const work = (name: string, isUrgent: boolean) =>
+    turns(async () => void begun.push(name), { isUrgent });
+
+  await Promise.all([
+    work('first', false),
+    work('second', false),
+    work('third', false),
+    work('urgent', true),
+    work('also urgent', true),
+  ]);
+
+  expect(begun).toEqual(['first', 'urgent', 'also urgent', 'second', 'third']);
+  await expect(
+    Promise.all(Array.from({ length: 6 }, () => work('one too many', true))),
+  ).rejects.toThrow('full');
+});

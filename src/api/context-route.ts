@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { CallContext } from '../calls/contract/call-context.ts';
+import { isEnd } from '../calls/contract/call-event.ts';
 import { contextOf } from '../calls/contract/event-table.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import { type ApiInstance, botRoute } from '../http/http.ts';
@@ -92,8 +93,7 @@ async function awaited(
     if (last === undefined) continue;
     // Of the event itself: the bucket may not have it yet.
     const context = contextOf(last);
-    const isOver = last.type === 'completed' || last.type === 'failed';
-    if (context !== undefined && (isOver || isNew(context))) return context;
+    if (context !== undefined && (isEnd(last) || isNew(context))) return context;
   }
   return await calls.context(scope, callId);
 }

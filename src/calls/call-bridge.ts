@@ -2,6 +2,7 @@
 // each of its legs' states, the dialog before its 200 is acknowledged, so that no crash leaves a person in a call. The
 // machine is told what comes of it, and hangs up the first leg when the second one is over.
 
+import { within } from '../lib/at-most.ts';
 import type { AcceptedCall } from './call-types.ts';
 import type { StoredLeg } from './contract/stored-leg.ts';
 import { LineKeys } from './line-keys.ts';
@@ -304,18 +305,5 @@ export class CallBridge implements OngoingTransfer {
 
   #now(): Date {
     return this.#ports.clock.now();
-  }
-}
-
-/** False also after the time-out. */
-async function within(promise: Promise<boolean>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
-  });
-  try {
-    return await Promise.race([promise, timeout]);
-  } finally {
-    clearTimeout(timer);
   }
 }

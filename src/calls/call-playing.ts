@@ -1,9 +1,10 @@
 // What commands have a call play: each sound is loaded as soon as it is asked for, and played in the order of the commands.
 
+import { within } from '../lib/at-most.ts';
 import type { LiveCall } from './call-registry.ts';
 import type { CommandOf, CommandReply } from './contract/command.ts';
 import { publicNameOf } from './contract/sound-reference.ts';
-import type { Clock, SoundPort, SoundResult } from './ports.ts';
+import type { Clock, SoundPort } from './ports.ts';
 
 export type PlayingPorts = { readonly sounds: SoundPort; readonly clock: Clock };
 
@@ -66,21 +67,5 @@ export class CallPlaying {
       at: this.#ports.clock.now(),
       report: { kind: 'finished', ...told, reason, playedMs: 0 },
     });
-  }
-}
-
-/** Undefined: it takes longer. */
-async function within(
-  loading: Promise<SoundResult>,
-  timeoutMs: number,
-): Promise<SoundResult | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const bound = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), timeoutMs);
-  });
-  try {
-    return await Promise.race([loading, bound]);
-  } finally {
-    clearTimeout(timer);
   }
 }

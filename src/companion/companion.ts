@@ -4,12 +4,13 @@
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Closers } from '../lib/closers.ts';
 import { type Repetition, repeat } from '../lib/repeat.ts';
-import { purgeHistory } from '../store/retention.ts';
+import { forgetTraceIds, purgeHistory } from '../store/retention.ts';
 import { registerConnections } from './connections/connection-routes.ts';
 import { registerConversationRoutes } from './conversations/conversation-routes.ts';
 import { followConversations } from './conversations/published-conversations.ts';
 import type { CompanionDependencies } from './dependencies.ts';
 import { registerHistoryRoutes } from './history/history-routes.ts';
+import { traceIdDays } from './history/history-statements.ts';
 import { followMessages } from './history/published-messages.ts';
 import { registerImports } from './imports/import-route.ts';
 import { registerTableRoutes } from './tables/table-routes.ts';
@@ -45,8 +46,9 @@ export async function openIngest(
 const hourMs = 3_600_000;
 
 function forgetOld({ config, database, clock, logger }: CompanionDependencies): Repetition {
-  const keptMs = config.retention.historyDays * 24 * hourMs;
-  return repeat({ name: 'old history', everyMs: hourMs, logger }, (stopped) =>
-    purgeHistory(database, new Date(clock.now().getTime() - keptMs), stopped),
-  );
+  const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 24 * hourMs);
+  return repeat({ name: 'old history', everyMs: hourMs, logger }, async (stopped) => {
+    await purgeHistory(database, daysAgo(config.retention.historyDays), stopped);
+    await forgetTraceIds(database, daysAgo(traceIdDays), stopped);
+  });
 }

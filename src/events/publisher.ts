@@ -5,7 +5,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { headers, type MsgHdrs } from '@nats-io/transport-node';
-import type { CallEvent } from '../calls/contract/call-event.ts';
+import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { TraceHeaders } from '../lib/trace-context.ts';
@@ -16,7 +16,7 @@ import { callSubject, deadLetterSubject } from './subjects.ts';
 
 /** Events that wait, all calls together: some minutes without NATS at full load, about 200 MB. More stay in SQL. */
 const defaultMaxWaiting = 100_000;
-/** After an outage thousands wait: those who publish something new must not wait behind all of them. */
+/** After an outage thousands wait: calls that are up then come before those that are over. */
 const mostAtOnce = 256;
 const acknowledgeTimeoutMs = 5_000;
 const firstRetryMs = 50;
@@ -62,6 +62,8 @@ class Publisher implements RunningPublisher {
   readonly #options: PublisherOptions;
   /** The last publish of each call that has one under way: what the next one waits for. */
   readonly #tails = new Map<string, Promise<void>>();
+  /** Calls whose end waits here. */
+  readonly #over = new Set<string>();
   readonly #stopped = new AbortController();
   readonly #turns = takeTurns({ running: mostAtOnce, waiting: Number.POSITIVE_INFINITY }, () => {
     throw new Error('bounded by what waits');
@@ -87,13 +89,15 @@ class Publisher implements RunningPublisher {
 
   publish(events: readonly CallEvent[]): Promise<void> {
     const [first] = events;
-    if (first === undefined) return Promise.resolve();
+    const last = events.at(-1);
+    if (first === undefined || last === undefined) return Promise.resolve();
     if (this.#stopping) return Promise.reject(new Error('the event publisher is stopped'));
     const most = this.#options.maxWaiting ?? defaultMaxWaiting;
     if (this.#waiting + events.length > most) {
       return Promise.reject(new Error(`NATS is unreachable: ${most} events wait for it`));
     }
     this.#waiting += events.length;
+    if (isEnd(last)) this.#over.add(last.callId);
     const publishAll = async (): Promise<void> => {
       for (const event of events) {
         try {
@@ -108,7 +112,9 @@ class Publisher implements RunningPublisher {
     const stored = before === undefined ? publishAll() : before.then(publishAll, publishAll);
     this.#tails.set(first.callId, stored);
     const settle = () => {
-      if (this.#tails.get(first.callId) === stored) this.#tails.delete(first.callId);
+      if (this.#tails.get(first.callId) !== stored) return;
+      this.#tails.delete(first.callId);
+      this.#over.delete(first.callId);
     };
     stored.then(settle, settle);
     return stored;
@@ -131,7 +137,8 @@ class Publisher implements RunningPublisher {
       if (allowed !== undefined) await untilAborted(allowed, signal);
       if (signal.aborted) throw new Error('stopped before the event was published');
       try {
-        await this.#turns(() => this.#publishOnce(event));
+        const isUrgent = !this.#over.has(event.callId);
+        await this.#turns(() => this.#publishOnce(event), { isUrgent });
         return;
       } catch (error) {
         if (isRefused(error)) return await this.#deadLetter(event, error);

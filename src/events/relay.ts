@@ -1,7 +1,7 @@
 // What is stored of a call goes out: published in order, and when it has ended and no far end is left in it, it is done with. What
 // is left at a stop, or finds too much waiting, stays in SQL, where `published_event_sequence` says from where to go on.
 
-import type { CallEvent } from '../calls/contract/call-event.ts';
+import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { RunningPublisher } from './publisher.ts';
@@ -45,18 +45,18 @@ export class EventRelay {
       this.#forget(callId);
       return;
     }
-    const isEnd = last.type === 'completed' || last.type === 'failed';
+    const isOver = isEnd(last);
     const isBehind = this.#behind.has(callId);
-    if (isEnd) this.#behind.delete(callId);
+    if (isOver) this.#behind.delete(callId);
     if (isBehind) return;
     this.#ports.publisher.publish(events).then(
       () => {
-        if (isEnd) this.#finish(callId);
+        if (isOver) this.#finish(callId);
         else this.#reached(callId, last);
       },
       (error: unknown) => {
         this.#through.delete(callId);
-        if (!isEnd) this.#behind.add(callId);
+        if (!isOver) this.#behind.add(callId);
         this.#ports.logger.warn({ err: error, callId }, 'events of a call stay in the database');
       },
     );

@@ -2,6 +2,7 @@
 // to where only operators reach these, or filter the paths in front.
 
 import type { HealthCheck } from '../http/health-check.ts';
+import { within } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { ApiInstance } from './http.ts';
 import type { Metrics } from './metrics.ts';
@@ -78,13 +79,7 @@ function boundedCheck(check: HealthCheck, logger: Logger): BoundedCheck {
     ...(check.degradedAs === undefined ? {} : { degradedAs: check.degradedAs }),
     run: async () => {
       running ??= ask();
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<boolean>((resolve) => {
-        timer = setTimeout(resolve, checkTimeoutMs, false);
-      });
-      const ok = await Promise.race([running, late]);
-      clearTimeout(timer);
-      return ok;
+      return (await within(running, checkTimeoutMs)) ?? false;
     },
   };
 }

@@ -11,7 +11,7 @@ export type RetrySchedule = {
   /** An event that the receiver refuses (4xx) lets its successors pass after this. */
   readonly passRefusedAfterMs: number;
   /**
-   * A notification whose predecessor is not known yet waits this long for it: longer than the stream takes to bring a
+   * A notification whose predecessor is not known yet waits this long for it: longer than the stream takes to bring an
    * event again that a process had taken which was killed, stopped or cut off from its database, even several times.
    */
   readonly gapPatienceMs: number;
@@ -42,7 +42,7 @@ export type AttemptResult =
  */
 export type Failure = 'expired' | 'gone' | 'forbidden';
 
-export type Verdict =
+export type Consequence =
   | { readonly kind: 'delivered' }
   | { readonly kind: 'failed'; readonly failure: Failure }
   /** `receiver` holds the whole call back until then; `event` holds its successors for a while. */
@@ -57,7 +57,7 @@ export function judge(
   /** Since it was created, or replayed. */
   notification: { readonly attempts: number; readonly owedSince: number },
   context: { readonly now: number; readonly schedule: RetrySchedule; readonly random: number },
-): Verdict {
+): Consequence {
   if (result.kind === 'forbidden') return { kind: 'failed', failure: 'forbidden' };
   if (isSuccess(result)) return { kind: 'delivered' };
   if (result.kind === 'response' && result.status === 410)

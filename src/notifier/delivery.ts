@@ -3,10 +3,10 @@
 import type { TraceHeaders } from '../lib/trace-context.ts';
 import {
   type AttemptResult,
+  type Consequence,
   judge,
   type PendingNotification,
   type RetrySchedule,
-  type Verdict,
 } from './delivery-plan.ts';
 import type { NotificationSender } from './http-sender.ts';
 import { mergeHeaders } from './notification-headers.ts';
@@ -46,7 +46,7 @@ export type Delivery = {
   /** As it was before. */
   readonly notification: PendingNotification;
   readonly result: AttemptResult;
-  readonly verdict: Verdict;
+  readonly verdict: Consequence;
   readonly record: AttemptRecord;
 };
 

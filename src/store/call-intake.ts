@@ -92,12 +92,12 @@ export function createCallIntake(
     // Ten seconds' worth of what a node can take; the intake refuses with 429 long before.
     maxWaiting: 5_000,
   };
-  const writer = new GroupWriter<Item, Verdict>((items) => acceptBatch(pool, items), {
+  const writer = new GroupWriter<Item, Acceptance>((items) => acceptBatch(pool, items), {
     ...batches,
     concurrency,
   });
   // A writer of its own: calls without limits wait for no lock.
-  const limitedWriter = new GroupWriter<LimitedItem, Verdict>(
+  const limitedWriter = new GroupWriter<LimitedItem, Acceptance>(
     (items) => acceptLimitedBatch(pool, items),
     { ...batches, concurrency: 1 },
   );
@@ -156,9 +156,9 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
   });
 }
 
-type Verdict = AcceptResult | { readonly kind: 'unanswered'; readonly cause: unknown };
+type Acceptance = AcceptResult | { readonly kind: 'unanswered'; readonly cause: unknown };
 
-async function acceptBatch(pool: Pool, items: readonly Item[]): Promise<readonly Verdict[]> {
+async function acceptBatch(pool: Pool, items: readonly Item[]): Promise<readonly Acceptance[]> {
   const accepted = await insertCalls(pool, items);
   return await judgeAll(pool, items, accepted);
 }
@@ -166,7 +166,7 @@ async function acceptBatch(pool: Pool, items: readonly Item[]): Promise<readonly
 async function acceptLimitedBatch(
   pool: Pool,
   items: readonly LimitedItem[],
-): Promise<readonly Verdict[]> {
+): Promise<readonly Acceptance[]> {
   const { accepted, refused } = await acceptWithin(
     pool,
     items.map(({ call }) => call),
@@ -196,7 +196,7 @@ async function judgeAll(
   items: readonly Item[],
   accepted: ReadonlySet<string>,
   refused: ReadonlyMap<string, LimitName> = new Map(),
-): Promise<readonly Verdict[]> {
+): Promise<readonly Acceptance[]> {
   const late = items.filter((item) => !accepted.has(item.key) && !refused.has(item.key));
   const verdicts = late.length === 0 ? undefined : await judgeLate(pool, late);
   return items.map((item) => {
@@ -213,7 +213,7 @@ type Earlier = {
 };
 
 /** Never throws: the other calls of the batch are accepted by now, and must be told so. */
-async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string, Verdict>> {
+async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string, Acceptance>> {
   try {
     const { rows } = await pool.query<Earlier>(earlierStatement, [
       jsonRows(late.map((item) => item.row)),
@@ -225,7 +225,7 @@ async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string,
   }
 }
 
-function judge(item: Item, earlier: Earlier | undefined): Verdict {
+function judge(item: Item, earlier: Earlier | undefined): Acceptance {
   // Only if the key expired and was purged between the two statements.
   if (earlier === undefined) return { kind: 'unanswered', cause: new Error('the key is gone') };
   return earlier.request_hash === item.requestHash

@@ -58,6 +58,12 @@ delete from messages where (account_id, bot_id, message_id) in (
   where created_on at time zone 'UTC' < $1::timestamptz at time zone 'UTC'
   order by created_on at time zone 'UTC' limit ${batchRows})`;
 
+const traceIdStatement = `
+update messages set trace_id = null where (account_id, bot_id, message_id) in (
+  select account_id, bot_id, message_id from messages
+  where trace_id is not null and created_on at time zone 'UTC' < $1::timestamptz at time zone 'UTC'
+  order by created_on at time zone 'UTC' limit ${batchRows})`;
+
 // Versions are microseconds since 1970.
 const conversationStatement = `
 delete from conversations where (account_id, bot_id, session_id) in (
@@ -88,6 +94,16 @@ export async function purgeExpired(
   }
   if (calls + others > 0) await vacuum(database, tables);
   return calls;
+}
+
+/** Of messages between bots and users; what is left of these stays until `purgeHistory`. */
+export async function forgetTraceIds(
+  database: Stored,
+  before: Date,
+  stopped?: AbortSignal,
+): Promise<void> {
+  const forgotten = await deleteAll(database, traceIdStatement, before, stopped);
+  if (forgotten > 0) await vacuum(database, ['messages']);
 }
 
 /** Messages between bots and users that are older; conversations and test runs that were told of last before then. How many. */

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { publishedMessage } from '../../src/companion/history/message-schema.ts';
 import { storeMessages } from '../../src/companion/history/published-messages.ts';
 import { streamNames } from '../../src/events/subjects.ts';
-import { purgeHistory } from '../../src/store/retention.ts';
+import { forgetTraceIds, purgeHistory } from '../../src/store/retention.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Page, type Published, published, tell } from './history-support.ts';
@@ -114,6 +114,22 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
 
     expect(await history()).toMatchObject({ total: 2 });
     expect(await history({ userId: 'u-2025-11-19' })).toMatchObject({ total: 0, messages: [] });
+    expect(await countsAreTrue()).toBe(true);
+  });
+
+  test('old trace ids are forgotten, and their messages stay', async () => {
+    await tell(rig.database, [
+      { createdOn: '2025-11-19T23:59:59.999Z', traceId: 'old' },
+      { createdOn: '2025-11-20T00:00:00.000Z', traceId: 'young' },
+    ]);
+
+    await forgetTraceIds(rig.database, new Date('2025-11-20T00:00:00.000Z'));
+
+    const { rows } = await rig.database.pool.query(
+      'select trace_id from messages order by created_on',
+    );
+    expect(rows).toEqual([{ trace_id: null }, { trace_id: '"young"' }]);
+    expect(await history()).toMatchObject({ total: 2 });
     expect(await countsAreTrue()).toBe(true);
   });
 

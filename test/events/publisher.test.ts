@@ -1,3 +1,4 @@
+import { once, setMaxListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { eventsOfCall } from '../../src/events/call-stream.ts';
@@ -129,6 +130,30 @@ describe('publisher', () => {
     await publisher.publish([call.dialing(), call.answered()]);
 
     expect(seen).toEqual(['dialing after 0', 'answered after 1', 'answered after 1']);
+    await publisher.stop(1_000);
+  });
+
+  test('publishes what calls that are up state before what is left of those that are over', async () => {
+    const connection = await newStreams();
+    const begun: string[] = [];
+    const goOn = new AbortController();
+    const publisher = createPublisher(connection, logger, {
+      writeContext: async (event) => {
+        begun.push(event.callId);
+        if (begun.length <= 256) await once(goOn.signal, 'abort');
+      },
+    });
+    setMaxListeners(0, goOn.signal);
+    const filling = Array.from({ length: 256 }, () => publisher.publish([eventTeller().dialing()]));
+    const [over, up] = [eventTeller(), eventTeller()];
+
+    const last = publisher.publish([over.dialing(), over.failed()]);
+    const live = publisher.publish([up.dialing()]);
+    goOn.abort();
+    await Promise.all([...filling, last, live]);
+
+    const afterThose = begun.slice(256);
+    expect(afterThose).toEqual([up.identity.callId, over.identity.callId, over.identity.callId]);
     await publisher.stop(1_000);
   });
 

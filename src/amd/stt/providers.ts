@@ -1,8 +1,9 @@
 // Reads the file of speech-to-text providers. A mistake is told with the file's line and the field; a key is named by the
 // environment variable that holds it and never stands in the file.
 
-import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
+import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
+import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 
 export type SpeechToTextProvider = {
   /** The protocol that it speaks. */
@@ -124,19 +125,4 @@ export function loadProviders(
 function refuse(problems: readonly string[]): SpeechToTextProviders {
   if (problems.length > 0) throw new Error(problems.join('\n'));
   return new Map();
-}
-
-/** For a bad key zod keeps what is wrong with it one level down. */
-function messageOf(issue: z.core.$ZodIssue): string {
-  const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
-  return inner?.message ?? issue.message;
-}
-
-/** Line of the field, or of the nearest thing around it that is there. */
-function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
-  for (let length = path.length; length >= 0; length -= 1) {
-    const node = document.getIn(path.slice(0, length), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
-  }
-  return 1;
 }

@@ -289,9 +289,14 @@ function unknownType(type: unknown): string {
     : 'an event without a type';
 }
 
+/** The last event of its call. */
+export function isEnd({ type }: { readonly type: CallEventType }): boolean {
+  return type === 'completed' || type === 'failed';
+}
+
 /** By sequence, except the end, which has one id, by whichever process it is stated (the call, or a recovery after a crash). */
 export function callEventId(callId: string, type: CallEventType, eventSequence: number): string {
-  const suffix = type === 'completed' || type === 'failed' ? 'end' : String(eventSequence);
+  const suffix = isEnd({ type }) ? 'end' : String(eventSequence);
   return `evt-${callId.replace(/^call-/, '')}-${suffix}`;
 }
 

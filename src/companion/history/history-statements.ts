@@ -24,10 +24,12 @@ type Part = {
 };
 
 const dayMs = 86_400_000;
+/** The specification's; what is older is deleted within the hour, and in no answer before. */
+export const traceIdDays = 30;
 
 export function pageStatement(scope: HistoryScope, query: HistoryQuery, part: Part): Sql {
   const { traceId, agentInfo, secureForm } = query.include;
-  const youngest = sql`${part.now}::timestamptz - interval '30 days'`;
+  const youngest = sql`${part.now}::timestamptz - make_interval(days => ${traceIdDays}::integer)`;
   const columns = [
     sql`created_on::text as at, document`,
     ...(traceId ? [sql`case when created_on > ${youngest} then trace_id end as trace_id`] : []),

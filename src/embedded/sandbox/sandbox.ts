@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import Srf from 'drachtio-srf';
+import { atMost } from '../../lib/at-most.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { type SipEngine, startSipEngine } from '../drachtio/engine.ts';
 import { FrameClock } from './frame-clock.ts';
@@ -103,10 +104,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       return calls.size;
     },
     async close() {
-      await settledWithin(
-        farewellMs,
-        [...calls].map((call) => call.giveUp()),
-      );
+      await atMost(Promise.allSettled([...calls].map((call) => call.giveUp())), farewellMs);
       srf.disconnect();
       await engine.close();
     },
@@ -118,15 +116,6 @@ function logEnd(logger: Logger, { recorded, ...rest }: SandboxCallSummary): void
   const summary = recorded === undefined ? rest : { ...rest, recordedMs: recorded.length / 8 };
   if (summary.talk === undefined) logger.debug(summary, 'sandbox call ended');
   else logger.info(summary, 'the sandbox has talked with a caller');
-}
-
-async function settledWithin(ms: number, promises: readonly Promise<void>[]): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([Promise.allSettled(promises), timeout]);
-  clearTimeout(timer);
 }
 
 /** Resolves when the engine knows what it has to hand to us. */
@@ -143,7 +132,7 @@ async function connect(srf: SrfCallee, engine: SipEngine, secret: string): Promi
         pendingRequests.set(wp.send(socket, 'ping'), () => resolve());
       }),
   );
-  await settledWithin(connectTimeoutMs, pongs);
+  await atMost(Promise.allSettled(pongs), connectTimeoutMs);
 }
 
 /** `sip:+12025550100@127.0.0.1:5070;user=phone` → `+12025550100`; empty when there is none. */

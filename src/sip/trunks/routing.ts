@@ -6,6 +6,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { DialTarget } from '../../calls/call-types.ts';
+import { within } from '../../lib/at-most.ts';
 import { gatewayName } from './gateway-name.ts';
 import { type Dice, orderGateways } from './gateway-order.ts';
 import {
@@ -78,7 +79,7 @@ export function createRouter(options: {
   const { trunks } = options;
   const networks = options.allowedNetworks.map((cidr) => ipaddr.parseCIDR(cidr));
   const lookUp = options.resolveHost ?? addressesOf;
-  const resolveHost = (host: string) => within(lookUp(host), options.resolveTimeoutMs ?? 5_000);
+  const resolveHost = (host: string) => known(lookUp(host), options.resolveTimeoutMs ?? 5_000);
 
   const defaultOf = (accountId: string | undefined) =>
     accountId === undefined ? trunks.default : trunks.defaultOf(accountId);
@@ -255,18 +256,8 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   return found.map((entry) => entry.address);
 }
 
-/** Undefined after the time-out, or when it fails. */
-async function within<Value>(
-  promise: Promise<Value>,
-  timeoutMs: number,
-): Promise<Value | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), timeoutMs);
-  });
-  try {
-    return await Promise.race([promise.catch(() => undefined), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** Undefined after the time-out, or when the look-up fails. */
+function known<Found>(lookingUp: Promise<Found>, timeoutMs: number): Promise<Found | undefined> {
+  const found = lookingUp.catch(() => undefined);
+  return within(found, timeoutMs);
 }

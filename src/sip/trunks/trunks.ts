@@ -1,10 +1,10 @@
 // Reads trunks.yaml. A mistake is told with the file's line and the field; a password is named by the environment
 // variable that holds it and never stands in the file.
 
-import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
-import type { z } from 'zod';
+import { LineCounter, parseDocument } from 'yaml';
 import type { KeyTransport, VoiceCodec } from '../../calls/ports.ts';
 import { describeIssues } from '../../lib/issues.ts';
+import { lineOf, messageOf } from '../../lib/yaml-issues.ts';
 import type { GatewayAddress } from './gateway-name.ts';
 import { problemsBetween, type TrunkEntry, trunkFileSchema } from './trunk-schema.ts';
 
@@ -241,21 +241,6 @@ function limitsOf({
       ...(maxConcurrentCalls !== undefined && { maxConcurrentCalls }),
     },
   };
-}
-
-/** For a bad key zod keeps what is wrong with it one level down. */
-function messageOf(issue: z.core.$ZodIssue): string {
-  const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
-  return inner?.message ?? issue.message;
-}
-
-/** Line of the field, or of the nearest thing around it that is there. */
-function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
-  for (let length = path.length; length >= 0; length -= 1) {
-    const node = document.getIn(path.slice(0, length), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
-  }
-  return 1;
 }
 
 function fieldOf(path: readonly PropertyKey[]): string {

@@ -28,6 +28,7 @@ import { secondLegs } from './0023-second-legs.ts';
 import { liveEvents } from './0025-live-events.ts';
 import { consoleTables } from './0026-console.ts';
 import { callNotes } from './0027-call-notes.ts';
+import { traceIds } from './0029-trace-ids.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -57,6 +58,7 @@ export const migrations: readonly Migration[] = [
   liveEvents,
   consoleTables,
   callNotes,
+  traceIds,
 ];
 
 /** Any number that no other program takes an advisory lock on: the letters `offhook`. */

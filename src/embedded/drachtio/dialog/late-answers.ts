@@ -1,4 +1,4 @@
-// Answers to calls that an earlier engine on this port placed and took to its grave: a person picked up a phone that rang on.
+// Answers to calls that an earlier engine on this port placed before it died: a person picked up a phone that rang on.
 // No application will ever acknowledge or end that call, so it is acknowledged and hung up. drachtio-server drops such a 200.
 
 import type { EngineContext } from '../engine-context.ts';
