@@ -8,7 +8,10 @@ export type PlayoutLoopSink = {
   step(phase: number, transmit: boolean): void;
   /** Nobody needs the clock any more, until `start`. */
   isIdle(): boolean;
-  /** Nothing that comes in has to be looked at before the next step. */
+  /**
+   * Nothing that comes in has to be looked at before its call's next step. Then the thread stands still for a whole round: each time
+   * that it wakes, it finds the processor's caches full of somebody else's work.
+   */
   mayRest(): boolean;
 };
 
@@ -45,13 +48,13 @@ export class PlayoutLoop {
     // In a turn of its own: by then, what the step has sent is out.
     if (this.#sink.mayRest()) setImmediate(() => this.#restUntilStep(clock));
     else {
-      const waitMs = Math.max(1, Math.ceil(clock.nextMs - performance.now()));
+      const waitMs = Math.max(1, Math.ceil(clock.nextMs(false) - performance.now()));
       setTimeout(() => setImmediate(() => this.#run(clock)), waitMs);
     }
   }
 
   #restUntilStep(clock: PlayoutClock): void {
-    this.#rest.rest(clock.nextMs - performance.now());
+    this.#rest.rest(clock.nextMs(true) - performance.now());
     setImmediate(() => this.#run(clock));
   }
 
@@ -61,8 +64,9 @@ export class PlayoutLoop {
       return;
     }
     const nowMs = performance.now();
-    this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - clock.nextMs);
-    const caughtUp = clock.run(nowMs, (phase, transmit) => {
+    const wholeRounds = this.#sink.mayRest();
+    this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - clock.nextMs(wholeRounds));
+    const caughtUp = clock.run(nowMs, wholeRounds, (phase, transmit) => {
       if (phase === 0 && !transmit) this.#ticksLate += 1;
       this.#sink.step(phase, transmit);
     });

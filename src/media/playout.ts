@@ -1,6 +1,6 @@
-// The 20 ms clock of a worker. Sessions are spread over four phases, 5 ms apart, so that a thousand of them do not all
-// send in the same instant. Driven by a monotonic clock from outside: a late call makes up for every step it missed,
-// since the count of frames is the clock of detection.
+// The 20 ms clock of a worker. Sessions are spread over four phases, 5 ms apart, so that what hundreds of bots and their callers say
+// to each other does not wait for all the others; where nobody waits, the four can have one step in common. Driven by a monotonic
+// clock from outside: a late call makes up for every step it missed, since the count of frames is the clock of detection.
 
 export const tickMs = 20;
 export const phases = 4;
@@ -18,20 +18,25 @@ export class PlayoutClock {
     this.#startMs = nowMs;
   }
 
-  /** When the next step is due. */
-  get nextMs(): number {
-    return this.#startMs + (this.#steps + 1) * stepMs;
+  /** When the next step is due. `wholeRounds`: the phases step together, when the last one's turn has come. */
+  nextMs(wholeRounds: boolean): number {
+    const steps = wholeRounds ? this.#steps - (this.#steps % phases) + phases : this.#steps + 1;
+    return this.#startMs + steps * stepMs;
   }
 
   /** Runs the steps that are due, a bounded number of them. False: more are due. */
-  run(nowMs: number, step: (phase: number, transmit: boolean) => void): boolean {
+  run(
+    nowMs: number,
+    wholeRounds: boolean,
+    step: (phase: number, transmit: boolean) => void,
+  ): boolean {
     for (let count = 0; count < maxStepsAtOnce; count += 1) {
-      const dueMs = this.nextMs;
+      const dueMs = this.nextMs(wholeRounds);
       if (dueMs > nowMs) return true;
       const phase = this.#steps % phases;
       this.#steps += 1;
       step(phase, nowMs - dueMs <= maxTransmitLateMs);
     }
-    return this.nextMs > nowMs;
+    return this.nextMs(wholeRounds) > nowMs;
   }
 }

@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { phases } from '../../src/media/playout.ts';
+import { phases, tickMs } from '../../src/media/playout.ts';
 import { PlayoutLoop } from '../../src/media/playout-loop.ts';
 import { until } from './support/observed.ts';
 
 function loopOf({ mayRest }: { readonly mayRest: boolean }) {
-  const world = { isIdle: false, foundIdle: false, steps: [] as number[], rests: [] as number[] };
+  const world = {
+    isIdle: false,
+    foundIdle: false,
+    steps: [] as number[],
+    rests: [] as number[],
+    stepsAtRests: [] as number[],
+  };
   const loop = new PlayoutLoop(
     {
       step: (phase) => world.steps.push(phase),
@@ -15,7 +21,12 @@ function loopOf({ mayRest }: { readonly mayRest: boolean }) {
       mayRest: () => mayRest,
     },
     // Nobody stands still here: the loop finds that no step is due, and rests again.
-    { rest: (forMs) => world.rests.push(forMs) },
+    {
+      rest(forMs) {
+        world.rests.push(forMs);
+        world.stepsAtRests.push(world.steps.length);
+      },
+    },
   );
   return { loop, world };
 }
@@ -31,7 +42,9 @@ describe.each([true, false])('playout loop, may rest: %s', (mayRest) => {
 
     expect(world.steps).toEqual(inTurn);
     expect(world.rests.length > 0).toBe(mayRest);
-    expect(Math.max(0, ...world.rests)).toBeLessThanOrEqual(5);
+    expect(Math.max(0, ...world.rests)).toBeLessThanOrEqual(tickMs);
+    // Between two rests, none of a round or all of it.
+    expect(world.stepsAtRests.filter((steps) => steps % phases !== 0)).toEqual([]);
 
     await until(() => world.foundIdle, 'a look at who is there');
     world.isIdle = false;

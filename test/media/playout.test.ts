@@ -3,10 +3,10 @@ import { PlayoutClock, phases } from '../../src/media/playout.ts';
 import { PortPool } from '../../src/media/port-pool.ts';
 
 describe('playout clock', () => {
-  function count(clock: PlayoutClock, nowMs: number) {
+  function count(clock: PlayoutClock, nowMs: number, wholeRounds = false) {
     const ticks = Array.from({ length: phases }, () => 0);
     let transmitted = 0;
-    const caughtUp = clock.run(nowMs, (phase, transmit) => {
+    const caughtUp = clock.run(nowMs, wholeRounds, (phase, transmit) => {
       ticks[phase] = (ticks[phase] ?? 0) + 1;
       if (transmit) transmitted += 1;
     });
@@ -16,11 +16,38 @@ describe('playout clock', () => {
   test('each phase ticks once in 20 ms', () => {
     const clock = new PlayoutClock(1_000);
 
-    expect(clock.nextMs).toBe(1_005);
+    expect(clock.nextMs(false)).toBe(1_005);
     expect(count(clock, 1_004).ticks).toEqual([0, 0, 0, 0]);
     expect(count(clock, 1_005).ticks).toEqual([1, 0, 0, 0]);
     expect(count(clock, 1_020).ticks).toEqual([0, 1, 1, 1]);
     expect(count(clock, 1_040).ticks).toEqual([1, 1, 1, 1]);
+  });
+
+  test('of a whole round, all phases tick when the last one does', () => {
+    const clock = new PlayoutClock(1_000);
+
+    expect(clock.nextMs(true)).toBe(1_020);
+    expect(count(clock, 1_019, true).ticks).toEqual([0, 0, 0, 0]);
+    expect(count(clock, 1_020, true)).toEqual({
+      ticks: [1, 1, 1, 1],
+      transmitted: 4,
+      caughtUp: true,
+    });
+    expect(clock.nextMs(true)).toBe(1_040);
+    // None of them counts as late before the last one is.
+    expect(count(clock, 1_100, true).transmitted).toBe(16);
+    expect(count(clock, 1_181, true).transmitted).toBe(12);
+  });
+
+  test('rounds begin and cease to be whole in the middle of one, and no tick is lost', () => {
+    const clock = new PlayoutClock(0);
+
+    expect(count(clock, 10).ticks).toEqual([1, 1, 0, 0]);
+    expect(clock.nextMs(true)).toBe(20);
+    expect(count(clock, 20, true).ticks).toEqual([0, 0, 1, 1]);
+    expect(count(clock, 31, true).ticks).toEqual([0, 0, 0, 0]);
+    expect(count(clock, 31).ticks).toEqual([1, 1, 0, 0]);
+    expect(count(clock, 40).ticks).toEqual([0, 0, 1, 1]);
   });
 
   test('a late call makes up for every tick, and transmits for the last few only', () => {
