@@ -9,17 +9,17 @@ import { parseArgs } from 'node:util';
 import { startApp } from './app/app.ts';
 import { startSampleBot } from './cli/bot/sample-bot.ts';
 import { type DevApp, readDevApp } from './cli/cli-context.ts';
-import { ConversationRecord, problemsOfConversation } from './cli/demo-conversation.ts';
-import { demoSound, messageRecording, problemsOfMessage } from './cli/demo-message.ts';
-import { jsonReporter, type Reporter, type SceneResult, textReporter } from './cli/demo-report.ts';
-import { isEnd, problemsOf, type Scene, scenes } from './cli/demo-scenes.ts';
+import { ConversationRecord, problemsOfConversation } from './cli/demo/conversation.ts';
+import { demoSound, messageRecording, problemsOfMessage } from './cli/demo/message.ts';
+import { jsonReporter, type Reporter, type SceneResult, textReporter } from './cli/demo/report.ts';
+import { isEnd, problemsOf, type Scene, scenes } from './cli/demo/scenes.ts';
 import {
   menuRecording,
   menuSound,
   numberOf,
   offerMenu,
   problemsOfTransfer,
-} from './cli/demo-transfer.ts';
+} from './cli/demo/transfer.ts';
 import { type BotClient, createGatewayClient, tokensOf } from './cli/gateway-client.ts';
 import { readBody } from './cli/notification-lines.ts';
 import { type ReceivedNotification, startReceiver } from './cli/receiver.ts';

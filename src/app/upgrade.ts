@@ -7,7 +7,7 @@ import { hasOlderConsumers, removeOlderVersion } from '../events/older-version.t
 import type { ContextStore } from '../interactions/context-store.ts';
 import { createContextWriter } from '../interactions/context-writer.ts';
 import { repeat } from '../lib/repeat.ts';
-import { createNotificationIntake } from '../notifier/intake.ts';
+import { createOlderNotifications } from '../notifier/older-notifications.ts';
 import { createOlderEventWriter } from '../store/outbox/older-events.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -48,7 +48,7 @@ export async function drainOlderVersions(
   });
   const notifications = await startEventConsumer(connection, {
     ...{ name: 'notifier', maxBatch, logger },
-    handle: createNotificationIntake({
+    handle: createOlderNotifications({
       store: notifier.store,
       recipients: notifier.recipients.lookup,
       onAccepted: () => notifier.lookForDue(),

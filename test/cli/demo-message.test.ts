@@ -1,7 +1,7 @@
 // What the demo says of the message that its mailbox has recorded.
 
 import { describe, expect, test } from 'vitest';
-import { leftMessageIn, problemsOfMessage } from '../../src/cli/demo-message.ts';
+import { leftMessageIn, problemsOfMessage } from '../../src/cli/demo/message.ts';
 import type { SandboxCallSummary } from '../../src/embedded/sandbox/sandbox-call.ts';
 import { readMulawBytes, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
 

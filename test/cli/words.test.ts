@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import type { BotCallSummary } from '../../src/cli/bot/bot-events.ts';
 import { dialRequest, targetOf } from '../../src/cli/calls/dial-options.ts';
-import { describeConversation, problemsOfConversation } from '../../src/cli/demo-conversation.ts';
-import { problemsOf, type Scene, scenes } from '../../src/cli/demo-scenes.ts';
-import { describeTransfer, problemsOfTransfer } from '../../src/cli/demo-transfer.ts';
+import { describeConversation, problemsOfConversation } from '../../src/cli/demo/conversation.ts';
+import { problemsOf, type Scene, scenes } from '../../src/cli/demo/scenes.ts';
+import { describeTransfer, problemsOfTransfer } from '../../src/cli/demo/transfer.ts';
 import { parseDurationS } from '../../src/cli/durations.ts';
 import { describeNotification } from '../../src/cli/notification-lines.ts';
 import type { ReceivedNotification } from '../../src/cli/receiver.ts';

@@ -8,8 +8,8 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import type { RetrySchedule } from '../../src/notifier/delivery-plan.ts';
 import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';
 import { createSender } from '../../src/notifier/http-sender.ts';
-import { createNotificationIntake } from '../../src/notifier/intake.ts';
 import { createNotificationStore } from '../../src/notifier/notification-store.ts';
+import { createOlderNotifications } from '../../src/notifier/older-notifications.ts';
 import { defaultGateLimits, type GateLimits } from '../../src/notifier/origin-gates.ts';
 import { owedFor } from '../../src/notifier/owed.ts';
 import type { Recipient, RecipientLookup } from '../../src/notifier/recipients.ts';
@@ -101,7 +101,7 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     await dispatcher.start();
     const node: TestNode = {
       handle: createHandler(database, ownerId, dispatcher, known),
-      handleOlder: createNotificationIntake({
+      handleOlder: createOlderNotifications({
         store,
         recipients,
         onAccepted: () => dispatcher.lookForDue(),

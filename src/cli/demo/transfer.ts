@@ -2,11 +2,11 @@
 // heard of each other.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type SandboxName, sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
-import type { TalkSummary } from '../embedded/sandbox/talker.ts';
-import type { CallDetails } from '../interactions/call-queries.ts';
-import { createCallTimeline } from './calls/call-timeline.ts';
-import type { BotClient } from './gateway-client.ts';
+import { type SandboxName, sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
+import type { TalkSummary } from '../../embedded/sandbox/talker.ts';
+import type { CallDetails } from '../../interactions/call-queries.ts';
+import { createCallTimeline } from '../calls/call-timeline.ts';
+import type { BotClient } from '../gateway-client.ts';
 
 type Entry = CallDetails['timeline'][number];
 

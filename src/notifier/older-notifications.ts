@@ -8,7 +8,7 @@ import type { NewNotification, NotificationStore } from './notification-store.ts
 import { originOf } from './origin-gates.ts';
 import type { RecipientLookup } from './recipients.ts';
 
-export type IntakeDeps = {
+export type OlderNotificationsDeps = {
   readonly store: Pick<NotificationStore, 'accept'>;
   readonly recipients: RecipientLookup;
   readonly onAccepted: () => void;
@@ -16,7 +16,7 @@ export type IntakeDeps = {
 };
 
 /** A handler for `startEventConsumer`. Throws when the database does not store; the events come again then. */
-export function createNotificationIntake(deps: IntakeDeps) {
+export function createOlderNotifications(deps: OlderNotificationsDeps) {
   return async (events: readonly CallEvent[]): Promise<void> => {
     const bodies = events.flatMap((event) => {
       const body = notificationOf(event);

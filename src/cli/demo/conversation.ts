@@ -1,11 +1,11 @@
 // The demo's conversation, as each side measured it: the bot at its WebSocket, the talker at its phone. And the message, as the
 // mailbox has it, and the transfer, as both phones have it.
 
-import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
-import type { TalkSummary } from '../embedded/sandbox/talker.ts';
-import type { BotCallSummary, BotEvent } from './bot/bot-events.ts';
-import { type LeftMessage, leftMessageIn } from './demo-message.ts';
-import type { Transfer } from './demo-transfer.ts';
+import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
+import type { TalkSummary } from '../../embedded/sandbox/talker.ts';
+import type { BotCallSummary, BotEvent } from '../bot/bot-events.ts';
+import { type LeftMessage, leftMessageIn } from './message.ts';
+import type { Transfer } from './transfer.ts';
 
 export type Conversation = {
   readonly bot?: BotCallSummary;

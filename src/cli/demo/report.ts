@@ -1,12 +1,12 @@
 // What the demo prints: lines for people, or JSON.
 
-import { type BotEvent, describeBotEvent } from './bot/bot-events.ts';
-import { type Conversation, describeConversation } from './demo-conversation.ts';
-import { describeMessage } from './demo-message.ts';
-import type { Scene } from './demo-scenes.ts';
-import { describeTransfer } from './demo-transfer.ts';
-import { describeNotification } from './notification-lines.ts';
-import type { ReceivedNotification } from './receiver.ts';
+import { type BotEvent, describeBotEvent } from '../bot/bot-events.ts';
+import { describeNotification } from '../notification-lines.ts';
+import type { ReceivedNotification } from '../receiver.ts';
+import { type Conversation, describeConversation } from './conversation.ts';
+import { describeMessage } from './message.ts';
+import type { Scene } from './scenes.ts';
+import { describeTransfer } from './transfer.ts';
 
 export type Reporter = {
   started(httpUrl: string, receiverUrl: string): void;

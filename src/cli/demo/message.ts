@@ -1,8 +1,8 @@
 // The demo's message: what the mailbox has recorded of it, measured against what was to be left.
 
-import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
-import { readMulawWav, recordingUrl } from '../embedded/sandbox/wav-file.ts';
-import { decodeTable } from '../media/g711.ts';
+import type { SandboxCallSummary } from '../../embedded/sandbox/sandbox-call.ts';
+import { readMulawWav, recordingUrl } from '../../embedded/sandbox/wav-file.ts';
+import { decodeTable } from '../../media/g711.ts';
 
 export const demoSound = 'demo-message';
 export const messageRecording = 'bot-message';
