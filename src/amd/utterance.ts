@@ -32,6 +32,10 @@ export type Utterance = {
   readonly bursts: number;
   /** A recogniser understood it to end with an offer to help. */
   readonly asksForHelp?: boolean;
+  /** A recogniser listened to all of it: the words are its. */
+  readonly isTranscribed?: boolean;
+  /** Its words are more a recording's than a person's. */
+  readonly soundsRecorded?: boolean;
 };
 
 export type UtteranceTracker = {

@@ -23,6 +23,9 @@ const longestPersonMs = 5_000;
 const longestPersonSpeechMs = 3_800;
 /** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
 const mostWords = 16;
+/** Where a recogniser understood no more than a name, what sounds like speech is not held against a person for a while. */
+const fewWords = 4;
+const longestWordlessMs = 7_000;
 /** With a full stop inside: people recite their greeting in one breath. */
 const longestPausedMs = 4_000;
 const fullStopMs = 600;
@@ -44,6 +47,7 @@ export function decide(
 // The confidences are what the reasons were worth on recordings, clean, noisy, coded and cut.
 
 function machineSoFar(utterance: Utterance): Verdict | undefined {
+  if (isHardlySpeech(utterance)) return undefined;
   const { spanMs, speechMs, words, longestGapMs } = utterance;
   if (spanMs >= longestPersonMs) return machine('long-greeting', 0.97);
   if (speechMs >= longestPersonSpeechMs) return machine('dense-speech', 0.95);
@@ -53,12 +57,19 @@ function machineSoFar(utterance: Utterance): Verdict | undefined {
     : undefined;
 }
 
+/** Speech by its sound and next to no words in it: a hello, and then the room, or the network's tones. */
+function isHardlySpeech({ isTranscribed = false, words, spanMs }: Utterance): boolean {
+  return isTranscribed && words <= fewWords && spanMs < longestWordlessMs;
+}
+
 function machine(reason: string, confidence: number): Verdict {
   return { who: 'machine', reason, confidence };
 }
 
 function humanByNow(utterance: Utterance): Verdict | undefined {
   if (!hasWaited(utterance)) return undefined;
+  if (utterance.soundsRecorded === true && !isOffer(utterance))
+    return machine('recorded-words', 0.9);
   const beyondMs = utterance.spanMs - shortGreetingMs;
   if (beyondMs <= 0) return { who: 'human', reason: 'short-greeting', confidence: 0.93 };
   // From 0.9 down to 0.65: the longer it was, the likelier a machine that beeps later, or never.

@@ -24,6 +24,8 @@ function claim(random: Random, nowMs: number): Transcription {
   return {
     words: Math.floor(random() * 30),
     heardUntilMs: random() * 2 * nowMs,
+    asksForHelp: random() < 0.2,
+    soundsRecorded: random() < 0.3,
     ...(phrase === undefined ? {} : { phrase }),
   };
 }

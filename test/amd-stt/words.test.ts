@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPhraseFinder } from '../../src/amd/stt/phrase-finder.ts';
+import { phraseFinder } from '../../src/amd/stt/phrase-finder.ts';
 import { phrasesByLanguage } from '../../src/amd/stt/phrases.ts';
 import { createTranscript } from '../../src/amd/stt/transcript.ts';
 import { keepsUp } from '../../src/amd/stt/transcription.ts';
@@ -93,8 +93,23 @@ describe('phrases', () => {
     ['sv', 'Numret har ingen abonnent', 'voicemail-phrase'],
     ['tr', 'Aradığınız numara kullanılmamaktadır', 'voicemail-phrase'],
     ['multi', 'nach dem Signalton', 'voicemail-phrase'],
+    ['en', 'The wireless customer you are calling is not available', 'voicemail-phrase'],
+    ['en', 'has a voicemail box that has not been set up yet', 'voicemail-phrase'],
+    ['en', 'Your call cannot be completed as dialed', 'voicemail-phrase'],
+    ['de', 'Ihr Gesprächspartner ist zurzeit nicht erreichbar', 'voicemail-phrase'],
+    ['fr', "Le numéro que vous avez composé n'est pas en service actuellement", 'voicemail-phrase'],
+    ['es', 'El teléfono al que llama está apagado o fuera de cobertura', 'voicemail-phrase'],
+    ['it', 'Il cliente da lei chiamato non è al momento raggiungibile', 'voicemail-phrase'],
+    ['cs', 'Volaný účastník je dočasně nedostupný', 'voicemail-phrase'],
+    ['fi', 'Valitsemaanne numeroon ei juuri nyt saada yhteyttä', 'voicemail-phrase'],
+    ['ru', 'Аппарат абонента выключен или находится вне зоны действия сети', 'voicemail-phrase'],
+    ['ca', 'El telèfon al qual truca està apagat o fora de cobertura', 'voicemail-phrase'],
+    ['hi', 'आप जिस नंबर पर कॉल कर रहे हैं वह अभी स्विच ऑफ है', 'voicemail-phrase'],
+    ['cs', 'Řekněte prosím vaše jméno a důvod hovoru', 'call-screening'],
+    ['ru', 'Пожалуйста, назовите ваше имя и цель звонка', 'call-screening'],
+    ['fi', 'Sano nimesi ja soittosi syy', 'call-screening'],
   ])('%s: %s', (language, transcript, phrase) => {
-    expect(createPhraseFinder(language).settling(transcript)).toBe(phrase);
+    expect(phraseFinder(language).settling(transcript)).toBe(phrase);
   });
 
   test.each([
@@ -111,8 +126,17 @@ describe('phrases', () => {
     ['pl', 'Czy chce pan zostawić wiadomość dla szefa?'],
     ['sv', 'Vill du att jag ber honom ringa upp?'],
     ['tr', 'Kendisi şu an toplantıda, not alayım mı?'],
+    ['en', 'I can take your call now'],
+    ['en', 'Please give your name'],
+    ['cs', 'Haló, počkejte chvilku, já jenom zavřu dveře'],
+    ['fi', 'Haloo, hetkinen, olen juuri ovella'],
+    ['ru', 'Алло, подождите минуточку, я за рулём'],
+    ['ca', 'Hola, esperi un moment'],
+    ['hi', 'नमस्ते, एक मिनट रुकिए'],
   ])('a person may say in %s: %s', (language, transcript) => {
-    expect(createPhraseFinder(language).settling(transcript)).toBeUndefined();
+    const find = phraseFinder(language);
+
+    expect(find.settling(transcript)).toBeUndefined();
   });
 
   test.each([
@@ -126,24 +150,104 @@ describe('phrases', () => {
     ['pl', 'Biuro rachunkowe, dzień dobry, w czym mogę pomóc?'],
     ['sv', 'Vårdcentralen, god morgon, vad kan jag hjälpa dig med?'],
     ['tr', 'Günaydın, Yılmaz Ticaret, size nasıl yardımcı olabilirim?'],
+    ['cs', 'Autoservis Novák, dobrý den, jak vám mohu pomoci?'],
+    ['fi', 'Autohuolto Virtanen, hyvää päivää, miten voin auttaa?'],
+    ['ru', 'Компания Вектор, добрый день, чем могу помочь?'],
+    ['ca', 'Clínica Puig, bon dia, en què el puc ajudar?'],
+    ['hi', 'नमस्ते, शर्मा ट्रेडर्स, मैं आपकी क्या मदद कर सकता हूँ?'],
   ])('an offer to help in %s: %s', (language, transcript) => {
-    const find = createPhraseFinder(language);
+    const find = phraseFinder(language);
 
     expect(find.asksForHelp(transcript)).toBe(true);
     expect(find.settling(transcript)).toBeUndefined();
   });
 
   test.each([
+    ['one word misheard', 'the person you were calling is sorry I missed your goal'],
+    ['the phrase cut short', 'leave a'],
+    ['a negation misheard', 'I can now take your call'],
+    ['a single word alone', 'Voicemail?'],
+    ['a word within another', 'the voicemailer is here today'],
+  ])('do not settle it with %s', (_, transcript) => {
+    expect(phraseFinder('en').settling(transcript)).toBeUndefined();
+  });
+
+  test.each([
+    ['another word in its place', 'if you record your game and reason for calling'],
+    ['left out', 'record name and reason, sorry, I can’t take call, your call is to us'],
+    ['in another language', 'Per favore, dica il tuo nome e motivo della chiamata'],
+  ])('are known with a word %s', (_, transcript) => {
+    const found = ['en', 'it'].map((language) => phraseFinder(language).settling(transcript));
+
+    expect(found.some((phrase) => phrase !== undefined)).toBe(true);
+  });
+
+  test('of one word wait until it is no guess any more', () => {
+    const find = phraseFinder('en');
+
+    expect(find.settling('welcome to the mailbox', 'welcome to the')).toBeUndefined();
+    expect(find.settling('welcome to the mailbox of', 'welcome to the mailbox')).toBe(
+      'voicemail-phrase',
+    );
+    expect(find.settling('welcome to the mailbox')).toBe('voicemail-phrase');
+  });
+
+  test.each([
+    ['en', 'You have reached 555 0123.'],
+    ['en', 'No wonder mess the message or tone'],
+    ['en', 'Not here. Leave your name'],
+    ['de', 'Guten Tag, Sie sind verbunden mit der Praxis Doktor Weber'],
+    ['fr', 'Bonjour, vous êtes bien chez Paul et Marie'],
+    ['es', 'Ha llamado a Carlos y Ana'],
+    ['it', 'Avete chiamato la famiglia Conti'],
+    ['cs', 'Dovolali jste se do firmy Novák'],
+    ['ru', 'Вы позвонили в компанию Вектор'],
+  ])('of recordings are known where nothing settles it, in %s: %s', (language, transcript) => {
+    const find = phraseFinder(language);
+
+    expect(find.settling(transcript)).toBeUndefined();
+    expect(find.soundsRecorded(transcript)).toBe(true);
+  });
+
+  test.each([
+    ['en', "Hello? Who's calling, please?"],
+    ['en', 'Hello, this is Anna.'],
+    ['en', 'Yeah, hi, I am driving, I will call you later'],
+    ['en', "Joe's Pizza, will this be for pick up or delivery?"],
+    ['de', 'Hallo? Schneider, guten Tag.'],
+    ['de', 'Autohaus Lindner, Sie sprechen mit Frau Weber'],
+    ['fr', 'Allô, oui, bonjour, Paul Martin'],
+    ['es', '¿Bueno? Sí, ¿quién es?'],
+    ['it', 'Pronto, sono Giulia'],
+    ['pt', 'Alô, bom dia, aqui é a Ana'],
+    ['nl', 'Goedemiddag, u spreekt met Anna de Vries'],
+    ['pl', 'Halo, tu Kowalski, słucham'],
+    ['sv', 'Hej, det är Erik'],
+    ['tr', 'Alo, buyurun, ben Ayşe'],
+    ['cs', 'Prosím, tady Jana Dvořáková'],
+    ['fi', 'Liisa puhelimessa, hyvää päivää'],
+    ['ru', 'Алло, да, слушаю вас'],
+    ['ca', 'Digui? Sóc la Maria'],
+    ['hi', 'हैलो, कौन बोल रहा है?'],
+    ['multi', 'Hello, this is Anna.'],
+  ])('of a person are none, in %s: %s', (language, transcript) => {
+    const find = phraseFinder(language);
+
+    expect(find.settling(transcript)).toBeUndefined();
+    expect(find.soundsRecorded(transcript)).toBe(false);
+  });
+
+  test.each([
     ['what comes after it', 'How may I help you? For sales press one, for support press two.'],
     ['a greeting without', 'You have reached Lake View Dental.'],
   ])('%s is no offer', (_, transcript) => {
-    expect(createPhraseFinder('en').asksForHelp(transcript)).toBe(false);
+    expect(phraseFinder('en').asksForHelp(transcript)).toBe(false);
   });
 
   test.each(Object.entries(phrasesByLanguage))(
     'of %s are found as they stand',
     (language, table) => {
-      const find = createPhraseFinder(language);
+      const find = phraseFinder(language);
       const said = (phrase: string) => `well ${phrase.replaceAll('…', 'so')} then`;
 
       for (const phrase of table.callScreening) {
@@ -156,11 +260,15 @@ describe('phrases', () => {
         expect(find.asksForHelp(said(phrase))).toBe(true);
         expect(find.settling(said(phrase))).toBeUndefined();
       }
+      for (const phrase of table.recorded) expect(find.soundsRecorded(said(phrase))).toBe(true);
+      const [one = '', another = ''] = table.machineWords;
+      expect(find.soundsRecorded(`${one} and ${another}`)).toBe(true);
+      expect(find.soundsRecorded(`${one} and ${one}`)).toBe(table.recorded.includes(one));
     },
   );
 
   test('a long text without one is read in no time', () => {
-    const find = createPhraseFinder('multi');
+    const find = phraseFinder('multi');
     for (let round = 0; round < 100; round += 1) {
       find.settling('please leave your name '.repeat(90));
       find.asksForHelp('how may i help you '.repeat(90));
@@ -178,6 +286,7 @@ describe('a transcript', () => {
     transcript.hear({ transcript: 'please', isFinal: false }, 2_400);
 
     expect(transcript.text).toBe('You have reached Ann. please');
+    expect(transcript.sureText).toBe('You have reached Ann.');
     expect(transcript.heardUntilMs).toBe(2_100);
   });
 

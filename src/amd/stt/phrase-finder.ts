@@ -1,4 +1,5 @@
-// Looks for the phrases of a language in a transcript.
+// Looks for the phrases of a language in a transcript. Recognisers mishear: a long phrase is known with one word of it wrong,
+// a single word counts only within a sentence.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
@@ -6,46 +7,129 @@ import type { SettlingPhrase } from './transcription.ts';
 import { plainWords } from './words.ts';
 
 export type PhraseFinder = {
-  settling(transcript: string): SettlingPhrase | undefined;
+  /** `sure`: without what is only a guess as yet; single words are looked for in it. */
+  settling(transcript: string, sure?: string): SettlingPhrase | undefined;
   /** It ends with an offer to help: whoever said it waits. */
   asksForHelp(transcript: string): boolean;
+  /** Nothing that settles it, but more a recording's words than a person's. */
+  soundsRecorded(transcript: string): boolean;
 };
 
 /** `…` of a phrase: enough for "your name, your number and a short", too few to join two sentences. */
 const gap = '(?:\\S+ ){0,6}?';
 /** "… you today", "… my dear": more words are another sentence. */
 const ending = '(?:\\S+ ){0,3}$';
+/** Another word where one was misheard, or none. */
+const misheard = '(?:\\S+ )?';
+/** Of so many words one within may be misheard. */
+const longPhrase = 5;
+const longTranscript = 3;
+/** Of the text, its end: what was before was looked at when it came. */
+const latestCharacters = 500;
+const machineWordsEnough = 2;
+/** Whatever the rest, without it the phrase is another: "I can take your call". */
+const negations = new Set(
+  'not no t cannot unable nicht kein keine ne n pas plus non niet geen nie inte nao ei не нет nejsem'.split(
+    ' ',
+  ),
+);
 
-export function createPhraseFinder(language: string): PhraseFinder {
-  const spoken = tablesOf(language);
-  const voicemail = patternOf(spoken.flatMap((table) => table.voicemail));
-  const callScreening = patternOf(spoken.flatMap((table) => table.callScreening));
-  const asksForHelp = patternOf(
-    spoken.flatMap((table) => table.asksForHelp),
-    ending,
+/** One for each language and one for all: patterns take some milliseconds to be made, too long while calls are up. */
+const finders = new Map<string, PhraseFinder>();
+
+export function phraseFinder(language: string): PhraseFinder {
+  const base = language.toLowerCase().split(/[-_]/, 1)[0] ?? '';
+  const isListed = Object.hasOwn(phrasesByLanguage, base);
+  // A provider's own name for a language, e.g. `multi`, may mean any; other languages have no phrases.
+  const key = isListed ? base : /^[a-z]{2,3}$/.test(base) ? 'none' : 'any';
+  const finder = finders.get(key) ?? createPhraseFinder(tablesOf(key));
+  finders.set(key, finder);
+  return finder;
+}
+
+/** Makes all there are, and uses each once. */
+export function readyPhraseFinders(): void {
+  for (const language of [...Object.keys(phrasesByLanguage), 'any']) {
+    const finder = phraseFinder(language);
+    finder.settling('ready');
+    finder.soundsRecorded('ready');
+    finder.asksForHelp('ready');
+  }
+}
+
+function tablesOf(key: string): readonly Phrases[] {
+  if (key === 'any') return Object.values(phrasesByLanguage);
+  const own = phrasesByLanguage[key];
+  return own === undefined ? [] : [own];
+}
+
+function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
+  const all = (kind: keyof Phrases) => spoken.flatMap((table) => table[kind]);
+  const voicemail = settlingPattern(all('voicemail'));
+  const callScreening = settlingPattern(all('callScreening'));
+  const recorded = patternOf(all('recorded').map(exactly));
+  const asksForHelp = patternOf(all('asksForHelp').map(exactly), ending);
+  const machineWords = spoken.map((table) =>
+    table.machineWords.map((one) => ` ${plainWords(one)}`),
   );
   return {
-    settling(transcript) {
-      const text = ` ${plainWords(transcript)} `;
+    settling(transcript, sure = transcript) {
+      const text = searched(transcript);
+      const sureText = sure === transcript ? text : searched(sure);
       // It may say "after the tone" as well, but somebody may pick up still.
-      if (callScreening.test(text)) return 'call-screening';
-      return voicemail.test(text) ? 'voicemail-phrase' : undefined;
+      if (callScreening(text, sureText)) return 'call-screening';
+      return voicemail(text, sureText) ? 'voicemail-phrase' : undefined;
     },
-    asksForHelp: (transcript) => asksForHelp.test(` ${plainWords(transcript)} `),
+    asksForHelp: (transcript) => asksForHelp.test(searched(transcript)),
+    soundsRecorded(transcript) {
+      const text = searched(transcript);
+      return (
+        recorded.test(text) ||
+        machineWords.some(
+          (words) => words.filter((word) => text.includes(word)).length >= machineWordsEnough,
+        )
+      );
+    },
   };
 }
 
-/** A provider's own name for a language, e.g. `multi`, may mean any. */
-function tablesOf(language: string): readonly Phrases[] {
-  const base = language.toLowerCase().split(/[-_]/, 1)[0] ?? '';
-  const own = Object.hasOwn(phrasesByLanguage, base) ? phrasesByLanguage[base] : undefined;
-  if (own !== undefined) return [own];
-  return /^[a-z]{2,3}$/.test(base) ? [] : Object.values(phrasesByLanguage);
+function searched(transcript: string): string {
+  return ` ${plainWords(transcript.slice(-latestCharacters))} `;
 }
 
-function patternOf(phrases: readonly string[], after = ''): RegExp {
+function settlingPattern(phrases: readonly string[]): (text: string, sureText: string) => boolean {
+  const isSingle = (phrase: string) => !plainWords(phrase).includes(' ');
+  const several = patternOf(phrases.filter((phrase) => !isSingle(phrase)).flatMap(nearly));
+  const single = patternOf(phrases.filter(isSingle).map(exactly));
+  return (text, sureText) => several.test(text) || (isSentence(sureText) && single.test(sureText));
+}
+
+/** "Hello?" may be heard as any word, also as "voicemail". */
+function isSentence(text: string): boolean {
+  return text.trim().split(' ', longTranscript).length >= longTranscript;
+}
+
+function patternOf(alternatives: readonly string[], after = ''): RegExp {
   // Matches nothing where there is none.
-  if (phrases.length === 0) return /(?!)/;
-  const alternatives = phrases.map((phrase) => phrase.split('…').map(plainWords).join(` ${gap}`));
-  return new RegExp(` (?:${alternatives.join('|')}) ${after}`);
+  if (alternatives.length === 0) return /(?!)/;
+  return new RegExp(` (?:${alternatives.join('|')})${after}`);
+}
+
+function exactly(phrase: string): string {
+  return phrase
+    .split('…')
+    .map((part) => `${plainWords(part)} `)
+    .join(gap);
+}
+
+/** As it is, and with any one word within it misheard or left out. */
+function nearly(phrase: string): string[] {
+  const words = plainWords(phrase).split(' ');
+  if (phrase.includes('…') || words.length < longPhrase) return [exactly(phrase)];
+  const others = words.flatMap((word, at) => {
+    if (at === 0 || at === words.length - 1 || negations.has(word)) return [];
+    const [before, after] = [words.slice(0, at), words.slice(at + 1)];
+    return [`${before.join(' ')} ${misheard}${after.join(' ')} `];
+  });
+  return [exactly(phrase), ...others];
 }

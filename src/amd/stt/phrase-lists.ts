@@ -9,4 +9,8 @@ export type Phrases = {
   readonly callScreening: readonly string[];
   /** "How may I help you?": with nothing after it somebody waits for an answer, however long the greeting was. */
   readonly asksForHelp: readonly string[];
+  /** What hardly a person says who picks up. It settles nothing by itself: a silence after it is no person who waits. */
+  readonly recorded: readonly string[];
+  /** Beginnings of words that machines use; two different ones are as good as such a phrase, whatever was misheard between. */
+  readonly machineWords: readonly string[];
 };

@@ -3,13 +3,18 @@
 // punctuation do not matter.
 
 import type { Phrases } from './phrase-lists.ts';
+import { catalan } from './phrases/catalan.ts';
+import { czech } from './phrases/czech.ts';
 import { dutch } from './phrases/dutch.ts';
 import { english } from './phrases/english.ts';
+import { finnish } from './phrases/finnish.ts';
 import { french } from './phrases/french.ts';
 import { german } from './phrases/german.ts';
+import { hindi } from './phrases/hindi.ts';
 import { italian } from './phrases/italian.ts';
 import { polish } from './phrases/polish.ts';
 import { portuguese } from './phrases/portuguese.ts';
+import { russian } from './phrases/russian.ts';
 import { spanish } from './phrases/spanish.ts';
 import { swedish } from './phrases/swedish.ts';
 import { turkish } from './phrases/turkish.ts';
@@ -25,4 +30,9 @@ export const phrasesByLanguage: Readonly<Record<string, Phrases>> = {
   pl: polish,
   sv: swedish,
   tr: turkish,
+  ca: catalan,
+  cs: czech,
+  fi: finnish,
+  hi: hindi,
+  ru: russian,
 };

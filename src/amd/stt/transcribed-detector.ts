@@ -6,7 +6,7 @@ import type { AmdSettings, SpeechToTextSettings } from '../../calls/call-types.t
 import type { HeardWords } from '../../calls/capture.ts';
 import type { AmdEvent, TranscriptionState } from '../../calls/contract/amd-event.ts';
 import type { CreateDetector, Detector } from '../detector.ts';
-import { createPhraseFinder } from './phrase-finder.ts';
+import { type PhraseFinder, phraseFinder, readyPhraseFinders } from './phrase-finder.ts';
 import { protocolFor } from './protocols.ts';
 import type { SpeechToTextProviders } from './providers.ts';
 import { type FailureReason, Recogniser } from './recogniser.ts';
@@ -55,8 +55,11 @@ type CreateTranscribed = (
 export function createTranscribedDetector(options: TranscribedDetectorOptions): CreateTranscribed {
   const { createDetector, speechToText } = options;
   const onFailed = reportSometimes(options.onFailed);
-  // ICU's tables are read at the first use, for tens of milliseconds: not while calls are up.
-  if (speechToText.providers.size > 0) createWordCounter('en')('ready');
+  if (speechToText.providers.size > 0) {
+    // ICU's tables are read at the first use, for tens of milliseconds: not while calls are up.
+    createWordCounter('en')('ready');
+    readyPhraseFinders();
+  }
   return (settings, onWords = () => undefined) => {
     const detector = createDetector(settings);
     if (settings.speechToText === undefined) return detector;
@@ -152,7 +155,7 @@ function openTranscriber(
     return brokenTranscriber('unconfigured');
   }
   const countWords = createWordCounter(language);
-  const findPhrase = createPhraseFinder(language);
+  const findPhrase = phraseFinder(language);
   let transcript: Transcript = createTranscript();
   let transcription = emptyTranscription;
   let broken: 'failed' | undefined;
@@ -211,14 +214,15 @@ function brokenTranscriber(broken: 'unconfigured'): Transcriber {
 function understand(
   transcript: Transcript,
   countWords: (text: string) => number,
-  findPhrase: ReturnType<typeof createPhraseFinder>,
+  findPhrase: PhraseFinder,
 ): Transcription {
-  const { text, heardUntilMs } = transcript;
-  const phrase = findPhrase.settling(text);
+  const { text, sureText, heardUntilMs } = transcript;
+  const phrase = findPhrase.settling(text, sureText);
   return {
     words: countWords(text),
     heardUntilMs,
     asksForHelp: findPhrase.asksForHelp(text),
+    soundsRecorded: findPhrase.soundsRecorded(text),
     ...(phrase === undefined ? {} : { phrase }),
   };
 }

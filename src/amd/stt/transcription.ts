@@ -10,6 +10,8 @@ export type Transcription = {
   readonly phrase?: SettlingPhrase;
   /** The last that was said is an offer to help. */
   readonly asksForHelp?: boolean;
+  /** More a recording's words than a person's. */
+  readonly soundsRecorded?: boolean;
 };
 
 /** A recogniser is behind by its latency, always; by more than this its count is stale and ours is taken. */
@@ -35,10 +37,10 @@ export function withSecondOpinion<Spoken extends Counted>(
   elapsedMs: number,
 ): { readonly utterance: Spoken | undefined; readonly phrase?: SettlingPhrase } {
   if (utterance === undefined || transcription === undefined) return { utterance };
-  const { words, phrase } = transcription;
+  const { words, phrase, asksForHelp = false, soundsRecorded = false } = transcription;
   return {
     utterance: keepsUp(transcription, elapsedMs, utterance.pauseMs)
-      ? { ...utterance, words, asksForHelp: transcription.asksForHelp ?? false }
+      ? { ...utterance, words, isTranscribed: true, asksForHelp, soundsRecorded }
       : utterance,
     ...(phrase === undefined ? {} : { phrase }),
   };

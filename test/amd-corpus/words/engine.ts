@@ -1,0 +1,84 @@
+// A recogniser that knows what is said: a real WebSocket server on loopback that speaks Vosk's protocol or ours, and tells the
+// words of the answer that it was given as far as it has heard, with a lag, as interim results, and as a final one after a pause.
+
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { HeardWord } from './mishearing.ts';
+
+export type EngineKind = 'vosk' | 'websocket';
+
+/** Streaming engines settle a sentence after so much silence. */
+const endpointMs = 700;
+/** 16 bits at 8 kHz. */
+const bytesPerMs = 16;
+
+export type Engine = AsyncDisposable & {
+  readonly url: string;
+  /** What the next connection will hear. */
+  expect(words: readonly HeardWord[]): void;
+  /** So many connections were made so far. */
+  readonly connections: number;
+};
+
+export async function startEngine(kind: EngineKind, lagMs: number): Promise<Engine> {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  let expected: readonly HeardWord[] = [];
+  let connections = 0;
+  server.on('connection', (socket) => {
+    connections += 1;
+    recognise(socket, createListener(expected), kind, lagMs);
+  });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `ws://127.0.0.1:${port}/`,
+    expect(words) {
+      expected = words;
+    },
+    get connections() {
+      return connections;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of server.clients) socket.terminate();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** One answer for each message of audio, as Vosk gives them. */
+function recognise(socket: WebSocket, listener: Listener, kind: EngineKind, lagMs: number): void {
+  let audioMs = 0;
+  socket.on('error', () => undefined);
+  socket.on('message', (data: Buffer, isBinary) => {
+    if (!isBinary) return;
+    audioMs += data.length / bytesPerMs;
+    const untilMs = Math.max(0, audioMs - lagMs);
+    const { text, isFinal } = listener(untilMs);
+    const ours = { transcript: text, is_final: isFinal, until_ms: untilMs };
+    // Vosk does not say how far it has listened: its answer is taken for all that it was given.
+    const vosk = isFinal ? { text } : { partial: text };
+    socket.send(JSON.stringify(kind === 'vosk' ? vosk : ours));
+  });
+}
+
+type Listener = (untilMs: number) => { readonly text: string; readonly isFinal: boolean };
+
+export function createListener(words: readonly HeardWord[]): Listener {
+  let settled = 0;
+  return (untilMs) => {
+    const heard = words.filter(({ untilMs: endMs }) => endMs <= untilMs);
+    const last = heard.at(-1);
+    const isFinal =
+      heard.length > settled && last !== undefined && untilMs - last.untilMs >= endpointMs;
+    const open = heard.slice(settled);
+    if (isFinal) settled = heard.length;
+    const text = open.map((word) =>
+      word === last && !isFinal && untilMs - word.untilMs < endpointMs / 2
+        ? word.atFirst
+        : word.text,
+    );
+    return { text: text.join(' '), isFinal };
+  };
+}

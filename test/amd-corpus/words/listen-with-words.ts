@@ -1,0 +1,103 @@
+// One answer through the detector with the recogniser beside it, as a call has them, in step: after each message of audio its
+// answer is waited for. The sample clock is the only clock of either, so that an hour of calls takes a minute.
+
+import { createDetector, type Detector } from '../../../src/amd/detector.ts';
+import { frameMs, frameSamples } from '../../../src/amd/frame.ts';
+import { chunkMs } from '../../../src/amd/stt/protocol.ts';
+import { createTranscribedDetector } from '../../../src/amd/stt/transcribed-detector.ts';
+import { type AmdSettings, defaultAmdTimers } from '../../../src/calls/call-types.ts';
+import type { AmdEvent } from '../../../src/calls/contract/amd-event.ts';
+import type { Engine, EngineKind } from './engine.ts';
+import type { HeardWord } from './mishearing.ts';
+
+const provider = 'engine';
+/** For the detector to stop by itself. */
+const silenceMs = 130_000;
+/** A recogniser is left where no audio comes for 5 s, or no connection within 3: so long this process may have stood still. */
+const patienceMs = 6_000;
+const mostTries = 3;
+
+type Heard = { readonly words: readonly HeardWord[]; readonly language: string };
+
+/** All of it comes out the same each time: where the recogniser was lost it is done again. */
+export async function listenWithWords(
+  samples: Int16Array,
+  heard: Heard,
+  engine: Engine,
+  kind: EngineKind,
+): Promise<readonly AmdEvent[]> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await listenOnce(samples, heard, engine, kind);
+    } catch (error) {
+      if (tries === mostTries) throw error;
+    }
+  }
+}
+
+async function listenOnce(
+  samples: Int16Array,
+  heard: Heard,
+  engine: Engine,
+  kind: EngineKind,
+): Promise<readonly AmdEvent[]> {
+  engine.expect(heard.words);
+  const { detector, understood, failed } = openCall(engine.url, kind, heard.language);
+  const connections = engine.connections;
+  await until(() => engine.connections > connections || failed() !== undefined);
+  const events: AmdEvent[] = [];
+  const frame = new Int16Array(frameSamples);
+  for (let ms = frameMs; ms <= samples.length / 8 + silenceMs && !detector.done; ms += frameMs) {
+    const at = (ms - frameMs) * 8;
+    const part = samples.subarray(at, at + frameSamples);
+    frame.set(part);
+    frame.fill(0, part.length);
+    events.push(...detector.push(frame, false));
+    if (ms % chunkMs !== 0 || isOver(events, detector)) continue;
+    const before = understood();
+    await until(() => understood() > before || failed() !== undefined);
+  }
+  events.push(...detector.stop('recording-ended'));
+  const reason = failed();
+  if (reason !== undefined) throw new Error(`the recogniser failed: ${reason}`);
+  return events;
+}
+
+/** It is listened to until the verdict on a person. */
+function isOver(events: readonly AmdEvent[], { done }: Detector): boolean {
+  return done || events.some(({ event }) => event === 'amd_human_detected');
+}
+
+function openCall(url: string, kind: EngineKind, language: string) {
+  let understood = 0;
+  let failure: string | undefined;
+  const settings: AmdSettings = {
+    timers: defaultAmdTimers,
+    speechToText: { sttProvider: provider, sttLanguage: language },
+  };
+  const create = createTranscribedDetector({
+    createDetector: (given) => {
+      const inner = createDetector(given);
+      const understand = inner.understand.bind(inner);
+      inner.understand = (transcription) => {
+        understood += 1;
+        understand(transcription);
+      };
+      return inner;
+    },
+    speechToText: { providers: new Map([[provider, { kind, url, parameters: {} }]]) },
+    onFailed: ({ reason }) => {
+      failure = reason;
+    },
+  });
+  return { detector: create(settings), understood: () => understood, failed: () => failure };
+}
+
+/** Both ends are in this process: a turn of the loop or two. */
+async function until(isTrue: () => boolean): Promise<void> {
+  const givenUpMs = performance.now() + patienceMs;
+  while (!isTrue()) {
+    if (performance.now() > givenUpMs) throw new Error('the recogniser was lost');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
