@@ -17,7 +17,7 @@ import {
 } from '../../../src/cli/amd/amd-score.ts';
 import { readWav } from '../../../src/cli/amd/amd-wav.ts';
 import { seededRandom } from '../../amd/made-up-audio.ts';
-import { type Engine, type EngineKind, startEngine } from './engine.ts';
+import { type Engine, type EngineKind, realEngine, startEngine } from './engine.ts';
 import { listenWithWords } from './listen-with-words.ts';
 import { misheard } from './mishearing.ts';
 import { readPrompts, readSources, type Spoken, spokenIn } from './spoken.ts';
@@ -30,6 +30,9 @@ const { values } = parseArgs({
     'lag-ms': { type: 'string', default: '300' },
     errors: { type: 'string', default: '0,10,25,40' },
     class: { type: 'string' },
+    language: { type: 'string' },
+    // A Vosk server that really listens, in place of ours.
+    url: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -62,9 +65,14 @@ async function answersOf(part: string): Promise<Answer[]> {
     const wav = readWav(await readFile(file), 1);
     if (wav.kind === 'unreadable') throw new Error(`${file}: ${wav.problem}`);
     const spoken = spokenIn(truth, sources[index] ?? '', prompts);
+    if (values.language !== undefined && !isIn(values.language, spoken)) continue;
     answers.push({ file, truth, samples: wav.recording.samples, spoken, seed: index });
   }
   return answers;
+}
+
+function isIn(language: string, spoken: Spoken): boolean {
+  return spoken.isKnown && spoken.language === language;
 }
 
 function judge(answer: Answer, events: Judged['events']): Judged {
@@ -163,10 +171,15 @@ function text(share: Share): string {
 
 const kind: EngineKind = values.kind === 'websocket' ? 'websocket' : 'vosk';
 const answers = await answersOf(values.part);
-await using engine = await startEngine(kind, Number(values['lag-ms']));
 const columns = [bySound(answers)];
-for (const errors of values.errors.split(',')) {
-  columns.push(await withWords(answers, engine, kind, Number(errors) / 100));
+if (values.url === undefined) {
+  await using engine = await startEngine(kind, Number(values['lag-ms']));
+  for (const errors of values.errors.split(',')) {
+    columns.push(await withWords(answers, engine, kind, Number(errors) / 100));
+  }
+} else {
+  const heard = await withWords(answers, realEngine(values.url), kind, 0);
+  columns.push({ ...heard, name: 'with it' });
 }
 if (values.json) {
   for (const { name, judged } of columns) {
@@ -184,6 +197,7 @@ if (values.json) {
     }
   }
 } else {
-  say(`${values.part}: ${answers.length} answers, ${kind}, ${values['lag-ms']} ms behind\n`);
+  const engine = values.url ?? `${kind}, ${values['lag-ms']} ms behind`;
+  say(`${values.part}: ${answers.length} answers, ${engine}\n`);
   for (const line of table(columns)) say(line);
 }
