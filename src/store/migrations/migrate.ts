@@ -28,6 +28,7 @@ import { secondLegs } from './0023-second-legs.ts';
 import { liveEvents } from './0025-live-events.ts';
 import { consoleTables } from './0026-console.ts';
 import { callNotes } from './0027-call-notes.ts';
+import { waitingCalls } from './0028-waiting-calls.ts';
 import { traceIds } from './0029-trace-ids.ts';
 import type { Migration } from './migration.ts';
 
@@ -58,6 +59,7 @@ export const migrations: readonly Migration[] = [
   liveEvents,
   consoleTables,
   callNotes,
+  waitingCalls,
   traceIds,
 ];
 
