@@ -39,11 +39,32 @@ export type BeepBelief = {
 type Answer = 'yes' | 'no' | 'wait';
 
 const believed: Readonly<Record<Company, Readonly<Record<ToneDoubt, Answer>>>> = {
-  machine: { none: 'yes', cadence: 'wait', appliance: 'yes', fading: 'yes', echo: 'yes' },
-  nobody: { none: 'yes', cadence: 'no', appliance: 'wait', fading: 'no', echo: 'no' },
-  undecided: { none: 'yes', cadence: 'wait', appliance: 'wait', fading: 'yes', echo: 'wait' },
-  person: { none: 'yes', cadence: 'wait', appliance: 'wait', fading: 'yes', echo: 'wait' },
-  hello: { none: 'wait', cadence: 'wait', appliance: 'no', fading: 'no', echo: 'no' },
+  machine: {
+    none: 'yes',
+    room: 'yes',
+    cadence: 'wait',
+    appliance: 'yes',
+    fading: 'yes',
+    echo: 'yes',
+  },
+  nobody: { none: 'yes', room: 'wait', cadence: 'no', appliance: 'wait', fading: 'no', echo: 'no' },
+  undecided: {
+    none: 'yes',
+    room: 'yes',
+    cadence: 'wait',
+    appliance: 'wait',
+    fading: 'yes',
+    echo: 'wait',
+  },
+  person: {
+    none: 'yes',
+    room: 'yes',
+    cadence: 'wait',
+    appliance: 'wait',
+    fading: 'yes',
+    echo: 'wait',
+  },
+  hello: { none: 'wait', room: 'wait', cadence: 'wait', appliance: 'no', fading: 'no', echo: 'no' },
 };
 
 /** Microwaves, fridges and washing machines repeat within 0.9 s. */

@@ -8,6 +8,8 @@ export type Burst = {
   voicedMs: number;
   /** Tones, or vowels as steady as a tone. */
   tonalMs: number;
+  /** Speech before the first tone in it. */
+  beforeToneMs: number;
   /** From its first speech to its last. */
   lengthMs: number;
   gapMs: number;
@@ -30,6 +32,7 @@ export function newBurst(): Burst {
     speechMs: 0,
     voicedMs: 0,
     tonalMs: 0,
+    beforeToneMs: 0,
     lengthMs: 0,
     gapMs: 0,
     loudnessDbfs: silenceDbfs,
@@ -42,6 +45,7 @@ export function clearBurst(burst: Burst): void {
   burst.speechMs = 0;
   burst.voicedMs = 0;
   burst.tonalMs = 0;
+  burst.beforeToneMs = 0;
   burst.lengthMs = 0;
   burst.gapMs = 0;
   burst.loudnessDbfs = silenceDbfs;
@@ -52,6 +56,7 @@ export function clearBurst(burst: Burst): void {
 export function burstGoesOn(burst: Burst, voice: Voice): void {
   if (voice.speech) burst.speechMs += frameMs;
   else burst.tonalMs += frameMs;
+  if (burst.tonalMs === 0) burst.beforeToneMs = burst.speechMs;
   burst.lengthMs += burst.gapMs + frameMs;
   burst.gapMs = 0;
   if (voice.voiced) burst.voicedMs += frameMs;
@@ -69,6 +74,14 @@ export function isSpeech({ inFront, speechMs, voicedMs, tonalMs }: Burst): boole
   if (!inFront || voicedMs < shortestVoicedMs) return false;
   if (speechMs >= shortestBurstMs) return true;
   return speechMs >= shortestVowelMs && speechMs * 2 >= tonalMs && tonalMs >= shortestVowelMs;
+}
+
+/** Of a tone: what is heard of it until it is known as one. */
+const longestToneOnsetMs = 120;
+
+/** It was a tone from its start, and what seemed to be speech were its edges and its echo. */
+export function isTone({ speechMs, tonalMs, beforeToneMs }: Burst): boolean {
+  return tonalMs >= speechMs && beforeToneMs <= longestToneOnsetMs;
 }
 
 /** It may become speech: known within 100 ms. */

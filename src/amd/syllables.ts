@@ -8,7 +8,8 @@ const shortestFrames = 4;
 export type Syllables = {
   push(voiced: boolean, dbfs: number): void;
   count(): number;
-  restart(): void;
+  /** Counts on from there: 0, or a count of before. */
+  restart(from: number): void;
 };
 
 export function createSyllables(): Syllables {
@@ -37,8 +38,8 @@ export function createSyllables(): Syllables {
       counted += 1;
     },
     count: () => counted,
-    restart() {
-      counted = 0;
+    restart(from) {
+      counted = from;
     },
   };
 }

@@ -10,6 +10,8 @@ export type ToneDoubt =
   | 'none'
   /** Its pitch and length are those of a busy tone, congestion, or a warning: it may come again. */
   | 'cadence'
+  /** The line was not quiet before it: a room was heard, or somebody. A mailbox sends nothing before it sounds. */
+  | 'room'
   /** Piezo buzzers sound there: microwaves, ovens, fridges. */
   | 'appliance'
   /** It dies away, as what is struck does, and some mailboxes' beeps. */
@@ -19,6 +21,8 @@ export type ToneDoubt =
 
 /** Between what mailboxes use and the buzzers' 2 kHz and above, which are made for 2,048 Hz and off by a few per cent. */
 const buzzerHz = 1_955;
+/** Louder than what codecs make of silence, and as quiet as the quieter rooms. */
+const roomDbfs = -62;
 /** Machines' tones keep their level: measured, 95 of 100 within 1.5 dB from their first third to their last. */
 const fallsDb = 4;
 /** A mailbox is quiet from one frame to the next; a room dies away for as long as we look. */
@@ -29,7 +33,8 @@ export function doubtOf(tone: EndedTone, run: ToneRun, isNetworks: boolean): Ton
   if (echoOf(run) >= echoDb || hasOctave(tone.shape) || ringsOn(tone) || isMelody(tone))
     return 'echo';
   if (fallOf(run) >= fallsDb) return 'fading';
-  return tone.shape.hz >= buzzerHz ? 'appliance' : 'none';
+  if (tone.shape.hz >= buzzerHz) return 'appliance';
+  return run.beforeDb >= roomDbfs ? 'room' : 'none';
 }
 
 /** Level of the first third less that of the last, without the frames that are only partly tone. */

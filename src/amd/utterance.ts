@@ -7,6 +7,7 @@ import {
   clearBurst,
   isBeginning,
   isSpeech,
+  isTone,
   newBurst,
 } from './burst.ts';
 import { frameMs, silenceDbfs } from './frame.ts';
@@ -43,7 +44,7 @@ export type UtteranceTracker = {
   push(voice: Voice): boolean;
   /** A frame that never came goes on as the one before it, for a little while. */
   skip(): void;
-  /** What sounded until now was a tone, unless it was known as speech before. */
+  /** What sounded until now was a tone, and with it what its edges and its echo passed for. */
   wasTone(): void;
   /** Forgets what was said: the next to speak is somebody else. */
   restart(): void;
@@ -61,10 +62,17 @@ const supersededDb = 12;
 const syllablesPerWord = 1.3;
 const longestConcealedMs = 60;
 
+type Said = { -readonly [Member in keyof Utterance]: Utterance[Member] };
+
 type Tracking = {
   readonly syllables: Syllables;
   readonly burst: Burst;
-  readonly said: { -readonly [Member in keyof Utterance]: Utterance[Member] };
+  readonly said: Said;
+  /** What was said before this burst, should it turn out to be none. */
+  readonly before: Pick<Said, 'speechMs' | 'onsetMs' | 'longestGapMs' | 'bursts' | 'syllables'> & {
+    lastMs: number;
+    loudestDbfs: number;
+  };
   nowMs: number;
   lastMs: number;
   /** Of the last frame that was as loud as the voice in front. */
@@ -82,6 +90,7 @@ export function createUtteranceTracker(): UtteranceTracker {
       tracking.nowMs += frameMs;
       tracking.lostMs = 0;
       tracking.lastWasSpeech = voice.speech;
+      if (tracking.burst.lengthMs === 0) tracking.before.syllables = tracking.syllables.count();
       tracking.syllables.push(voice.voiced, voice.dbfs);
       if (voice.speech || voice.tonal) return spoke(tracking, voice);
       burstPauses(tracking.burst);
@@ -95,7 +104,10 @@ export function createUtteranceTracker(): UtteranceTracker {
       conceal(tracking);
     },
     wasTone() {
-      if (!tracking.burst.accepted) clearBurst(tracking.burst);
+      const { burst } = tracking;
+      if (burst.accepted && !isTone(burst)) return;
+      if (burst.accepted) takeBack(tracking);
+      clearBurst(burst);
     },
     restart() {
       forget(tracking);
@@ -122,6 +134,15 @@ function newTracking(): Tracking {
       syllables: 0,
       words: 0,
       bursts: 0,
+    },
+    before: {
+      speechMs: 0,
+      onsetMs: 0,
+      longestGapMs: 0,
+      bursts: 0,
+      syllables: 0,
+      lastMs: 0,
+      loudestDbfs: silenceDbfs,
     },
     nowMs: 0,
     lastMs: 0,
@@ -167,7 +188,13 @@ function trailedOff({ nowMs, loudMs, voicedMs }: Tracking): boolean {
 
 /** The burst became long enough to be speech. */
 function accept(tracking: Tracking, voice: Voice): void {
-  const { burst, said, nowMs, lastMs, loudestDbfs } = tracking;
+  const { burst, said, before, nowMs, lastMs, loudestDbfs } = tracking;
+  before.speechMs = said.speechMs;
+  before.onsetMs = said.onsetMs;
+  before.longestGapMs = said.longestGapMs;
+  before.bursts = said.bursts;
+  before.lastMs = lastMs;
+  before.loudestDbfs = loudestDbfs;
   if (said.bursts > 0 && burst.loudnessDbfs > loudestDbfs + supersededDb) forget(tracking);
   const startMs = nowMs - burst.lengthMs;
   if (said.bursts === 0) said.onsetMs = startMs;
@@ -179,11 +206,22 @@ function accept(tracking: Tracking, voice: Voice): void {
   burst.accepted = true;
 }
 
+function takeBack(tracking: Tracking): void {
+  const { said, before, syllables } = tracking;
+  said.speechMs = before.speechMs;
+  said.onsetMs = before.onsetMs;
+  said.longestGapMs = before.longestGapMs;
+  said.bursts = before.bursts;
+  tracking.lastMs = before.lastMs;
+  tracking.loudestDbfs = before.loudestDbfs;
+  syllables.restart(before.syllables);
+}
+
 function forget({ said, syllables }: Tracking): void {
   said.bursts = 0;
   said.speechMs = 0;
   said.longestGapMs = 0;
-  syllables.restart();
+  syllables.restart(0);
 }
 
 function summary({ burst, said, syllables, nowMs, lastMs }: Tracking): Utterance {

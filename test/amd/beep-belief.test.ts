@@ -98,6 +98,21 @@ describe('a tone that the network may have sent', () => {
 });
 
 describe('what sounds in a home', () => {
+  test('before anybody spoke, with a room to be heard: must stay alone', () => {
+    const [stated] = believed('nobody', { 0: { found: beep('room') } });
+    const again = { 0: { found: beep('room') }, 980: { hz: 1_000 } };
+
+    expect(stated?.atMs).toBeGreaterThan(900);
+    expect(believed('nobody', again)).toEqual([]);
+  });
+
+  test.each(companies.filter((company) => company === 'machine' || company === 'undecided'))(
+    'with a room to be heard, after speech it is stated at once: %s',
+    (company) => {
+      expect(believed(company, { 0: { found: beep('room') } })).toMatchObject([{ atMs: 0 }]);
+    },
+  );
+
   test.each<ToneDoubt>(['appliance', 'fading', 'echo'])('%s: a machine may beep so', (doubt) => {
     expect(believed('machine', { 0: { found: beep(doubt) } })).toMatchObject([{ atMs: 0 }]);
   });

@@ -84,6 +84,18 @@ describe('speech', () => {
     expect(listen(quiet)[0]?.speechMs).toBeGreaterThan(3_000);
   });
 
+  test.each([
+    ['a slow busy tone', [425], 480, -15],
+    ['a fast one', [425], 240, -15],
+    ['a buzzer with its octave', [880, 1_760], 500, -15],
+  ])('is not what the edges of a tone in noise pass for: %s', (_, hz, ms, dbfs) => {
+    const cadence = Array.from({ length: 8 }, () => [tone(hz, ms, dbfs), silence(ms)]).flat();
+    const line = joined([hello, silence(550), ...cadence]);
+    const events = listen(mixed(line, noise(seededRandom(3), line.length / 8, 200)));
+
+    expect(names(events)).toEqual(['amd_human_detected', 'amd_stopped']);
+  });
+
   test('is counted in words, roughly', () => {
     // "The person you are calling is not available at the moment. Please try again later."
     const machine = listen(announcement).find(({ event }) => event.includes('stopped_speaking'));
