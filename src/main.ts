@@ -4,6 +4,7 @@
 import type { App } from './app/app.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
+import { boundHeapGrowth } from './lib/heap-growth.ts';
 import { createLogger } from './lib/logger.ts';
 import type { BannerFacts } from './terminal/banner.ts';
 import { createLogScreen, createTerminalScreen, type Screen } from './terminal/screen.ts';
@@ -14,6 +15,7 @@ import { version } from './version.ts';
 const startPatienceMs = 5_000;
 
 async function main(): Promise<void> {
+  boundHeapGrowth();
   const config = loadConfig();
   const isTerminal = process.stdout.isTTY;
   const { logLevel: level, nodeId, logCalls } = config;

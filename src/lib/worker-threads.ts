@@ -3,10 +3,16 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { relayOutput, type ThreadOutput } from './thread-output.ts';
 
+/** Of short-lived objects: V8 would let each thread have 48 MB, and a media worker that reads thousands of packets a second fills them. */
+const maxYoungGenerationSizeMb = 24;
+
 /** `url`: `new URL('./media-worker.ts', import.meta.url)`, written with the extension of the file that runs (see `siblingModule`). `output`: left out, it writes where the process does. */
 export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput): Worker {
   const relayed = output !== undefined;
-  const worker = startWorker(url, { workerData, stdout: relayed, stderr: relayed });
+  const worker = startWorker(url, {
+    ...{ workerData, stdout: relayed, stderr: relayed },
+    resourceLimits: { maxYoungGenerationSizeMb },
+  });
   if (relayed) relayOutput(worker, output);
   return worker;
 }
