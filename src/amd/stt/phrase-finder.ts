@@ -4,7 +4,7 @@
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
 import type { SettlingPhrase } from './transcription.ts';
-import { plainWords } from './words.ts';
+import { uncontracted } from './words.ts';
 
 export type PhraseFinder = {
   /** `sure`: without what is only a guess as yet; single words are looked for in it. */
@@ -70,7 +70,7 @@ function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
   const recorded = patternOf(all('recorded').map(exactly));
   const asksForHelp = patternOf(all('asksForHelp').map(exactly), ending);
   const machineWords = spoken.map((table) =>
-    table.machineWords.map((one) => ` ${plainWords(one)}`),
+    table.machineWords.map((one) => ` ${uncontracted(one)}`),
   );
   return {
     settling(transcript, sure = transcript) {
@@ -94,11 +94,11 @@ function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
 }
 
 function searched(transcript: string): string {
-  return ` ${plainWords(transcript.slice(-latestCharacters))} `;
+  return ` ${uncontracted(transcript.slice(-latestCharacters))} `;
 }
 
 function settlingPattern(phrases: readonly string[]): (text: string, sureText: string) => boolean {
-  const isSingle = (phrase: string) => !plainWords(phrase).includes(' ');
+  const isSingle = (phrase: string) => !uncontracted(phrase).includes(' ');
   const several = patternOf(phrases.filter((phrase) => !isSingle(phrase)).flatMap(nearly));
   const single = patternOf(phrases.filter(isSingle).map(exactly));
   return (text, sureText) => several.test(text) || (isSentence(sureText) && single.test(sureText));
@@ -118,13 +118,13 @@ function patternOf(alternatives: readonly string[], after = ''): RegExp {
 function exactly(phrase: string): string {
   return phrase
     .split('…')
-    .map((part) => `${plainWords(part)} `)
+    .map((part) => `${uncontracted(part)} `)
     .join(gap);
 }
 
 /** As it is, and with any one word within it misheard or left out. */
 function nearly(phrase: string): string[] {
-  const words = plainWords(phrase).split(' ');
+  const words = uncontracted(phrase).split(' ');
   if (phrase.includes('…') || words.length < longPhrase) return [exactly(phrase)];
   const others = words.flatMap((word, at) => {
     if (at === 0 || at === words.length - 1 || negations.has(word)) return [];

@@ -29,3 +29,19 @@ export function plainWords(text: string): string {
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
     .trim();
 }
+
+/** English as it is written out: recognisers write "you're" and "you are", whichever was said. */
+const contractions: readonly (readonly [RegExp, string])[] = [
+  [/\b(you|we|they) re\b/g, '$1 are'],
+  [/\bi m\b/g, 'i am'],
+  [/\b(i|you|we|they) ve\b/g, '$1 have'],
+  [/\b(who|he|she) s\b/g, '$1 is'],
+  [/\bcan (?:t|not)\b/g, 'cannot'],
+];
+
+export function uncontracted(text: string): string {
+  return contractions.reduce(
+    (written, [contraction, words]) => written.replaceAll(contraction, words),
+    plainWords(text),
+  );
+}

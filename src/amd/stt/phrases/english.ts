@@ -27,7 +27,6 @@ export const english: Phrases = {
     'number you dialed',
     'your call has been forwarded',
     'not available to take your call',
-    "can't take your call",
     'cannot take your call',
     'unable to take your call',
     "can't come to the phone",
@@ -48,7 +47,6 @@ export const english: Phrases = {
     'your call is important to us',
     'sorry i missed your call',
     'sorry we missed your call',
-    "i'm not available",
     'i am not available',
     'we are not available',
     "i'm not home",
@@ -125,7 +123,6 @@ export const english: Phrases = {
   ],
   recorded: [
     'you have reached',
-    "you've reached",
     'leave a message',
     'leave me a message',
     'leave us a message',
