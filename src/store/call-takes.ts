@@ -78,16 +78,21 @@ export function createCallTakes(pool: Pool, ownerId: string): CallTakes {
   return {
     take: (request) => take(pool, ownerId, request),
     async nextStart(trunk, intervalMs) {
-      const { rows } = await pool.query<{ start_in_ms: number; took_ms: number }>(
-        advanceStatement,
-        [trunk, intervalMs],
-      );
+      const { rows } = await pool.query<{ start_in_ms: number; took_ms: number }>({
+        name: 'advance a trunk',
+        text: advanceStatement,
+        values: [trunk, intervalMs],
+      });
       const [row] = rows;
       if (row === undefined) throw new Error('the trunk has no clock');
       return { startInMs: row.start_in_ms, tookMs: row.took_ms };
     },
     async release(callIds) {
-      await pool.query('delete from trunk_slots where leg_id = any($1::text[])', [callIds]);
+      await pool.query({
+        name: 'release slots',
+        text: 'delete from trunk_slots where leg_id = any($1::text[])',
+        values: [callIds],
+      });
     },
     async sweep(here) {
       const { rows } = await pool.query<SweepRow>({

@@ -11,6 +11,8 @@ import { acceptedCall, endEventOf } from '../support/call-records.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { eachWithLedger, type LedgerRig } from './ledger-rig.ts';
 
+type Explained = readonly { readonly Plan: { readonly 'Shared Hit Blocks': number } }[];
+
 describe.each(databaseKinds)('taking calls on %s', (kind) => {
   let rig: LedgerRig;
   let nodes: readonly [CallTakes, CallTakes];
@@ -61,6 +63,29 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
       state: 'dialing',
       status: 'dialing',
     });
+  });
+
+  test('reads those that wait, and none of those that are up', async () => {
+    const { pool } = rig.database;
+    await pool.query(`
+      insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, state, status, owner_id,
+        accepted_at, dial_before, dial_started_at)
+      select 'call-' || n, n, n, 'account', 'app', 'bot', jsonb_build_object('target', repeat('x', 1000)), 'dialing', 'dialing', 'somebody', now(),
+        now() + interval '1 hour', case when n <= 1990 then now() end
+      from generate_series(1, 2000) n`);
+    await pool.query('analyze calls');
+    const take = (id: number) =>
+      `select * from take_calls(${id}, false, 'me', '', 1, 200, 0, null)`;
+    // What it looks up in the catalogue the first time is not counted.
+    await pool.query(take(1));
+
+    const { rows } = await pool.query<{ 'QUERY PLAN': Explained }>(
+      `explain (analyze, buffers, format json) ${take(2)}`,
+    );
+
+    const taken = await pool.query(`select call_id from calls where owner_id = 'me' order by 1`);
+    expect(taken.rows).toEqual([{ call_id: 'call-1991' }, { call_id: 'call-1992' }]);
+    expect(rows[0]?.['QUERY PLAN'][0]?.Plan['Shared Hit Blocks']).toBeLessThan(200);
   });
 
   test('spaces starts by the rate, over all nodes', async () => {
