@@ -22,8 +22,6 @@ export const catalan: Phrases = {
     'bústia … plena',
     'no pot rebre més missatges',
     'el número … no existeix',
-    'ara no puc',
-    'ara no podem',
     'no puc atendre',
     'no podem atendre',
     'no soc a casa',
@@ -31,8 +29,7 @@ export const catalan: Phrases = {
     'tots els nostres agents',
     'tots els nostres operadors',
     'no pengi',
-    'truqui més tard',
-    'la seva trucada',
+    'la seva trucada és important',
   ],
   callScreening: [
     'seu nom i el motiu',

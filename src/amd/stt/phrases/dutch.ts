@@ -60,6 +60,7 @@ export const dutch: Phrases = {
     'wie is daar',
     'zegt u het maar',
     'wilt u een bericht achterlaten',
+    'u spreekt met',
   ],
   recorded: [
     'u bent verbonden met',

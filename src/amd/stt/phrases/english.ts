@@ -120,6 +120,7 @@ export const english: Phrases = {
     "who's this",
     'who is this',
     'who am i speaking',
+    'speaking',
   ],
   recorded: [
     'you have reached',
@@ -158,10 +159,8 @@ export const english: Phrases = {
     'agents',
     'representative',
     'reach',
-    'assistant',
     'automated',
     'disconnect',
     'hang up',
-    'network',
   ],
 };

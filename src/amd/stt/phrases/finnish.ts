@@ -25,7 +25,6 @@ export const finnish: Phrases = {
     'en voi vastata',
     'emme voi vastata',
     'en ole kotona',
-    'soita myöhemmin uudelleen',
     'kaikki asiakaspalvelijamme',
     'palvelemme teitä',
     'pysy linjalla',

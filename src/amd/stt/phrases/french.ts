@@ -54,7 +54,7 @@ export const french: Phrases = {
     'appel ne peut aboutir',
     'appuyez sur la touche',
     'tapez un',
-    'rappeler plus tard',
+    'veuillez rappeler',
   ],
   callScreening: [
     "filtrage d'appels",
@@ -110,7 +110,6 @@ export const french: Phrases = {
     'joignable',
     'conseill',
     'patient',
-    'rappel',
     'compos',
     'touche',
     'pleine',

@@ -42,9 +42,6 @@ export const german: Phrases = {
     'sie haben die nummer',
     'sprechen sie nach',
     'ich bin zurzeit nicht',
-    'ich bin gerade nicht',
-    'ich bin im moment nicht',
-    'ich bin momentan nicht',
     'wir sind zurzeit nicht',
     'wir sind im moment nicht',
     'ich kann … nicht ans telefon',
@@ -87,6 +84,7 @@ export const german: Phrases = {
     'wer ist da',
     'wer spricht',
     'am apparat',
+    'sie sprechen mit',
   ],
   recorded: [
     'sie sind verbunden mit',
@@ -94,8 +92,7 @@ export const german: Phrases = {
     'nicht erreichbar',
     'nicht zu hause',
     'nachricht hinterlassen',
-    'später noch einmal',
-    'versuchen sie es',
+    'versuchen sie es später',
   ],
   machineWords: [
     'nachricht',

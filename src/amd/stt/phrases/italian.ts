@@ -40,7 +40,6 @@ export const italian: Phrases = {
     'attendere in linea',
     'tutti i nostri operatori',
     'gli operatori sono',
-    'la sua chiamata',
     'numero inesistente',
     'lascia un messaggio',
     'lasci un messaggio',
@@ -49,6 +48,7 @@ export const italian: Phrases = {
     'la richiameremo',
     'dopo il beep',
     'telefono … spento',
+    'la sua chiamata è importante',
   ],
   callScreening: [
     'filtro chiamate',

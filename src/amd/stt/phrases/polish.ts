@@ -29,7 +29,6 @@ export const polish: Phrases = {
     'nie możemy odebrać',
     'nie ma mnie',
     'zostaw … wiadomość',
-    'proszę zadzwonić później',
     'wszyscy konsultanci',
     'wszystkie linie',
     'prosimy czekać',

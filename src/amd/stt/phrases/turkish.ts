@@ -28,12 +28,12 @@ export const turkish: Phrases = {
     'ulaşılamamaktadır',
     'cevap veremiyorum',
     'cevap veremiyoruz',
-    'daha sonra tekrar',
     'tuşlayınız',
     'lütfen bekleyiniz',
     'tüm müşteri',
     'bütün müşteri',
     'numara kullanılmıyor',
+    'daha sonra tekrar deneyiniz',
   ],
   callScreening: [
     'arama filtresi',
