@@ -15,8 +15,8 @@ import { version } from './version.ts';
 const startPatienceMs = 5_000;
 
 async function main(): Promise<void> {
-  boundHeapGrowth();
   const config = loadConfig();
+  if (config.databaseUrl !== undefined) boundHeapGrowth();
   const isTerminal = process.stdout.isTTY;
   const { logLevel: level, nodeId, logCalls } = config;
   const logger = createLogger({ level, nodeId, pretty: isTerminal });

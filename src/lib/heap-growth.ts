@@ -8,7 +8,8 @@ const percent = 60;
 /**
  * By itself V8 waits until the heap is up to four times as large as what is alive in it, and then keeps the pages: of a thousand
  * live calls, half of the memory was what setting them up had needed. For all threads of this process, from their next
- * collection on.
+ * collection on. Not where PGlite runs in one: commands were heard half a second later there, most likely as its large memory
+ * makes V8 collect all the time.
  */
 export function boundHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${percent}`);
