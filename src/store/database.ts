@@ -60,7 +60,7 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
   logIdleErrors(pool, logger);
   try {
     await untilReachable(pool, logger);
-    await migrate(pool, logger);
+    await migrate(pool, logger, 'shared');
   } catch (error) {
     await pool.end();
     throw error;
@@ -101,7 +101,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     await server.close();
   };
   try {
-    await migrate(pool, logger);
+    await migrate(pool, logger, 'alone');
   } catch (error) {
     await close();
     throw error;

@@ -4,6 +4,7 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { migrate, migrations } from '../../src/store/migrations/migrate.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';
 
 describe.each(databaseKinds)('migrations on %s', (kind) => {
@@ -25,7 +26,7 @@ describe.each(databaseKinds)('migrations on %s', (kind) => {
   test('do nothing on a database that has them', async () => {
     const before = await database.pool.query('select * from schema_migrations');
 
-    await migrate(database.pool, silentLogger);
+    await migrate(database.pool, silentLogger, 'shared');
 
     const after = await database.pool.query('select * from schema_migrations');
     expect(after.rows).toEqual(before.rows);
@@ -39,7 +40,7 @@ describe.each(databaseKinds)('migrations on %s', (kind) => {
       { version: 1002, name: 'bad', sql: 'create table bad (id nonsense)' },
     ];
 
-    await expect(migrate(database.pool, silentLogger, steps)).rejects.toThrow(
+    await expect(migrate(database.pool, silentLogger, 'shared', steps)).rejects.toThrow(
       'could not be migrated',
     );
 
@@ -55,10 +56,12 @@ test.each(databaseKinds)(
   'apps from before there was a cap on the life of tokens have none, on %s',
   async (kind) => {
     await using database = await openTestDatabase(kind, { own: true });
+    const sharing = kind === 'pglite' ? 'alone' : 'shared';
     await database.pool.query('drop schema public cascade; create schema public');
     await migrate(
       database.pool,
       silentLogger,
+      sharing,
       migrations.filter(({ version }) => version < 17),
     );
     await database.pool.query(
@@ -66,7 +69,7 @@ test.each(databaseKinds)(
        values ('app-old', 'acme', 'dialer', '["*"]', '[]', 'HS256', now())`,
     );
 
-    await migrate(database.pool, silentLogger);
+    await migrate(database.pool, silentLogger, sharing);
 
     const { rows } = await database.pool.query('select app_id, token_max_ttl_s from apps');
     expect(rows).toEqual([{ app_id: 'app-old', token_max_ttl_s: null }]);
@@ -91,8 +94,8 @@ test('are one line of the log, and none where there was nothing to do', async ()
   await database.pool.query('drop schema public cascade; create schema public');
   const { logger, lines } = recordedLogger();
 
-  await migrate(database.pool, logger);
-  await migrate(database.pool, logger);
+  await migrate(database.pool, logger, 'shared');
+  await migrate(database.pool, logger, 'shared');
 
   expect(lines).toEqual([
     expect.objectContaining({ msg: 'database migrated', from: 0, to: migrations.at(-1)?.version }),
@@ -118,3 +121,60 @@ async function listed(pool: Pool): Promise<string> {
   const tables = rows.map(({ name, columns, indexes }) => `${name}\n${columns}\n${indexes}\n`);
   return `What the migrations make, on either database.\n\n${tables.join('\n')}`;
 }
+
+describe('an index that comes later, on a database that others use', () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await openTestDatabase('postgres', { own: true });
+  });
+
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  const steps = [
+    ...migrations,
+    { version: 1001, name: 'a large table', sql: 'create table large (id integer)' },
+    {
+      ...{ version: 1002, name: 'its index', sql: '' },
+      indexes: [{ name: 'large_by_id', on: 'large (id) where id > 0' }],
+    },
+  ];
+  const isValid = async (): Promise<boolean | undefined> => {
+    const { rows } = await database.pool.query<{ indisvalid: boolean }>(
+      "select indisvalid from pg_index where indexrelid = to_regclass('large_by_id')",
+    );
+    return rows[0]?.indisvalid;
+  };
+
+  test('is built while they write', async () => {
+    await migrate(database.pool, silentLogger, 'shared', steps.slice(0, -1));
+    const writer = await database.pool.connect();
+    await writer.query('begin; insert into large values (1)');
+
+    const migrated = migrate(database.pool, silentLogger, 'shared', steps);
+    await eventually(async () => (await isValid()) !== undefined, 'it is being built');
+    // Behind a lock of the table this would wait for the writer above.
+    await database.pool.query('insert into large values (2)');
+    expect(await isValid()).toBe(false);
+    await writer.query('commit');
+    writer.release();
+    await migrated;
+
+    expect(await isValid()).toBe(true);
+  });
+
+  test('is built anew where that was broken off, and left alone where it was not', async () => {
+    await database.pool.query(
+      "update pg_index set indisvalid = false where indexrelid = 'large_by_id'::regclass",
+    );
+    const { logger, lines } = recordedLogger();
+
+    await migrate(database.pool, logger, 'shared', steps);
+    await migrate(database.pool, logger, 'shared', steps);
+
+    expect(await isValid()).toBe(true);
+    expect(lines).toEqual([expect.objectContaining({ index: 'large_by_id' })]);
+  });
+});

@@ -5,11 +5,15 @@ import type { Migration } from './migration.ts';
 export const waitingCalls: Migration = {
   version: 28,
   name: 'waiting calls',
+  indexes: [
+    {
+      name: 'calls_waiting',
+      // Of the columns that change only these two are in it: any other would make each of its updates write all indexes.
+      on: `calls (coalesce(trunk, ''), accepted_at, call_id)
+        where dial_started_at is null and end_published_at is null`,
+    },
+  ],
   sql: `
--- Of the columns that change only these two are in it: any other would make each of its updates write all indexes.
-create index calls_waiting on calls (coalesce(trunk, ''), accepted_at, call_id)
-where dial_started_at is null and end_published_at is null;
-
 -- What take \`for_take\` of this process holds, or what it takes now: the calls that have waited longest, then a row without a call:
 -- when more could be had, and how long the server was at work.
 create or replace function take_calls(for_take integer, is_repeated boolean, for_owner text, of_source text, wanted integer,

@@ -5,7 +5,11 @@ import type { Migration } from './migration.ts';
 export const traceIds: Migration = {
   version: 29,
   name: 'trace ids',
-  sql: `
-create index messages_with_trace_id on messages ((created_on at time zone 'UTC')) where trace_id is not null;
-`,
+  sql: '',
+  indexes: [
+    {
+      name: 'messages_with_trace_id',
+      on: `messages ((created_on at time zone 'UTC')) where trace_id is not null`,
+    },
+  ],
 };

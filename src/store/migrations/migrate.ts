@@ -1,4 +1,5 @@
-// Brings a database to the newest schema: only forward, all steps in one transaction, one node at a time.
+// Brings a database to the newest schema: only forward, all steps in one transaction, one node at a time; then, where other nodes may
+// use it, the indexes that take long.
 
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '../../lib/logger.ts';
@@ -30,6 +31,7 @@ import { consoleTables } from './0026-console.ts';
 import { callNotes } from './0027-call-notes.ts';
 import { waitingCalls } from './0028-waiting-calls.ts';
 import { traceIds } from './0029-trace-ids.ts';
+import { buildLateIndexes } from './late-indexes.ts';
 import type { Migration } from './migration.ts';
 
 export const migrations: readonly Migration[] = [
@@ -66,13 +68,28 @@ export const migrations: readonly Migration[] = [
 /** Any number that no other program takes an advisory lock on: the letters `offhook`. */
 const migrationLockKey = '31366214770880363';
 
+/** `alone`: no other process uses the database, so that what takes long may hold others up. */
+export type Sharing = 'shared' | 'alone';
+
 /** Nodes that start together wait for the first one's migrations; one that waits this long has met a stuck node. */
 const longestWaitMs = 120_000;
 
 export async function migrate(
   pool: Pool,
   logger: Logger,
+  sharing: Sharing,
   steps: readonly Migration[] = migrations,
+): Promise<void> {
+  await runSteps(pool, logger, sharing, steps);
+  const indexes = steps.flatMap((step) => step.indexes ?? []);
+  if (sharing === 'shared') await buildLateIndexes(pool, logger, indexes);
+}
+
+async function runSteps(
+  pool: Pool,
+  logger: Logger,
+  sharing: Sharing,
+  steps: readonly Migration[],
 ): Promise<void> {
   const client = await pool.connect();
   let failure: Error | undefined;
@@ -81,7 +98,7 @@ export async function migrate(
     await client.query(`set local statement_timeout = ${longestWaitMs}`);
     await client.query(`set local lock_timeout = ${longestWaitMs}`);
     await client.query(`select pg_advisory_xact_lock(${migrationLockKey})`);
-    await runMissing(client, logger, steps);
+    await runMissing(client, logger, sharing, steps);
     await client.query('commit');
   } catch (error) {
     failure = new Error('the database could not be migrated', { cause: error });
@@ -95,6 +112,7 @@ export async function migrate(
 async function runMissing(
   client: PoolClient,
   logger: Logger,
+  sharing: Sharing,
   steps: readonly Migration[],
 ): Promise<void> {
   await client.query(
@@ -104,8 +122,15 @@ async function runMissing(
   const { rows } = await client.query<{ version: number }>('select version from schema_migrations');
   const done = new Set(rows.map((row) => row.version));
   const missing = steps.filter((candidate) => !done.has(candidate.version));
+  // What was never started has small tables.
+  const isAlone = sharing === 'alone' || done.size === 0;
   for (const step of missing) {
-    await client.query(step.sql);
+    const indexes = isAlone ? (step.indexes ?? []) : [];
+    const text = [step.sql, ...indexes.map(({ name, on }) => `create index ${name} on ${on}`)].join(
+      ';\n',
+    );
+    const query = { text, query_timeout: longestWaitMs };
+    await client.query(query);
     await client.query(
       'insert into schema_migrations (version, name, applied_at) values ($1, $2, now())',
       [step.version, step.name],
