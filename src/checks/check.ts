@@ -1,6 +1,8 @@
 // A check asks whether something holds that a gateway needs, and if not, says what to do about it. The start makes them before
 // it opens anything, `offhook doctor` when asked.
 
+import { within } from '../lib/at-most.ts';
+
 export type Finding = {
   /** `skipped`: there is nothing to check here. */
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
@@ -32,7 +34,7 @@ export async function runChecks(
   return await Promise.all(
     checks.map(async (check) => {
       const { name, isAwaited = false } = check;
-      return { name, isAwaited, ...(await within(timeoutMs, check)) };
+      return { name, isAwaited, ...(await runOne(check, timeoutMs)) };
     }),
   );
 }
@@ -53,17 +55,11 @@ export function warning(detail: string): Finding {
   return { state: 'warning', detail };
 }
 
-async function within(timeoutMs: number, check: Check): Promise<Finding> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Finding>((resolve) => {
-    const detail = `the check of ${check.name} was not done within ${timeoutMs / 1_000} s`;
-    timer = setTimeout(resolve, timeoutMs, failed(detail));
-  });
+async function runOne(check: Check, timeoutMs: number): Promise<Finding> {
+  const late = `the check of ${check.name} was not done within ${timeoutMs / 1_000} s`;
   try {
-    return await Promise.race([check.run(), late]);
+    return (await within(check.run(), timeoutMs)) ?? failed(late);
   } catch (error) {
     return failed(error instanceof Error ? error.message : String(error));
-  } finally {
-    clearTimeout(timer);
   }
 }

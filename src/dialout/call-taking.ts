@@ -150,7 +150,8 @@ export class CallTaking {
   /** Its machine is gone. Where it placed nothing, nothing else would release its slot. */
   onEnded(callId: CallId): void {
     if (this.#held.get(callId)?.isPlaced === false) this.onReleased(callId);
-    // A place is free, for whichever source waits. Of calls that were taken already nothing is asked; the next look knows better.
+    // A place is free, for whichever source waits. Of calls that were taken already nothing is asked; where that is wrong, since others
+    // took or accepted some, the next look (a second at most) knows better.
     for (const [source, count] of this.#waiting) {
       if (count > (this.#taken.get(source) ?? 0)) this.wake(source);
     }

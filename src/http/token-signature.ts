@@ -24,7 +24,7 @@ import {
 import { claimRefusedBy, clockToleranceS } from './token-claims.ts';
 
 const longestAppId = 128;
-/** A dialer sends the same token with each request until it expires. Kept are a few MB at most, and none that is unusually long. */
+/** A dialer sends the same token with each request until it expires. Kept are 4 MB at most, and none that is unusually long. */
 const mostKept = 1_000;
 const longestKept = 2_000;
 
@@ -41,17 +41,31 @@ export function createTokenVerifier(apps: AppDirectory): TokenVerifier {
   return remembering(apps, createVerifier(apps));
 }
 
-/** An app that was changed or revoked verifies its tokens anew: it is another one, or none, in the directory. */
+type Verified = Extract<VerifiedToken, { kind: 'verified' }>;
+
+/**
+ * An app that was changed or revoked verifies its tokens anew: it is another one, or none, in the directory; and what was kept of
+ * the one before goes with it.
+ */
 function remembering(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
-  const known = new BoundedMap<string, Extract<VerifiedToken, { kind: 'verified' }>>(mostKept);
+  const appIds = new BoundedMap<string, string>(mostKept);
+  const tokensOf = new WeakMap<App, BoundedMap<string, Verified>>();
+  const remembered = async (text: string): Promise<Verified | undefined> => {
+    const appId = appIds.get(text);
+    const app = appId === undefined ? undefined : await apps.find(appId);
+    return app && tokensOf.get(app)?.get(text);
+  };
+  const remember = (text: string, token: Verified): void => {
+    const tokens = tokensOf.get(token.app) ?? new BoundedMap<string, Verified>(mostKept);
+    tokensOf.set(token.app, tokens);
+    tokens.set(text, token);
+    appIds.set(text, token.app.appId);
+  };
   return async (text) => {
-    const before = known.get(text);
-    if (before !== undefined && !hasExpired(before.claims)) {
-      const app = await apps.find(before.app.appId);
-      if (app === before.app) return before;
-    }
+    const before = await remembered(text);
+    if (before !== undefined && !hasExpired(before.claims)) return before;
     const token = await verify(text);
-    if (token.kind === 'verified' && text.length <= longestKept) known.set(text, token);
+    if (token.kind === 'verified' && text.length <= longestKept) remember(text, token);
     return token;
   };
 }

@@ -1,9 +1,10 @@
 // Worker threads from built JavaScript or, in development and tests, straight from the TypeScript source.
 
 import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { isGenerous } from './heap-growth.ts';
 import { relayOutput, type ThreadOutput } from './thread-output.ts';
 
-/** Of short-lived objects: V8 would let each thread have 48 MB, and a media worker that reads thousands of packets a second fills them. */
+/** Of short-lived objects: where there is much memory V8 would let each thread have 48 MB, and a media worker that reads thousands of packets a second fills them. */
 const maxYoungGenerationSizeMb = 24;
 
 /** `url`: `new URL('./media-worker.ts', import.meta.url)`, written with the extension of the file that runs (see `siblingModule`). `output`: left out, it writes where the process does. */
@@ -11,7 +12,7 @@ export function spawnWorker(url: URL, workerData: unknown, output?: ThreadOutput
   const relayed = output !== undefined;
   const worker = startWorker(url, {
     ...{ workerData, stdout: relayed, stderr: relayed },
-    resourceLimits: { maxYoungGenerationSizeMb },
+    ...(isGenerous() ? { resourceLimits: { maxYoungGenerationSizeMb } } : {}),
   });
   if (relayed) relayOutput(worker, output);
   return worker;

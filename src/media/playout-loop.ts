@@ -19,6 +19,8 @@ export class PlayoutLoop {
   readonly #sink: PlayoutLoopSink;
   readonly #rest: Pick<ThreadRest, 'rest'>;
   #clock: PlayoutClock | undefined;
+  /** What is waited for. */
+  #dueMs = 0;
   #maxLateMs = 0;
   #ticksLate = 0;
 
@@ -48,13 +50,15 @@ export class PlayoutLoop {
     // In a turn of its own: by then, what the step has sent is out.
     if (this.#sink.mayRest()) setImmediate(() => this.#restUntilStep(clock));
     else {
-      const waitMs = Math.max(1, Math.ceil(clock.nextMs(false) - performance.now()));
+      this.#dueMs = clock.nextMs(false);
+      const waitMs = Math.max(1, Math.ceil(this.#dueMs - performance.now()));
       setTimeout(() => setImmediate(() => this.#run(clock)), waitMs);
     }
   }
 
   #restUntilStep(clock: PlayoutClock): void {
-    this.#rest.rest(clock.nextMs(true) - performance.now());
+    this.#dueMs = clock.nextMs(true);
+    this.#rest.rest(this.#dueMs - performance.now());
     setImmediate(() => this.#run(clock));
   }
 
@@ -65,7 +69,7 @@ export class PlayoutLoop {
     }
     const nowMs = performance.now();
     const wholeRounds = this.#sink.mayRest();
-    this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - clock.nextMs(wholeRounds));
+    this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - this.#dueMs);
     const caughtUp = clock.run(nowMs, wholeRounds, (phase, transmit) => {
       if (phase === 0 && !transmit) this.#ticksLate += 1;
       this.#sink.step(phase, transmit);

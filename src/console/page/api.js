@@ -15,14 +15,19 @@ export class Problem extends Error {
   }
 }
 
-/** Its clock and the browser's may differ. An answer's date is of whole seconds: the latest guess is the best one. */
-let clockAheadMs = Number.NEGATIVE_INFINITY;
+/**
+ * The gateway's clock when the page was opened, by that of the page, which goes on evenly while the browser's may be set. An answer's
+ * date is of whole seconds, and a page that slept is behind: the latest guess is the best one.
+ */
+let gatewayOpenedMs = Number.NEGATIVE_INFINITY;
 
-export const gatewayNowMs = () => Date.now() + (Number.isFinite(clockAheadMs) ? clockAheadMs : 0);
+export const gatewayNowMs = () =>
+  Number.isFinite(gatewayOpenedMs) ? gatewayOpenedMs + performance.now() : Date.now();
 
 function compareClocks(response) {
   const dateMs = Date.parse(response.headers.get('date'));
-  if (!Number.isNaN(dateMs)) clockAheadMs = Math.max(clockAheadMs, dateMs - Date.now());
+  if (!Number.isNaN(dateMs))
+    gatewayOpenedMs = Math.max(gatewayOpenedMs, dateMs - performance.now());
 }
 
 /** A connection that died unnoticed would keep a request for minutes. */

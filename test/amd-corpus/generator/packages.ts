@@ -1,7 +1,7 @@
 // Debian's packages of recordings, unpacked into the cache (never installed), with their copyright files beside them.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openArchives } from './archives.ts';
 
@@ -16,9 +16,13 @@ export function unpacked(cache: string, name: string): string | undefined {
     execFileSync('apt-get', ['-q', 'download', name], { cwd: downloads, stdio: 'ignore' });
     const file = readdirSync(downloads).find((candidate) => candidate.startsWith(`${name}_`));
     if (file === undefined) return undefined;
-    mkdirSync(folder, { recursive: true });
-    execFileSync('dpkg-deb', ['-x', join(downloads, file), folder]);
-    openArchives(folder);
+    // Whole or not at all: what was broken off is done anew by the next run.
+    const part = `${folder}.part`;
+    rmSync(part, { recursive: true, force: true });
+    mkdirSync(part, { recursive: true });
+    execFileSync('dpkg-deb', ['-x', join(downloads, file), part]);
+    openArchives(part);
+    renameSync(part, folder);
     return folder;
   } catch {
     return undefined;
