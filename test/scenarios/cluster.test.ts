@@ -106,7 +106,7 @@ describe('a cluster', () => {
     // A slot is given back when the call's end is told already.
     const slots = () => world.database.pool.query('select from trunk_slots');
     await eventually(async () => (await slots()).rowCount === 0, 'every slot is given back');
-  }, 60_000);
+  }, 180_000);
 
   test('ends the calls of a node that was killed, at both ends, and says so once', async () => {
     await using world = await build();
@@ -152,7 +152,7 @@ describe('a cluster', () => {
     expect(cluster.farEnd.up).toBe(calls.length - lost.length);
     expect(cluster.farEnd.calls).toHaveLength(calls.length);
     expectWhole(cluster, lost);
-  }, 60_000);
+  }, 180_000);
 
   test('a node that was stopped for longer than its lease and wakes up does no harm, and ends itself', async () => {
     await using world = await build();
@@ -190,7 +190,7 @@ describe('a cluster', () => {
       cluster,
       calls.filter(({ callId }) => lost.includes(callId)),
     );
-  }, 60_000);
+  }, 180_000);
 
   test('a node that wakes up with notifications in memory sends none that another node has taken over', async () => {
     await using world = await build();
@@ -250,7 +250,7 @@ describe('a cluster', () => {
       cluster,
       calls.filter(({ callId }) => lost.includes(callId)),
     );
-  }, 60_000);
+  }, 180_000);
 
   test('a call is ended through whichever node is asked', async () => {
     await using world = await build();
@@ -275,5 +275,5 @@ describe('a cluster', () => {
       const bodies = await cluster.receiver.untilEnded(callId);
       expect(bodies.find(isTerminal)).toMatchObject({ reasonCode: 'Bot-disconnected' });
     }
-  }, 60_000);
+  }, 180_000);
 });
