@@ -17,7 +17,7 @@ export default defineConfig({
     // Nothing is mocked, so that files of one worker may share what they import, and an open PGlite.
     isolate: false,
     // For a machine that has much else to do; nothing waits for them where it has not.
-    testTimeout: 60_000,
-    hookTimeout: 90_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
     databaseUrl: database.location.databaseUrl ?? '',
   });
   nodes = await Promise.all(['a', 'b'].map((name) => cluster.startNode(name)));
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
   await database.remove();
@@ -114,7 +114,7 @@ describe('a command through another node', () => {
     for (const node of [owner, other]) {
       expect(await send(node, { command: 'hangup' }, 'bye')).toMatchObject({ status: 409 });
     }
-  }, 60_000);
+  }, 120_000);
 
   test('is a 503 while its owner is gone, and a 409 once the call was ended for it', async () => {
     const { callId, owner, other, send } = await answeredCall(2);
@@ -136,5 +136,5 @@ describe('a command through another node', () => {
     expect(await send(other, { command: 'dtmf', digits: '1' }, 'late')).toMatchObject({
       ...{ status: 409, body: { detail: 'The call has ended.' } },
     });
-  }, 60_000);
+  }, 120_000);
 });

@@ -25,7 +25,7 @@ async function conversation(sessionId: unknown, days?: object) {
   );
 }
 
-test('the `sessionId` of `completed` is the one to ask for', { timeout: 60_000 }, async () => {
+test('the `sessionId` of `completed` is the one to ask for', { timeout: 120_000 }, async () => {
   provesOnAny('notifications.completed.body.sessionId');
   const { callId, conversationId } = await laptop.dial(`tel:${personHangsUp}`);
   const all = await laptop.receiver.untilEnded(callId, 40_000);

@@ -31,4 +31,4 @@ test('the phones of a node that cannot reach the engine are hung up by another n
   } finally {
     await wire.close();
   }
-}, 60_000);
+}, 120_000);

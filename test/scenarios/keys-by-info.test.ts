@@ -35,7 +35,7 @@ beforeAll(async () => {
   );
   laptop = await startLaptop({ TRUNKS_FILE: file, NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8' });
   dialer = laptop.gateway.dialer;
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await laptop.close();
   await rm(folder, { recursive: true });

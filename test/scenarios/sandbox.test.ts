@@ -275,7 +275,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
   });
 });
 
-describe('while a call is up', { timeout: 60_000 }, () => {
+describe('while a call is up', { timeout: 120_000 }, () => {
   test('a bot hangs up by a request on NATS', async () => {
     const { callId } = await dial(numbers.personStays);
     await eventually(() => receiver.of(callId).length > 0, 'it is answered');
