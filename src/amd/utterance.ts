@@ -35,8 +35,6 @@ export type Utterance = {
   readonly asksForHelp?: boolean;
   /** A recogniser listened to all of it: the words are its. */
   readonly isTranscribed?: boolean;
-  /** Its words are more a recording's than a person's. */
-  readonly soundsRecorded?: boolean;
 };
 
 export type UtteranceTracker = {

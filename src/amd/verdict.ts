@@ -68,13 +68,12 @@ function machine(reason: string, confidence: number): Verdict {
 
 function humanByNow(utterance: Utterance): Verdict | undefined {
   if (!hasWaited(utterance)) return undefined;
-  if (utterance.soundsRecorded === true && !isOffer(utterance))
-    return machine('recorded-words', 0.9);
   const beyondMs = utterance.spanMs - shortGreetingMs;
   if (beyondMs <= 0) return { who: 'human', reason: 'short-greeting', confidence: 0.93 };
   // From 0.9 down to 0.65: the longer it was, the likelier a machine that beeps later, or never.
   if (isOffer(utterance)) return { who: 'human', reason: 'greeting-then-silence', confidence: 0.9 };
-  const confidence = Math.round(90 - 25 * (beyondMs / (longestPersonMs - shortGreetingMs))) / 100;
+  const share = Math.min(1, beyondMs / (longestPersonMs - shortGreetingMs));
+  const confidence = Math.round(90 - 25 * share) / 100;
   return { who: 'human', reason: 'greeting-then-silence', confidence };
 }
 

@@ -25,7 +25,6 @@ function claim(random: Random, nowMs: number): Transcription {
     words: Math.floor(random() * 30),
     heardUntilMs: random() * 2 * nowMs,
     asksForHelp: random() < 0.2,
-    soundsRecorded: random() < 0.3,
     ...(phrase === undefined ? {} : { phrase }),
   };
 }

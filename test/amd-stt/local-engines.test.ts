@@ -181,7 +181,7 @@ describe('sherpa-onnx', () => {
 describe.each<EngineKind>(['vosk', 'sherpa-onnx'])('an engine that speaks %s', (kind) => {
   test.each([
     ['Please leave a message after the tone', 'voicemail-phrase'],
-    ['Record your name and reason for calling', 'call-screening'],
+    ['If you record your name and reason for calling', 'call-screening'],
   ])('settles it with a phrase: %s', async (transcript, reason) => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });

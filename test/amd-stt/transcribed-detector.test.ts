@@ -89,7 +89,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
 
   test.each([
     ['Please leave a message after the tone', 'voicemail-phrase'],
-    ['Record your name and reason for calling', 'call-screening'],
+    ['If you record your name and reason for calling', 'call-screening'],
   ])('settles it with a phrase: %s', async (transcript, reason) => {
     await using engine = await startEngine({ kind });
     const call = new TranscribedCall({ url: engine.url, kind });
@@ -121,7 +121,7 @@ describe.each(kinds)('a provider that speaks %s', (kind) => {
     const session = await engine.session();
     call.pushUntil(1_000);
     await session.untilHeard(1_000);
-    session.say('Please say your name and why you are calling', { final: true });
+    session.say('If you record your name and reason for calling', { final: true });
     await call.untilUnderstood(1);
     const helloAtMs = announcement.length / 8 + 4_000;
     call.pushUntil(helloAtMs);

@@ -68,34 +68,19 @@ describe('without a word threshold', () => {
 describe('with the words of a recogniser', () => {
   const understood = { isTranscribed: true, words: 6 };
 
-  test('that sound recorded, silence after them is no person who waits', () => {
-    const parts = { ...understood, spanMs: 2_000, soundsRecorded: true };
-
-    expect(decide(said({ ...parts, pauseMs: 1_100 }), undefined)).toBeUndefined();
-    expect(decide(said({ ...parts, pauseMs: 1_200 }), undefined)).toMatchObject({
-      who: 'machine',
-      reason: 'recorded-words',
-    });
-  });
-
-  test('that sound recorded and end with an offer to help, it is a person', () => {
-    const parts = { ...understood, soundsRecorded: true, asksForHelp: true, pauseMs: 680 };
-
-    expect(decide(said({ ...parts, spanMs: 3_000 }), undefined)).toMatchObject({ who: 'human' });
-  });
-
   test('of which there are next to none, what sounds on is no machine for a while', () => {
     const room = { isTranscribed: true, words: 1, speechMs: 3_900, longestGapMs: 700 };
 
     expect(decide(said({ ...room, spanMs: 6_900 }), undefined)).toBeUndefined();
     expect(decide(said({ ...room, spanMs: 6_900, pauseMs: 1_300 }), undefined)).toMatchObject({
       who: 'human',
+      confidence: 0.65,
     });
     expect(decide(said({ ...room, spanMs: 7_000 }), undefined)).toMatchObject({ who: 'machine' });
   });
 
   test('a threshold of words alone decides all the same', () => {
-    const parts = { ...understood, soundsRecorded: true, spanMs: 2_000, pauseMs: 1_300 };
+    const parts = { ...understood, spanMs: 2_000, pauseMs: 1_300 };
 
     expect(decide(said(parts), 9)).toMatchObject({ who: 'human', reason: 'word-count' });
   });

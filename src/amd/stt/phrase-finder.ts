@@ -1,5 +1,5 @@
-// Looks for the phrases of a language in a transcript. Recognisers mishear: a long phrase is known with one word of it wrong,
-// a single word counts only within a sentence.
+// Looks for the phrases of a language in a transcript, each as it stands: with one word another, many are what people say.
+// Recognisers mishear all the same: a single word counts only within a sentence.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
@@ -11,28 +11,15 @@ export type PhraseFinder = {
   settling(transcript: string, sure?: string): SettlingPhrase | undefined;
   /** It ends with an offer to help: whoever said it waits. */
   asksForHelp(transcript: string): boolean;
-  /** Nothing that settles it, but more a recording's words than a person's. */
-  soundsRecorded(transcript: string): boolean;
 };
 
 /** `…` of a phrase: enough for "your name, your number and a short", too few to join two sentences. */
 const gap = '(?:\\S+ ){0,6}?';
 /** "… you today", "… my dear": more words are another sentence. */
 const ending = '(?:\\S+ ){0,3}$';
-/** Another word where one was misheard, or none. */
-const misheard = '(?:\\S+ )?';
-/** Of so many words one within may be misheard. */
-const longPhrase = 5;
 const longTranscript = 3;
 /** Of the text, its end: what was before was looked at when it came. */
 const latestCharacters = 500;
-const machineWordsEnough = 2;
-/** Whatever the rest, without it the phrase is another: "I can take your call". */
-const negations = new Set(
-  'not no t cannot unable nicht kein keine ne n pas plus non niet geen nie inte nao ei не нет nejsem'.split(
-    ' ',
-  ),
-);
 
 /** One for each language and one for all: patterns take some milliseconds to be made, too long while calls are up. */
 const finders = new Map<string, PhraseFinder>();
@@ -52,7 +39,6 @@ export function readyPhraseFinders(): void {
   for (const language of [...Object.keys(phrasesByLanguage), 'any']) {
     const finder = phraseFinder(language);
     finder.settling('ready');
-    finder.soundsRecorded('ready');
     finder.asksForHelp('ready');
   }
 }
@@ -67,11 +53,7 @@ function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
   const all = (kind: keyof Phrases) => spoken.flatMap((table) => table[kind]);
   const voicemail = settlingPattern(all('voicemail'));
   const callScreening = settlingPattern(all('callScreening'));
-  const recorded = patternOf(all('recorded').map(exactly));
   const asksForHelp = patternOf(all('asksForHelp').map(exactly), ending);
-  const machineWords = spoken.map((table) =>
-    table.machineWords.map((one) => ` ${uncontracted(one)}`),
-  );
   return {
     settling(transcript, sure = transcript) {
       const text = searched(transcript);
@@ -81,15 +63,6 @@ function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
       return voicemail(text, sureText) ? 'voicemail-phrase' : undefined;
     },
     asksForHelp: (transcript) => asksForHelp.test(searched(transcript)),
-    soundsRecorded(transcript) {
-      const text = searched(transcript);
-      return (
-        recorded.test(text) ||
-        machineWords.some(
-          (words) => words.filter((word) => text.includes(word)).length >= machineWordsEnough,
-        )
-      );
-    },
   };
 }
 
@@ -99,7 +72,7 @@ function searched(transcript: string): string {
 
 function settlingPattern(phrases: readonly string[]): (text: string, sureText: string) => boolean {
   const isSingle = (phrase: string) => !uncontracted(phrase).includes(' ');
-  const several = patternOf(phrases.filter((phrase) => !isSingle(phrase)).flatMap(nearly));
+  const several = patternOf(phrases.filter((phrase) => !isSingle(phrase)).map(exactly));
   const single = patternOf(phrases.filter(isSingle).map(exactly));
   return (text, sureText) => several.test(text) || (isSentence(sureText) && single.test(sureText));
 }
@@ -120,16 +93,4 @@ function exactly(phrase: string): string {
     .split('…')
     .map((part) => `${uncontracted(part)} `)
     .join(gap);
-}
-
-/** As it is, and with any one word within it misheard or left out. */
-function nearly(phrase: string): string[] {
-  const words = uncontracted(phrase).split(' ');
-  if (phrase.includes('…') || words.length < longPhrase) return [exactly(phrase)];
-  const others = words.flatMap((word, at) => {
-    if (at === 0 || at === words.length - 1 || negations.has(word)) return [];
-    const [before, after] = [words.slice(0, at), words.slice(at + 1)];
-    return [`${before.join(' ')} ${misheard}${after.join(' ')} `];
-  });
-  return [exactly(phrase), ...others];
 }

@@ -2,15 +2,13 @@
 
 export type Phrases = {
   /**
-   * Voicemail, full mailboxes, announcements of the network, queues. What a receptionist might say ("would you like to leave
-   * a message?", "may I ask who is calling?", "she is not available") must not be here.
+   * Voicemail, full mailboxes, announcements of the network, queues. A person of whom one is found is hung up on; a recording
+   * of which none is found is judged by its sound. So nothing that anybody says who picks up: a receptionist ("may I have your
+   * name and the reason for your call?"), somebody busy ("I can't take your call now"), who was called by mistake ("the number
+   * you called is wrong"), calls back ("I got your voicemail"), or answers for another ("he is not available").
    */
   readonly voicemail: readonly string[];
   readonly callScreening: readonly string[];
   /** "How may I help you?": with nothing after it somebody waits for an answer, however long the greeting was. */
   readonly asksForHelp: readonly string[];
-  /** What hardly a person says who picks up. It settles nothing by itself: a silence after it is no person who waits. */
-  readonly recorded: readonly string[];
-  /** Beginnings of words that machines use; two different ones are as good as such a phrase, whatever was misheard between. */
-  readonly machineWords: readonly string[];
 };

@@ -222,7 +222,6 @@ function understand(
     words: countWords(text),
     heardUntilMs,
     asksForHelp: findPhrase.asksForHelp(text),
-    soundsRecorded: findPhrase.soundsRecorded(text),
     ...(phrase === undefined ? {} : { phrase }),
   };
 }

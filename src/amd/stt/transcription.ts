@@ -10,8 +10,6 @@ export type Transcription = {
   readonly phrase?: SettlingPhrase;
   /** The last that was said is an offer to help. */
   readonly asksForHelp?: boolean;
-  /** More a recording's words than a person's. */
-  readonly soundsRecorded?: boolean;
 };
 
 /** A recogniser is behind by its latency, always; by more than this its count is stale and ours is taken. */
@@ -37,10 +35,10 @@ export function withSecondOpinion<Spoken extends Counted>(
   elapsedMs: number,
 ): { readonly utterance: Spoken | undefined; readonly phrase?: SettlingPhrase } {
   if (utterance === undefined || transcription === undefined) return { utterance };
-  const { words, phrase, asksForHelp = false, soundsRecorded = false } = transcription;
+  const { words, phrase, asksForHelp = false } = transcription;
   return {
     utterance: keepsUp(transcription, elapsedMs, utterance.pauseMs)
-      ? { ...utterance, words, isTranscribed: true, asksForHelp, soundsRecorded }
+      ? { ...utterance, words, isTranscribed: true, asksForHelp }
       : utterance,
     ...(phrase === undefined ? {} : { phrase }),
   };

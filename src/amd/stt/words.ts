@@ -20,13 +20,16 @@ function knownLocale(language: string): string | undefined {
   }
 }
 
+/** No vowel signs: in Devanagari and its like those are marks too, of their own script, and part of the word. */
+const accents = /\p{Script=Inherited}/gu;
+
 /** Lower case, without accents and punctuation, words apart by one space. */
 export function plainWords(text: string): string {
   return text
     .normalize('NFKD')
-    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(accents, '')
     .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
     .trim();
 }
 
