@@ -86,11 +86,8 @@ export const english: Phrases = {
     'number or code you have dialed',
     'you have reached this recording',
     'this is a recorded message',
-    'no one is available to take your call',
-    'nobody is available to take your call',
     'you are caller number',
     'your estimated wait time',
-    'please continue to hold',
   ],
   callScreening: [
     'using a screening service',

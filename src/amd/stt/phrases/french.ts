@@ -5,7 +5,7 @@ import type { Phrases } from '../phrase-lists.ts';
 export const french: Phrases = {
   voicemail: [
     'laissez un message après',
-    'laissez moi un message',
+    'laissez moi un message après',
     'laissez nous un message',
     'laissez votre message après',
     'veuillez laisser un message',

@@ -8,8 +8,6 @@ export const german: Phrases = {
     'hinterlassen sie uns bitte eine nachricht',
     'hinterlassen sie mir bitte eine nachricht',
     'hinterlassen sie bitte ihre nachricht',
-    'hinterlasse mir eine nachricht',
-    'hinterlasse mir bitte eine nachricht',
     'hinterlasst uns eine nachricht',
     'nach dem signalton',
     'nach dem piepton',
