@@ -38,6 +38,15 @@ export type BeepBelief = {
 
 type Answer = 'yes' | 'no' | 'wait';
 
+const afterSpeech: Readonly<Record<ToneDoubt, Answer>> = {
+  none: 'yes',
+  room: 'yes',
+  cadence: 'wait',
+  appliance: 'wait',
+  fading: 'yes',
+  echo: 'wait',
+};
+
 const believed: Readonly<Record<Company, Readonly<Record<ToneDoubt, Answer>>>> = {
   machine: {
     none: 'yes',
@@ -48,22 +57,8 @@ const believed: Readonly<Record<Company, Readonly<Record<ToneDoubt, Answer>>>> =
     echo: 'yes',
   },
   nobody: { none: 'yes', room: 'wait', cadence: 'no', appliance: 'wait', fading: 'no', echo: 'no' },
-  undecided: {
-    none: 'yes',
-    room: 'yes',
-    cadence: 'wait',
-    appliance: 'wait',
-    fading: 'yes',
-    echo: 'wait',
-  },
-  person: {
-    none: 'yes',
-    room: 'yes',
-    cadence: 'wait',
-    appliance: 'wait',
-    fading: 'yes',
-    echo: 'wait',
-  },
+  undecided: afterSpeech,
+  person: afterSpeech,
   hello: { none: 'wait', room: 'wait', cadence: 'wait', appliance: 'no', fading: 'no', echo: 'no' },
 };
 
