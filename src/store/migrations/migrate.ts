@@ -97,7 +97,7 @@ async function runSteps(
     await client.query('begin');
     await client.query(`set local statement_timeout = ${longestWaitMs}`);
     await client.query(`set local lock_timeout = ${longestWaitMs}`);
-    await client.query(`select pg_advisory_xact_lock(${migrationLockKey})`);
+    await patiently(client, `select pg_advisory_xact_lock(${migrationLockKey})`);
     await runMissing(client, logger, sharing, steps);
     await client.query('commit');
   } catch (error) {
@@ -129,8 +129,7 @@ async function runMissing(
     const text = [step.sql, ...indexes.map(({ name, on }) => `create index ${name} on ${on}`)].join(
       ';\n',
     );
-    const query = { text, query_timeout: longestWaitMs };
-    await client.query(query);
+    await patiently(client, text);
     await client.query(
       'insert into schema_migrations (version, name, applied_at) values ($1, $2, now())',
       [step.version, step.name],
@@ -144,4 +143,10 @@ async function runMissing(
   const unknown = [...done].filter((version) => version > newest);
   // During a rolling upgrade an old node may start again: migrations only add, so that it can work on.
   if (unknown.length > 0) logger.warn({ versions: unknown }, 'database is newer than this program');
+}
+
+/** The pool's own time-out is for statements that are small. */
+async function patiently(client: PoolClient, text: string): Promise<void> {
+  const query = { text, query_timeout: longestWaitMs };
+  await client.query(query);
 }
