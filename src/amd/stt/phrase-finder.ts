@@ -1,5 +1,4 @@
 // Looks for the phrases of a language in a transcript, each as it stands: with one word another, many are what people say.
-// Recognisers mishear all the same: a single word counts only within a sentence.
 
 import type { Phrases } from './phrase-lists.ts';
 import { phrasesByLanguage } from './phrases.ts';
@@ -7,8 +6,7 @@ import type { SettlingPhrase } from './transcription.ts';
 import { uncontracted } from './words.ts';
 
 export type PhraseFinder = {
-  /** `sure`: without what is only a guess as yet; single words are looked for in it. */
-  settling(transcript: string, sure?: string): SettlingPhrase | undefined;
+  settling(transcript: string): SettlingPhrase | undefined;
   /** It ends with an offer to help: whoever said it waits. */
   asksForHelp(transcript: string): boolean;
 };
@@ -17,7 +15,6 @@ export type PhraseFinder = {
 const gap = '(?:\\S+ ){0,6}?';
 /** "… you today", "… my dear": more words are another sentence. */
 const ending = '(?:\\S+ ){0,3}$';
-const longTranscript = 3;
 /** Of the text, its end: what was before was looked at when it came. */
 const latestCharacters = 500;
 
@@ -51,16 +48,15 @@ function tablesOf(key: string): readonly Phrases[] {
 
 function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
   const all = (kind: keyof Phrases) => spoken.flatMap((table) => table[kind]);
-  const voicemail = settlingPattern(all('voicemail'));
-  const callScreening = settlingPattern(all('callScreening'));
-  const asksForHelp = patternOf(all('asksForHelp').map(exactly), ending);
+  const voicemail = patternOf(all('voicemail'));
+  const callScreening = patternOf(all('callScreening'));
+  const asksForHelp = patternOf(all('asksForHelp'), ending);
   return {
-    settling(transcript, sure = transcript) {
+    settling(transcript) {
       const text = searched(transcript);
-      const sureText = sure === transcript ? text : searched(sure);
       // It may say "after the tone" as well, but somebody may pick up still.
-      if (callScreening(text, sureText)) return 'call-screening';
-      return voicemail(text, sureText) ? 'voicemail-phrase' : undefined;
+      if (callScreening.test(text)) return 'call-screening';
+      return voicemail.test(text) ? 'voicemail-phrase' : undefined;
     },
     asksForHelp: (transcript) => asksForHelp.test(searched(transcript)),
   };
@@ -70,22 +66,10 @@ function searched(transcript: string): string {
   return ` ${uncontracted(transcript.slice(-latestCharacters))} `;
 }
 
-function settlingPattern(phrases: readonly string[]): (text: string, sureText: string) => boolean {
-  const isSingle = (phrase: string) => !uncontracted(phrase).includes(' ');
-  const several = patternOf(phrases.filter((phrase) => !isSingle(phrase)).map(exactly));
-  const single = patternOf(phrases.filter(isSingle).map(exactly));
-  return (text, sureText) => several.test(text) || (isSentence(sureText) && single.test(sureText));
-}
-
-/** "Hello?" may be heard as any word, also as "voicemail". */
-function isSentence(text: string): boolean {
-  return text.trim().split(' ', longTranscript).length >= longTranscript;
-}
-
-function patternOf(alternatives: readonly string[], after = ''): RegExp {
+function patternOf(phrases: readonly string[], after = ''): RegExp {
   // Matches nothing where there is none.
-  if (alternatives.length === 0) return /(?!)/;
-  return new RegExp(` (?:${alternatives.join('|')})${after}`);
+  if (phrases.length === 0) return /(?!)/;
+  return new RegExp(` (?:${phrases.map(exactly).join('|')})${after}`);
 }
 
 function exactly(phrase: string): string {

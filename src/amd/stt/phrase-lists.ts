@@ -3,7 +3,7 @@
 export type Phrases = {
   /**
    * Voicemail, full mailboxes, announcements of the network, queues. A person of whom one is found is hung up on; a recording
-   * of which none is found is judged by its sound. So nothing that anybody says who picks up: a receptionist ("may I have your
+   * of which none is found is judged by its sound. So no single word, as "Hello?" may be heard as any, and nothing that anybody says who picks up: a receptionist ("may I have your
    * name and the reason for your call?"), somebody busy ("I can't take your call now"), who was called by mistake ("the number
    * you called is wrong"), calls back ("I got your voicemail"), or answers for another ("he is not available").
    */

@@ -216,8 +216,8 @@ function understand(
   countWords: (text: string) => number,
   findPhrase: PhraseFinder,
 ): Transcription {
-  const { text, sureText, heardUntilMs } = transcript;
-  const phrase = findPhrase.settling(text, sureText);
+  const { text, heardUntilMs } = transcript;
+  const phrase = findPhrase.settling(text);
   return {
     words: countWords(text),
     heardUntilMs,

@@ -12,8 +12,6 @@ export type Transcript = {
   /** `sentMs`: how much audio the recogniser was given; it cannot have heard more. */
   hear(said: Said, sentMs: number): void;
   readonly text: string;
-  /** Without the newest word of an interim result, which is a guess. */
-  readonly sureText: string;
   readonly heardUntilMs: number;
 };
 
@@ -35,9 +33,6 @@ export function createTranscript(): Transcript {
     },
     get text() {
       return joined(settled, interim);
-    },
-    get sureText() {
-      return joined(settled, interim.replace(/\S+$/, '').trimEnd());
     },
     get heardUntilMs() {
       return heardUntilMs;

@@ -9,10 +9,10 @@ export const turkish: Phrases = {
     'sesli mesaj bırakın',
     'telesekretere bağlandınız',
     'aradığınız kişiye şu anda ulaşılamıyor',
-    'ulaşılamamaktadır',
+    'aradığınız … ulaşılamamaktadır',
     'numara kullanılmamaktadır',
     'müşteri temsilcisine bağlanacaksınız',
-    'tuşlayınız',
+    'için … tuşlayınız',
   ],
   callScreening: ['arama nedeninizi kaydedin', 'arama nedeninizi kaydederseniz'],
   asksForHelp: [
