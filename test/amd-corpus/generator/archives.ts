@@ -4,6 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { wavOf } from './wav.ts';
 
 /** Of all archives in an unpacked package. */
 export function openArchives(folder: string): void {
@@ -70,23 +71,8 @@ function skySpeech(index: Buffer, archive: Buffer): Speech {
     return [index.readUInt16LE(at), samples] as const;
   })
     .filter(([number, { length }]) => number >= firstSpeech && number < firstBeyond && length > 0)
-    .map(([number, samples]) => [`${number}.wav`, wavOf(samples)] as const);
-}
-
-function wavOf(samples: Buffer): Buffer {
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0);
-  head.writeUInt32LE(36 + samples.length, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  // PCM, one channel, 11,025 samples and bytes a second, 1 byte and 8 bits a sample.
-  head.writeUInt16LE(1, 20);
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(11_025, 24);
-  head.writeUInt32LE(11_025, 28);
-  head.writeUInt16LE(1, 32);
-  head.writeUInt16LE(8, 34);
-  head.write('data', 36);
-  head.writeUInt32LE(samples.length, 40);
-  return Buffer.concat([head, samples]);
+    .map(
+      ([number, samples]) =>
+        [`${number}.wav`, wavOf(samples, { rateHz: 11_025, bits: 8 })] as const,
+    );
 }

@@ -17,6 +17,7 @@ import { peopleScenes } from './people.ts';
 import type { Scene } from './scene.ts';
 import type { Answer } from './timeline.ts';
 import { type Part, parts } from './voices.ts';
+import { wavOf } from './wav.ts';
 
 const { values } = parseArgs({
   options: {
@@ -107,21 +108,7 @@ function makePart(part: Part, cast: Cast, count: number, seed: number): void {
 function writeWav(path: string, samples: Int16Array, overGsm: boolean): void {
   const bytes = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength);
   const data = overGsm ? throughGsm(bytes) : bytes;
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0);
-  head.writeUInt32LE(36 + data.length, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  // PCM, one channel, 8,000 samples and 16,000 bytes a second, 2 bytes and 16 bits a sample.
-  head.writeUInt16LE(1, 20);
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(8_000, 24);
-  head.writeUInt32LE(16_000, 28);
-  head.writeUInt16LE(2, 32);
-  head.writeUInt16LE(16, 34);
-  head.write('data', 36);
-  head.writeUInt32LE(data.length, 40);
-  writeFileSync(path, Buffer.concat([head, data]));
+  writeFileSync(path, wavOf(data, { rateHz: 8_000, bits: 16 }));
 }
 
 function throughGsm(input: Buffer): Buffer {
