@@ -2,7 +2,7 @@
 // the call may dial there, through whichever door the command came.
 
 import { type AppLimits, mayDial } from '../calls/app-limits.ts';
-import type { JudgedTransfer, TransferringPorts } from '../calls/call-transferring.ts';
+import type { JudgedTransfer, TransferringPorts } from '../calls/commands/call-transferring.ts';
 import type { CommandOf } from '../calls/contract/command.ts';
 import type { RoutePlanner } from '../calls/dialout-ports.ts';
 import { parseTarget } from '../calls/parse-target.ts';

@@ -6,7 +6,7 @@ import { CallRegistry } from '../calls/call-registry.ts';
 import { defaultCallLimits } from '../calls/call-setup.ts';
 import type { SecondLeg } from '../calls/call-step.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
-import type { NoteCommand } from '../calls/command-notes.ts';
+import type { NoteCommand } from '../calls/commands/command-notes.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
   CallControl,

@@ -2,10 +2,10 @@
 
 import { fromPromise } from 'xstate';
 import type { Logger } from '../lib/logger.ts';
-import { createLineActor, type LinePorts } from './call-line.ts';
 import { callMachine } from './call-machine.ts';
 import type { Journal, StoreInput } from './call-setup.ts';
 import type { AcceptedCall } from './call-types.ts';
+import { createLineActor, type LinePorts } from './line/call-line.ts';
 import type { CallOutbox, StepResult } from './ports.ts';
 
 export type CallPorts = LinePorts & {

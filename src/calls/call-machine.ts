@@ -20,6 +20,8 @@
 // ended       Final.
 
 import type { ActorRefFrom } from 'xstate';
+import { progressOfAccepted } from './call-events.ts';
+import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
 import {
   acknowledge,
   buildEnd,
@@ -44,9 +46,7 @@ import {
   stateDialing,
   stateDtmf,
   stateRinging,
-} from './call-effects.ts';
-import { progressOfAccepted } from './call-events.ts';
-import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
+} from './effects/call-effects.ts';
 import {
   closeTransfer,
   endsTransfer,
@@ -58,9 +58,9 @@ import {
   startPlannedTransfer,
   stateTransfer,
   withdrawPlannedTransfer,
-} from './call-transfer-effects.ts';
-import { noteTakesKeys, pressKeys, stateKeysSent } from './key-effects.ts';
-import { statePlayback, statePlaybackFailed } from './playback-effects.ts';
+} from './effects/call-transfer-effects.ts';
+import { noteTakesKeys, pressKeys, stateKeysSent } from './effects/key-effects.ts';
+import { statePlayback, statePlaybackFailed } from './effects/playback-effects.ts';
 import {
   commandStream,
   endStream,
@@ -70,7 +70,7 @@ import {
   stateStream,
   stateStreamStopped,
   streamsOfRequest,
-} from './stream-effects.ts';
+} from './effects/stream-effects.ts';
 
 export const callMachine = callSetup.createMachine({
   id: 'call',

@@ -7,10 +7,10 @@ import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts
 import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits, CallMachineEvent } from './call-setup.ts';
-import { transferObstacle } from './call-transfer-effects.ts';
 import type { AcceptedCall } from './call-types.ts';
 import type { CallId } from './contract/identity.ts';
-import { type StreamObstacles, streamObstacles } from './stream-effects.ts';
+import { transferObstacle } from './effects/call-transfer-effects.ts';
+import { type StreamObstacles, streamObstacles } from './effects/stream-effects.ts';
 
 export type CallRegistryOptions = {
   readonly limits: CallLimits;

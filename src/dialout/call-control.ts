@@ -5,7 +5,7 @@ import { progressOfAccepted } from '../calls/call-events.ts';
 import { endBeforeAnswer } from '../calls/call-outcome.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
-import type { NoteCommand } from '../calls/command-notes.ts';
+import type { NoteCommand } from '../calls/commands/command-notes.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallControl } from '../calls/dialout-ports.ts';
 import type { Clock } from '../calls/ports.ts';

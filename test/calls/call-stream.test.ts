@@ -1,8 +1,8 @@
 // What a call does with its stream to a bot: when it is prepared and told, what is stated of it, and how it ends a call.
 
 import { describe, expect, test } from 'vitest';
+import { streamObstacles } from '../../src/calls/effects/stream-effects.ts';
 import type { RequestedStream, StreamCounts } from '../../src/calls/stream.ts';
-import { streamObstacles } from '../../src/calls/stream-effects.ts';
 import type { TransferRequest } from '../../src/calls/transfer.ts';
 import { type ScriptOptions, scriptCall, streamSettings } from '../support/scripted-call.ts';
 

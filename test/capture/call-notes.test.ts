@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { CallNotes } from '../../src/calls/call-notes.ts';
-import { describeCommand } from '../../src/calls/command-notes.ts';
+import { describeCommand } from '../../src/calls/commands/command-notes.ts';
 import { commandSchema } from '../../src/calls/contract/command.ts';
 
 describe('notes of a call', () => {

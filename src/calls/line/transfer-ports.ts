@@ -1,9 +1,9 @@
 // What a transfer needs, and what its call's line asks of it.
 
-import type { SecondLeg } from './call-step.ts';
-import type { AcceptedCall } from './call-types.ts';
+import type { SecondLeg } from '../call-step.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { Clock, SecondLegPort, SipPort } from '../ports.ts';
 import type { PressedKey } from './passed-keys.ts';
-import type { Clock, SecondLegPort, SipPort } from './ports.ts';
 
 export type TransferPorts = {
   readonly sip: SipPort;

@@ -1,11 +1,11 @@
 // Builds the events of a transfer, and what the call's end says of it. Pure, like `call-events.ts`.
 
-import { type CallProgress, header, type Stated, stated } from './call-events.ts';
-import type { Ongoing } from './call-setup.ts';
-import type { CallEvent } from './contract/call-event.ts';
-import type { CallOutcome } from './contract/call-words.ts';
-import type { TransferSummary } from './contract/transfer-summary.ts';
-import { uriOfTarget } from './dial-target.ts';
+import { type CallProgress, header, type Stated, stated } from '../call-events.ts';
+import type { Ongoing } from '../call-setup.ts';
+import type { CallEvent } from '../contract/call-event.ts';
+import type { CallOutcome } from '../contract/call-words.ts';
+import type { TransferSummary } from '../contract/transfer-summary.ts';
+import { uriOfTarget } from '../dial-target.ts';
 
 /** With what is known of the transfer from then on. */
 type StatedTransfer = Stated & { readonly transfer: TransferSummary };

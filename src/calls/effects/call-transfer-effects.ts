@@ -1,18 +1,18 @@
 // What the machine's transitions do about transfers. No I/O.
 
 import { assertEvent } from 'xstate';
-import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from './call-outcome.ts';
-import { type CallMachineContext, callSetup, type Ongoing } from './call-setup.ts';
-import { uriOfTarget } from './dial-target.ts';
+import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../call-outcome.ts';
+import { type CallMachineContext, callSetup, type Ongoing } from '../call-setup.ts';
+import { uriOfTarget } from '../dial-target.ts';
+import type { Transfer, TransferFallback, TransferRequest } from '../transfer.ts';
+import { instantOf, meaningOf, type TransferEnd, type TransferReport } from '../transfer-report.ts';
 import { currentStream, endStream, mayHaveBot } from './stream-effects.ts';
-import type { Transfer, TransferFallback, TransferRequest } from './transfer.ts';
 import {
   transferAnsweredEvent,
   transferCompletedEvent,
   transferFailedEvent,
   transferRingingEvent,
 } from './transfer-events.ts';
-import { instantOf, meaningOf, type TransferEnd, type TransferReport } from './transfer-report.ts';
 
 /** Why none may begin now. Undefined: one may. */
 export function transferObstacle({

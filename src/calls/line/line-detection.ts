@@ -1,7 +1,7 @@
 // Since when detection of a call runs: a line that loses its media closes it in detection's place.
 
-import { closingAmdEvents } from './closing-amd-events.ts';
-import type { AmdEvent } from './contract/amd-event.ts';
+import { closingAmdEvents } from '../closing-amd-events.ts';
+import type { AmdEvent } from '../contract/amd-event.ts';
 
 export class LineDetection {
   #startedAt: Date | undefined;

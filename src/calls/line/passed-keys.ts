@@ -1,8 +1,8 @@
 // Keys that one end of a bridge presses, passed on to the other. What comes as RTP events (RFC 4733) goes from leg to leg in the media
 // worker, where the other end takes such; here goes what comes as SIP INFO, or to a carrier that wants INFO.
 
-import type { Keys } from './keys.ts';
-import type { KeyTransport } from './ports.ts';
+import type { Keys } from '../keys.ts';
+import type { KeyTransport } from '../ports.ts';
 
 export type PressedKey = {
   readonly digit: string;

@@ -1,9 +1,9 @@
 // What a call's plans play is there before it is dialled, or the call is not dialled.
 
-import type { AcceptedCall } from './call-types.ts';
-import type { CallPlans } from './plans.ts';
-import type { Sound } from './playback.ts';
-import type { SoundPort } from './ports.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { CallPlans } from '../plans.ts';
+import type { Sound } from '../playback.ts';
+import type { SoundPort } from '../ports.ts';
 
 export type LoadedPlans =
   | {

@@ -1,15 +1,15 @@
 // Commands to the calls of this process. One that comes again under its id is answered as before and done once.
 
 import { createHash } from 'node:crypto';
-import { BoundedMap } from '../lib/bounded-map.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import type { CallRegistry, LiveCall } from '../call-registry.ts';
+import { assertNever } from '../call-types.ts';
+import type { Command, CommandOf, CommandReply } from '../contract/command.ts';
+import type { CallId } from '../contract/identity.ts';
 import { CallPlaying, type PlayingPorts } from './call-playing.ts';
-import type { CallRegistry, LiveCall } from './call-registry.ts';
 import { type StreamingPorts, streamByCommand } from './call-streaming.ts';
 import { type TransferringPorts, transferByCommand } from './call-transferring.ts';
-import { assertNever } from './call-types.ts';
 import { type NoteCommand, notedCommand } from './command-notes.ts';
-import type { Command, CommandOf, CommandReply } from './contract/command.ts';
-import type { CallId } from './contract/identity.ts';
 
 export type CallCommandsPorts = PlayingPorts &
   StreamingPorts &

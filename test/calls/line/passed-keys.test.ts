@@ -1,9 +1,9 @@
 // Keys that one end of a bridge presses: which of them are passed on here, and how.
 
 import { expect, test } from 'vitest';
-import type { Keys } from '../../src/calls/keys.ts';
-import { type PressedKey, passKey } from '../../src/calls/passed-keys.ts';
-import type { KeyTransport } from '../../src/calls/ports.ts';
+import type { Keys } from '../../../src/calls/keys.ts';
+import { type PressedKey, passKey } from '../../../src/calls/line/passed-keys.ts';
+import type { KeyTransport } from '../../../src/calls/ports.ts';
 
 type To = { readonly transport: KeyTransport; readonly takesKeys: boolean };
 

@@ -1,9 +1,9 @@
 // Keys by SIP INFO: in order, one at a time, and what is told of them.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { KeysSent } from '../../src/calls/keys.ts';
-import { LineKeys } from '../../src/calls/line-keys.ts';
-import { eventually } from '../support/eventually.ts';
+import type { KeysSent } from '../../../src/calls/keys.ts';
+import { LineKeys } from '../../../src/calls/line/line-keys.ts';
+import { eventually } from '../../support/eventually.ts';
 
 let pressed: string[];
 let told: KeysSent[];

@@ -2,15 +2,15 @@
 // each of its legs' states, the dialog before its 200 is acknowledged, so that no crash leaves a person in a call. The
 // machine is told what comes of it, and hangs up the first leg when the second one is over.
 
-import { within } from '../lib/at-most.ts';
-import type { AcceptedCall } from './call-types.ts';
-import type { StoredLeg } from './contract/stored-leg.ts';
+import { within } from '../../lib/at-most.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { StoredLeg } from '../contract/stored-leg.ts';
+import type { CallLeg, LegEvent, MediaSession, PartnerSession } from '../ports.ts';
+import type { Transfer } from '../transfer.ts';
+import type { TransferEnd, TransferReport } from '../transfer-report.ts';
 import { LineKeys } from './line-keys.ts';
 import { type KeyTaker, type PressedKey, passKey } from './passed-keys.ts';
-import type { CallLeg, LegEvent, MediaSession, PartnerSession } from './ports.ts';
-import type { Transfer } from './transfer.ts';
 import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
-import type { TransferEnd, TransferReport } from './transfer-report.ts';
 
 /** Well below the 5 s after which a 200 that is not acknowledged is hung up. */
 const storeAnswerTimeoutMs = 4_000;

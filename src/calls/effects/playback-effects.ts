@@ -1,11 +1,11 @@
 // What the machine's transitions do with sounds: state what becomes of each, and have them played and stopped.
 
 import { assertEvent } from 'xstate';
+import { header, type Stated, stated } from '../call-events.ts';
+import { type CallMachineContext, callSetup } from '../call-setup.ts';
+import type { CallEvent } from '../contract/call-event.ts';
+import { afterPlayback, type PlaybackReport } from '../playback.ts';
 import { earlier } from './call-effects.ts';
-import { header, type Stated, stated } from './call-events.ts';
-import { type CallMachineContext, callSetup } from './call-setup.ts';
-import type { CallEvent } from './contract/call-event.ts';
-import { afterPlayback, type PlaybackReport } from './playback.ts';
 
 export const statePlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.playback');

@@ -9,7 +9,7 @@ import {
   dtmfEvent,
   endEvent,
   ringingEvent,
-} from './call-events.ts';
+} from '../call-events.ts';
 import {
   type EndCommand,
   endAfterAnswer,
@@ -21,11 +21,11 @@ import {
   endOfRemoteBye,
   endOfRingTimeout,
   endOfVoicemail,
-} from './call-outcome.ts';
-import { type CallMachineContext, callSetup } from './call-setup.ts';
-import { closingAmdEvents } from './closing-amd-events.ts';
-import type { AmdEvent } from './contract/amd-event.ts';
-import type { CallEvent } from './contract/call-event.ts';
+} from '../call-outcome.ts';
+import { type CallMachineContext, callSetup } from '../call-setup.ts';
+import { closingAmdEvents } from '../closing-amd-events.ts';
+import type { AmdEvent } from '../contract/amd-event.ts';
+import type { CallEvent } from '../contract/call-event.ts';
 
 const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 

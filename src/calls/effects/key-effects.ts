@@ -1,10 +1,10 @@
 // What the machine's transitions do with keys that the call presses.
 
 import { assertEvent } from 'xstate';
+import { header, stated } from '../call-events.ts';
+import { callSetup } from '../call-setup.ts';
+import type { EventOf } from '../contract/call-event.ts';
 import { earlier } from './call-effects.ts';
-import { header, stated } from './call-events.ts';
-import { callSetup } from './call-setup.ts';
-import type { EventOf } from './contract/call-event.ts';
 
 export const noteTakesKeys = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.takesKeys');

@@ -1,10 +1,10 @@
 // What commands have a call play: each sound is loaded as soon as it is asked for, and played in the order of the commands.
 
-import { within } from '../lib/at-most.ts';
-import type { LiveCall } from './call-registry.ts';
-import type { CommandOf, CommandReply } from './contract/command.ts';
-import { publicNameOf } from './contract/sound-reference.ts';
-import type { Clock, SoundPort } from './ports.ts';
+import { within } from '../../lib/at-most.ts';
+import type { LiveCall } from '../call-registry.ts';
+import type { CommandOf, CommandReply } from '../contract/command.ts';
+import { publicNameOf } from '../contract/sound-reference.ts';
+import type { Clock, SoundPort } from '../ports.ts';
 
 export type PlayingPorts = { readonly sounds: SoundPort; readonly clock: Clock };
 

@@ -1,9 +1,9 @@
 // Streams by command: judged for their call, then begun or ended if nothing has come between.
 
-import type { CallRegistry } from './call-registry.ts';
-import type { AcceptedCall } from './call-types.ts';
-import type { CommandOf, CommandReply } from './contract/command.ts';
-import type { RequestedStream } from './stream.ts';
+import type { CallRegistry } from '../call-registry.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { CommandOf, CommandReply } from '../contract/command.ts';
+import type { RequestedStream } from '../stream.ts';
 
 type Begun = CommandOf<'stream'> & { readonly url: string };
 

@@ -1,9 +1,9 @@
 // Transfers by command: judged for their call, then begun if nothing has come between.
 
-import type { CallRegistry } from './call-registry.ts';
-import type { AcceptedCall } from './call-types.ts';
-import type { CommandOf, CommandReply } from './contract/command.ts';
-import type { TransferRequest } from './transfer.ts';
+import type { CallRegistry } from '../call-registry.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { CommandOf, CommandReply } from '../contract/command.ts';
+import type { TransferRequest } from '../transfer.ts';
 
 export type JudgedTransfer =
   | { readonly ok: true; readonly transfer: TransferRequest }

@@ -1,11 +1,11 @@
 // A command as those see it who look into its call: what, by whom, and what came of it.
 
-import { assertNever } from './call-types.ts';
-import type { CallNote } from './capture.ts';
-import type { Command, CommandReply } from './contract/command.ts';
-import type { CallId } from './contract/identity.ts';
-import { publicNameOf } from './contract/sound-reference.ts';
-import { withoutQuery } from './contract/stream-members.ts';
+import { assertNever } from '../call-types.ts';
+import type { CallNote } from '../capture.ts';
+import type { Command, CommandReply } from '../contract/command.ts';
+import type { CallId } from '../contract/identity.ts';
+import { publicNameOf } from '../contract/sound-reference.ts';
+import { withoutQuery } from '../contract/stream-members.ts';
 
 /** Where commands are noted. */
 export type NoteCommand = (callId: CallId, note: CallNote) => void;

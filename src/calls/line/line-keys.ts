@@ -2,7 +2,7 @@
 // taken and is up again. What is told of them is what the media worker tells of those that it sends (`src/media/key-sender.ts`).
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Keys, KeysSent } from './keys.ts';
+import type { Keys, KeysSent } from '../keys.ts';
 
 const waitSign = 'w';
 const waitMs = 500;

@@ -2,16 +2,11 @@
 // re-offer), holds detection's events until the answer is acknowledged, and leaves nothing open when it is stopped.
 
 import { fromCallback } from 'xstate';
-import type { LineCommand, LineEvent } from './call-setup.ts';
-import { type AcceptedCall, assertNever } from './call-types.ts';
-import type { CallId } from './contract/identity.ts';
-import type { Keys, KeysSent } from './keys.ts';
-import { LineDetection } from './line-detection.ts';
-import { LineKeys } from './line-keys.ts';
-import { LineStream } from './line-stream.ts';
-import { LineTransfer } from './line-transfer.ts';
-import { loadPlans } from './plan-sounds.ts';
-import type { CallPlans, PlanReport } from './plans.ts';
+import type { LineCommand, LineEvent } from '../call-setup.ts';
+import { type AcceptedCall, assertNever } from '../call-types.ts';
+import type { CallId } from '../contract/identity.ts';
+import type { Keys, KeysSent } from '../keys.ts';
+import type { CallPlans, PlanReport } from '../plans.ts';
 import type {
   CallLeg,
   Clock,
@@ -23,8 +18,13 @@ import type {
   SipPort,
   SoundPort,
   StreamPort,
-} from './ports.ts';
-import type { StreamReport } from './stream.ts';
+} from '../ports.ts';
+import type { StreamReport } from '../stream.ts';
+import { LineDetection } from './line-detection.ts';
+import { LineKeys } from './line-keys.ts';
+import { LineStream } from './line-stream.ts';
+import { LineTransfer } from './line-transfer.ts';
+import { loadPlans } from './plan-sounds.ts';
 import type { TransferPorts } from './transfer-ports.ts';
 
 export type LinePorts = {

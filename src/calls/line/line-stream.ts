@@ -1,8 +1,8 @@
 // The streams of one line, one at a time: what each is opened with is asked for when it is wanted, and waited for.
 
-import type { AcceptedCall } from './call-types.ts';
-import type { MediaSession, StreamPort } from './ports.ts';
-import type { NumberedStream, StreamReport, StreamSettings } from './stream.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { MediaSession, StreamPort } from '../ports.ts';
+import type { NumberedStream, StreamReport, StreamSettings } from '../stream.ts';
 
 type Wanted = { readonly ordinal: number; readonly settings: Promise<StreamSettings> };
 

@@ -1,11 +1,11 @@
 // A referral of one call: the far end of its first leg is asked to call somebody else (RFC 3515), and what it says of that is
 // followed. When it has them, or hangs up after it took the request, the call is over here.
 
-import type { AcceptedCall } from './call-types.ts';
-import type { CallLeg, MediaSession, ReferEvent } from './ports.ts';
-import type { Transfer } from './transfer.ts';
+import type { AcceptedCall } from '../call-types.ts';
+import type { CallLeg, MediaSession, ReferEvent } from '../ports.ts';
+import type { Transfer } from '../transfer.ts';
+import type { TransferReport } from '../transfer-report.ts';
 import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
-import type { TransferReport } from './transfer-report.ts';
 
 export class CallReferral implements OngoingTransfer {
   readonly #call: AcceptedCall;

@@ -2,18 +2,18 @@
 // order in which they were asked for.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { CallCommands } from '../../src/calls/call-commands.ts';
-import type { LiveCall } from '../../src/calls/call-registry.ts';
-import type { CallMachineEvent } from '../../src/calls/call-setup.ts';
-import type { JudgedStream } from '../../src/calls/call-streaming.ts';
-import type { JudgedTransfer } from '../../src/calls/call-transferring.ts';
-import type { CallNote } from '../../src/calls/capture.ts';
-import { type Command, commandSchema } from '../../src/calls/contract/command.ts';
-import type { SoundResult } from '../../src/calls/ports.ts';
-import type { RequestedStream } from '../../src/calls/stream.ts';
-import type { StreamObstacles } from '../../src/calls/stream-effects.ts';
-import type { TransferRequest } from '../../src/calls/transfer.ts';
-import { acceptedCall } from '../support/scripted-call.ts';
+import type { LiveCall } from '../../../src/calls/call-registry.ts';
+import type { CallMachineEvent } from '../../../src/calls/call-setup.ts';
+import type { CallNote } from '../../../src/calls/capture.ts';
+import { CallCommands } from '../../../src/calls/commands/call-commands.ts';
+import type { JudgedStream } from '../../../src/calls/commands/call-streaming.ts';
+import type { JudgedTransfer } from '../../../src/calls/commands/call-transferring.ts';
+import { type Command, commandSchema } from '../../../src/calls/contract/command.ts';
+import type { StreamObstacles } from '../../../src/calls/effects/stream-effects.ts';
+import type { SoundResult } from '../../../src/calls/ports.ts';
+import type { RequestedStream } from '../../../src/calls/stream.ts';
+import type { TransferRequest } from '../../../src/calls/transfer.ts';
+import { acceptedCall } from '../../support/scripted-call.ts';
 
 const call = acceptedCall();
 

@@ -1,16 +1,16 @@
 // What the machine's transitions do with streams to bots: that of the request, and those that commands begin in its place. No I/O.
 
 import { assertEvent } from 'xstate';
-import { earlier } from './call-effects.ts';
-import { streamEvent } from './call-events.ts';
-import { endAfterAnswer, endOfBotFailure } from './call-outcome.ts';
+import { streamEvent } from '../call-events.ts';
+import { endAfterAnswer, endOfBotFailure } from '../call-outcome.ts';
 import {
   type CallMachineContext,
   type CallMachineEvent,
   callSetup,
   type StreamProgress,
-} from './call-setup.ts';
-import type { RequestedStream, StreamReport } from './stream.ts';
+} from '../call-setup.ts';
+import type { RequestedStream, StreamReport } from '../stream.ts';
+import { earlier } from './call-effects.ts';
 
 export type StreamObstacles = {
   /** Why none may begin now. Undefined: one may. */
