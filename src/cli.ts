@@ -22,8 +22,8 @@ import { addWebhooksCommand } from './cli/webhooks/webhooks.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { trunksPath } from './sip/trunks/trunks-path.ts';
-import { type RotatableCredential, rotatable } from './store/app-credentials.ts';
-import { jwtAlgorithms } from './store/app-directory.ts';
+import { type RotatableCredential, rotatable } from './store/apps/app-credentials.ts';
+import { jwtAlgorithms } from './store/apps/app-directory.ts';
 import { version } from './version.ts';
 
 // Loaded when they are asked for, so that each command starts without the others.

@@ -15,7 +15,7 @@ import {
   trustedNetworks,
 } from './lib/config-values.ts';
 import { describeIssues } from './lib/issues.ts';
-import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/app-credentials.ts';
+import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/apps/app-credentials.ts';
 
 const environment = z.object({
   HTTP_HOST: z.string().default('127.0.0.1').describe('address that the API listens on'),

@@ -11,12 +11,16 @@ import {
   longestTokenMaxTtlS,
   rotatable,
   shortestTokenMaxTtlS,
-} from '../store/app-credentials.ts';
-import { jwtAlgorithms, scopes } from '../store/app-directory.ts';
-import type { AppStore } from '../store/apps.ts';
-import type { BotStore } from '../store/bot-directory.ts';
+} from '../store/apps/app-credentials.ts';
+import { jwtAlgorithms, scopes } from '../store/apps/app-directory.ts';
+import type { AppStore } from '../store/apps/apps.ts';
+import type { BotStore } from '../store/apps/bot-directory.ts';
+import {
+  isPublicKeyAlgorithm,
+  maxKeyDocumentChars,
+  parsePublicKeys,
+} from '../store/apps/jwt-keys.ts';
 import type { DataTables } from '../store/data-tables.ts';
-import { isPublicKeyAlgorithm, maxKeyDocumentChars, parsePublicKeys } from '../store/jwt-keys.ts';
 import type { NodeDirectory } from '../store/nodes.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import { tableDefinition } from '../store/table-definition.ts';

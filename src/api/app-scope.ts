@@ -1,8 +1,8 @@
 // Whose calls an app may see: those of its account, of every bot or of the bots that it was granted.
 
 import type { AppScope } from '../interactions/call-queries.ts';
-import type { App } from '../store/app-directory.ts';
-import type { BotDirectory } from '../store/bot-directory.ts';
+import type { App } from '../store/apps/app-directory.ts';
+import type { BotDirectory } from '../store/apps/bot-directory.ts';
 
 export async function appScopeOf(
   bots: Pick<BotDirectory, 'find'>,

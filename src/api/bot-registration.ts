@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { streamUrl } from '../calls/contract/stream-members.ts';
 import { invalidRequest } from '../http/problem.ts';
 import { plainId } from '../lib/ids.ts';
-import type { Bot, BotStore } from '../store/bot-directory.ts';
+import type { Bot, BotStore } from '../store/apps/bot-directory.ts';
+import { type StreamAddress, sealStreamUrl } from '../store/apps/stream-addresses.ts';
 import type { SecretBox } from '../store/secrets.ts';
-import { type StreamAddress, sealStreamUrl } from '../store/stream-addresses.ts';
 import { streamConnect } from './stream-request.ts';
 
 export const newBot = z

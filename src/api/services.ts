@@ -8,8 +8,8 @@ import type { CallQueries } from '../interactions/call-queries.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { DeadLetters } from '../notifier/dead-letters.ts';
 import type { SoundLibrary } from '../sounds/sounds.ts';
-import type { AppDirectory } from '../store/app-directory.ts';
-import type { BotDirectory } from '../store/bot-directory.ts';
+import type { AppDirectory } from '../store/apps/app-directory.ts';
+import type { BotDirectory } from '../store/apps/bot-directory.ts';
 
 export type {
   CallControl,

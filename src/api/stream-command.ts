@@ -2,7 +2,7 @@
 // whether the app that placed the call can sign. What may be a secret in the URL is sealed before the call has it.
 
 import type { StreamingPorts } from '../calls/commands/call-streaming.ts';
-import type { AppDirectory } from '../store/app-directory.ts';
+import type { AppDirectory } from '../store/apps/app-directory.ts';
 import type { StreamServices } from './services.ts';
 import { notReachable, withoutSecret } from './stream-request.ts';
 

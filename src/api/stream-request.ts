@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { streamParameters, streamUrl } from '../calls/contract/stream-members.ts';
 import { type RequestedStream, streamConnects } from '../calls/stream.ts';
 import type { MemberError } from '../http/problem.ts';
-import type { App } from '../store/app-directory.ts';
-import type { StreamAddress } from '../store/stream-addresses.ts';
+import type { App } from '../store/apps/app-directory.ts';
+import type { StreamAddress } from '../store/apps/stream-addresses.ts';
 import type { StreamServices } from './services.ts';
 
 export const streamConnect = z.enum(streamConnects);

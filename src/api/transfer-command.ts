@@ -7,7 +7,7 @@ import type { CommandOf } from '../calls/contract/command.ts';
 import type { RoutePlanner } from '../calls/dialout-ports.ts';
 import { parseTarget } from '../calls/parse-target.ts';
 import type { MemberError } from '../http/problem.ts';
-import type { AppDirectory } from '../store/app-directory.ts';
+import type { AppDirectory } from '../store/apps/app-directory.ts';
 import { resolveTransfer } from './transfer-request.ts';
 
 export type TransferJudgePorts = {

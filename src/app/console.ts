@@ -8,7 +8,7 @@ import { createSessionStore } from '../console/session-store.ts';
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import { detectionSummary } from '../interactions/detection-summary.ts';
 import { failingReceivers } from '../notifier/failing-receivers.ts';
-import { trunkUse } from '../store/trunk-use.ts';
+import { trunkUse } from '../store/calls/trunk-use.ts';
 import { openCaptureReader } from './captures.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';

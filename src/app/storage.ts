@@ -1,16 +1,16 @@
 // SQL: PostgreSQL or the embedded PGlite, the apps, and the ledger of calls.
 
 import type { CallTakes, SecondLegTakes } from '../calls/dialout-ports.ts';
-import { type AppStore, createAppStore } from '../store/apps.ts';
-import { type BotStore, createBotDirectory } from '../store/bot-directory.ts';
-import { type CallLedger, createCallLedger } from '../store/call-ledger.ts';
-import { createCallTakes } from '../store/call-takes.ts';
+import { type AppStore, createAppStore } from '../store/apps/apps.ts';
+import { type BotStore, createBotDirectory } from '../store/apps/bot-directory.ts';
+import { ensureDevApp } from '../store/apps/dev-app.ts';
+import { devAccountId } from '../store/apps/dev-app-file.ts';
+import { type CallLedger, createCallLedger } from '../store/calls/call-ledger.ts';
+import { createCallTakes } from '../store/calls/call-takes.ts';
+import { createSecondLegTakes } from '../store/calls/second-leg-takes.ts';
 import { createDataTables, type DataTables } from '../store/data-tables.ts';
 import { type Database, openDatabase } from '../store/database.ts';
-import { ensureDevApp } from '../store/dev-app.ts';
-import { devAccountId } from '../store/dev-app-file.ts';
 import { createNodeDirectory, type NodeDirectory } from '../store/nodes.ts';
-import { createSecondLegTakes } from '../store/second-leg-takes.ts';
 import { openSecretBox, type SecretBox } from '../store/secrets.ts';
 import type { Environment } from './environment.ts';
 

@@ -5,7 +5,7 @@ import type { AcceptedCall, DialTarget } from '../calls/call-types.ts';
 import type { StreamPort } from '../calls/ports.ts';
 import type { Config } from '../config.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
-import { openStreamUrl, sealStreamUrl } from '../store/stream-addresses.ts';
+import { openStreamUrl, sealStreamUrl } from '../store/apps/stream-addresses.ts';
 import {
   accountSidOf,
   callIdOfCallSid,

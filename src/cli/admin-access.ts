@@ -10,12 +10,12 @@ import {
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
 import { ProblemError } from '../http/problem.ts';
 import { silentLogger } from '../lib/logger.ts';
-import { createAppStore } from '../store/apps.ts';
-import { createBotDirectory } from '../store/bot-directory.ts';
+import { createAppStore } from '../store/apps/apps.ts';
+import { createBotDirectory } from '../store/apps/bot-directory.ts';
 import { createDataTables } from '../store/data-tables.ts';
 import { openDatabase } from '../store/database.ts';
 import { createNodeDirectory } from '../store/nodes.ts';
-import { hasEmbeddedDatabase } from '../store/pglite-server.ts';
+import { hasEmbeddedDatabase } from '../store/pglite/pglite-server.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError, notRunning } from './cli-error.ts';

@@ -8,9 +8,9 @@ import {
   longestTokenMaxTtlS,
   type RotatableCredential,
   shortestTokenMaxTtlS,
-} from '../store/app-credentials.ts';
-import { type JwtAlgorithm, type Scope, scopes } from '../store/app-directory.ts';
-import { updateDevAppFile } from '../store/dev-app-file.ts';
+} from '../store/apps/app-credentials.ts';
+import { type JwtAlgorithm, type Scope, scopes } from '../store/apps/app-directory.ts';
+import { updateDevAppFile } from '../store/apps/dev-app-file.ts';
 import { noteBotCredentials } from './bot-credentials.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';

@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { AdminInput } from '../api/admin-operations.ts';
-import { devAccountId } from '../store/dev-app-file.ts';
+import { devAccountId } from '../store/apps/dev-app-file.ts';
 import { openAdminAccess } from './admin-access.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';

@@ -3,7 +3,7 @@
 import type { Config } from '../config.ts';
 import type { EventConnection } from '../events/connection.ts';
 import type { Logger } from '../lib/logger.ts';
-import type { BotDirectory } from '../store/bot-directory.ts';
+import type { BotDirectory } from '../store/apps/bot-directory.ts';
 import type { Database } from '../store/database.ts';
 import type { SecretBox } from '../store/secrets.ts';
 

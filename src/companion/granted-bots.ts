@@ -1,7 +1,7 @@
 // Which bots an app may see, where a request names none: by their own ids, since an app is granted a bot by either name.
 
-import type { App } from '../store/app-directory.ts';
-import type { BotDirectory } from '../store/bot-directory.ts';
+import type { App } from '../store/apps/app-directory.ts';
+import type { BotDirectory } from '../store/apps/bot-directory.ts';
 
 /** Undefined: every bot of its account. */
 export async function grantedBotIds(

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ApiInstance, Caller } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
-import type { App, AppDirectory } from '../store/app-directory.ts';
+import type { App, AppDirectory } from '../store/apps/app-directory.ts';
 import {
   type Asked,
   assertHost,

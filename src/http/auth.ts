@@ -2,8 +2,8 @@
 // with one of its live keys; the header `x-api-key` holds an API key. A bot that the app does not own is as if it did not exist.
 
 import type { Logger } from '../lib/logger.ts';
-import type { App, AppDirectory, Scope } from '../store/app-directory.ts';
-import type { Bot } from '../store/bot-directory.ts';
+import type { App, AppDirectory, Scope } from '../store/apps/app-directory.ts';
+import type { Bot } from '../store/apps/bot-directory.ts';
 import { ProblemError } from './problem.ts';
 import { wrongClaim } from './token-claims.ts';
 import { createTokenVerifier } from './token-signature.ts';

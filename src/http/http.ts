@@ -10,8 +10,8 @@ import type {
 } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { isId } from '../lib/ids.ts';
-import type { App, Scope } from '../store/app-directory.ts';
-import type { Bot, BotDirectory } from '../store/bot-directory.ts';
+import type { App, Scope } from '../store/apps/app-directory.ts';
+import type { Bot, BotDirectory } from '../store/apps/bot-directory.ts';
 import { type Authenticator, authorizeBot, authorizeScope } from './auth.ts';
 import { createFailedAuthentications } from './failed-authentications.ts';
 import { ProblemError } from './problem.ts';

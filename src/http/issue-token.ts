@@ -1,8 +1,8 @@
 // Tokens as the API takes them, for the command line and tests; dialers sign their own.
 
 import { SignJWT } from 'jose';
-import type { App } from '../store/app-directory.ts';
-import { isPublicKeyAlgorithm } from '../store/jwt-keys.ts';
+import type { App } from '../store/apps/app-directory.ts';
+import { isPublicKeyAlgorithm } from '../store/apps/jwt-keys.ts';
 
 /** A token that lives longer than a month is a password; apps sign such themselves if they must. */
 export const longestTokenTtlS = 31 * 86_400;

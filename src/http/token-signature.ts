@@ -15,12 +15,12 @@ import {
   type AppDirectory,
   type JwtAlgorithm,
   jwtAlgorithms,
-} from '../store/app-directory.ts';
+} from '../store/apps/app-directory.ts';
 import {
   isPublicKeyAlgorithm,
   readVerificationKeys,
   type VerificationKey,
-} from '../store/jwt-keys.ts';
+} from '../store/apps/jwt-keys.ts';
 import { claimRefusedBy, clockToleranceS } from './token-claims.ts';
 
 const longestAppId = 128;

@@ -6,8 +6,8 @@ import { Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../lib/logger.ts';
 import { repeat } from '../lib/repeat.ts';
 import { migrate } from './migrations/migrate.ts';
-import { startPglite } from './pglite-server.ts';
-import { analyzeGrown, growthLookMs, statisticsTarget } from './pglite-statistics.ts';
+import { startPglite } from './pglite/pglite-server.ts';
+import { analyzeGrown, growthLookMs, statisticsTarget } from './pglite/pglite-statistics.ts';
 import { isUnreachable } from './sql-errors.ts';
 
 export type Database = {

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createAuthenticator } from '../../src/http/auth.ts';
-import type { App } from '../../src/store/app-directory.ts';
+import type { App } from '../../src/store/apps/app-directory.ts';
 import { recordedLogger } from '../support/recorded-logger.ts';
 import {
   apps,

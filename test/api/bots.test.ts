@@ -1,7 +1,7 @@
 // One bot, two names: requests may use either, and what comes of them is the bot's own id.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Bot } from '../../src/store/bot-directory.ts';
+import type { Bot } from '../../src/store/apps/bot-directory.ts';
 import { app, apps, type Harness, minimal, startHarness, token } from './support.ts';
 
 const bots: readonly Bot[] = [

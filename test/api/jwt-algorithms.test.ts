@@ -3,8 +3,8 @@
 import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JwtAlgorithm } from '../../src/store/app-directory.ts';
-import { type PublicKeyAlgorithm, parsePublicKeys } from '../../src/store/jwt-keys.ts';
+import type { JwtAlgorithm } from '../../src/store/apps/app-directory.ts';
+import { type PublicKeyAlgorithm, parsePublicKeys } from '../../src/store/apps/jwt-keys.ts';
 import {
   app,
   type Harness,

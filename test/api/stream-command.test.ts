@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createStreamJudge } from '../../src/api/stream-command.ts';
-import type { App } from '../../src/store/app-directory.ts';
+import type { App } from '../../src/store/apps/app-directory.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { app } from './support.ts';
 

@@ -12,7 +12,7 @@ import type {
   CallScope,
 } from '../../src/interactions/call-queries.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import type { App } from '../../src/store/app-directory.ts';
+import type { App } from '../../src/store/apps/app-directory.ts';
 
 export const secret = 'a-secret-of-more-than-thirty-two-bytes';
 

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createTransferJudge } from '../../src/api/transfer-command.ts';
 import { commandSchema } from '../../src/calls/contract/command.ts';
-import type { App } from '../../src/store/app-directory.ts';
+import type { App } from '../../src/store/apps/app-directory.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { app } from './support.ts';
 

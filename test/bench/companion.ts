@@ -13,9 +13,9 @@ import { storeMessages } from '../../src/companion/history/published-messages.ts
 import type { EventConnection } from '../../src/events/connection.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { spawnWorker } from '../../src/lib/worker-threads.ts';
-import { scopes } from '../../src/store/app-directory.ts';
-import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
-import { createBotDirectory } from '../../src/store/bot-directory.ts';
+import { scopes } from '../../src/store/apps/app-directory.ts';
+import { type AppCredentials, createAppStore } from '../../src/store/apps/apps.ts';
+import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
 import { createDataTables } from '../../src/store/data-tables.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';

@@ -15,7 +15,7 @@ import {
 } from '../../src/cli/apps-commands.ts';
 import { type AddBotOptions, addBot, listBots } from '../../src/cli/bots-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
-import type { AppCredentials } from '../../src/store/apps.ts';
+import type { AppCredentials } from '../../src/store/apps/apps.ts';
 import { streamIdsOf } from '../../src/streams/stream-ids.ts';
 import { makeSeededDataDir, openTestDatabase } from '../support/databases.ts';
 import { startGateway } from '../support/gateway-process.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createApp, limitApp, listApps } from '../../src/cli/apps-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { AppCredentials } from '../../src/store/apps.ts';
+import type { AppCredentials } from '../../src/store/apps/apps.ts';
 import { openTestDatabase } from '../support/databases.ts';
 
 test('offhook apps limit sets limits, shows them, changes one and lifts one', async () => {

@@ -2,7 +2,7 @@
 // endpoint that the document has is in this table.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Scope, scopes } from '../../src/store/app-directory.ts';
+import { type Scope, scopes } from '../../src/store/apps/app-directory.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { type Rig, startRig, type TestApp } from './support.ts';
 

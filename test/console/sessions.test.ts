@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import { type ConsoleOptions, consoleRoutes } from '../../src/console/console.ts';
 import { createSessionStore } from '../../src/console/session-store.ts';
-import type { App } from '../../src/store/app-directory.ts';
+import type { App } from '../../src/store/apps/app-directory.ts';
 import { app, apps, type Harness, startHarness, token } from '../api/support.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 

@@ -16,7 +16,7 @@ import { builtInTrunk, loadTrunks } from '../../src/sip/trunks/trunks.ts';
 import { createConverter } from '../../src/sounds/converter.ts';
 import { createSoundStore } from '../../src/sounds/sound-store.ts';
 import { createSoundLibrary } from '../../src/sounds/sounds.ts';
-import { createCallLedger } from '../../src/store/call-ledger.ts';
+import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { appendSteps } from '../../src/store/outbox/call-appends.ts';
 import { Outbox } from '../../src/store/outbox/outbox.ts';
 

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createIntake } from '../../src/dialout/intake.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger } from '../../src/store/call-ledger.ts';
+import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';

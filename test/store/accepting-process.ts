@@ -1,7 +1,7 @@
 // A process that accepts calls as fast as it can and says each once it is promised to be durable; the test kills it.
 
 import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger } from '../../src/store/call-ledger.ts';
+import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';

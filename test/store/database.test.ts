@@ -8,8 +8,8 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { logSerializers, silentLogger } from '../../src/lib/logger.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { startPglite } from '../../src/store/pglite-server.ts';
-import { analyzeGrown } from '../../src/store/pglite-statistics.ts';
+import { startPglite } from '../../src/store/pglite/pglite-server.ts';
+import { analyzeGrown } from '../../src/store/pglite/pglite-statistics.ts';
 import { inTransaction } from '../../src/store/transaction.ts';
 import {
   databaseKinds,

@@ -5,7 +5,7 @@ import type { CallStep } from '../../src/calls/call-step.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { owedFor } from '../../src/notifier/owed.ts';
-import { type CallLedger, createCallLedger } from '../../src/store/call-ledger.ts';
+import { type CallLedger, createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import type { Database } from '../../src/store/database.ts';
 import {
   type AppendedStep,

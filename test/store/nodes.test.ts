@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { createCallLedger } from '../../src/store/call-ledger.ts';
-import { createCallTakes } from '../../src/store/call-takes.ts';
+import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
+import { createCallTakes } from '../../src/store/calls/call-takes.ts';
 import { createNodeStore, listNodes, type NodeStore } from '../../src/store/nodes.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';

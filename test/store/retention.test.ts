@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { type CallLedger, createCallLedger } from '../../src/store/call-ledger.ts';
+import { type CallLedger, createCallLedger } from '../../src/store/calls/call-ledger.ts';
 import { purgeHistory } from '../../src/store/retention.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';

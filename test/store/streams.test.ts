@@ -1,10 +1,10 @@
 // What is stored of audio streams: an app's secret, a bot's address, and the name that a bot has for a call.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createAppStore } from '../../src/store/apps.ts';
-import { createBotDirectory } from '../../src/store/bot-directory.ts';
+import { createAppStore } from '../../src/store/apps/apps.ts';
+import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';
+import { openStreamUrl, sealStreamUrl } from '../../src/store/apps/stream-addresses.ts';
 import { createSecretBox } from '../../src/store/secrets.ts';
-import { openStreamUrl, sealStreamUrl } from '../../src/store/stream-addresses.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { rowsIn } from '../support/tables.ts';
 

@@ -1,8 +1,8 @@
 // An app in a database that the gateway under test will use: what `offhook apps create` does.
 
 import { silentLogger } from '../../src/lib/logger.ts';
-import { scopes } from '../../src/store/app-directory.ts';
-import { type AppCredentials, createAppStore } from '../../src/store/apps.ts';
+import { scopes } from '../../src/store/apps/app-directory.ts';
+import { type AppCredentials, createAppStore } from '../../src/store/apps/apps.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { openSecretBox } from '../../src/store/secrets.ts';
 

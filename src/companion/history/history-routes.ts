@@ -8,7 +8,7 @@ import { type Access, type ApiInstance, botRoute, type Caller } from '../../http
 import { ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { takeTurns } from '../../lib/turns.ts';
-import type { BotDirectory } from '../../store/bot-directory.ts';
+import type { BotDirectory } from '../../store/apps/bot-directory.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { grantedBotIds } from '../granted-bots.ts';
 import { createHistoryReader, type HistoryReader } from './history-reader.ts';

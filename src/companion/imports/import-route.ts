@@ -9,7 +9,7 @@ import { invalidRequest, type MemberError, ProblemError } from '../../http/probl
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { memberErrors, mostErrors, validatorCompiler } from '../../http/validation.ts';
 import { describeIssues } from '../../lib/issues.ts';
-import type { App } from '../../store/app-directory.ts';
+import type { App } from '../../store/apps/app-directory.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { readRecords, storeRecords } from './imported-records.ts';
 import {

@@ -3,8 +3,8 @@
 
 import { authorizeBot } from '../../http/auth.ts';
 import { ProblemError } from '../../http/problem.ts';
-import type { App } from '../../store/app-directory.ts';
-import type { Bot } from '../../store/bot-directory.ts';
+import type { App } from '../../store/apps/app-directory.ts';
+import type { Bot } from '../../store/apps/bot-directory.ts';
 import type { CompanionDependencies } from '../dependencies.ts';
 import { grantedBotIds } from '../granted-bots.ts';
 import { botsOfRun, type StreamQuery } from './stored-test-runs.ts';

@@ -1,0 +1,59 @@
+// A row of `apps` as `pg` gives it, and the app that it is.
+
+import type { AppLimits } from '../../calls/app-limits.ts';
+import { type App, scopes as allScopes } from './app-directory.ts';
+
+export type AppColumns = {
+  readonly app_id: string;
+  readonly account_id: string;
+  readonly name: string;
+  /** Bot ids, or `*` for every bot of the account. */
+  readonly bots: readonly string[];
+  readonly scopes: readonly string[];
+  /** The one algorithm that this app's tokens are signed with. */
+  readonly jwt_algorithm: App['jwtAlgorithm'];
+  /**
+   * What its tokens are verified with, encrypted with SECRETS_KEY: the shared secret, or a JWKS document. Public keys are
+   * sealed too, so that an attacker who can write this table cannot plant one.
+   */
+  readonly jwt_secret: Buffer | null;
+  /** SHA-256 of the API key: it is random and long, so that a slow hash adds nothing. */
+  readonly api_key_hash: string | null;
+  readonly created_at: Date;
+  readonly revoked_at: Date | null;
+  /** What was there before the last rotation, and until when it is taken. */
+  readonly previous_jwt_secret: Buffer | null;
+  readonly previous_jwt_secret_until: Date | null;
+  readonly previous_api_key_until: Date | null;
+  /** Signs the upgrade to a bot, encrypted. Null: none yet, for the apps of before. */
+  readonly stream_secret: Buffer | null;
+  readonly previous_stream_secret: Buffer | null;
+  readonly previous_stream_secret_until: Date | null;
+  /** Null: none. */
+  readonly limits: AppLimits | null;
+  /** Null: a token may live as long as it says. */
+  readonly token_max_ttl_s: number | null;
+};
+
+export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'streamSecrets'> {
+  return {
+    appId: row.app_id,
+    accountId: row.account_id,
+    name: row.name,
+    bots: row.bots,
+    scopes: allScopes.filter((scope) => row.scopes.includes(scope)),
+    jwtAlgorithm: row.jwt_algorithm,
+    createdAt: row.created_at,
+    ...(row.limits === null ? {} : { limits: row.limits }),
+    ...(row.token_max_ttl_s === null ? {} : { tokenMaxTtlS: row.token_max_ttl_s }),
+  };
+}
+
+/** Those that are live, newest first, sealed. */
+export function streamSecretsOf(row: AppColumns, now: Date): readonly Buffer[] {
+  const { stream_secret: present, previous_stream_secret: previous } = row;
+  if (present === null) return [];
+  const until = row.previous_stream_secret_until;
+  const isPreviousLive = previous !== null && until !== null && until > now;
+  return isPreviousLive ? [present, previous] : [present];
+}

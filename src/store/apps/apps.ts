@@ -1,0 +1,303 @@
+// Apps and their secrets. What an app proves itself with is told once: the API key is kept only as a hash, the rest
+// encrypted.
+
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../calls/ports.ts';
+import { ExpiringCache } from '../../lib/expiring-cache.ts';
+import { isId } from '../../lib/ids.ts';
+import type { Database } from '../database.ts';
+import type { SecretBox } from '../secrets.ts';
+import { inTransaction } from '../transaction.ts';
+import {
+  type AppCredentials,
+  apiKeyPattern,
+  hashApiKey,
+  newApiKey,
+  newJwtSecret,
+  newStreamSecret,
+  newWebhookSecret,
+} from './app-credentials.ts';
+import type { App, AppDirectory, Scope } from './app-directory.ts';
+import { type LimitChange, type LimitedApp, limitApp } from './app-limiting.ts';
+import { insertWebhookSecret, type Rotation, type RotationResult, rotate } from './app-rotation.ts';
+import { type AppColumns, appOf, streamSecretsOf } from './app-rows.ts';
+import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
+
+export type { AppCredentials } from './app-credentials.ts';
+
+export type NewApp = {
+  readonly name: string;
+  readonly accountId: string;
+  /** Bot ids, or `*` alone. */
+  readonly bots: readonly string[];
+  readonly scopes: readonly Scope[];
+  /** Of its shared secret; left out: HS256. */
+  readonly jwtAlgorithm?: SharedSecretAlgorithm;
+};
+
+export type SharedSecretAlgorithm = Exclude<App['jwtAlgorithm'], PublicKeyAlgorithm>;
+
+export type PublicKeys = {
+  readonly algorithm: PublicKeyAlgorithm;
+  /** PEM, JWK or JWKS. */
+  readonly keys: string;
+};
+
+export type AppSummary = Omit<App, 'jwtKeys' | 'streamSecrets'> & { readonly revokedAt?: Date };
+
+/** What is stored of an app, opened. */
+export type StoredApp = {
+  readonly credentials: Omit<AppCredentials, 'apiKey' | 'streamSecret'>;
+  /** Undefined: an app of before there were any. */
+  readonly streamSecret: string | undefined;
+  readonly apiKeyHash: string | undefined;
+};
+
+export type AppStore = AppDirectory & {
+  createApp(app: NewApp): Promise<AppCredentials>;
+  /** An app that signs its tokens with a private key of its own. */
+  createAppWithKeys(
+    app: Omit<NewApp, 'jwtAlgorithm'>,
+    keys: PublicKeys,
+  ): Promise<Omit<AppCredentials, 'jwtSecret'>>;
+  /** Revoked ones too, oldest first. */
+  list(): Promise<readonly AppSummary[]>;
+  rotate(appId: string, rotation: Rotation): Promise<RotationResult>;
+  /** Changes what is given; undefined there lifts a limit. Undefined: unknown or revoked. Elsewhere within seconds. */
+  limit(appId: string, change: LimitChange): Promise<LimitedApp | undefined>;
+  /** False: unknown. Within seconds the app is refused everywhere; what its calls still owe is delivered. */
+  revoke(appId: string): Promise<boolean>;
+  /** All that are live, newest first: each notification is signed with every one of them. Cached for a few seconds. */
+  webhookSecrets(appId: string): Promise<readonly string[]>;
+  /** Past the cache; for those who keep the credentials elsewhere too. */
+  load(appId: string): Promise<StoredApp | undefined>;
+  /** With credentials that were given out before. */
+  insert(app: NewApp, credentials: AppCredentials): Promise<void>;
+  setApiKey(appId: string, apiKey: string): Promise<void>;
+  setStreamSecret(appId: string, streamSecret: string): Promise<void>;
+};
+
+export type AppStoreDependencies = {
+  readonly database: Pick<Database, 'pool'>;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  /** How long tokens of apps that are made here may live. */
+  readonly tokenMaxTtlS: number;
+};
+
+/** How long a revoked app or secret goes on being taken; every request asks. */
+const cacheOptions = { timeToLiveMs: 5_000, maxEntries: 1_000 };
+
+export function createAppStore(dependencies: AppStoreDependencies): AppStore {
+  const { pool } = dependencies.database;
+  const remember = <Value>(load: (key: string) => Promise<Value>): ExpiringCache<Value> =>
+    new ExpiringCache(load, cacheOptions, () => dependencies.clock.now().getTime());
+  const known = remember((appId) => readApp(dependencies, appId));
+  const keyOwners = remember((apiKeyHash) => readKeyOwner(dependencies, apiKeyHash));
+  const signing = remember((appId) => readWebhookSecrets(dependencies, appId));
+
+  /** What this process changed, it knows at once. */
+  async function changing<Result>(change: () => Promise<Result>): Promise<Result> {
+    const result = await change();
+    for (const cache of [known, keyOwners, signing]) cache.clear();
+    return result;
+  }
+
+  const insert: AppStore['insert'] = (app, credentials) =>
+    changing(() =>
+      insertApp(dependencies, app, credentials, {
+        algorithm: app.jwtAlgorithm ?? 'HS256',
+        key: credentials.jwtSecret,
+      }),
+    );
+
+  return {
+    find: (appId) => known.get(appId),
+    async findByApiKey(apiKey) {
+      // What cannot be a key need not reach the database, or push a key out of the cache.
+      const appId = apiKeyPattern.test(apiKey)
+        ? await keyOwners.get(hashApiKey(apiKey))
+        : undefined;
+      return appId === undefined ? undefined : await known.get(appId);
+    },
+    webhookSecrets: (appId) => signing.get(appId),
+    insert,
+    async createApp(app) {
+      const credentials = newCredentials(newAppId(), app);
+      await insert(app, credentials);
+      return credentials;
+    },
+    async createAppWithKeys(app, { algorithm, keys }) {
+      const parsed = parsePublicKeys(keys, algorithm);
+      if (!parsed.ok) throw new Error(`the public key ${parsed.message}`);
+      const { jwtSecret: _none, ...credentials } = newCredentials(newAppId(), app);
+      await changing(() =>
+        insertApp(dependencies, app, credentials, { algorithm, key: parsed.jwks }),
+      );
+      return credentials;
+    },
+    list: () => listApps(dependencies),
+    rotate: (appId, rotation) => changing(() => rotate(dependencies, appId, rotation)),
+    limit: (appId, change) => changing(() => limitApp(dependencies.database, appId, change)),
+    revoke: (appId) => changing(() => revokeApp(dependencies, appId)),
+    load: (appId) => loadApp(dependencies, appId),
+    setApiKey: (appId, apiKey) =>
+      changing(async () => {
+        const apiKeyHash = hashApiKey(apiKey);
+        await pool.query('update apps set api_key_hash = $2 where app_id = $1', [
+          appId,
+          apiKeyHash,
+        ]);
+      }),
+    setStreamSecret: (appId, plain) =>
+      changing(async () => {
+        const sealed = dependencies.secrets.seal('stream-secret', appId, plain);
+        await pool.query('update apps set stream_secret = $2 where app_id = $1', [appId, sealed]);
+      }),
+  };
+}
+
+async function readApp(
+  { database, secrets, clock }: AppStoreDependencies,
+  appId: string,
+): Promise<App | undefined> {
+  const { rows } = await database.pool.query<AppColumns>(
+    'select * from apps where app_id = $1 and revoked_at is null',
+    [appId],
+  );
+  const [row] = rows;
+  if (row?.jwt_secret == null) return undefined;
+  const { jwt_secret: present, previous_jwt_secret: previous } = row;
+  const until = row.previous_jwt_secret_until;
+  const live =
+    previous !== null && until !== null && until > clock.now() ? [present, previous] : [present];
+  const streamSecrets = streamSecretsOf(row, clock.now()).map((sealed) =>
+    secrets.open('stream-secret', appId, sealed),
+  );
+  return {
+    ...appOf(row),
+    jwtKeys: live.map((sealed) => secrets.open('jwt-secret', appId, sealed)),
+    ...(streamSecrets.length === 0 ? {} : { streamSecrets }),
+  };
+}
+
+async function readKeyOwner(
+  { database, clock }: AppStoreDependencies,
+  hash: string,
+): Promise<string | undefined> {
+  const { rows } = await database.pool.query<Pick<AppColumns, 'app_id'>>(
+    `select app_id from apps
+     where api_key_hash = $1 or (previous_api_key_hash = $1 and previous_api_key_until > $2)`,
+    [hash, clock.now()],
+  );
+  return rows[0]?.app_id;
+}
+
+async function readWebhookSecrets(
+  { database, secrets, clock }: AppStoreDependencies,
+  appId: string,
+): Promise<readonly string[]> {
+  const { rows } = await database.pool.query<{ secret_id: string; secret: Buffer }>(
+    `select secret_id, secret from webhook_secrets
+     where app_id = $1 and (expires_at is null or expires_at > $2) order by created_at desc`,
+    [appId, clock.now()],
+  );
+  return rows.map((row) => secrets.open('webhook-secret', row.secret_id, row.secret));
+}
+
+async function loadApp(
+  dependencies: AppStoreDependencies,
+  appId: string,
+): Promise<StoredApp | undefined> {
+  const { rows } = await dependencies.database.pool.query<AppColumns>(
+    'select * from apps where app_id = $1',
+    [appId],
+  );
+  const [row] = rows;
+  const [webhookSecret] = await readWebhookSecrets(dependencies, appId);
+  if (row?.jwt_secret == null || webhookSecret === undefined) return undefined;
+  const jwtSecret = dependencies.secrets.open('jwt-secret', appId, row.jwt_secret);
+  const { account_id: accountId, bots, stream_secret: sealed } = row;
+  return {
+    credentials: { appId, accountId, bots, jwtSecret, webhookSecret },
+    streamSecret:
+      sealed === null ? undefined : dependencies.secrets.open('stream-secret', appId, sealed),
+    apiKeyHash: row.api_key_hash ?? undefined,
+  };
+}
+
+async function listApps({ database }: AppStoreDependencies): Promise<readonly AppSummary[]> {
+  const { rows } = await database.pool.query<AppColumns>(
+    'select * from apps order by created_at, app_id',
+  );
+  return rows.map((row) => ({
+    ...appOf(row),
+    ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
+  }));
+}
+
+/** The time of the first revocation stays. */
+async function revokeApp(
+  { database, clock }: AppStoreDependencies,
+  appId: string,
+): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    'update apps set revoked_at = coalesce(revoked_at, $2) where app_id = $1',
+    [appId, clock.now()],
+  );
+  return rowCount === 1;
+}
+
+async function insertApp(
+  { database, secrets, clock, tokenMaxTtlS }: AppStoreDependencies,
+  app: NewApp,
+  credentials: Omit<AppCredentials, 'jwtSecret'>,
+  jwt: { readonly algorithm: App['jwtAlgorithm']; readonly key: string },
+): Promise<void> {
+  assertUsableIds(app);
+  const { appId } = credentials;
+  const secretId = `whs-${randomUUID()}`;
+  const createdAt = clock.now();
+  await inTransaction(database.pool, async (client) => {
+    await client.query(
+      `insert into apps (app_id, account_id, name, bots, scopes, jwt_algorithm, jwt_secret, api_key_hash, token_max_ttl_s,
+         created_at, stream_secret)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+      [
+        ...[appId, app.accountId, app.name, JSON.stringify(app.bots), JSON.stringify(app.scopes)],
+        ...[jwt.algorithm, secrets.seal('jwt-secret', appId, jwt.key)],
+        ...[hashApiKey(credentials.apiKey), tokenMaxTtlS, createdAt],
+        secrets.seal('stream-secret', appId, credentials.streamSecret),
+      ],
+    );
+    const secret = secrets.seal('webhook-secret', secretId, credentials.webhookSecret);
+    await client.query(insertWebhookSecret, [secretId, appId, secret, createdAt]);
+  });
+}
+
+function newAppId(): string {
+  return `app-${randomUUID()}`;
+}
+
+export function newCredentials(
+  appId: string,
+  { accountId, bots }: Pick<NewApp, 'accountId' | 'bots'>,
+): AppCredentials {
+  return {
+    appId,
+    accountId,
+    bots,
+    apiKey: newApiKey(),
+    jwtSecret: newJwtSecret(),
+    webhookSecret: newWebhookSecret(),
+    streamSecret: newStreamSecret(),
+  };
+}
+
+function assertUsableIds({ accountId, bots }: Pick<NewApp, 'accountId' | 'bots'>): void {
+  const everyBot = bots.length === 1 && bots[0] === '*';
+  const bad = [accountId, ...(everyBot ? [] : bots)].find((id) => !isId(id));
+  if (bad !== undefined)
+    throw new Error(`'${bad}' is not an id: letters, digits, - and _, up to 128 of them`);
+  if (bots.length === 0) throw new Error('an app needs at least one bot, or * for every bot');
+}

@@ -1,0 +1,234 @@
+// Accepting calls: a batch of them in one statement, each with its first event, and its idempotency key where it has one.
+
+import type { Pool } from 'pg';
+import { type AppLimits, targetsOf } from '../../calls/app-limits.ts';
+import { queuedEvent } from '../../calls/call-events.ts';
+import type { AcceptedCall } from '../../calls/call-types.ts';
+import { GroupWriter } from '../group-writer.ts';
+import { jsonRows, storableJson } from '../json-rows.ts';
+import type { SecretBox } from '../secrets.ts';
+import { acceptWithin, type LimitedCall, type LimitName } from './limited-intake.ts';
+
+export type AcceptExtra = {
+  readonly notifyHeaders?: Readonly<Record<string, string>>;
+  readonly idempotency?: { readonly key: string; readonly requestHash: string };
+  /** Of the app; left out: none. */
+  readonly limits?: AppLimits;
+};
+
+/** What the caller was, or is now, answered; kept with the idempotency key. */
+export type AcceptedAnswer = {
+  readonly sid: string;
+  readonly callId: string;
+  readonly conversationId: string;
+};
+
+export type AcceptResult =
+  | { readonly kind: 'accepted' }
+  | { readonly kind: 'replayed'; readonly answer: AcceptedAnswer }
+  | { readonly kind: 'conflict' }
+  /** Over a limit of the app; nothing was stored. */
+  | { readonly kind: 'refused'; readonly limit: LimitName };
+
+type Item = {
+  /** The call id. */
+  readonly key: string;
+  /** The row as JSON, made for each call by itself, so that one that cannot be written down fails alone. */
+  readonly row: string;
+  readonly requestHash: string | undefined;
+};
+
+type LimitedItem = Item & { readonly call: LimitedCall };
+
+// A key is taken where it is free or has expired; what did not get its key is not inserted. Sorted by `distinct on`, so that
+// two batches with the same keys wait for each other in the same order.
+const acceptStatement = {
+  name: 'accept calls',
+  text: `
+with input as (
+  select * from json_to_recordset($1::json) as i(
+    call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
+    notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text,
+    queued_id text, queued_data jsonb)
+), taken as (
+  insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
+  select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
+    jsonb_build_object('sid', sid, 'callId', call_id, 'conversationId', conversation_id),
+    accepted_at + interval '24 hours'
+  from input where key is not null
+  order by app_id, bot_id, key, accepted_at
+  on conflict (app_id, bot_id, key) do update
+    set request_hash = excluded.request_hash, call_id = excluded.call_id,
+      answer = excluded.answer, expires_at = excluded.expires_at
+    where idempotency_keys.expires_at <= excluded.expires_at - interval '24 hours'
+  returning call_id
+), accepted as (
+  insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
+    state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence)
+  select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
+    'queued', 'queued', accepted_at, trunk, dial_before, key, 1
+  from input where key is null or call_id in (select call_id from taken)
+  returning call_id
+), stated as (
+  insert into call_events (call_id, event_sequence, event_id, type, time, data)
+  select call_id, 1, queued_id, 'queued', accepted_at, queued_data from input join accepted using (call_id)
+)
+select call_id from accepted`,
+} as const;
+
+const earlierStatement = `
+select i.call_id, k.request_hash, k.answer
+from json_to_recordset($1::json) as i(call_id text, app_id text, bot_id text, key text)
+join idempotency_keys k using (app_id, bot_id, key)`;
+
+/** One batch at a time on the one session of PGlite; on PostgreSQL a second is written while the first is being synced. */
+export function createCallIntake(
+  pool: Pool,
+  secrets: SecretBox,
+  concurrency: number,
+): (call: AcceptedCall, extra: AcceptExtra) => Promise<AcceptResult> {
+  const batches = {
+    maxBatch: 200,
+    // Ten seconds' worth of what a node can take; the intake refuses with 429 long before.
+    maxWaiting: 5_000,
+  };
+  const writer = new GroupWriter<Item, Acceptance>((items) => acceptBatch(pool, items), {
+    ...batches,
+    concurrency,
+  });
+  // A writer of its own: calls without limits wait for no lock.
+  const limitedWriter = new GroupWriter<LimitedItem, Acceptance>(
+    (items) => acceptLimitedBatch(pool, items),
+    { ...batches, concurrency: 1 },
+  );
+  return async (call, extra) => {
+    const item = {
+      key: call.callId,
+      row: intakeRow(call, extra, secrets),
+      requestHash: extra.idempotency?.requestHash,
+    };
+    const limited = limitedCall(call, extra);
+    const verdict =
+      limited === undefined
+        ? await writer.add(item)
+        : await limitedWriter.add({ ...item, call: limited });
+    if (verdict.kind === 'unanswered') {
+      throw new Error('the earlier answer of an idempotency key could not be read', {
+        cause: verdict.cause,
+      });
+    }
+    return verdict;
+  };
+}
+
+function limitedCall(
+  { callId, appId, botId, acceptedAt, request }: AcceptedCall,
+  { limits, idempotency }: AcceptExtra,
+): LimitedCall | undefined {
+  if (limits === undefined) return undefined;
+  const key = idempotency === undefined ? {} : { idempotencyKey: idempotency.key };
+  return { callId, appId, botId, acceptedAt, targets: targetsOf(request), limits, ...key };
+}
+
+function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): string {
+  const headers =
+    extra.notifyHeaders === undefined
+      ? undefined
+      : secrets.seal('notify-headers', call.callId, JSON.stringify(extra.notifyHeaders));
+  const queued = queuedEvent(call);
+  return storableJson({
+    call_id: call.callId,
+    sid: call.sid,
+    conversation_id: call.conversationId,
+    account_id: call.accountId,
+    app_id: call.appId,
+    bot_id: call.botId,
+    request: call.request,
+    notify_url: call.request.notifyUrl,
+    notify_headers: headers === undefined ? undefined : `\\x${headers.toString('hex')}`,
+    accepted_at: call.acceptedAt,
+    trunk: call.request.trunk,
+    dial_before: new Date(call.acceptedAt.getTime() + call.request.queueTimeoutMs),
+    key: extra.idempotency?.key,
+    request_hash: extra.idempotency?.requestHash,
+    queued_id: queued.id,
+    queued_data: queued.data,
+  });
+}
+
+type Acceptance = AcceptResult | { readonly kind: 'unanswered'; readonly cause: unknown };
+
+async function acceptBatch(pool: Pool, items: readonly Item[]): Promise<readonly Acceptance[]> {
+  const accepted = await insertCalls(pool, items);
+  return await judgeAll(pool, items, accepted);
+}
+
+async function acceptLimitedBatch(
+  pool: Pool,
+  items: readonly LimitedItem[],
+): Promise<readonly Acceptance[]> {
+  const { accepted, refused } = await acceptWithin(
+    pool,
+    items.map(({ call }) => call),
+    (client, admitted) =>
+      insertCalls(
+        client,
+        items.filter(({ key }) => admitted.has(key)),
+      ),
+  );
+  return await judgeAll(pool, items, accepted, refused);
+}
+
+async function insertCalls(
+  sql: Pick<Pool, 'query'>,
+  items: readonly Item[],
+): Promise<ReadonlySet<string>> {
+  if (items.length === 0) return new Set();
+  const { rows } = await sql.query<{ call_id: string }>({
+    ...acceptStatement,
+    values: [jsonRows(items.map((item) => item.row))],
+  });
+  return new Set(rows.map((row) => row.call_id));
+}
+
+async function judgeAll(
+  pool: Pool,
+  items: readonly Item[],
+  accepted: ReadonlySet<string>,
+  refused: ReadonlyMap<string, LimitName> = new Map(),
+): Promise<readonly Acceptance[]> {
+  const late = items.filter((item) => !accepted.has(item.key) && !refused.has(item.key));
+  const verdicts = late.length === 0 ? undefined : await judgeLate(pool, late);
+  return items.map((item) => {
+    const limit = refused.get(item.key);
+    if (limit !== undefined) return { kind: 'refused', limit };
+    return verdicts?.get(item.key) ?? { kind: 'accepted' };
+  });
+}
+
+type Earlier = {
+  readonly call_id: string;
+  readonly request_hash: string;
+  readonly answer: AcceptedAnswer;
+};
+
+/** Never throws: the other calls of the batch are accepted by now, and must be told so. */
+async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string, Acceptance>> {
+  try {
+    const { rows } = await pool.query<Earlier>(earlierStatement, [
+      jsonRows(late.map((item) => item.row)),
+    ]);
+    const earlier = new Map(rows.map((row) => [row.call_id, row]));
+    return new Map(late.map((item) => [item.key, judge(item, earlier.get(item.key))]));
+  } catch (cause) {
+    return new Map(late.map((item) => [item.key, { kind: 'unanswered', cause }]));
+  }
+}
+
+function judge(item: Item, earlier: Earlier | undefined): Acceptance {
+  // Only if the key expired and was purged between the two statements.
+  if (earlier === undefined) return { kind: 'unanswered', cause: new Error('the key is gone') };
+  return earlier.request_hash === item.requestHash
+    ? { kind: 'replayed', answer: earlier.answer }
+    : { kind: 'conflict' };
+}

@@ -1,0 +1,222 @@
+// What sweepers, recovery, control and the notifier ask about calls.
+
+import type { Pool } from 'pg';
+import type { AcceptedCall } from '../../calls/call-types.ts';
+import type { CallEvent, TerminalEvent } from '../../calls/contract/call-event.ts';
+import type { CallId } from '../../calls/contract/identity.ts';
+import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
+import type { Unfinished, UnfinishedCall, UnsettledEnd } from '../../calls/ports.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { type TraceHeaders, traceHeadersOf } from '../../lib/trace-context.ts';
+import type { SecretBox } from '../secrets.ts';
+import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
+
+export type CallNotifying = {
+  readonly appId: string;
+  readonly accountId: string;
+  readonly notifyUrl?: string;
+  readonly notifyHeaders?: Readonly<Record<string, string>>;
+  readonly trace?: TraceHeaders;
+};
+
+export type CallOwnership =
+  | { readonly phase: 'queued'; readonly call: AcceptedCall }
+  | { readonly phase: 'claimed'; readonly ownerId: string }
+  | { readonly phase: 'ended' };
+
+export type CallReads = {
+  /** Of this process and not ended, oldest first. */
+  unfinished(ownerId: string, which: Unfinished, limit: number): Promise<readonly UnfinishedCall[]>;
+  /** What ended calls of this process may still owe; oldest call first. `except`: those that are being worked on. */
+  unsettledEnds(
+    ownerId: string,
+    except: readonly CallId[],
+    limit: number,
+  ): Promise<readonly UnsettledEnd[]>;
+  /** Unknown calls are left out. */
+  callForNotifying(callIds: readonly string[]): Promise<ReadonlyMap<string, CallNotifying>>;
+  /** A call with a stream, by the digits of the name that its bot knows. */
+  callOfSid(digits: string, callId: string): Promise<{ callId: CallId; appId: string } | undefined>;
+  /** Undefined: no such call. */
+  ownership(callId: CallId): Promise<CallOwnership | undefined>;
+};
+
+// `end_published_at is null` is said everywhere, though `ended_at is null` implies it: it is what the partial index
+// `calls_open` is known by.
+const openCondition = 'end_published_at is null and ended_at is null';
+
+/** A version before kept the first one with the call. */
+const storedLegs = `
+  coalesce((select json_agg(l.leg order by l.leg_id) from call_legs l where l.call_id = calls.call_id),
+    case when calls.leg is not null then json_build_array(calls.leg) end)`;
+
+/** As they were stated; the call's identity is that of its row. */
+const eventsAbove = (sequence: string) => `
+  coalesce((select json_agg(json_build_object('id', e.event_id, 'type', e.type, 'time', e.time,
+      'eventSequence', e.event_sequence, 'data', e.data) order by e.event_sequence)
+    from call_events e where e.call_id = calls.call_id and e.event_sequence > ${sequence}), '[]')`;
+
+type EventRow = Pick<CallEvent, 'id' | 'type' | 'time' | 'eventSequence' | 'data'>;
+
+type UnfinishedColumns = CallColumns & {
+  readonly owner_id: string;
+  readonly legs: readonly StoredLeg[] | null;
+  readonly ringing_at: Date | null;
+  readonly answered_at: Date | null;
+  readonly answered_event: CallEvent | null;
+  readonly unpublished_events: readonly CallEvent[] | null;
+  readonly events: readonly EventRow[];
+};
+
+type UnsettledColumns = CallColumns & {
+  readonly end_event: TerminalEvent;
+  readonly unpublished_events: readonly CallEvent[] | null;
+  readonly legs: readonly StoredLeg[] | null;
+  readonly events: readonly EventRow[];
+};
+
+type OwnershipColumns = CallColumns & {
+  readonly owner_id: string | null;
+  readonly ended: boolean;
+};
+
+type NotifyingColumns = {
+  readonly call_id: string;
+  readonly app_id: string;
+  readonly account_id: string;
+  readonly notify_url: string | null;
+  readonly notify_headers: Buffer | null;
+  readonly traceparent: string | null;
+  readonly tracestate: string | null;
+};
+
+export function createCallReads(pool: Pool, secrets: SecretBox, logger: Logger): CallReads {
+  return {
+    async unfinished(ownerId, which, limit) {
+      const [condition, values] =
+        which === 'taken over'
+          ? ['previous_owner_id is not null', []]
+          : ['call_id = any($3::text[])', [which.callIds]];
+      const { rows } = await pool.query<UnfinishedColumns>(
+        `select ${callColumns}, coalesce(previous_owner_id, owner_id) as owner_id, ${storedLegs} as legs, ringing_at, answered_at,
+           answered_event, unpublished_events, ${eventsAbove('0')} as events
+         from calls
+         where ${openCondition} and dial_started_at is not null and owner_id = $2 and ${condition}
+         order by accepted_at limit $1`,
+        [limit, ownerId, ...values],
+      );
+      return rows.map(unfinishedCallOf);
+    },
+    async unsettledEnds(ownerId, except, limit) {
+      const { rows } = await pool.query<UnsettledColumns>(
+        `select ${callColumns}, end_event, unpublished_events, case when previous_owner_id is not null then ${storedLegs} end as legs,
+           ${eventsAbove('coalesce(calls.published_event_sequence, 0)')} as events
+         from calls
+         where end_published_at is null and ended_at is not null and owner_id = $1 and call_id <> all($2::text[])
+         order by accepted_at limit $3`,
+        [ownerId, except, limit],
+      );
+      return rows.map(unsettledEndOf);
+    },
+    async callForNotifying(callIds) {
+      const { rows } = await pool.query<NotifyingColumns>(
+        `select call_id, app_id, account_id, notify_url, notify_headers, request ->> 'traceparent' as traceparent,
+           request ->> 'tracestate' as tracestate
+         from calls
+         where call_id = any($1::text[])`,
+        [callIds],
+      );
+      return new Map(rows.map((row) => [row.call_id, notifyingOf(row, secrets, logger)]));
+    },
+    async callOfSid(digits, callId) {
+      const { rows } = await pool.query<{ call_id: CallId; app_id: string }>(
+        // In the words of the index `calls_by_call_sid`.
+        `select call_id, app_id from calls
+         where request ? 'stream' and substr(encode(sha256(call_id::bytea), 'hex'), 1, 32) = $1
+         union all
+         select call_id, app_id from calls where call_id = $2 and not request ? 'stream'`,
+        [digits, callId],
+      );
+      return rows.map((row) => ({ callId: row.call_id, appId: row.app_id }))[0];
+    },
+    async ownership(callId) {
+      const { rows } = await pool.query<OwnershipColumns>(
+        `select ${callColumns}, owner_id, ended_at is not null as ended from calls where call_id = $1`,
+        [callId],
+      );
+      const row = rows[0];
+      if (row === undefined) return undefined;
+      if (row.ended) return { phase: 'ended' };
+      return row.owner_id === null
+        ? { phase: 'queued', call: acceptedCallOf(row) }
+        : { phase: 'claimed', ownerId: row.owner_id };
+    },
+  };
+}
+
+function unfinishedCallOf(row: UnfinishedColumns): UnfinishedCall {
+  const call = acceptedCallOf(row);
+  return {
+    call,
+    ownerId: row.owner_id,
+    events: row.events.map((event) => eventOf(call, event)),
+    keptEvents: [
+      ...(row.unpublished_events ?? []),
+      ...(row.answered_event === null ? [] : [row.answered_event]),
+    ],
+    legs: row.legs ?? [],
+    ...(row.ringing_at === null ? {} : { ringingAt: row.ringing_at }),
+    ...(row.answered_at === null ? {} : { answeredAt: row.answered_at }),
+  };
+}
+
+function unsettledEndOf(row: UnsettledColumns): UnsettledEnd {
+  const call = acceptedCallOf(row);
+  const events = row.events.map((event) => eventOf(call, event));
+  const isStored = events.some(({ id }) => id === row.end_event.id);
+  const unstored = isStored ? [] : [...(row.unpublished_events ?? []), row.end_event];
+  return {
+    call,
+    events: [...events, ...unstored],
+    unstored,
+    legs: row.legs ?? [],
+  };
+}
+
+/** JSON of the database has times in another spelling. */
+function eventOf(call: AcceptedCall, event: EventRow): CallEvent {
+  const { callId, sid, conversationId, botId, accountId, appId } = call;
+  const time = new Date(event.time).toISOString();
+  // Written by us from an event.
+  return { ...event, time, callId, sid, conversationId, botId, accountId, appId } as CallEvent;
+}
+
+function notifyingOf(row: NotifyingColumns, secrets: SecretBox, logger: Logger): CallNotifying {
+  const notifyHeaders =
+    row.notify_headers === null
+      ? undefined
+      : openHeaders(row.call_id, row.notify_headers, secrets, logger);
+  const trace = traceHeadersOf(row);
+  return {
+    appId: row.app_id,
+    accountId: row.account_id,
+    ...(row.notify_url === null ? {} : { notifyUrl: row.notify_url }),
+    ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
+    ...(trace === undefined ? {} : { trace }),
+  };
+}
+
+/** Headers that do not open must not hold up the notifications of every other call: those of this one go without. */
+function openHeaders(
+  callId: string,
+  sealed: Buffer,
+  secrets: SecretBox,
+  logger: Logger,
+): Readonly<Record<string, string>> | undefined {
+  try {
+    return JSON.parse(secrets.open('notify-headers', callId, sealed)) as Record<string, string>;
+  } catch (error) {
+    logger.error({ err: error, callId }, 'notify headers cannot be read');
+    return undefined;
+  }
+}

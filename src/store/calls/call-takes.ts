@@ -1,0 +1,159 @@
+// Taking calls, and what trunks allow over all nodes: a row of `trunk_pacing` is a trunk's clock, a row of `trunk_slots` a leg that
+// may be on its wire, and a row of `call_takes` what a process took last from a source. The functions are in the migrations.
+
+import type { Pool } from 'pg';
+import type { CallId } from '../../calls/contract/identity.ts';
+import type {
+  CallSource,
+  CallTakes,
+  Grant,
+  Sweep,
+  Taken,
+  TakeRequest,
+} from '../../calls/dialout-ports.ts';
+import { acceptedCallOf, type CallColumns, callColumns } from './call-rows.ts';
+
+// `offset 0`: each is looked up by its key. The planner believes that the function gives a thousand, and would read all calls.
+const takeStatement = `
+select t.*, c.last_event_sequence, c.published_event_sequence
+from take_calls($1, $2, $3, $4, $5, $6, $7, $8) t
+left join lateral (
+  select last_event_sequence, published_event_sequence from calls where call_id = t.call_id offset 0
+) c on true`;
+
+const advanceStatement = `
+update trunk_pacing
+set next_start_at = greatest(next_start_at, clock_timestamp()) + $2::double precision * interval '1 millisecond'
+where trunk = $1
+returning extract(epoch from next_start_at - clock_timestamp())::double precision * 1000 - $2 as start_in_ms,
+  extract(epoch from clock_timestamp() - statement_timestamp())::double precision * 1000 as took_ms`;
+
+/** The far end of a call that its node lost may take so long to be hung up. */
+const lostSlotAge = '10 seconds';
+/** Between a take and its machine lie milliseconds, or a take that is asked for again. */
+const notHereAge = '10 seconds';
+/** They cost two statements each, which they share; the next look finds the rest. */
+const expiredAtOnce = 1_000;
+const notHereAtOnce = 1_000;
+
+// `end_published_at is null` is what the index of open calls is known by.
+const sweepStatement = `
+with released as (
+  delete from trunk_slots s where taken_at < clock_timestamp() - interval '${lostSlotAge}'
+    and exists (select from calls c where c.call_id = s.call_id
+      and c.ended_at < clock_timestamp() - interval '${lostSlotAge}')
+    and case when s.owner_id = $1 then s.call_id <> all($2::text[]) else not exists (
+      select from nodes n where n.owner_id = s.owner_id and n.lost_at is null) end
+), open as materialized (
+  select call_id, trunk, owner_id, dial_started_at, dial_before, accepted_at from calls
+  where end_published_at is null and ended_at is null
+), expired as (
+  select call_id from open where dial_started_at is null and dial_before <= clock_timestamp()
+  order by accepted_at limit ${expiredAtOnce}
+)
+select 'waiting' as kind, trunk, count(*)::integer as count, null as call_id, null as sid, null as conversation_id,
+  null as account_id, null as app_id, null as bot_id, null::timestamptz as accepted_at, null::jsonb as request
+from open where dial_started_at is null and dial_before > clock_timestamp() group by trunk
+union all
+select 'expired', null, null, ${callColumns} from calls where call_id in (select call_id from expired)
+union all
+(select 'not here', null, null, call_id, null, null, null, null, null, null, null from open
+ where owner_id = $1 and dial_started_at < clock_timestamp() - interval '${notHereAge}' and call_id <> all($2::text[])
+ limit ${notHereAtOnce})`;
+
+type TakenRow =
+  | (CallColumns & {
+      readonly start_in_ms: number;
+      readonly last_event_sequence: number | null;
+      readonly published_event_sequence: number | null;
+    })
+  | { readonly call_id: null; readonly took_ms: number; readonly retry_in_ms: number | null };
+
+type SweepRow =
+  | { readonly kind: 'waiting'; readonly trunk: string | null; readonly count: number }
+  | ({ readonly kind: 'expired' } & CallColumns)
+  | { readonly kind: 'not here'; readonly call_id: CallId };
+
+export function createCallTakes(pool: Pool, ownerId: string): CallTakes {
+  return {
+    take: (request) => take(pool, ownerId, request),
+    async nextStart(trunk, intervalMs) {
+      const { rows } = await pool.query<{ start_in_ms: number; took_ms: number }>({
+        name: 'advance a trunk',
+        text: advanceStatement,
+        values: [trunk, intervalMs],
+      });
+      const [row] = rows;
+      if (row === undefined) throw new Error('the trunk has no clock');
+      return { startInMs: row.start_in_ms, tookMs: row.took_ms };
+    },
+    async release(callIds) {
+      await pool.query({
+        name: 'release slots',
+        text: 'delete from trunk_slots where leg_id = any($1::text[])',
+        values: [callIds],
+      });
+    },
+    async sweep(here) {
+      const { rows } = await pool.query<SweepRow>({
+        name: 'sweep calls',
+        text: sweepStatement,
+        values: [ownerId, here],
+      });
+      return sweepOf(rows);
+    },
+  };
+}
+
+async function take(pool: Pool, ownerId: string, request: TakeRequest): Promise<Taken> {
+  const { takeId, isRepeated, source, wanted, horizonMs, limits } = request;
+  const rate = limits?.callsPerSecond;
+  const intervalMs = rate === undefined ? 0 : 1_000 / rate;
+  const { rows } = await pool.query<TakenRow>({
+    name: 'take calls',
+    text: takeStatement,
+    values: [
+      ...[takeId, isRepeated, ownerId, source ?? '', wanted, horizonMs, intervalMs],
+      limits?.maxConcurrentCalls,
+    ],
+  });
+  const grants: Grant[] = [];
+  for (const row of rows) {
+    if (row.call_id === null) {
+      const taken = { grants, tookMs: row.took_ms };
+      return row.retry_in_ms === null ? taken : { ...taken, retryInMs: row.retry_in_ms };
+    }
+    grants.push({
+      call: acceptedCallOf(row),
+      startInMs: row.start_in_ms,
+      queued: queuedOf(row.last_event_sequence, row.published_event_sequence),
+    });
+  }
+  throw new Error('taking calls ended without its last row');
+}
+
+/** A call that was accepted in the very moment of the take is not seen here yet: storing its event again does no harm. */
+function queuedOf(stored: number | null, published: number | null): Grant['queued'] {
+  if (stored === null) return 'unknown';
+  return published === null ? 'stored' : 'published';
+}
+
+function sweepOf(rows: readonly SweepRow[]): Sweep {
+  const waiting = new Map<CallSource, number>();
+  const expired: Sweep['expired'][number][] = [];
+  const notHere: CallId[] = [];
+  for (const row of rows) {
+    switch (row.kind) {
+      case 'waiting':
+        waiting.set(row.trunk ?? undefined, row.count);
+        break;
+      case 'expired':
+        expired.push(acceptedCallOf(row));
+        break;
+      case 'not here':
+        notHere.push(row.call_id);
+        break;
+    }
+  }
+  return { expired, waiting, notHere };
+}

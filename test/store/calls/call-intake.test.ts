@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest';
+import { acceptedCall } from '../../support/call-records.ts';
+import { databaseKinds } from '../../support/databases.ts';
+import { eachWithLedger, type LedgerRig, noon, tomorrow } from '../ledger-rig.ts';
+
+describe.each(databaseKinds)('accepting calls on %s', (kind) => {
+  let ledger: LedgerRig['ledger'];
+  let openLedger: LedgerRig['openLedger'];
+  let rowOf: LedgerRig['rowOf'];
+  let queuedCount: LedgerRig['queuedCount'];
+
+  eachWithLedger(kind, (rig) => {
+    ({ ledger, openLedger, rowOf, queuedCount } = rig);
+  });
+
+  test('stores the call as queued, and hands it over as it was accepted', async () => {
+    const call = acceptedCall();
+
+    expect(await ledger.accept(call, {})).toEqual({ kind: 'accepted' });
+
+    expect(await rowOf(call.callId)).toMatchObject({
+      state: 'queued',
+      status: 'queued',
+      accepted_at: call.acceptedAt,
+      notify_url: call.request.notifyUrl,
+      notify_headers: null,
+      dial_started_at: null,
+    });
+    expect(await ledger.ownership(call.callId)).toEqual({ phase: 'queued', call });
+  });
+
+  test('answers the same key and request with the first answer', async () => {
+    const first = acceptedCall();
+    const second = acceptedCall();
+    const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+    await ledger.accept(first, { idempotency });
+
+    const result = await ledger.accept(second, { idempotency });
+
+    const { sid, callId, conversationId } = first;
+    expect(result).toEqual({ kind: 'replayed', answer: { sid, callId, conversationId } });
+    expect(await rowOf(second.callId)).toBeUndefined();
+    expect((await rowOf(first.callId))?.['idempotency_key']).toBe('key-1');
+  });
+
+  test('refuses the same key with another request', async () => {
+    await ledger.accept(acceptedCall(), { idempotency: { key: 'key-1', requestHash: 'hash-1' } });
+
+    const result = await ledger.accept(acceptedCall(), {
+      idempotency: { key: 'key-1', requestHash: 'hash-2' },
+    });
+
+    expect(result).toEqual({ kind: 'conflict' });
+    expect(await queuedCount()).toBe(1);
+  });
+
+  test('keeps keys apart by app and bot', async () => {
+    const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+
+    const results = await Promise.all([
+      ledger.accept(acceptedCall(), { idempotency }),
+      ledger.accept(acceptedCall({ botId: 'bot-2' }), { idempotency }),
+      ledger.accept(acceptedCall({ appId: 'app-2' }), { idempotency }),
+    ]);
+
+    expect(results).toEqual(Array(3).fill({ kind: 'accepted' }));
+  });
+
+  test('forgets a key after 24 hours', async () => {
+    const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+    await ledger.accept(acceptedCall({ acceptedAt: noon }), { idempotency });
+    const justBefore = acceptedCall({ acceptedAt: new Date(tomorrow.getTime() - 1) });
+    const after = acceptedCall({ acceptedAt: tomorrow });
+
+    expect(await ledger.accept(justBefore, { idempotency })).toMatchObject({ kind: 'replayed' });
+    expect(await ledger.accept(after, { idempotency })).toEqual({ kind: 'accepted' });
+    expect(
+      await ledger.accept(acceptedCall({ acceptedAt: tomorrow }), { idempotency }),
+    ).toMatchObject({ kind: 'replayed', answer: { callId: after.callId } });
+  });
+
+  test('makes exactly one call of 50 requests with the same key at the same time', async () => {
+    // Two ledgers: what two nodes do, in batches that know nothing of each other.
+    const other = openLedger();
+    const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+
+    const results = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        (index % 2 === 0 ? ledger : other).accept(acceptedCall(), { idempotency }),
+      ),
+    );
+
+    expect(results.filter((result) => result.kind === 'accepted')).toHaveLength(1);
+    expect(results.filter((result) => result.kind === 'replayed')).toHaveLength(49);
+    const answers = results.flatMap((result) =>
+      result.kind === 'replayed' ? [result.answer.callId] : [],
+    );
+    expect(new Set(answers).size).toBe(1);
+    expect(await queuedCount()).toBe(1);
+  });
+
+  test('takes many keys in any order from two nodes without a deadlock', async () => {
+    const ledgers = [ledger, openLedger()];
+    const keys = Array.from({ length: 60 }, (_, index) => `key-${index}`);
+
+    const results = await Promise.all(
+      ledgers.flatMap((each, index) =>
+        (index === 0 ? keys : keys.toReversed()).map((key) =>
+          each.accept(acceptedCall(), { idempotency: { key, requestHash: 'hash' } }),
+        ),
+      ),
+    );
+
+    expect(results.filter((result) => result.kind === 'accepted')).toHaveLength(60);
+    expect(results.filter((result) => result.kind === 'replayed')).toHaveLength(60);
+  });
+
+  test('refuses one bad call and accepts the others of its batch', async () => {
+    const stored = acceptedCall();
+    await ledger.accept(stored, {});
+    const others = Array.from({ length: 20 }, () => acceptedCall());
+
+    const results = await Promise.allSettled(
+      others.toSpliced(10, 0, stored).map((call) => ledger.accept(call, {})),
+    );
+
+    expect(results.map((result) => result.status)).toEqual([
+      ...Array(10).fill('fulfilled'),
+      'rejected',
+      ...Array(10).fill('fulfilled'),
+    ]);
+    expect(await queuedCount()).toBe(21);
+  });
+
+  test('stores text that JSON allows and the database does not', async () => {
+    const call = acceptedCall();
+    const odd = 'nul \u0000, half a pair \ud83d, backslash \\u0000, quote ", emoji \u{1f600}';
+    const request = { ...call.request, metadata: { odd } };
+
+    await ledger.accept({ ...call, request }, {});
+
+    const stored = await ledger.ownership(call.callId);
+    expect(stored?.phase === 'queued' && stored.call.request.metadata['odd']).toBe(
+      'nul \ufffd, half a pair \ufffd, backslash \\u0000, quote ", emoji \u{1f600}',
+    );
+  });
+});
