@@ -7,7 +7,7 @@ import type { SpeechToText } from '../amd/stt/transcribed-detector.ts';
 import { type Config, readSecrets } from '../config.ts';
 import type { MediaStatistics } from '../media/media-messages.ts';
 import { createMediaPort, type MediaGateway } from '../media/media-port.ts';
-import { addressProblem } from '../media/rtp-sockets.ts';
+import { addressProblem } from '../media/rtp/rtp-sockets.ts';
 import type { Environment } from './environment.ts';
 import { networksOpenTo } from './networks.ts';
 

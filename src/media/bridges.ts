@@ -1,8 +1,8 @@
 // The bridges of a worker: which session is the second leg of which, and how far that has come.
 
 import type { BridgePhase } from '../calls/transfer.ts';
-import { Ringback } from './ringback.ts';
-import type { RtpSession } from './rtp-session.ts';
+import { Ringback } from './playout/ringback.ts';
+import type { RtpSession } from './rtp/rtp-session.ts';
 
 type Bridge = {
   /** Of the person who was called first. */

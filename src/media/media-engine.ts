@@ -12,15 +12,15 @@ import type {
   MediaWorkerData,
   ToMediaWorker,
 } from './media-messages.ts';
-import { phases, tickMs } from './playout.ts';
-import { PlayoutLoop } from './playout-loop.ts';
-import { PlayoutPool } from './playout-pool.ts';
-import { createPlayoutStatistics, PlayoutQueue } from './playout-queue.ts';
-import { PortPool } from './port-pool.ts';
-import { createRtpCounts } from './rtp-counts.ts';
-import { createRtpScratch } from './rtp-scratch.ts';
-import { RtpSession } from './rtp-session.ts';
-import { RtpSockets } from './rtp-sockets.ts';
+import { phases, tickMs } from './playout/playout.ts';
+import { PlayoutLoop } from './playout/playout-loop.ts';
+import { PlayoutPool } from './playout/playout-pool.ts';
+import { createPlayoutStatistics, PlayoutQueue } from './playout/playout-queue.ts';
+import { PortPool } from './rtp/port-pool.ts';
+import { createRtpCounts } from './rtp/rtp-counts.ts';
+import { createRtpScratch } from './rtp/rtp-scratch.ts';
+import { RtpSession } from './rtp/rtp-session.ts';
+import { RtpSockets } from './rtp/rtp-sockets.ts';
 import { type CreateStream, createStreamStatistics } from './stream-port.ts';
 
 /** Another gateway on this host holds as many pairs in a row as it has calls. A try costs some 0.1 ms, and the next call goes on

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import type { MediaSession, PartnerSession, VoiceCodec } from '../calls/ports.ts';
 import type { MediaWorkerHandle } from './media-worker-handle.ts';
+import { sharedPlans, sharedPlayback } from './playout/shared-sound.ts';
 import { answerOffer, buildOffer, type LocalMedia, type RemoteMedia, readAnswer } from './sdp.ts';
-import { sharedPlans, sharedPlayback } from './shared-sound.ts';
 
 export type MediaSessionOptions = {
   readonly id: number;

@@ -2,8 +2,8 @@
 
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { TransferFailure } from '../calls/transfer.ts';
-import type { PlayoutQueue } from './playout-queue.ts';
-import type { SoundPlayer } from './sound-player.ts';
+import type { PlayoutQueue } from './playout/playout-queue.ts';
+import type { SoundPlayer } from './playout/sound-player.ts';
 import type { BotStream } from './stream-port.ts';
 
 /** A bot's, and what it has said. */

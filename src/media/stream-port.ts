@@ -4,7 +4,7 @@
 import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
 import type { TransferFailure } from '../calls/transfer.ts';
-import type { PlayoutQueue } from './playout-queue.ts';
+import type { PlayoutQueue } from './playout/playout-queue.ts';
 
 export type BotStream = {
   /** The phone rings: what can be done before the answer is done. */

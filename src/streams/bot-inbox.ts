@@ -2,7 +2,7 @@
 // call goes on.
 
 import { Buffer } from 'node:buffer';
-import type { PlayoutQueue } from '../media/playout-queue.ts';
+import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
 import type { StreamSink } from '../media/stream-port.ts';
 import { readBotMessage } from './stream-messages.ts';
 

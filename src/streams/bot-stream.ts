@@ -6,7 +6,7 @@ import type { AmdEvent } from '../calls/contract/amd-event.ts';
 import type { StreamCounts, StreamSettings } from '../calls/stream.ts';
 import type { TransferFailure } from '../calls/transfer.ts';
 import type { AddressGuard } from '../lib/address-guard.ts';
-import type { PlayoutQueue } from '../media/playout-queue.ts';
+import type { PlayoutQueue } from '../media/playout/playout-queue.ts';
 import type { BotStream, StreamSink } from '../media/stream-port.ts';
 import { BotInbox } from './bot-inbox.ts';
 import { openTransport, ReadyTransport } from './bot-transport.ts';

@@ -2,7 +2,7 @@
 
 import { createSocket, type Socket } from 'node:dgram';
 import { encode } from '../../src/media/g711.ts';
-import { rtpHeaderBytes, writeRtpHeader } from '../../src/media/rtp-packet.ts';
+import { rtpHeaderBytes, writeRtpHeader } from '../../src/media/rtp/rtp-packet.ts';
 import { readRecordings } from './amd-audio.ts';
 
 export type ToSender = { readonly ports: readonly number[] };

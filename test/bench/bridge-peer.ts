@@ -3,7 +3,7 @@
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { writeRtpHeader } from '../../src/media/rtp-packet.ts';
+import { writeRtpHeader } from '../../src/media/rtp/rtp-packet.ts';
 
 export type ToBridgePeer =
   | { readonly kind: 'open'; readonly count: number }

@@ -3,7 +3,7 @@
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { rtpHeaderBytes, writeRtpHeader } from '../../src/media/rtp-packet.ts';
+import { rtpHeaderBytes, writeRtpHeader } from '../../src/media/rtp/rtp-packet.ts';
 import type { FarCall } from '../support/far-end.ts';
 
 const frameMs = 20;

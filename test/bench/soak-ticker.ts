@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
-import { PlayoutClock } from '../../src/media/playout.ts';
+import { PlayoutClock } from '../../src/media/playout/playout.ts';
 
 export type Ticked = { readonly ticksLate: number; readonly maxLateMs: number };
 

@@ -5,7 +5,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { rtpHeaderBytes, writeRtpHeader } from '../../src/media/rtp-packet.ts';
+import { rtpHeaderBytes, writeRtpHeader } from '../../src/media/rtp/rtp-packet.ts';
 
 export type ToPeer =
   | { readonly kind: 'open'; readonly count: number }

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'vitest';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
-import { PlayoutPool } from '../../src/media/playout-pool.ts';
-import { PlayoutQueue } from '../../src/media/playout-queue.ts';
+import { PlayoutPool } from '../../src/media/playout/playout-pool.ts';
+import { PlayoutQueue } from '../../src/media/playout/playout-queue.ts';
+import { SoundPlayer } from '../../src/media/playout/sound-player.ts';
 import { SessionStream } from '../../src/media/session-stream.ts';
-import { SoundPlayer } from '../../src/media/sound-player.ts';
 import type { BotStream } from '../../src/media/stream-port.ts';
 
 function recordedBot() {

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandReply } from '../../src/calls/contract/command.ts';
-import { DtmfReceiver } from '../../src/media/dtmf-receiver.ts';
+import { DtmfReceiver } from '../../src/media/rtp/dtmf-receiver.ts';
 import { convert } from '../../src/sounds/conversion.ts';
 import { eventually } from '../support/eventually.ts';
 import { one } from '../support/raw-callee.ts';

@@ -1,5 +1,5 @@
 // Keys that a line presses by SIP INFO, where the call's carrier wants them so: one after the other, each once the one before it was
-// taken and is up again. What is told of them is what the media worker tells of those that it sends (`src/media/key-sender.ts`).
+// taken and is up again. What is told of them is what the media worker tells of those that it sends (`src/media/rtp/key-sender.ts`).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Keys, KeysSent } from '../keys.ts';

@@ -9,7 +9,7 @@ import {
   readRtp,
   rtpHeaderBytes,
   writeRtpHeader,
-} from '../../media/rtp-packet.ts';
+} from '../../media/rtp/rtp-packet.ts';
 import { KeyPress } from './key-press.ts';
 import type { AudioOffer } from './sdp-answer.ts';
 import { frameSamples } from './sounds.ts';

@@ -14,8 +14,8 @@ import {
 } from '../../../src/embedded/sandbox/sounds.ts';
 import { VoiceTurns } from '../../../src/embedded/sandbox/voice-turns.ts';
 import { readMulawWav } from '../../../src/embedded/sandbox/wav-file.ts';
-import { DtmfReceiver } from '../../../src/media/dtmf-receiver.ts';
 import type { Codec } from '../../../src/media/g711.ts';
+import { DtmfReceiver } from '../../../src/media/rtp/dtmf-receiver.ts';
 
 describe('sandbox numbers', () => {
   test('are fictional, and each has a name of its own', () => {

@@ -8,7 +8,7 @@ import {
   readRtp,
   rtpHeaderBytes,
   writeRtpHeader,
-} from '../../../src/media/rtp-packet.ts';
+} from '../../../src/media/rtp/rtp-packet.ts';
 
 export type Received = RtpHeader & { readonly payload: Buffer; readonly fromPort: number };
 

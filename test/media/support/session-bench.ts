@@ -7,10 +7,10 @@ import type { PlanReport } from '../../../src/calls/plans.ts';
 import type { PlaybackReport } from '../../../src/calls/playback.ts';
 import type { CreateDetector } from '../../../src/media/detector-port.ts';
 import { encodeMulaw } from '../../../src/media/g711.ts';
-import { createRtpCounts } from '../../../src/media/rtp-counts.ts';
-import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp-packet.ts';
-import { createRtpScratch } from '../../../src/media/rtp-scratch.ts';
-import { RtpSession } from '../../../src/media/rtp-session.ts';
+import { createRtpCounts } from '../../../src/media/rtp/rtp-counts.ts';
+import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
+import { createRtpScratch } from '../../../src/media/rtp/rtp-scratch.ts';
+import { RtpSession } from '../../../src/media/rtp/rtp-session.ts';
 import type { RemoteMedia } from '../../../src/media/sdp.ts';
 
 export const remote: RemoteMedia = {

@@ -2,7 +2,7 @@
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp-packet.ts';
+import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
 import { eventually } from '../eventually.ts';
 import { RawCallee, type RawMessage } from '../raw-callee.ts';
 

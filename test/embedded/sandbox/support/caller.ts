@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import Srf from 'drachtio-srf';
 import { startSipEngine } from '../../../../src/embedded/drachtio/engine.ts';
 import { silentLogger } from '../../../../src/lib/logger.ts';
-import { createRtpHeader, readRtp } from '../../../../src/media/rtp-packet.ts';
+import { createRtpHeader, readRtp } from '../../../../src/media/rtp/rtp-packet.ts';
 import { patientClock } from '../../../support/patient-clock.ts';
 
 export type Packet = {

@@ -1,0 +1,126 @@
+// What a call sends: sounds and what its bot says, in the order in which they were asked for. A sound stands at a position of the
+// bot's queue, as a mark does: what was queued before it goes out first, and what comes later waits for its end. On hold sounds
+// wait, since they would not be heard; a bot's audio passes.
+
+import type { Playback, PlaybackReport } from '../../calls/playback.ts';
+import { frameSamples } from '../rtp/jitter-buffer.ts';
+import type { PlayoutQueue } from './playout-queue.ts';
+
+/** Of one call; a dialogue of prompts and pauses is a dozen. */
+const maxWaiting = 100;
+const samplesPerMs = 8;
+
+type Waiting = {
+  readonly playback: Playback;
+  /** In the bot's queue: what comes before. */
+  position: number;
+  /** Of its sound, where it goes on. */
+  at: number;
+  bytesPlayed: number;
+};
+
+/** What passes on hold goes nowhere. */
+const unheard = new Uint8Array(frameSamples);
+
+export class SoundPlayer {
+  readonly #report: (report: PlaybackReport) => void;
+  readonly #waiting: Waiting[] = [];
+  #queue: PlayoutQueue | undefined;
+
+  constructor(report: (report: PlaybackReport) => void) {
+    this.#report = report;
+  }
+
+  /** A sound plays, or is about to. */
+  get isPlaying(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Neither a sound nor a bot has the line: there is nothing to be sent. */
+  get isUnused(): boolean {
+    return this.#queue === undefined && this.#waiting.length === 0;
+  }
+
+  /** What the bot says; undefined: there is none any more. What another bot has said is gone: nothing of it comes first. */
+  attach(queue: PlayoutQueue | undefined): void {
+    this.#queue = queue;
+    for (const waiting of this.#waiting) waiting.position = queue?.bytesWritten ?? 0;
+  }
+
+  play(playback: Playback): void {
+    for (const looped of this.#waiting.filter((one) => one.playback.loop === true)) {
+      this.#finish(looped, 'stopped');
+    }
+    const position = this.#queue?.bytesWritten ?? 0;
+    const waiting: Waiting = { playback, position, at: 0, bytesPlayed: 0 };
+    const isPlayable = playback.sound.mulaw.length > 0 && this.#waiting.length < maxWaiting;
+    this.#waiting.push(waiting);
+    if (!isPlayable) this.#finish(waiting, 'failed');
+  }
+
+  /** Sounds, and nothing of the bot's. */
+  stop(): void {
+    for (const waiting of [...this.#waiting]) this.#finish(waiting, 'stopped');
+  }
+
+  /** The next bytes, at most `count`, into `packet` from `start` on; how many there were. */
+  read(packet: Uint8Array, start: number, count: number): number {
+    let done = 0;
+    while (done < count) {
+      const first = this.#waiting[0];
+      const before = this.#bytesBefore(first);
+      if (first === undefined || before > 0) {
+        const wanted = Math.min(before, count - done);
+        const read = this.#queue?.read(packet, start + done, wanted) ?? 0;
+        done += read;
+        if (read < wanted || first === undefined) return done;
+      } else done += this.#readSound(first, packet, start + done, count - done);
+    }
+    return done;
+  }
+
+  /** 20 ms on hold. */
+  pass(): void {
+    const wanted = Math.min(this.#bytesBefore(this.#waiting[0]), frameSamples);
+    if (wanted > 0) this.#queue?.read(unheard, 0, wanted);
+  }
+
+  #bytesBefore(waiting: Waiting | undefined): number {
+    if (waiting === undefined) return frameSamples;
+    if (this.#queue === undefined) return 0;
+    const { bytesPassed, queuedBytes } = this.#queue;
+    return Math.max(0, Math.min(waiting.position - bytesPassed, queuedBytes));
+  }
+
+  #readSound(waiting: Waiting, packet: Uint8Array, start: number, wanted: number): number {
+    const { playback } = waiting;
+    const { mulaw } = playback.sound;
+    if (waiting.bytesPlayed === 0) this.#report({ kind: 'started', ...toldOf(playback) });
+    const count = Math.min(wanted, mulaw.length - waiting.at);
+    for (let index = 0; index < count; index += 1) {
+      packet[start + index] = mulaw[waiting.at + index] as number;
+    }
+    waiting.at += count;
+    waiting.bytesPlayed += count;
+    if (waiting.at === mulaw.length) {
+      if (playback.loop === true) waiting.at = 0;
+      else this.#finish(waiting, 'done');
+    }
+    return count;
+  }
+
+  #finish(waiting: Waiting, reason: 'done' | 'stopped' | 'failed'): void {
+    this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+    const { playbackId, source, sound } = waiting.playback;
+    const playedMs = Math.round(waiting.bytesPlayed / samplesPerMs);
+    this.#report({ kind: 'finished', playbackId, source, sound: sound.name, reason, playedMs });
+  }
+}
+
+function toldOf({ playbackId, source, sound, restart, afterBeep }: Playback) {
+  return {
+    ...{ playbackId, source, sound: sound.name },
+    ...(restart === undefined ? {} : { restart }),
+    ...(afterBeep === undefined ? {} : { afterBeep }),
+  };
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { PlayoutClock, phases } from '../../../src/media/playout/playout.ts';
+import { PortPool } from '../../../src/media/rtp/port-pool.ts';
+
+describe('playout clock', () => {
+  function count(clock: PlayoutClock, nowMs: number, wholeRounds = false) {
+    const ticks = Array.from({ length: phases }, () => 0);
+    let transmitted = 0;
+    const caughtUp = clock.run(nowMs, wholeRounds, (phase, transmit) => {
+      ticks[phase] = (ticks[phase] ?? 0) + 1;
+      if (transmit) transmitted += 1;
+    });
+    return { ticks, transmitted, caughtUp };
+  }
+
+  test('each phase ticks once in 20 ms', () => {
+    const clock = new PlayoutClock(1_000);
+
+    expect(clock.nextMs(false)).toBe(1_005);
+    expect(count(clock, 1_004).ticks).toEqual([0, 0, 0, 0]);
+    expect(count(clock, 1_005).ticks).toEqual([1, 0, 0, 0]);
+    expect(count(clock, 1_020).ticks).toEqual([0, 1, 1, 1]);
+    expect(count(clock, 1_040).ticks).toEqual([1, 1, 1, 1]);
+  });
+
+  test('of a whole round, all phases tick when the last one does', () => {
+    const clock = new PlayoutClock(1_000);
+
+    expect(clock.nextMs(true)).toBe(1_020);
+    expect(count(clock, 1_019, true).ticks).toEqual([0, 0, 0, 0]);
+    expect(count(clock, 1_020, true)).toEqual({
+      ticks: [1, 1, 1, 1],
+      transmitted: 4,
+      caughtUp: true,
+    });
+    expect(clock.nextMs(true)).toBe(1_040);
+    // None of them counts as late before the last one is.
+    expect(count(clock, 1_100, true).transmitted).toBe(16);
+    expect(count(clock, 1_181, true).transmitted).toBe(12);
+  });
+
+  test('rounds begin and cease to be whole in the middle of one, and no tick is lost', () => {
+    const clock = new PlayoutClock(0);
+
+    expect(count(clock, 10).ticks).toEqual([1, 1, 0, 0]);
+    expect(clock.nextMs(true)).toBe(20);
+    expect(count(clock, 20, true).ticks).toEqual([0, 0, 1, 1]);
+    expect(count(clock, 31, true).ticks).toEqual([0, 0, 0, 0]);
+    expect(count(clock, 31).ticks).toEqual([1, 1, 0, 0]);
+    expect(count(clock, 40).ticks).toEqual([0, 0, 1, 1]);
+  });
+
+  test('a late call makes up for every tick, and transmits for the last few only', () => {
+    const clock = new PlayoutClock(0);
+
+    expect(count(clock, 200)).toEqual({ ticks: [10, 10, 10, 10], transmitted: 13, caughtUp: true });
+  });
+
+  test('a very late call is made up for in parts, and no tick is lost', () => {
+    const clock = new PlayoutClock(0);
+    let total = 0;
+    let parts = 0;
+    for (let caughtUp = false; !caughtUp; parts += 1) {
+      const step = count(clock, 10_000);
+      total += step.ticks[0] ?? 0;
+      caughtUp = step.caughtUp;
+    }
+
+    expect(total).toBe(500);
+    expect(parts).toBe(50);
+  });
+});
+
+describe('port pool', () => {
+  const range = { portMin: 20_001, portMax: 20_013, drainMs: 5_000 };
+
+  function takeAll(pool: PortPool, nowMs: number): number[] {
+    const ports: number[] = [];
+    for (let port = pool.take(nowMs); port !== undefined; port = pool.take(nowMs)) ports.push(port);
+    return ports;
+  }
+
+  test('gives even ports whose odd neighbour is in the range', () => {
+    const pool = new PortPool({ ...range, workerIndex: 0, workerCount: 1 });
+
+    expect(takeAll(pool, 0)).toEqual([20_002, 20_004, 20_006, 20_008, 20_010, 20_012]);
+    expect(pool.take(0)).toBeUndefined();
+  });
+
+  test('workers share the range without overlap', () => {
+    const shares = [0, 1, 2, 3].map((workerIndex) =>
+      takeAll(new PortPool({ ...range, workerIndex, workerCount: 4 }), 0),
+    );
+
+    expect(shares).toEqual([[20_002, 20_010], [20_004, 20_012], [20_006], [20_008]]);
+  });
+
+  test('a port given back rests, and the one that rested longest comes first', () => {
+    const pool = new PortPool({ ...range, workerIndex: 0, workerCount: 3 });
+    expect(takeAll(pool, 0)).toEqual([20_002, 20_008]);
+    pool.release(20_008, 1_000);
+    pool.release(20_002, 2_000);
+
+    expect(takeAll(pool, 5_999)).toEqual([]);
+    expect(takeAll(pool, 6_000)).toEqual([20_008]);
+    expect(takeAll(pool, 7_000)).toEqual([20_002]);
+  });
+
+  test('the pool of a new worker goes on after the ports of the one that died', () => {
+    const pool = new PortPool({ ...range, workerIndex: 0, workerCount: 1, startAfterPort: 20_006 });
+
+    expect(takeAll(pool, 0)).toEqual([20_008, 20_010, 20_012, 20_002, 20_004, 20_006]);
+  });
+});

@@ -1,0 +1,235 @@
+// Sounds that a call plays, among what its bot says: order, reports by what went out, loops, stops, holds.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Playback } from '../../../src/calls/playback.ts';
+import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';
+import { PlayoutQueue } from '../../../src/media/playout/playout-queue.ts';
+import { sharedSound } from '../../../src/media/playout/shared-sound.ts';
+import { SoundPlayer } from '../../../src/media/playout/sound-player.ts';
+import { remote, SessionBench } from '../support/session-bench.ts';
+
+const frameBytes = 160;
+
+function sound(name: string, length: number, from = 0): Playback {
+  const mulaw = Uint8Array.from({ length }, (_, index) => (from + index) % 251);
+  return {
+    playbackId: name,
+    source: 'command',
+    sound: { name: `sound:${name}`, mulaw, durationMs: length / 8 },
+  };
+}
+
+function answered(): SessionBench {
+  const bench = new SessionBench();
+  bench.session.applyRemote(remote, 'answer');
+  return bench;
+}
+
+const said = (bench: SessionBench) => bench.sent.flatMap(({ payload }) => payload);
+const told = ({ playbacks }: SessionBench) =>
+  playbacks.map((report) =>
+    report.kind === 'started'
+      ? `${report.playbackId} started`
+      : `${report.playbackId} ${report.reason} ${report.playedMs}`,
+  );
+
+describe('a sound', () => {
+  test('goes out from its first sample to its last, and says so', () => {
+    const bench = answered();
+    const hello = sound('hello', 400);
+    bench.session.play(hello);
+    bench.tick(1);
+    expect(told(bench)).toEqual(['hello started']);
+    bench.tick(3);
+
+    expect(said(bench).slice(0, 400)).toEqual([...hello.sound.mulaw]);
+    expect(new Set(said(bench).slice(400))).toEqual(new Set([0xff]));
+    expect(told(bench)).toEqual(['hello started', 'hello done 50']);
+  });
+
+  test('waits for the answer', () => {
+    const bench = new SessionBench();
+    bench.session.applyRemote(remote, 'early');
+    bench.session.play(sound('hello', 160));
+    bench.tick(5);
+    expect(bench.playbacks).toEqual([]);
+    bench.session.applyRemote(remote, 'answer');
+    bench.tick(1);
+
+    expect(told(bench)).toEqual(['hello started', 'hello done 20']);
+  });
+
+  test('waits on hold, and for a late clock', () => {
+    const bench = answered();
+    const hello = sound('hello', 640);
+    bench.session.play(hello);
+    bench.tick(1);
+    bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
+    bench.tick(20);
+    bench.session.applyRemote(remote, 'answer');
+    bench.session.tick(false);
+    bench.tick(3);
+
+    expect(said(bench)).toEqual([...hello.sound.mulaw]);
+  });
+
+  test('is played again and again where it loops, until something else is played', () => {
+    const bench = answered();
+    bench.session.play({ ...sound('music', 200), loop: true });
+    bench.tick(5);
+    expect(said(bench).slice(200, 400)).toEqual(said(bench).slice(0, 200));
+    bench.session.play(sound('hello', 160, 7));
+    bench.tick(1);
+
+    expect(said(bench).slice(800)).toEqual([...sound('hello', 160, 7).sound.mulaw]);
+    expect(told(bench)).toEqual([
+      'music started',
+      'music stopped 100',
+      'hello started',
+      'hello done 20',
+    ]);
+  });
+
+  test('is stopped with those that wait behind it', () => {
+    const bench = answered();
+    bench.session.play(sound('one', 8_000));
+    bench.session.play(sound('two', 8_000));
+    bench.tick(2);
+    bench.session.stopPlayback();
+    bench.tick(1);
+
+    expect(told(bench)).toEqual(['one started', 'one stopped 40', 'two stopped 0']);
+    expect(new Set(bench.sent.at(-1)?.payload)).toEqual(new Set([0xff]));
+  });
+
+  test('without samples, or the hundred and first in a row, fails', () => {
+    const bench = answered();
+    bench.session.play(sound('nothing', 0));
+    for (let count = 0; count < 101; count += 1) bench.session.play(sound('a', 80));
+
+    expect(told(bench)).toEqual(['nothing failed 0', 'a failed 0']);
+  });
+
+  test('is in memory once, however often and in however many threads it is played', () => {
+    const { sound: loaded } = sound('hello', 400);
+    const first = sharedSound(loaded);
+
+    expect(first.mulaw.buffer).toBeInstanceOf(SharedArrayBuffer);
+    expect(sharedSound({ ...loaded }).mulaw).toBe(first.mulaw);
+    expect(sharedSound(first)).toBe(first);
+    expect(first.mulaw).toEqual(loaded.mulaw);
+  });
+});
+
+type Step =
+  | { readonly kind: 'say' | 'play'; readonly size: number }
+  /** replace: another bot has the call. */
+  | { readonly kind: 'clear' | 'stop' | 'pass' | 'replace' }
+  | { readonly kind: 'read'; readonly size: number };
+
+const step = fc.oneof<fc.Arbitrary<Step>[]>(
+  fc.record({ kind: fc.constantFrom('say', 'play'), size: fc.integer({ min: 1, max: 900 }) }),
+  fc.record({ kind: fc.constantFrom('clear', 'stop', 'pass', 'replace') }),
+  fc.record({ kind: fc.constant('read'), size: fc.integer({ min: 1, max: 160 }) }),
+);
+
+/** Items one behind the other; nothing of it is fast. */
+class Model {
+  readonly finished: number[] = [];
+  items: { readonly isBots: boolean; left: readonly number[]; played: number }[] = [];
+
+  add(isBots: boolean, bytes: readonly number[]): void {
+    this.items.push({ isBots, left: bytes, played: 0 });
+  }
+
+  take(count: number, isOnHold = false): readonly number[] {
+    const [first] = this.items;
+    if (first === undefined || count === 0 || (isOnHold && !first.isBots)) return [];
+    const taken = first.left.slice(0, count);
+    first.left = first.left.slice(taken.length);
+    first.played += taken.length;
+    if (first.left.length === 0) this.#finish(first);
+    return [...taken, ...this.take(count - taken.length, isOnHold)];
+  }
+
+  drop(isBots: boolean): void {
+    for (const item of this.items.filter((one) => one.isBots === isBots)) this.#finish(item);
+  }
+
+  #finish(item: Model['items'][number]): void {
+    this.items = this.items.filter((one) => one !== item);
+    if (!item.isBots) this.finished.push(Math.round(item.played / 8));
+  }
+}
+
+/** The player and its model, step by step. */
+class Pair {
+  readonly model = new Model();
+  readonly finished: number[] = [];
+  readonly #pool = new PlayoutPool(100_000_000);
+  #queue = new PlayoutQueue(this.#pool, () => undefined);
+  readonly #player = new SoundPlayer((report) => {
+    if (report.kind === 'finished') this.finished.push(report.playedMs);
+  });
+  #written = 0;
+  #names = 0;
+
+  constructor() {
+    this.#player.attach(this.#queue);
+  }
+
+  do(next: Step): void {
+    if (next.kind === 'say') this.#say(next.size);
+    else if (next.kind === 'play') this.#play(next.size);
+    else if (next.kind === 'read') this.#read(next.size);
+    else if (next.kind === 'pass') {
+      this.#player.pass();
+      this.model.take(frameBytes, true);
+    } else {
+      if (next.kind === 'clear') this.#queue.clear();
+      else if (next.kind === 'stop') this.#player.stop();
+      else this.#replaceBot();
+      this.model.drop(next.kind !== 'stop');
+    }
+    expect(this.#player.isPlaying).toBe(this.model.items.some(({ isBots }) => !isBots));
+  }
+
+  #replaceBot(): void {
+    this.#queue.close();
+    this.#player.attach(undefined);
+    this.#queue = new PlayoutQueue(this.#pool, () => undefined);
+    this.#player.attach(this.#queue);
+  }
+
+  #say(size: number): void {
+    const bytes = Array.from({ length: size }, (_, index) => (this.#written + index) % 200);
+    this.#written += size;
+    this.#queue.write(Uint8Array.from(bytes));
+    this.model.add(true, bytes);
+  }
+
+  #play(size: number): void {
+    this.#names += 1;
+    const playback = sound(String(this.#names), size, this.#names);
+    this.#player.play(playback);
+    this.model.add(false, [...playback.sound.mulaw]);
+  }
+
+  #read(size: number): void {
+    const packet = new Uint8Array(frameBytes);
+    const count = this.#player.read(packet, 0, size);
+    expect([...packet.subarray(0, count)]).toEqual(this.model.take(size));
+  }
+}
+
+test('sounds and a bot take turns in the order in which they came, whatever is cleared and stopped', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
+      const pair = new Pair();
+      for (const next of steps) pair.do(next);
+      expect(pair.finished).toEqual(pair.model.finished);
+    }),
+    { numRuns: 200 },
+  );
+});

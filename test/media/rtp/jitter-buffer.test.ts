@@ -1,0 +1,281 @@
+import { describe, expect, test } from 'vitest';
+import { decodeTable, encodeMulaw } from '../../../src/media/g711.ts';
+import { JitterBuffer } from '../../../src/media/rtp/jitter-buffer.ts';
+
+/** A sender that marks each 20 ms with its own level, so that a test sees which one is played. */
+class Line {
+  readonly buffer = new JitterBuffer();
+  sequence = 100;
+  timestamp = 1_000;
+
+  /** Level number `level` (1, 2, …) for `samples`; the sender's counters move on. */
+  packet(level: number | ((index: number) => number), samples = 160): () => void {
+    const levelAt = typeof level === 'number' ? () => level : level;
+    const bytes = Uint8Array.from({ length: samples }, (_, index) =>
+      encodeMulaw(levelAt(index) * 1_000),
+    );
+    const { sequence, timestamp } = this;
+    this.sequence = (sequence + 1) & 0xffff;
+    this.timestamp = (timestamp + samples) >>> 0;
+    return () => this.buffer.put(bytes, 0, samples, sequence, timestamp, decodeTable.PCMU);
+  }
+
+  send(level: number, samples = 160): void {
+    this.packet(level, samples)();
+  }
+
+  /** The level that the next 20 ms begin with; 0 is silence, and `lost` is part of the answer. */
+  hear(): string {
+    const frame = new Int16Array(160).fill(99);
+    const received = this.buffer.take(frame);
+    const level = Math.round((frame[0] ?? 0) / 1_000);
+    return received ? String(level) : level === 0 ? '-' : `${level}?`;
+  }
+
+  hearMany(count: number): string {
+    return Array.from({ length: count }, () => this.hear()).join(' ');
+  }
+}
+
+/** Sends level n and hears a frame, for n in from..to. */
+function exchange(line: Line, from: number, to: number): string {
+  const heard: string[] = [];
+  for (let level = from; level <= to; level += 1) {
+    line.send(level);
+    heard.push(line.hear());
+  }
+  return heard.join(' ');
+}
+
+describe('jitter buffer', () => {
+  test('nothing received is silence that says so', () => {
+    expect(new Line().hearMany(3)).toBe('- - -');
+  });
+
+  test('plays in order after 40 ms', () => {
+    const line = new Line();
+
+    expect(exchange(line, 1, 6)).toBe('- - 1 2 3 4');
+  });
+
+  test('a lost packet is 20 ms of silence, and time goes on', () => {
+    const line = new Line();
+    exchange(line, 1, 3);
+    line.packet(4);
+
+    expect(line.hear()).toBe('2');
+    expect(exchange(line, 5, 8)).toBe('3 - 5 6');
+  });
+
+  test('packets out of order are put in order', () => {
+    const line = new Line();
+    const first = line.packet(1);
+    const second = line.packet(2);
+    const third = line.packet(3);
+    first();
+    third();
+    second();
+
+    expect(line.hearMany(5)).toBe('- - 1 2 3');
+  });
+
+  test('a duplicate changes nothing, however late it comes', () => {
+    const line = new Line();
+    const first = line.packet(1);
+    first();
+    first();
+    const heard = [line.hear(), line.hear(), line.hear()];
+    first();
+    line.send(2);
+
+    expect([...heard, line.hear()].join(' ')).toBe('- - 1 2');
+    expect(line.buffer.statistics.duplicates).toBe(2);
+  });
+
+  test('a straggler whose time is over is dropped', () => {
+    const line = new Line();
+    exchange(line, 1, 4);
+    const straggler = line.packet(5);
+    exchange(line, 6, 9);
+    straggler();
+
+    expect(exchange(line, 10, 12)).toBe('7 8 9');
+    expect(line.buffer.statistics.late).toBe(1);
+  });
+
+  test('sequence numbers and timestamps wrap around', () => {
+    const line = new Line();
+    line.sequence = 65_534;
+    line.timestamp = 2 ** 32 - 320;
+
+    expect(exchange(line, 1, 8)).toBe('- - 1 2 3 4 5 6');
+  });
+
+  test.each([10, 30, 40, 60, 100])('packets of %i ms are played as they are', (ptimeMs) => {
+    const line = new Line();
+    const samples = ptimeMs * 8;
+    let sentMs = 0;
+    const heard: string[] = [];
+    for (let nowMs = 0; nowMs < 600; nowMs += 20) {
+      while (sentMs <= nowMs) {
+        const startMs = sentMs;
+        line.packet((index) => 1 + Math.floor((startMs + index / 8) / 100), samples)();
+        sentMs += ptimeMs;
+      }
+      heard.push(line.hear());
+    }
+
+    // 40 ms of waiting, then five frames of each 100 ms (28 frames).
+    const expected = Array.from({ length: 28 }, (_, index) => String(1 + Math.floor(index / 5)));
+    expect(heard.slice(2)).toEqual(expected);
+  });
+
+  test('a pause without packets (silence suppression) lasts as long as its timestamps say', () => {
+    const line = new Line();
+    exchange(line, 1, 4);
+    line.timestamp += 160 * 500;
+
+    expect(line.hearMany(500).startsWith('3 4 - -')).toBe(true);
+    expect(exchange(line, 5, 8)).toBe('- - 5 6');
+  });
+
+  test('a sender that stops its timestamp in a pause is heard from its next packet on', () => {
+    const line = new Line();
+    exchange(line, 1, 4);
+    line.hearMany(20);
+
+    expect(exchange(line, 5, 8)).toBe('5 6 7 8');
+  });
+
+  test('after a stall of the network nothing is lost, and the delay shrinks again', () => {
+    const line = new Line();
+    exchange(line, 1, 4);
+    const held = [5, 6, 7, 8, 9, 10].map((level) => line.packet(level));
+    const during = line.hearMany(6);
+    for (const release of held) release();
+
+    expect(during).toBe('3 4 - - - -');
+    expect(exchange(line, 11, 16)).toBe('5 6 7 8 9 10');
+    // Seconds of quiet later the delay is what it was in the beginning, give or take a frame.
+    for (let count = 0; count < 1_000; count += 1) {
+      line.send(0);
+      line.hear();
+    }
+    expect(line.buffer.statistics.skippedFrames).toBeGreaterThanOrEqual(2);
+    expect(exchange(line, 21, 26)).toMatch(/^0 (0 )?(0 )?21 22 23/);
+  });
+
+  test('a delay that grew to its limit shrinks again, in loud speech too', () => {
+    const line = new Line();
+    exchange(line, 1, 4);
+    const held = Array.from({ length: 25 }, () => line.packet(5));
+    line.hearMany(25);
+    for (const release of held) release();
+    expect(delayInFrames(line)).toBeGreaterThanOrEqual(14);
+    for (let count = 0; count < 3_000; count += 1) {
+      line.send(5);
+      line.hear();
+    }
+
+    expect(delayInFrames(line)).toBeLessThanOrEqual(4);
+  });
+
+  test('a sender faster than our clock never makes the delay grow for good', () => {
+    const line = new Line();
+    let owed = 0;
+    for (let frame = 0; frame < 20_000; frame += 1) {
+      owed += 1.001;
+      for (; owed >= 1; owed -= 1) line.send(0);
+      line.hear();
+    }
+
+    expect(line.buffer.statistics.skippedFrames).toBeGreaterThanOrEqual(15);
+    expect(delayInFrames(line)).toBeLessThanOrEqual(4);
+  });
+
+  test('a sender slower than our clock costs a frame of silence now and then, and no packet', () => {
+    const line = new Line();
+    let owed = 0;
+    let missed = 0;
+    for (let frame = 0; frame < 20_000; frame += 1) {
+      owed += 0.999;
+      for (; owed >= 1; owed -= 1) line.send(5);
+      if (line.hear() === '-') missed += 1;
+    }
+
+    expect(missed).toBeGreaterThanOrEqual(18);
+    expect(missed).toBeLessThanOrEqual(24);
+    expect(line.buffer.statistics.late).toBe(0);
+  });
+
+  test('a burst of a whole second is cut to what may be waiting', () => {
+    const line = new Line();
+    for (let level = 1; level <= 30; level += 1) line.send(level);
+
+    // The newest begins 300 ms ahead.
+    expect(line.hear()).toBe('15');
+    expect(line.hearMany(15)).toBe('16 17 18 19 20 21 22 23 24 25 26 27 28 29 30');
+  });
+
+  test('one stray timestamp changes nothing, two in a row are the new time', () => {
+    const line = new Line();
+    exchange(line, 1, 4);
+    const { timestamp } = line;
+    line.timestamp = (timestamp + 3_000_000_000) >>> 0;
+    line.send(30);
+    line.timestamp = timestamp;
+
+    expect(exchange(line, 5, 6)).toBe('3 4');
+    line.timestamp = (timestamp + 5_000_000) >>> 0;
+    line.send(7);
+    expect(exchange(line, 8, 12)).toBe('- - 8 9 10');
+  });
+
+  test('a sequence that starts anew is no straggler', () => {
+    const line = new Line();
+    exchange(line, 1, 4);
+    line.sequence = 40_000;
+
+    expect(exchange(line, 5, 8)).toBe('3 4 5 6');
+    line.sequence = 10;
+    expect(exchange(line, 9, 12)).toBe('7 8 9 10');
+  });
+
+  test('reset forgets what was waiting', () => {
+    const line = new Line();
+    exchange(line, 1, 5);
+    line.buffer.reset();
+
+    expect(line.hearMany(2)).toBe('- -');
+    expect(exchange(line, 6, 9)).toBe('- - 6 7');
+  });
+
+  test('half a frame counts as received, less does not', () => {
+    const line = new Line();
+    line.send(1, 80);
+    line.timestamp += 80;
+    line.send(2, 72);
+    line.timestamp += 88;
+
+    expect(line.hearMany(4)).toBe('- - 1 2?');
+  });
+
+  test('an empty or absurdly long payload is ignored', () => {
+    const line = new Line();
+    line.send(1, 0);
+    line.send(2, 4_000);
+
+    expect(line.hearMany(3)).toBe('- - -');
+  });
+});
+
+/** How many frames pass until a mark that is sent now is heard. */
+function delayInFrames(line: Line): number {
+  line.send(30);
+  for (let frames = 0; frames < 100; frames += 1) {
+    const heard = line.hear();
+    line.send(0);
+    if (heard === '30') return frames;
+  }
+  return 100;
+}

@@ -1,0 +1,112 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { settingsFor } from '../support/observed.ts';
+import { remote, SessionBench } from '../support/session-bench.ts';
+
+const signalled = '192.0.2.1:4000';
+const remapped = '192.0.2.1:4321';
+const lockedAfterFrames = 150;
+const silentFrames = 25;
+
+describe('the connection of an RTP session', () => {
+  let bench: SessionBench;
+
+  beforeEach(() => {
+    bench = new SessionBench();
+    bench.session.applyRemote(remote, 'answer');
+  });
+
+  function hear(frames: number, from = signalled): void {
+    for (let frame = 0; frame < frames; frame += 1) bench.hear(1, from);
+  }
+
+  test('is made when the source is locked, and once', () => {
+    hear(lockedAfterFrames - 1);
+    expect(bench.connections).toEqual([]);
+    hear(100);
+
+    expect(bench.connections).toEqual([`connect ${signalled}`]);
+  });
+
+  test('ends with the 25th frame without a packet, and comes back with the next packet', () => {
+    hear(lockedAfterFrames);
+    bench.tick(silentFrames - 2);
+    expect(bench.connections).toHaveLength(1);
+    bench.tick(1);
+    expect(bench.connections).toEqual([`connect ${signalled}`, 'disconnect']);
+    hear(1);
+
+    expect(bench.connections.at(-1)).toBe(`connect ${signalled}`);
+  });
+
+  test('a NAT that changes the port in mid-speech costs 26 frames, what is sent then follows', () => {
+    bench.session.startDetection(settingsFor());
+    hear(lockedAfterFrames);
+    bench.frames.length = 0;
+    for (let frame = 0; frame < 40; frame += 1) {
+      // The kernel keeps a connected socket from the new port's packets.
+      if (bench.connections.at(-1) !== `connect ${signalled}`) hear(1, remapped);
+      else {
+        bench.sequence += 1;
+        bench.timestamp += 160;
+        bench.tick(1);
+      }
+    }
+
+    expect(bench.connections.slice(1)).toEqual(['disconnect', `connect ${remapped}`]);
+    expect(bench.sent.at(-1)?.to).toBe(remapped);
+    expect(bench.frames.filter((frame) => frame === '-').length).toBeLessThanOrEqual(26);
+  });
+
+  test('a new address in the SDP ends it at once, also on hold', () => {
+    hear(lockedAfterFrames);
+    bench.session.applyRemote({ ...remote, address: '192.0.2.9', weSend: false }, 'answer');
+
+    expect(bench.connections).toEqual([`connect ${signalled}`, 'disconnect']);
+    hear(lockedAfterFrames, '192.0.2.9:4000');
+    expect(bench.connections.at(-1)).toBe('connect 192.0.2.9:4000');
+  });
+
+  test('hold by direction ends it, resume makes it when the source is locked again', () => {
+    hear(lockedAfterFrames);
+    bench.session.applyRemote({ ...remote, weSend: false, theySend: false }, 'answer');
+    bench.tick(500);
+    expect(bench.connections).toEqual([`connect ${signalled}`, 'disconnect']);
+    bench.session.applyRemote(remote, 'answer');
+    hear(lockedAfterFrames);
+
+    expect(bench.connections.slice(2)).toEqual([`connect ${signalled}`]);
+  });
+
+  test('hold the old way (0.0.0.0) ends it by the silence', () => {
+    hear(lockedAfterFrames);
+    const held = { ...remote, address: '0.0.0.0', addressWithheld: true, weSend: false };
+    bench.session.applyRemote(held, 'answer');
+    bench.tick(silentFrames);
+
+    expect(bench.connections).toEqual([`connect ${signalled}`, 'disconnect']);
+  });
+
+  test('an offer that changes nothing leaves it', () => {
+    hear(lockedAfterFrames);
+    bench.session.applyRemote({ ...remote }, 'answer');
+    hear(10);
+
+    expect(bench.connections).toEqual([`connect ${signalled}`]);
+  });
+
+  test('an unreachable far end is sent to without it, and heard, for the rest', () => {
+    hear(lockedAfterFrames);
+    bench.session.unreachable();
+    hear(100);
+
+    expect(bench.connections).toEqual([`connect ${signalled}`, 'disconnect']);
+    expect(bench.sent.at(-1)?.to).toBe(signalled);
+    expect(bench.counts.discarded).toBe(0);
+  });
+
+  test('unreachable before it was made is nothing', () => {
+    bench.session.unreachable();
+
+    expect(bench.connections).toEqual([]);
+  });
+});

@@ -1,0 +1,384 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { encodeAlaw, encodeMulaw } from '../../../src/media/g711.ts';
+import { settingsFor } from '../support/observed.ts';
+import { seededRandom } from '../support/random.ts';
+import { inactivityFrames, remote, SessionBench } from '../support/session-bench.ts';
+
+describe('RTP session', () => {
+  let bench: SessionBench;
+
+  beforeEach(() => {
+    bench = new SessionBench();
+  });
+
+  describe('comfort silence', () => {
+    test('is sent from the answer on: every 20 ms, marker first, numbers that wrap', () => {
+      bench.tick(3);
+      bench.session.applyRemote(remote, 'answer');
+      bench.tick(3);
+
+      const silence = Array.from({ length: 160 }, () => 0xff);
+      const rest = { payloadType: 0, ssrc: 0xcafe, to: '192.0.2.1:4000', payload: silence };
+      expect(bench.sent).toEqual([
+        { ...rest, marker: true, sequence: 65_535, timestamp: 480 },
+        { ...rest, marker: false, sequence: 0, timestamp: 640 },
+        { ...rest, marker: false, sequence: 1, timestamp: 800 },
+      ]);
+    });
+
+    test('is not sent into early media', () => {
+      bench.session.applyRemote(remote, 'early');
+      bench.tick(3);
+
+      expect(bench.sent).toEqual([]);
+    });
+
+    test('speaks the codec and payload type of the answer', () => {
+      bench.session.applyRemote({ ...remote, codec: 'PCMA', payloadType: 8 }, 'answer');
+      bench.tick(1);
+
+      expect(bench.sent[0]).toMatchObject({ payloadType: 8 });
+      expect(new Set(bench.sent[0]?.payload)).toEqual(new Set([0xd5]));
+    });
+
+    test('a late clock sends no burst, and the timestamps still tell the time', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.tick(true);
+      for (let tick = 0; tick < 10; tick += 1) bench.session.tick(false);
+      bench.session.tick(true);
+
+      expect(bench.sent.map((packet) => packet.sequence)).toEqual([65_535, 0]);
+      expect(bench.sent[1]?.timestamp).toBe((bench.sent[0]?.timestamp ?? 0) + 11 * 160);
+      expect(bench.counts).toMatchObject({ sent: 2, unsent: 10 });
+    });
+
+    test('follows the far end to where its packets come from', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.tick(1);
+      bench.hear(1, '198.51.100.2:7000');
+      bench.hear(1, '198.51.100.2:7000');
+
+      expect(bench.sent.map((packet) => packet.to)).toEqual([
+        '192.0.2.1:4000',
+        '192.0.2.1:4000',
+        '198.51.100.2:7000',
+      ]);
+    });
+  });
+
+  describe('detection', () => {
+    test('gets a frame for every 20 ms from its start, received or not', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      bench.tick(2);
+      for (let level = 1; level <= 4; level += 1) bench.hear(level);
+      bench.tick(3);
+
+      expect(bench.frames.join(' ')).toBe('- - - - 1 2 3 4 -');
+    });
+
+    test('ringback in early media never reaches it', () => {
+      bench.session.applyRemote(remote, 'early');
+      for (let count = 0; count < 10; count += 1) bench.hear(9);
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      for (let level = 1; level <= 4; level += 1) bench.hear(level);
+
+      expect(bench.counts.received).toBe(14);
+      expect(bench.frames.join(' ')).toBe('- - 1 2');
+    });
+
+    test('hears both laws, and a change between them', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      bench.hear(3);
+      bench.receive(new Uint8Array(160).fill(encodeAlaw(-5_000)), 8);
+      bench.tick(3);
+
+      expect(bench.frames.join(' ')).toBe('- - 3 -5');
+    });
+
+    test('comfort noise packets are no sound', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      bench.hear(1);
+      bench.receive(Uint8Array.from([64]), 13);
+      bench.tick(3);
+
+      expect(bench.counts).toMatchObject({ received: 2, discarded: 0 });
+      expect(bench.frames.join(' ')).toBe('- - 1 -');
+    });
+
+    test('its clock goes on during hold', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      bench.session.applyRemote({ ...remote, weSend: false, theySend: false }, 'answer');
+      bench.tick(100);
+
+      expect(bench.frames).toHaveLength(100);
+    });
+
+    test('stopping it tells why, once', () => {
+      bench.session.startDetection(settingsFor());
+      bench.tick(5);
+      bench.session.stopDetection('call-ended');
+      bench.session.stopDetection('call-ended');
+      bench.tick(5);
+
+      expect(bench.amd).toEqual([{ event: 'amd_stopped', reason: 'call-ended', elapsedMs: 100 }]);
+      expect(bench.frames).toHaveLength(5);
+    });
+
+    test('one that was never started says nothing', () => {
+      bench.session.stopDetection('call-ended');
+
+      expect(bench.amd).toEqual([]);
+    });
+
+    test('once done it gets no more frames, and nothing more is said', () => {
+      let pushed = 0;
+      const once = new SessionBench(() => ({
+        get done() {
+          return pushed >= 3;
+        },
+        push: () => {
+          pushed += 1;
+          return pushed === 3 ? [{ event: 'amd_stopped', reason: 'no-speech', elapsedMs: 60 }] : [];
+        },
+        stop: () => [{ event: 'amd_stopped', reason: 'again', elapsedMs: 0 }],
+      }));
+      once.session.startDetection(settingsFor());
+      once.tick(10);
+      once.session.stopDetection('call-ended');
+
+      expect(pushed).toBe(3);
+      expect(once.amd.map((event) => event.reason)).toEqual(['no-speech']);
+    });
+
+    test.each([
+      ['push', 60],
+      ['stop', 40],
+      ['creation', 0],
+    ])('one that throws in %s becomes amd_error and amd_stopped', (where, elapsedMs) => {
+      let pushed = 0;
+      const throwing = new SessionBench(() => {
+        if (where === 'creation') throw new Error('scripted');
+        return {
+          done: false,
+          push: () => {
+            pushed += 1;
+            if (where === 'push' && pushed === 3) throw new Error('scripted');
+            return [];
+          },
+          stop: () => {
+            throw new Error('scripted');
+          },
+        };
+      });
+      throwing.session.startDetection(settingsFor());
+      throwing.tick(where === 'stop' ? 2 : 10);
+      throwing.session.stopDetection('call-ended');
+
+      expect(throwing.detectorErrors).toHaveLength(1);
+      expect(throwing.amd).toEqual([
+        { event: 'amd_error', reason: 'detector-failed', elapsedMs },
+        { event: 'amd_stopped', reason: 'detector-failed', elapsedMs },
+      ]);
+    });
+  });
+
+  describe('senders', () => {
+    test('packets of strangers, of other payload types and no RTP are counted and dropped', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      bench.hear(1);
+      bench.hear(9, '203.0.113.66:1234');
+      bench.receive(new Uint8Array(160), 18);
+      bench.session.receive(Uint8Array.from([1, 2, 3]), '192.0.2.1', 4_000);
+
+      expect(bench.counts).toMatchObject({ received: 1, discarded: 3 });
+    });
+
+    test('random packets from the right place never throw', () => {
+      const random = seededRandom(3_551);
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      for (let round = 0; round < 20_000; round += 1) {
+        const packet = Uint8Array.from({ length: Math.floor(random() * 60) }, () =>
+          Math.floor(random() * 256),
+        );
+        packet.set([0x80, [0, 8, 13, 101][round % 4] ?? 0].slice(0, packet.length));
+        bench.session.receive(packet, '192.0.2.1', 4_000);
+        bench.session.receiveRtcp(packet, '192.0.2.1');
+        if (round % 3 === 0) bench.tick(1);
+      }
+
+      expect(bench.frames).toHaveLength(6_667);
+      expect(bench.dtmf.length).toBeLessThan(3_400);
+    });
+
+    test('before any SDP came nothing is taken', () => {
+      bench.hear(1);
+
+      expect(bench.counts).toMatchObject({ received: 0, discarded: 1 });
+    });
+
+    test('a new SSRC takes over when the former has fallen silent', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      for (let level = 1; level <= 4; level += 1) bench.hear(level);
+      bench.ssrc = 8;
+      bench.sequence = 9;
+      bench.timestamp = 123_456;
+      for (let level = 11; level <= 20; level += 1) bench.hear(level);
+
+      expect(bench.frames.join(' ')).toBe('- - 1 2 3 - - 12 13 14 15 16 17 18');
+    });
+
+    test('of two SSRCs that overlap the first is heard', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      const other = { ssrc: 8, sequence: 30_000, timestamp: 99 };
+      bench.hear(1);
+      for (let level = 2; level <= 6; level += 1) {
+        const own = { ssrc: bench.ssrc, sequence: bench.sequence, timestamp: bench.timestamp };
+        Object.assign(bench, other);
+        bench.receive(new Uint8Array(160).fill(encodeMulaw(20_000)));
+        Object.assign(other, { sequence: bench.sequence, timestamp: bench.timestamp });
+        Object.assign(bench, own);
+        bench.hear(level);
+      }
+
+      expect(bench.frames.join(' ')).toBe('- - 1 2 3 4');
+    });
+  });
+
+  describe('keys', () => {
+    const press = (event: number, duration: number, end: boolean) =>
+      Uint8Array.from([event, end ? 0x8a : 0x0a, duration >> 8, duration & 0xff]);
+
+    test('are told once each', () => {
+      bench.session.applyRemote(remote, 'answer');
+      for (const end of [false, true, true, true])
+        bench.receive(press(5, 800, end), 101, undefined, 0);
+      bench.timestamp += 1_600;
+      for (const end of [true, true]) bench.receive(press(11, 400, end), 101, undefined, 0);
+
+      expect(bench.dtmf).toEqual(['5:100', '#:50']);
+    });
+
+    test('before the answer are nobody’s', () => {
+      bench.session.applyRemote(remote, 'early');
+      bench.receive(press(5, 800, true), 101);
+
+      expect(bench.dtmf).toEqual([]);
+    });
+
+    test('of a lost end are told by the clock', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.receive(press(1, 640, false), 101);
+      bench.tick(10);
+
+      expect(bench.dtmf).toEqual(['1:80']);
+    });
+  });
+
+  describe('hold', () => {
+    test('stops our sending and resumes it with a marker, in the right time', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.tick(2);
+      bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
+      bench.tick(10);
+      bench.session.applyRemote(remote, 'answer');
+      bench.tick(2);
+
+      expect(bench.sent.map((packet) => packet.marker)).toEqual([true, false, true, false]);
+      expect(bench.sent.map((packet) => packet.sequence)).toEqual([65_535, 0, 1, 2]);
+      expect((bench.sent[2]?.timestamp ?? 0) - (bench.sent[1]?.timestamp ?? 0)).toBe(11 * 160);
+    });
+
+    test('the old way (0.0.0.0) keeps the address that was learned', () => {
+      bench.session.applyRemote(remote, 'answer');
+      const held = { ...remote, address: '0.0.0.0', addressWithheld: true, weSend: false };
+      bench.session.applyRemote(held, 'answer');
+      bench.hear(1);
+
+      expect(bench.counts).toMatchObject({ received: 1, discarded: 0 });
+    });
+
+    test('an offer that changes nothing does not open the lock', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.hear(1);
+      bench.tick(200);
+      bench.session.applyRemote({ ...remote }, 'answer');
+      for (let count = 0; count < 5; count += 1) bench.hear(9, '203.0.113.66:1234');
+
+      expect(bench.counts).toMatchObject({ received: 1, discarded: 5 });
+    });
+
+    test('a new address is used at once', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.hear(1);
+      bench.tick(200);
+      bench.session.applyRemote({ ...remote, address: '192.0.2.9', port: 5_000 }, 'answer');
+      bench.tick(1);
+
+      expect(bench.sent.at(-1)?.to).toBe('192.0.2.9:5000');
+    });
+  });
+
+  describe('inactivity', () => {
+    test('is told once for each silence, from the answer on', () => {
+      bench.session.applyRemote(remote, 'early');
+      bench.tick(inactivityFrames * 2);
+      bench.session.applyRemote(remote, 'answer');
+      bench.tick(inactivityFrames - 1);
+      expect(bench.inactive).toBe(0);
+      bench.tick(inactivityFrames * 2);
+      expect(bench.inactive).toBe(1);
+      bench.hear(1);
+      bench.tick(inactivityFrames);
+
+      expect(bench.inactive).toBe(2);
+    });
+
+    test('packets of strangers are no sign of life', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.hear(1);
+      for (let tick = 0; tick < inactivityFrames; tick += 1) {
+        bench.receive(new Uint8Array(160), 0, `203.0.113.66:${1_000 + tick}`);
+        bench.tick(1);
+      }
+
+      expect(bench.inactive).toBe(1);
+    });
+
+    test('RTCP reports of the far end are a sign of life, of others they are not', () => {
+      const report = Uint8Array.from([0x80, 201, 0, 1, 0, 0, 0, 7]);
+      const live = (packet: Uint8Array, address: string) => {
+        for (let round = 0; round < 4; round += 1) {
+          bench.tick(inactivityFrames / 2);
+          bench.session.receiveRtcp(packet, address);
+        }
+        return bench.inactive;
+      };
+      bench.session.applyRemote(remote, 'answer');
+
+      expect(live(report, '192.0.2.1')).toBe(0);
+      expect(live(Uint8Array.from([0x80, 201]), '192.0.2.1')).toBe(1);
+      bench.hear(1);
+      expect(live(report, '203.0.113.66')).toBe(2);
+    });
+
+    test('is not counted on hold', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
+      bench.tick(inactivityFrames * 3);
+      expect(bench.inactive).toBe(0);
+      bench.session.applyRemote(remote, 'answer');
+      bench.tick(inactivityFrames);
+
+      expect(bench.inactive).toBe(1);
+    });
+  });
+});

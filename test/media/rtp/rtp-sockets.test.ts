@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { RtpSockets } from '../../../src/media/rtp/rtp-sockets.ts';
+import { FarEnd } from '../support/far-end.ts';
+import { until } from '../support/observed.ts';
+
+const loud = 0x10;
+const packet = Uint8Array.from([0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3, 4]);
+
+type Opened = {
+  readonly sockets: RtpSockets;
+  readonly port: number;
+  readonly heardFrom: number[];
+  readonly errors: string[];
+  unreachable: number;
+};
+
+async function open(host: string): Promise<Opened> {
+  // No port 0: the odd one beside it must be free, too.
+  for (let port = 31_300; port < 31_398; port += 2) {
+    const heardFrom: number[] = [];
+    const errors: string[] = [];
+    const seen = { port, heardFrom, errors, unreachable: 0 };
+    const result = await RtpSockets.open(host, port, {
+      onPacket: (_packet, _address, fromPort) => heardFrom.push(fromPort),
+      onRtcp: () => {},
+      onUnreachable: () => {
+        seen.unreachable += 1;
+      },
+      onError: (reason) => errors.push(reason),
+    });
+    if (result.kind === 'open') return Object.assign(seen, { sockets: result.sockets });
+  }
+  throw new Error('no free port');
+}
+
+describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
+  let opened: Opened;
+  let farEnd: FarEnd;
+
+  beforeEach(async () => {
+    opened = await open(host);
+    farEnd = await FarEnd.open(host);
+  });
+
+  afterEach(async () => {
+    opened.sockets.close();
+    await farEnd[Symbol.asyncDispose]();
+  });
+
+  test('send to the peer and hear nobody else, disconnected they hear all', async () => {
+    await using stranger = await FarEnd.open(host);
+    const { sockets, port, heardFrom } = opened;
+    sockets.connect(farEnd.port, host);
+    sockets.send(packet, farEnd.port, host);
+    await until(() => farEnd.received.length === 1, 'a packet at the peer');
+    stranger.send(port, loud, host);
+    farEnd.send(port, loud, host);
+    await until(() => heardFrom.includes(farEnd.port), 'the peer to be heard');
+    expect(heardFrom).toEqual([farEnd.port]);
+
+    sockets.disconnect();
+    stranger.send(port, loud, host);
+    await until(() => heardFrom.includes(stranger.port), 'the stranger to be heard');
+    sockets.send(packet, stranger.port, host);
+    await until(() => stranger.received.length === 1, 'a packet at another address');
+  });
+
+  test('go to another peer without a disconnect between', async () => {
+    await using other = await FarEnd.open(host);
+    opened.sockets.connect(farEnd.port, host);
+    opened.sockets.connect(other.port, host);
+    opened.sockets.send(packet, other.port, host);
+    await until(() => other.received.length === 1, 'a packet at the new peer');
+  });
+
+  test('a peer whose port is closed is told as unreachable, and the socket goes on', async () => {
+    const { port: peerPort } = farEnd;
+    await farEnd[Symbol.asyncDispose]();
+    opened.sockets.connect(peerPort, host);
+    const send = () => opened.sockets.send(packet, peerPort, host);
+    await until(() => {
+      if (opened.unreachable === 0) send();
+      return opened.unreachable > 0;
+    }, 'the ICMP error');
+    opened.sockets.disconnect();
+    farEnd = await FarEnd.open(host, peerPort);
+    // An error that was pending is the result of the first.
+    await until(() => {
+      send();
+      return farEnd.received.length > 0;
+    }, 'a packet at the port that is open again');
+
+    expect(opened.errors).toEqual([]);
+  });
+});
+
+describe('RTP sockets', () => {
+  test('that cannot be connected send as before', async () => {
+    await using farEnd = await FarEnd.open();
+    const { sockets, errors } = await open('127.0.0.1');
+    // From loopback there is no way to another host.
+    sockets.connect(4_000, '192.0.2.1');
+    sockets.send(packet, farEnd.port, '127.0.0.1');
+    await until(() => farEnd.received.length === 1, 'a packet');
+
+    expect(errors).toEqual([]);
+    sockets.disconnect();
+    sockets.close();
+  });
+
+  test('of every address are never connected: packets to its other addresses would be lost', async () => {
+    await using farEnd = await FarEnd.open();
+    await using other = await FarEnd.open('127.0.0.2');
+    const { sockets, port, heardFrom } = await open('0.0.0.0');
+    sockets.connect(farEnd.port, '127.0.0.1');
+    other.send(port, loud, '127.0.0.3');
+    await until(() => heardFrom.includes(other.port), 'a packet to another address');
+    sockets.close();
+  });
+});

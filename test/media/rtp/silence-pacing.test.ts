@@ -1,0 +1,108 @@
+// How much silence is sent while nobody speaks on our side: all of it for a second, then a packet now and then.
+
+import { expect, test } from 'vitest';
+import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';
+import { PlayoutQueue } from '../../../src/media/playout/playout-queue.ts';
+import { Ringback } from '../../../src/media/playout/ringback.ts';
+import { quietBot } from '../support/quiet-bot.ts';
+import { remote, SessionBench } from '../support/session-bench.ts';
+
+const everyTicks = 10;
+const secondTicks = 50;
+const frameBytes = 160;
+
+function answered(): SessionBench {
+  const bench = new SessionBench(undefined, everyTicks);
+  bench.session.applyRemote(remote, 'answer');
+  return bench;
+}
+
+/** How many packets the next ticks send. */
+function sentIn(bench: SessionBench, ticks: number): number {
+  const before = bench.sent.length;
+  bench.tick(ticks);
+  return bench.sent.length - before;
+}
+
+const hello = {
+  playbackId: 'hello',
+  source: 'command',
+  sound: { name: 'hello', mulaw: new Uint8Array(3 * frameBytes).fill(7), durationMs: 60 },
+} as const;
+
+test('the first second is sent whole, then a packet for every tenth', () => {
+  const bench = answered();
+
+  expect(sentIn(bench, secondTicks)).toBe(secondTicks);
+  expect(sentIn(bench, 5 * secondTicks)).toBe((5 * secondTicks) / everyTicks);
+});
+
+test('numbers have no gap, timestamps tell the time, and each packet after a gap is marked', () => {
+  const bench = answered();
+  bench.tick(secondTicks);
+  const [last] = bench.sent.slice(-1);
+  bench.tick(2 * everyTicks);
+
+  const after = bench.sent.slice(secondTicks);
+  const steps = after.map(({ sequence, timestamp, marker }) => ({
+    packets: (sequence - (last?.sequence ?? 0)) & 0xffff,
+    samples: (timestamp - (last?.timestamp ?? 0)) >>> 0,
+    marker,
+  }));
+  expect(steps).toEqual([
+    { packets: 1, samples: everyTicks * frameBytes, marker: true },
+    { packets: 2, samples: 2 * everyTicks * frameBytes, marker: true },
+  ]);
+});
+
+test('a sound begins in the tick after it was asked for, and a second of silence follows it whole', () => {
+  const bench = answered();
+  bench.tick(secondTicks + 3);
+  const before = bench.sent.length;
+  bench.session.play(hello);
+
+  bench.tick(3);
+  expect(bench.sent.slice(before).map(({ payload }) => payload[0])).toEqual([7, 7, 7]);
+  expect(bench.sent.slice(before).map(({ marker }) => marker)).toEqual([true, false, false]);
+  expect(sentIn(bench, secondTicks)).toBe(secondTicks);
+  expect(sentIn(bench, secondTicks)).toBe(secondTicks / everyTicks);
+});
+
+test('a call that has a bot is sent silence whole, whenever the bot says nothing', () => {
+  const bench = answered();
+  bench.tick(2 * secondTicks);
+  const queue = new PlayoutQueue(new PlayoutPool(1_000), () => undefined);
+  bench.session.streaming.start(quietBot, queue);
+
+  expect(sentIn(bench, 2 * secondTicks)).toBe(2 * secondTicks);
+});
+
+test('ringback is sent whole, its pauses too', () => {
+  const bench = answered();
+  bench.tick(2 * secondTicks);
+  bench.session.ring(new Ringback());
+
+  expect(sentIn(bench, 6 * secondTicks)).toBe(6 * secondTicks);
+});
+
+test.each([
+  ['was on hold', (bench: SessionBench) => hold(bench)],
+  ['is elsewhere now', (bench: SessionBench) => move(bench)],
+])('a far end that %s is sent a second whole', (_which, change) => {
+  const bench = answered();
+  bench.tick(2 * secondTicks);
+  change(bench);
+
+  expect(sentIn(bench, secondTicks)).toBe(secondTicks);
+  expect(sentIn(bench, secondTicks)).toBe(secondTicks / everyTicks);
+});
+
+function hold(bench: SessionBench): void {
+  bench.session.applyRemote({ ...remote, weSend: false }, 'answer');
+  expect(sentIn(bench, secondTicks)).toBe(0);
+  bench.session.applyRemote(remote, 'answer');
+}
+
+function move(bench: SessionBench): void {
+  bench.session.applyRemote({ ...remote, port: 5_000 }, 'answer');
+}
