@@ -12,7 +12,7 @@ import {
 } from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
 import { identifier } from '../lib/ids.ts';
-import { botId, idempotencyKey } from './dialout-schema.ts';
+import { botId, idempotencyKey } from './dialout/dialout-schema.ts';
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
 

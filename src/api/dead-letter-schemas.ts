@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { timestamp } from '../calls/contract/timestamp.ts';
 import { identifier } from '../lib/ids.ts';
 import { checkPeriod, filterInstant } from './call-schemas.ts';
-import { botId } from './dialout-schema.ts';
+import { botId } from './dialout/dialout-schema.ts';
 
 const failure = z
   .enum(['expired', 'gone', 'forbidden'])

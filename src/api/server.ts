@@ -27,15 +27,15 @@ import { refuseWrongMethods } from '../http/wrong-method.ts';
 import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
 import { registerCallRoutes } from './call-routes.ts';
-import { registerCommands } from './command-routes.ts';
+import { registerCommands } from './commands/command-routes.ts';
+import { registerStreamCalls } from './commands/stream-calls.ts';
 import { registerContext } from './context-route.ts';
 import { registerDeadLetters } from './dead-letter-routes.ts';
-import { registerDialout } from './dialout-route.ts';
+import { registerDialout } from './dialout/dialout-route.ts';
 import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
 import type { ApiServices } from './services.ts';
 import { registerSounds } from './sound-routes.ts';
-import { registerStreamCalls } from './stream-calls.ts';
 
 export type ApiServerOptions = {
   readonly services: ApiServices;

@@ -3,8 +3,8 @@
 
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import type { AdminStores } from '../api/admin-operations.ts';
-import { createAdminServer } from '../api/admin-server.ts';
+import type { AdminStores } from '../api/admin/admin-operations.ts';
+import { createAdminServer } from '../api/admin/admin-server.ts';
 import type { Environment } from './environment.ts';
 
 /** `http://:key@127.0.0.1:port`; undefined with PostgreSQL, where the command line goes to the database itself. */

@@ -1,9 +1,9 @@
 // Commands to calls: those of this process, and the way to those of others.
 
 import { randomUUID } from 'node:crypto';
+import { createStreamJudge } from '../api/commands/stream-command.ts';
+import { createTransferJudge } from '../api/commands/transfer-command.ts';
 import type { StreamServices } from '../api/services.ts';
-import { createStreamJudge } from '../api/stream-command.ts';
-import { createTransferJudge } from '../api/transfer-command.ts';
 import type { CallRegistry } from '../calls/call-registry.ts';
 import { CallCommands } from '../calls/commands/call-commands.ts';
 import type { NoteCommand } from '../calls/commands/command-notes.ts';

@@ -6,7 +6,7 @@ import {
   type AdminInput,
   type AdminOperation,
   runAdminOperation,
-} from '../api/admin-operations.ts';
+} from '../api/admin/admin-operations.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
 import { ProblemError } from '../http/problem.ts';
 import { silentLogger } from '../lib/logger.ts';

@@ -1,6 +1,6 @@
 // offhook nodes: the gateway processes that share the database, as the database sees them.
 
-import type { AdminAnswer } from '../api/admin-operations.ts';
+import type { AdminAnswer } from '../api/admin/admin-operations.ts';
 import { openAdminAccess } from './admin-access.ts';
 import type { CliContext } from './cli-context.ts';
 

@@ -1,7 +1,7 @@
 // offhook tables: data tables are defined by who runs the service, from a file.
 
 import { readFile } from 'node:fs/promises';
-import type { AdminInput } from '../api/admin-operations.ts';
+import type { AdminInput } from '../api/admin/admin-operations.ts';
 import { devAccountId } from '../store/apps/dev-app-file.ts';
 import { openAdminAccess } from './admin-access.ts';
 import type { CliContext } from './cli-context.ts';

@@ -4,7 +4,7 @@
 import { registerAppWideRoutes } from '../api/app-wide-routes.ts';
 import { registerCallRoutes } from '../api/call-routes.ts';
 import { registerDeadLetters } from '../api/dead-letter-routes.ts';
-import { registerDialout } from '../api/dialout-route.ts';
+import { registerDialout } from '../api/dialout/dialout-route.ts';
 import { registerEventRoutes } from '../api/event-routes.ts';
 import type { RegisterRoutes } from '../api/server.ts';
 import { createCaller } from '../http/http.ts';

@@ -1,7 +1,7 @@
 // The OpenAPI document: complete, and nothing in it refers to nowhere.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dialoutExample } from '../../src/api/dialout-schema.ts';
+import { dialoutExample } from '../../src/api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
 import { dial, type Harness, startHarness } from './support.ts';
 

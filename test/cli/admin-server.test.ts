@@ -3,8 +3,8 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AdminInput } from '../../src/api/admin-operations.ts';
-import { createAdminServer } from '../../src/api/admin-server.ts';
+import type { AdminInput } from '../../src/api/admin/admin-operations.ts';
+import { createAdminServer } from '../../src/api/admin/admin-server.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { type AppCredentials, createAppStore } from '../../src/store/apps/apps.ts';
 import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createAdminServer } from '../../src/api/admin-server.ts';
+import { createAdminServer } from '../../src/api/admin/admin-server.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { createTable, listTables } from '../../src/cli/tables-commands.ts';
 import { loadConfig } from '../../src/config.ts';

@@ -1,7 +1,7 @@
 // offhook amd: recordings in, events out; with a manifest the benchmark, with --plot the picture.
 
 import { writeFile } from 'node:fs/promises';
-import { timersSchema } from '../../api/dialout-schema.ts';
+import { timersSchema } from '../../api/dialout/dialout-schema.ts';
 import type { AmdSettings } from '../../calls/call-types.ts';
 import { readTimers } from '../calls/dial-options.ts';
 import type { CliContext } from '../cli-context.ts';

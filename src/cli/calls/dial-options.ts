@@ -1,6 +1,6 @@
 // A dial-out request from what is typed. The gateway checks it; what it would only ignore is refused here.
 
-import { timersSchema } from '../../api/dialout-schema.ts';
+import { timersSchema } from '../../api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
 import { CliError } from '../cli-error.ts';
 import { readHeaders } from './header-options.ts';

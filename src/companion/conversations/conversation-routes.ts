@@ -2,7 +2,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { botId } from '../../api/dialout-schema.ts';
+import { botId } from '../../api/dialout/dialout-schema.ts';
 import { bodyOfGet } from '../../http/body-of-get.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';

@@ -3,7 +3,7 @@
 import compress, { type FastifyCompressOptions } from '@fastify/compress';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { botId } from '../../api/dialout-schema.ts';
+import { botId } from '../../api/dialout/dialout-schema.ts';
 import { type Access, type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import { ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';

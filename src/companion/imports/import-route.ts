@@ -3,7 +3,7 @@
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
-import { botId } from '../../api/dialout-schema.ts';
+import { botId } from '../../api/dialout/dialout-schema.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import { invalidRequest, type MemberError, ProblemError } from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';

@@ -1,9 +1,9 @@
 // Commands over HTTP: one id by header or member, and what the replies of a call's process become.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Command, CommandReply } from '../../src/calls/contract/command.ts';
-import type { CallDetails } from '../../src/interactions/call-queries.ts';
-import { app, type Harness, startHarness, token } from './support.ts';
+import type { Command, CommandReply } from '../../../src/calls/contract/command.ts';
+import type { CallDetails } from '../../../src/interactions/call-queries.ts';
+import { app, type Harness, startHarness, token } from '../support.ts';
 
 const callId = 'call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10';
 const url = `/api/public/bot/st-1/calls/${callId}/commands`;

@@ -1,7 +1,7 @@
 // What the API says of commands to a call.
 
 import { z } from 'zod';
-import { commandSchema as contract } from '../calls/contract/command.ts';
+import { commandSchema as contract } from '../../calls/contract/command.ts';
 
 export const commandSchema = contract.meta({
   id: 'CallCommand',

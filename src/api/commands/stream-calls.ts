@@ -3,9 +3,9 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createFailedAuthentications } from '../http/failed-authentications.ts';
-import type { ApiInstance } from '../http/http.ts';
-import type { ApiServices } from './services.ts';
+import { createFailedAuthentications } from '../../http/failed-authentications.ts';
+import type { ApiInstance } from '../../http/http.ts';
+import type { ApiServices } from '../services.ts';
 
 const path = '/2010-04-01/Accounts/:accountSid/Calls/:callFile';
 const callFilePattern = /^(CA[0-9a-f]{32})\.json$/;

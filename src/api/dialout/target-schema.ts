@@ -1,7 +1,7 @@
 // Whom to call, in a request: what a dial-out and a transfer take alike.
 
 import { z } from 'zod';
-import { parseTarget } from '../calls/parse-target.ts';
+import { parseTarget } from '../../calls/parse-target.ts';
 
 export const targetSchema = z
   .string()

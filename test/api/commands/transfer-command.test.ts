@@ -1,11 +1,11 @@
 // A transfer by command is judged for its call: the call's trunk and caller ID, and the limits of the app that placed it.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createTransferJudge } from '../../src/api/transfer-command.ts';
-import { commandSchema } from '../../src/calls/contract/command.ts';
-import type { App } from '../../src/store/apps/app-directory.ts';
-import { acceptedCall } from '../support/call-records.ts';
-import { app } from './support.ts';
+import { createTransferJudge } from '../../../src/api/commands/transfer-command.ts';
+import { commandSchema } from '../../../src/calls/contract/command.ts';
+import type { App } from '../../../src/store/apps/app-directory.ts';
+import { acceptedCall } from '../../support/call-records.ts';
+import { app } from '../support.ts';
 
 const call = acceptedCall();
 const ofTrunk = { ...call, request: { ...call.request, trunk: 'carrier', caller: '15550001111' } };

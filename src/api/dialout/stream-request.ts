@@ -2,12 +2,12 @@
 // bot and its app come to together.
 
 import { z } from 'zod';
-import { streamParameters, streamUrl } from '../calls/contract/stream-members.ts';
-import { type RequestedStream, streamConnects } from '../calls/stream.ts';
-import type { MemberError } from '../http/problem.ts';
-import type { App } from '../store/apps/app-directory.ts';
-import type { StreamAddress } from '../store/apps/stream-addresses.ts';
-import type { StreamServices } from './services.ts';
+import { streamParameters, streamUrl } from '../../calls/contract/stream-members.ts';
+import { type RequestedStream, streamConnects } from '../../calls/stream.ts';
+import type { MemberError } from '../../http/problem.ts';
+import type { App } from '../../store/apps/app-directory.ts';
+import type { StreamAddress } from '../../store/apps/stream-addresses.ts';
+import type { StreamServices } from '../services.ts';
 
 export const streamConnect = z.enum(streamConnects);
 

@@ -1,7 +1,7 @@
 // The members `voicemail` and `screening` of a dial-out request: what they are, and where they are refused.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Harness, startHarness, token } from './support.ts';
+import { type Harness, startHarness, token } from '../support.ts';
 
 let harness: Harness;
 beforeAll(async () => {

@@ -3,19 +3,19 @@
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { misspellings } from '../calls/contract/misspellings.ts';
-import type { SubmittedRequest } from '../calls/dialout-ports.ts';
-import type { RequestedStream } from '../calls/stream.ts';
-import type { TransferPlan } from '../calls/transfer.ts';
-import type { MemberError } from '../http/problem.ts';
-import { canonicalJson } from '../http/stored-json.ts';
-import { describeIssues } from '../lib/issues.ts';
-import type { App } from '../store/apps/app-directory.ts';
-import type { Bot } from '../store/apps/bot-directory.ts';
+import { misspellings } from '../../calls/contract/misspellings.ts';
+import type { SubmittedRequest } from '../../calls/dialout-ports.ts';
+import type { RequestedStream } from '../../calls/stream.ts';
+import type { TransferPlan } from '../../calls/transfer.ts';
+import type { MemberError } from '../../http/problem.ts';
+import { canonicalJson } from '../../http/stored-json.ts';
+import { describeIssues } from '../../lib/issues.ts';
+import type { App } from '../../store/apps/app-directory.ts';
+import type { Bot } from '../../store/apps/bot-directory.ts';
+import type { ApiServices } from '../services.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
 import { planErrors, screeningSchema, voicemailSchema } from './plan-requests.ts';
-import type { ApiServices } from './services.ts';
 import { resolveStream, streamSchema } from './stream-request.ts';
 import { bridgeSchema, resolveBridge } from './transfer-request.ts';
 

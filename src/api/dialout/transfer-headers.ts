@@ -1,7 +1,7 @@
 // Headers that an application adds to the INVITE or REFER of a transfer. What the dialog, the gateway or the carrier's trust in us
 // rests on is refused by name.
 
-import type { MemberError } from '../http/problem.ts';
+import type { MemberError } from '../../http/problem.ts';
 
 /** Far below what a control frame to the SIP engine may have. */
 const mostHeaders = 16;

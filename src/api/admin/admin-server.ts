@@ -3,8 +3,8 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyInstance } from 'fastify';
-import { ProblemError, problemBody, problemHeaders, toProblem } from '../http/problem.ts';
-import type { Logger } from '../lib/logger.ts';
+import { ProblemError, problemBody, problemHeaders, toProblem } from '../../http/problem.ts';
+import type { Logger } from '../../lib/logger.ts';
 import { type AdminStores, runAdminOperation } from './admin-operations.ts';
 
 export type AdminServerOptions = {

@@ -1,8 +1,8 @@
 // The member `stream` of a dial-out request: what it and the bot's own come to.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Bot } from '../../src/store/apps/bot-directory.ts';
-import { app, type Harness, startHarness, token } from './support.ts';
+import type { Bot } from '../../../src/store/apps/bot-directory.ts';
+import { app, type Harness, startHarness, token } from '../support.ts';
 
 let harness: Harness;
 let bot: Bot | undefined;

@@ -2,11 +2,11 @@
 // its app's rights.
 
 import { z } from 'zod';
-import type { DialTarget, MachineDetectionMode } from '../calls/call-types.ts';
-import { transferMembers, transferTargetMeaning } from '../calls/contract/transfer-members.ts';
-import type { RoutePlanner } from '../calls/dialout-ports.ts';
-import { type TransferPlan, type TransferRequest, transferStarts } from '../calls/transfer.ts';
-import type { MemberError } from '../http/problem.ts';
+import type { DialTarget, MachineDetectionMode } from '../../calls/call-types.ts';
+import { transferMembers, transferTargetMeaning } from '../../calls/contract/transfer-members.ts';
+import type { RoutePlanner } from '../../calls/dialout-ports.ts';
+import { type TransferPlan, type TransferRequest, transferStarts } from '../../calls/transfer.ts';
+import type { MemberError } from '../../http/problem.ts';
 import { targetSchema } from './target-schema.ts';
 import { checkTransferHeaders } from './transfer-headers.ts';
 

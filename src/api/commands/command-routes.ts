@@ -7,14 +7,14 @@ import {
   type CommandReply,
   commandId,
   misspelledMembers,
-} from '../calls/contract/command.ts';
-import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
-import { invalidRequest, ProblemError } from '../http/problem.ts';
-import { accepted, authenticated } from '../http/route-schema.ts';
-import { callIdOf, found } from './call-routes.ts';
-import { callParams } from './call-schemas.ts';
+} from '../../calls/contract/command.ts';
+import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import { invalidRequest, ProblemError } from '../../http/problem.ts';
+import { accepted, authenticated } from '../../http/route-schema.ts';
+import { callIdOf, found } from '../call-routes.ts';
+import { callParams } from '../call-schemas.ts';
+import type { ApiServices } from '../services.ts';
 import { commandAnswerSchema, commandSchema } from './command-schemas.ts';
-import type { ApiServices } from './services.ts';
 import { mayAskFor } from './transfer-command.ts';
 
 export type CommandRoutesDependencies = {

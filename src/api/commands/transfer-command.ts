@@ -1,14 +1,14 @@
 // A transfer by command, judged where its call is: what its members come to with the call's trunk, and whether the app that placed
 // the call may dial there, through whichever door the command came.
 
-import { type AppLimits, mayDial } from '../calls/app-limits.ts';
-import type { JudgedTransfer, TransferringPorts } from '../calls/commands/call-transferring.ts';
-import type { CommandOf } from '../calls/contract/command.ts';
-import type { RoutePlanner } from '../calls/dialout-ports.ts';
-import { parseTarget } from '../calls/parse-target.ts';
-import type { MemberError } from '../http/problem.ts';
-import type { AppDirectory } from '../store/apps/app-directory.ts';
-import { resolveTransfer } from './transfer-request.ts';
+import { type AppLimits, mayDial } from '../../calls/app-limits.ts';
+import type { JudgedTransfer, TransferringPorts } from '../../calls/commands/call-transferring.ts';
+import type { CommandOf } from '../../calls/contract/command.ts';
+import type { RoutePlanner } from '../../calls/dialout-ports.ts';
+import { parseTarget } from '../../calls/parse-target.ts';
+import type { MemberError } from '../../http/problem.ts';
+import type { AppDirectory } from '../../store/apps/app-directory.ts';
+import { resolveTransfer } from '../dialout/transfer-request.ts';
 
 export type TransferJudgePorts = {
   readonly routes: RoutePlanner;

@@ -2,12 +2,12 @@
 // What concerns several members (spellings, the path's bot, routes) is in dialout-request.ts.
 
 import { z } from 'zod';
-import { defaultAmdTimers, machineDetectionModes } from '../calls/call-types.ts';
-import { amdEventNames } from '../calls/contract/amd-event.ts';
-import { isSipUser } from '../calls/parse-target.ts';
-import { jsonProblem } from '../http/stored-json.ts';
-import { plainId } from '../lib/ids.ts';
-import { maxNotifyUrlLength, notifyUrlProblem } from '../notifier/notify-url.ts';
+import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
+import { amdEventNames } from '../../calls/contract/amd-event.ts';
+import { isSipUser } from '../../calls/parse-target.ts';
+import { jsonProblem } from '../../http/stored-json.ts';
+import { plainId } from '../../lib/ids.ts';
+import { maxNotifyUrlLength, notifyUrlProblem } from '../../notifier/notify-url.ts';
 import { screeningSchema, voicemailSchema } from './plan-requests.ts';
 import { streamSchema } from './stream-request.ts';
 import { targetSchema } from './target-schema.ts';

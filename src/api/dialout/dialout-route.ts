@@ -1,18 +1,18 @@
 // POST …/dialout: checks everything, hands it to the intake, and answers as soon as the request is durable.
 
 import type { FastifyRequest } from 'fastify';
-import { mayDial } from '../calls/app-limits.ts';
-import { assertNever, type DialTarget } from '../calls/call-types.ts';
-import { type ApiInstance, botRoute, type Caller } from '../http/http.ts';
-import type { Metrics } from '../http/metrics.ts';
-import { invalidRequest, type MemberError, ProblemError } from '../http/problem.ts';
-import { authenticated, responses } from '../http/route-schema.ts';
-import { validatorCompiler } from '../http/validation.ts';
-import { parseTraceHeaders } from '../lib/trace-context.ts';
-import { botParams } from './call-schemas.ts';
+import { mayDial } from '../../calls/app-limits.ts';
+import { assertNever, type DialTarget } from '../../calls/call-types.ts';
+import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
+import type { Metrics } from '../../http/metrics.ts';
+import { invalidRequest, type MemberError, ProblemError } from '../../http/problem.ts';
+import { authenticated, responses } from '../../http/route-schema.ts';
+import { validatorCompiler } from '../../http/validation.ts';
+import { parseTraceHeaders } from '../../lib/trace-context.ts';
+import { botParams } from '../call-schemas.ts';
+import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from '../services.ts';
 import { parseDialout } from './dialout-request.ts';
 import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-schema.ts';
-import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from './services.ts';
 
 export type DialoutDependencies = {
   readonly services: Pick<

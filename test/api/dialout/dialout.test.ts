@@ -1,7 +1,7 @@
 // The dial-out request: what is accepted as what, and what is refused with which path.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { provesOnAny } from '../companion/proves.ts';
+import { provesOnAny } from '../../companion/proves.ts';
 import {
   answer,
   dial,
@@ -9,7 +9,7 @@ import {
   minimal,
   type ProblemDocument,
   startHarness,
-} from './support.ts';
+} from '../support.ts';
 
 let harness: Harness;
 beforeEach(async () => {

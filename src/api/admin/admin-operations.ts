@@ -2,28 +2,28 @@
 // runs them itself on PostgreSQL; with the embedded database the gateway that has it open does, behind the admin server.
 
 import { z } from 'zod';
-import { issueToken, longestTokenTtlS, signerOf } from '../http/issue-token.ts';
-import { invalidRequest, ProblemError } from '../http/problem.ts';
-import { identifier, plainId } from '../lib/ids.ts';
-import { describeIssues } from '../lib/issues.ts';
+import { issueToken, longestTokenTtlS, signerOf } from '../../http/issue-token.ts';
+import { invalidRequest, ProblemError } from '../../http/problem.ts';
+import { identifier, plainId } from '../../lib/ids.ts';
+import { describeIssues } from '../../lib/issues.ts';
 import {
   longestGraceS,
   longestTokenMaxTtlS,
   rotatable,
   shortestTokenMaxTtlS,
-} from '../store/apps/app-credentials.ts';
-import { jwtAlgorithms, scopes } from '../store/apps/app-directory.ts';
-import type { AppStore } from '../store/apps/apps.ts';
-import type { BotStore } from '../store/apps/bot-directory.ts';
+} from '../../store/apps/app-credentials.ts';
+import { jwtAlgorithms, scopes } from '../../store/apps/app-directory.ts';
+import type { AppStore } from '../../store/apps/apps.ts';
+import type { BotStore } from '../../store/apps/bot-directory.ts';
 import {
   isPublicKeyAlgorithm,
   maxKeyDocumentChars,
   parsePublicKeys,
-} from '../store/apps/jwt-keys.ts';
-import type { DataTables } from '../store/data-tables.ts';
-import type { NodeDirectory } from '../store/nodes.ts';
-import type { SecretBox } from '../store/secrets.ts';
-import { tableDefinition } from '../store/table-definition.ts';
+} from '../../store/apps/jwt-keys.ts';
+import type { DataTables } from '../../store/data-tables.ts';
+import type { NodeDirectory } from '../../store/nodes.ts';
+import type { SecretBox } from '../../store/secrets.ts';
+import { tableDefinition } from '../../store/table-definition.ts';
 import { newBot, registerBot, shownBot } from './bot-registration.ts';
 
 export type AdminStores = {

@@ -1,10 +1,10 @@
 // The members `voicemail` and `screening` of a dial-out request: what happens after the verdict without a round trip.
 
 import { z } from 'zod';
-import type { MachineDetectionMode } from '../calls/call-types.ts';
-import { soundPlaceOf } from '../calls/contract/sound-reference.ts';
-import { noBeepChoices } from '../calls/plans.ts';
-import type { MemberError } from '../http/problem.ts';
+import type { MachineDetectionMode } from '../../calls/call-types.ts';
+import { soundPlaceOf } from '../../calls/contract/sound-reference.ts';
+import { noBeepChoices } from '../../calls/plans.ts';
+import type { MemberError } from '../../http/problem.ts';
 
 const soundReference = z
   .string()

@@ -1,10 +1,10 @@
 // A stream by command is judged for its call: where bots may be, and whether its app can sign; the URL's query is sealed.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createStreamJudge } from '../../src/api/stream-command.ts';
-import type { App } from '../../src/store/apps/app-directory.ts';
-import { acceptedCall } from '../support/call-records.ts';
-import { app } from './support.ts';
+import { createStreamJudge } from '../../../src/api/commands/stream-command.ts';
+import type { App } from '../../../src/store/apps/app-directory.ts';
+import { acceptedCall } from '../../support/call-records.ts';
+import { app } from '../support.ts';
 
 const call = acceptedCall();
 

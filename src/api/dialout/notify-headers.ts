@@ -1,7 +1,7 @@
 // The caller's own headers for notifications. What would break the request, or let a caller forge what receivers trust,
 // is refused by name; what callers send along out of habit is accepted and changes nothing.
 
-import type { MemberError } from '../http/problem.ts';
+import type { MemberError } from '../../http/problem.ts';
 
 /** Together with the signature they must fit the 8 KiB that common receivers allow for all headers. */
 const mostHeaders = 32;
