@@ -4,8 +4,8 @@
 import type { App } from './app/app.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
-import { boundHeapGrowth } from './lib/heap-growth.ts';
 import { createLogger } from './lib/logger.ts';
+import { boundHeapGrowth } from './lib/threads/heap-growth.ts';
 import type { BannerFacts } from './terminal/banner.ts';
 import { createLogScreen, createTerminalScreen, type Screen } from './terminal/screen.ts';
 import type { Stopping } from './terminal/stop-lines.ts';

@@ -3,8 +3,8 @@
 // mailbox is silent once it has beeped.
 
 import { frameMs } from './frame.ts';
-import type { ToneFound } from './tone-detector.ts';
-import type { ToneDoubt } from './tone-doubt.ts';
+import type { ToneFound } from './tones/tone-detector.ts';
+import type { ToneDoubt } from './tones/tone-doubt.ts';
 
 /** What is known of the one who picked up. */
 export type Company =

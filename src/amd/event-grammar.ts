@@ -7,9 +7,9 @@ import type { AmdEvent, AmdEventName, AmdEvidence } from '../calls/contract/amd-
 import { type Company, createBeepBelief } from './beep-belief.ts';
 import { frameMs } from './frame.ts';
 import { type SettlingPhrase, type Transcription, withSecondOpinion } from './stt/transcription.ts';
-import type { ToneFound } from './tone-detector.ts';
-import type { Utterance } from './utterance.ts';
+import type { ToneFound } from './tones/tone-detector.ts';
 import { decide, isHello } from './verdict.ts';
+import type { Utterance } from './voice/utterance.ts';
 
 /** A beep this soon after a human verdict takes it back; or this soon after a recording that went on after all. */
 const humanListenMs = 5_000;

@@ -8,9 +8,9 @@ import {
   type ToneDetector,
   type ToneFound,
   type ToneStep,
-} from './tone-detector.ts';
-import { createUtteranceTracker, type UtteranceTracker } from './utterance.ts';
-import { createVoiceActivity, type VoiceActivity } from './voice-activity.ts';
+} from './tones/tone-detector.ts';
+import { createUtteranceTracker, type UtteranceTracker } from './voice/utterance.ts';
+import { createVoiceActivity, type VoiceActivity } from './voice/voice-activity.ts';
 
 /** One object, changed with every frame. */
 export type HeardInDetail = Heard & {

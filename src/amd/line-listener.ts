@@ -5,8 +5,8 @@ import type { Company } from './beep-belief.ts';
 import { createBeepBelief } from './beep-belief.ts';
 import { createEchoGate } from './echo-gate.ts';
 import { openFrameAnalyzer } from './frame-analyzer.ts';
-import type { Utterance } from './utterance.ts';
 import { decide } from './verdict.ts';
+import type { Utterance } from './voice/utterance.ts';
 
 /** One object, changed with every frame. */
 export type HeardOnLine = {

@@ -1,7 +1,7 @@
 // Person or machine? A decision on what was said so far, and nothing else: no clock, no events. People answer briefly and
 // wait; machines go on talking. With a word threshold that rule alone decides.
 
-import type { Utterance } from './utterance.ts';
+import type { Utterance } from './voice/utterance.ts';
 
 export type Verdict = {
   readonly who: 'human' | 'machine';

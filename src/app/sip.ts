@@ -10,7 +10,7 @@ import { startSandboxThread } from '../embedded/sandbox/sandbox-thread.ts';
 import type { EventConnection } from '../events/connection.ts';
 import { askForLegEnd, serveLegRequests } from '../events/leg-requests.ts';
 import { errorForPeople } from '../lib/error-for-log.ts';
-import { supervise } from '../lib/supervise.ts';
+import { supervise } from '../lib/threads/supervise.ts';
 import { createDrachtioSip, type DrachtioSip } from '../sip/drachtio-sip.ts';
 import { createRouter, type Router } from '../sip/trunks/routing.ts';
 import {

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { CallNotes } from '../calls/call-notes.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
-import { ThreadRest } from '../lib/thread-rest.ts';
+import { ThreadRest } from '../lib/threads/thread-rest.ts';
 import { Bridges } from './bridges.ts';
 import type { CreateDetector, OpenLineListener } from './detector-port.ts';
 import type {

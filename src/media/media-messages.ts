@@ -8,7 +8,7 @@ import type { CallPlans, PlanReport } from '../calls/plans.ts';
 import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
 import type { BridgePhase, TransferFailure } from '../calls/transfer.ts';
-import type { RestMemory } from '../lib/thread-rest.ts';
+import type { RestMemory } from '../lib/threads/thread-rest.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { StreamStatistics } from './stream-port.ts';
 

@@ -4,7 +4,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort, VoiceCodec } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
-import { siblingModule } from '../lib/worker-threads.ts';
+import { siblingModule } from '../lib/threads/worker-threads.ts';
 import type { MediaStatistics, StreamWorkerData } from './media-messages.ts';
 import { createMediaSession } from './media-session.ts';
 import { MediaWorkerHandle } from './media-worker-handle.ts';

@@ -11,8 +11,8 @@ import type { MediaObserver } from '../calls/ports.ts';
 import { Changes } from '../lib/changes.ts';
 import { deadline } from '../lib/deadline.ts';
 import type { Logger } from '../lib/logger.ts';
-import { createRestMemory, wake } from '../lib/thread-rest.ts';
-import { spawnWorker } from '../lib/worker-threads.ts';
+import { createRestMemory, wake } from '../lib/threads/thread-rest.ts';
+import { spawnWorker } from '../lib/threads/worker-threads.ts';
 import type {
   FromMediaWorker,
   MediaStatistics,

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { deadline } from '../lib/deadline.ts';
+import { siblingModule, spawnWorker } from '../lib/threads/worker-threads.ts';
 import { takeTurns } from '../lib/turns.ts';
-import { siblingModule, spawnWorker } from '../lib/worker-threads.ts';
 import { type Conversion, convert, isQuick } from './conversion.ts';
 
 export type Converter = {

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { type Company, createBeepBelief } from '../../src/amd/beep-belief.ts';
 import { frameMs } from '../../src/amd/frame.ts';
-import type { ToneFound } from '../../src/amd/tone-detector.ts';
-import type { ToneDoubt } from '../../src/amd/tone-doubt.ts';
+import type { ToneFound } from '../../src/amd/tones/tone-detector.ts';
+import type { ToneDoubt } from '../../src/amd/tones/tone-doubt.ts';
 
 function beep(doubt: ToneDoubt, parts: Partial<ToneFound> = {}): ToneFound {
   return { kind: 'beep', hz: 1_000, ms: 300, doubt, ...parts };

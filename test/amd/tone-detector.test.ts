@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { frameSamples } from '../../src/amd/frame.ts';
 import { addFrame, newRecentAudio } from '../../src/amd/recent-audio.ts';
-import { createToneDetector, type ToneStep } from '../../src/amd/tone-detector.ts';
+import { createToneDetector, type ToneStep } from '../../src/amd/tones/tone-detector.ts';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { type Codec, decodeTable, encode } from '../../src/media/g711.ts';
 import { anything, babble, noise, seededRandom } from './made-up-audio.ts';

@@ -2,7 +2,7 @@
 
 import { frameMs, frameSamples } from '../../src/amd/frame.ts';
 import { addFrame, addLostFrame, newRecentAudio } from '../../src/amd/recent-audio.ts';
-import { createToneDetector, type ToneFound } from '../../src/amd/tone-detector.ts';
+import { createToneDetector, type ToneFound } from '../../src/amd/tones/tone-detector.ts';
 import { joined, sampleRateHz, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import type { Random } from './made-up-audio.ts';
 

@@ -1,8 +1,8 @@
 // Person or machine, from what was said so far.
 
 import { describe, expect, test } from 'vitest';
-import type { Utterance } from '../../src/amd/utterance.ts';
 import { decide } from '../../src/amd/verdict.ts';
+import type { Utterance } from '../../src/amd/voice/utterance.ts';
 
 function said(parts: Partial<Utterance>): Utterance {
   const spanMs = parts.spanMs ?? 400;

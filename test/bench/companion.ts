@@ -12,7 +12,7 @@ import { publishedMessage } from '../../src/companion/history/message-schema.ts'
 import { storeMessages } from '../../src/companion/history/published-messages.ts';
 import type { EventConnection } from '../../src/events/connection.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { spawnWorker } from '../../src/lib/worker-threads.ts';
+import { spawnWorker } from '../../src/lib/threads/worker-threads.ts';
 import { scopes } from '../../src/store/apps/app-directory.ts';
 import { type AppCredentials, createAppStore } from '../../src/store/apps/apps.ts';
 import { createBotDirectory } from '../../src/store/apps/bot-directory.ts';

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Worker } from 'node:worker_threads';
-import { spawnWorker } from '../../src/lib/worker-threads.ts';
+import { spawnWorker } from '../../src/lib/threads/worker-threads.ts';
 import { randomFrom } from '../faults/random.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';

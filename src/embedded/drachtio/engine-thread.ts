@@ -3,8 +3,8 @@
 
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../../lib/logger.ts';
-import { type RunningThread, whenStarted } from '../../lib/running-thread.ts';
-import { siblingModule, spawnWorker } from '../../lib/worker-threads.ts';
+import { type RunningThread, whenStarted } from '../../lib/threads/running-thread.ts';
+import { siblingModule, spawnWorker } from '../../lib/threads/worker-threads.ts';
 import type { SipEngineOptions, SipEngineStatistics } from './engine.ts';
 
 export type EngineThreadOptions = Omit<SipEngineOptions, 'logger'> & {

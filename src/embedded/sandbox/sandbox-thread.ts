@@ -2,8 +2,8 @@
 // is busy, as people do.
 
 import type { Logger } from '../../lib/logger.ts';
-import { type RunningThread, whenStarted } from '../../lib/running-thread.ts';
-import { siblingModule, spawnWorker } from '../../lib/worker-threads.ts';
+import { type RunningThread, whenStarted } from '../../lib/threads/running-thread.ts';
+import { siblingModule, spawnWorker } from '../../lib/threads/worker-threads.ts';
 import type { SandboxOptions } from './sandbox.ts';
 import type { SandboxCallSummary } from './sandbox-call.ts';
 

@@ -1,6 +1,6 @@
 // Runs a worker's playout clock while it has sessions: waits for each step, and makes up for those that it missed.
 
-import type { ThreadRest } from '../../lib/thread-rest.ts';
+import type { ThreadRest } from '../../lib/threads/thread-rest.ts';
 import { PlayoutClock } from './playout.ts';
 
 export type PlayoutLoopSink = {

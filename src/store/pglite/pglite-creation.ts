@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { access, mkdtemp, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { siblingModule } from '../../lib/worker-threads.ts';
+import { siblingModule } from '../../lib/threads/worker-threads.ts';
 
 /** Takes 3 s on a laptop, and several times that on a crowded machine. */
 const createTimeoutMs = 60_000;

@@ -7,7 +7,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../../lib/logger.ts';
-import { siblingModule, spawnWorker } from '../../lib/worker-threads.ts';
+import { siblingModule, spawnWorker } from '../../lib/threads/worker-threads.ts';
 import { ensurePgliteFolder } from './pglite-creation.ts';
 
 export type PgliteWorkerData = { readonly folder: string; readonly socketPath: string };

@@ -4,8 +4,8 @@
 import { readFile } from 'node:fs/promises';
 import { frameMs, frameSamples } from '../../../src/amd/frame.ts';
 import { openFrameAnalyzer } from '../../../src/amd/frame-analyzer.ts';
-import type { Utterance } from '../../../src/amd/utterance.ts';
 import { decide, isHello } from '../../../src/amd/verdict.ts';
+import type { Utterance } from '../../../src/amd/voice/utterance.ts';
 import { type Label, readManifest } from '../../../src/cli/amd/amd-manifest.ts';
 import { readWav } from '../../../src/cli/amd/amd-wav.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Rest } from '../src/lib/rest.ts';
+import { Rest } from '../../src/lib/rest.ts';
 
 describe('rounds that may rest', () => {
   function rounds(longestMs: number) {

@@ -1,6 +1,6 @@
 // What can be said of a whole tone: its pitch and how that moved, its level, and what lay beneath it. Judges nothing.
 
-import { frameMs } from './frame.ts';
+import { frameMs } from '../frame.ts';
 import { isSamePitch, steadyDb, type ToneRun } from './tone-run.ts';
 
 export type PitchRest = { readonly hz: number; readonly ms: number };

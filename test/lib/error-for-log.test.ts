@@ -1,7 +1,7 @@
 // What a failed statement carried stays out of logs and terminals.
 
 import { expect, test } from 'vitest';
-import { errorForLog, errorForPeople } from '../src/lib/error-for-log.ts';
+import { errorForLog, errorForPeople } from '../../src/lib/error-for-log.ts';
 
 const number = '+15551230001';
 const detail = `Key (target)=(${number})`;

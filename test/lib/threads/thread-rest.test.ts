@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { createRestMemory, ThreadRest, wake } from '../../src/lib/thread-rest.ts';
-import { spawnWorker } from '../../src/lib/worker-threads.ts';
+import { createRestMemory, ThreadRest, wake } from '../../../src/lib/threads/thread-rest.ts';
+import { spawnWorker } from '../../../src/lib/threads/worker-threads.ts';
 
 /** No test lasts that long. */
 const foreverMs = 600_000;

@@ -2,9 +2,9 @@
 // which is easily taken in by noise, over the line's levels and the periodicity of voices. Knows nothing of verdicts.
 
 import loadFvad from '@echogarden/fvad-wasm';
-import { frameSamples, sampleRateHz, silenceDbfs } from './frame.ts';
+import { frameSamples, sampleRateHz, silenceDbfs } from '../frame.ts';
+import type { RecentAudio } from '../recent-audio.ts';
 import { createLineLevel } from './line-level.ts';
-import type { RecentAudio } from './recent-audio.ts';
 import { createVoicing } from './voicing.ts';
 
 // Read once, when this module is: 20 kB from disk. Creating and using detectors is synchronous from then on.

@@ -4,7 +4,7 @@
 
 import { createInterface } from 'node:readline';
 import type { Worker } from 'node:worker_threads';
-import { type Logger, writeLine } from './logger.ts';
+import { type Logger, writeLine } from '../logger.ts';
 
 export type ThreadOutput = {
   readonly logger: Logger;

@@ -1,8 +1,8 @@
 // Follows tones over time and says what they were once they ended: a beep, a fax machine, announcement tones (SIT), or
 // signalling of the network. A tone ends with 100 ms without it, in which it must leave quiet to have been a beep.
 
-import { frameMs, silenceDbfs } from './frame.ts';
-import type { RecentAudio } from './recent-audio.ts';
+import { frameMs, silenceDbfs } from '../frame.ts';
+import type { RecentAudio } from '../recent-audio.ts';
 import { beepMs } from './tone-beep.ts';
 import { doubtOf, type ToneDoubt } from './tone-doubt.ts';
 import { createToneListener } from './tone-frame.ts';

@@ -1,8 +1,8 @@
 // The strongest two sine waves in the latest 32 ms and their share of its energy: a Hann window and a real FFT of 256
 // points (31 Hz a bin; a sine fills five). Knows nothing of time, tones or noise. Its memory serves every call in turn.
 
-import { sampleRateHz } from './frame.ts';
-import { type RecentAudio, ringMask } from './recent-audio.ts';
+import { sampleRateHz } from '../frame.ts';
+import { type RecentAudio, ringMask } from '../recent-audio.ts';
 
 const windowSamples = 256;
 const half = windowSamples / 2;

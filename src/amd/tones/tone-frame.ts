@@ -1,7 +1,7 @@
 // Is this frame a tone? A glance at its level and at neighbouring samples first, which most frames of speech and silence do
 // not survive; the spectrum after that. Follows the line's noise, which is not counted against a tone heard over it.
 
-import { fullScalePower, type RecentAudio } from './recent-audio.ts';
+import { fullScalePower, type RecentAudio } from '../recent-audio.ts';
 import type { ToneFrame, ToneRun } from './tone-run.ts';
 import { isThirdHarmonic, type Peaks, strongestSines } from './tone-spectrum.ts';
 

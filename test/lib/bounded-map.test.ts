@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BoundedMap } from '../src/lib/bounded-map.ts';
+import { BoundedMap } from '../../src/lib/bounded-map.ts';
 
 function mapOf(...keys: readonly string[]) {
   const map = new BoundedMap<string, number>(3);

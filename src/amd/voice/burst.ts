@@ -1,6 +1,6 @@
 // One sound without a gap: speech once it is long and voiced enough, and as loud as the one who speaks into the telephone.
 
-import { frameMs, silenceDbfs } from './frame.ts';
+import { frameMs, silenceDbfs } from '../frame.ts';
 import type { Voice } from './voice-activity.ts';
 
 export type Burst = {

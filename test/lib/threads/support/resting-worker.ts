@@ -1,7 +1,7 @@
 // Says that it rests, rests for longer than any test lasts, and sends back what it is sent.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { type RestMemory, ThreadRest } from '../../../src/lib/thread-rest.ts';
+import { type RestMemory, ThreadRest } from '../../../../src/lib/threads/thread-rest.ts';
 
 const rest = new ThreadRest(workerData as RestMemory);
 parentPort?.on('message', (message) => parentPort?.postMessage(message));

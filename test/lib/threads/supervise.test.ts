@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { silentLogger } from '../src/lib/logger.ts';
-import { whenStarted } from '../src/lib/running-thread.ts';
-import { supervise } from '../src/lib/supervise.ts';
-import { eventually } from './support/eventually.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
+import { whenStarted } from '../../../src/lib/threads/running-thread.ts';
+import { supervise } from '../../../src/lib/threads/supervise.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const supervision = { name: 'test', logger: silentLogger, pauseMs: 1 };
 

@@ -1,7 +1,7 @@
 // How loud the line is, and what that means: its own noise (the floor), the voice in front, and what only sounds behind it.
 // Levels in dBFS.
 
-import { decibels, silenceDbfs } from './frame.ts';
+import { decibels, silenceDbfs } from '../frame.ts';
 
 /** The floor is the quietest 60 ms of the last two seconds: words and sentences have gaps, engines and crowds have none. */
 const blockFrames = 25;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ExpiringCache } from '../src/lib/expiring-cache.ts';
+import { ExpiringCache } from '../../src/lib/expiring-cache.ts';
 
 function cacheWith(load: (key: string) => Promise<string | undefined>) {
   const clock = { nowMs: 0 };

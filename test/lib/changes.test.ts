@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { Changes } from '../src/lib/changes.ts';
+import { Changes } from '../../src/lib/changes.ts';
 
 function counted() {
   const changes = new Changes();

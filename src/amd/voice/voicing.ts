@@ -1,8 +1,8 @@
 // How periodic a frame is: voices are, keyboards, cars, rooms and crowds are not, or hardly. The highest normalised
 // autocorrelation over the pitches of voices, on a signal reduced to 4 kHz that reaches back into the frame before.
 
-import { frameSamples } from './frame.ts';
-import { type RecentAudio, ringMask } from './recent-audio.ts';
+import { frameSamples } from '../frame.ts';
+import { type RecentAudio, ringMask } from '../recent-audio.ts';
 
 const reduction = 2;
 const signalLength = (2 * frameSamples) / reduction;

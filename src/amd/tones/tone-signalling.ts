@@ -1,8 +1,8 @@
 // Ringback and dial tone are two sines 40 to 90 Hz apart, which 20 ms of audio cannot tell from one that wavers. 100 ms can:
 // they are measured at the very frequencies of the network once, when a low tone has lasted so long.
 
-import { sampleRateHz } from './frame.ts';
-import { type RecentAudio, ringMask } from './recent-audio.ts';
+import { sampleRateHz } from '../frame.ts';
+import { type RecentAudio, ringMask } from '../recent-audio.ts';
 
 const windowSamples = 800;
 type Pair = readonly [low: number, high: number];

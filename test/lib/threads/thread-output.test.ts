@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { startSandboxThread } from '../src/embedded/sandbox/sandbox-thread.ts';
-import { relayOutput } from '../src/lib/thread-output.ts';
-import { eventually } from './support/eventually.ts';
-import { recordedLogger } from './support/recorded-logger.ts';
+import { startSandboxThread } from '../../../src/embedded/sandbox/sandbox-thread.ts';
+import { relayOutput } from '../../../src/lib/threads/thread-output.ts';
+import { eventually } from '../../support/eventually.ts';
+import { recordedLogger } from '../../support/recorded-logger.ts';
 
 test('what a thread logs is in the log of the process, as if it had been logged there', async () => {
   const { logger, lines } = recordedLogger();

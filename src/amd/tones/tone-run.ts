@@ -1,7 +1,7 @@
 // One tone from its first frame to its last and the silence after it: what each frame held, in arrays that are allocated once.
 // Judges nothing.
 
-import { frameMs } from './frame.ts';
+import { frameMs } from '../frame.ts';
 
 /** 4 s: longer than any beep; more of a longer tone tells nothing new. Bounds what a hostile tone makes us keep. */
 const maxKeptFrames = 200;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { takeTurns } from '../src/lib/turns.ts';
-import { eventually } from './support/eventually.ts';
+import { takeTurns } from '../../src/lib/turns.ts';
+import { eventually } from '../support/eventually.ts';
 
 test('so many run at once, so many wait in the order in which they came, the rest are refused', async () => {
   const turns = takeTurns({ running: 2, waiting: 3 }, () => new Error('full'));

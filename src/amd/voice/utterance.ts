@@ -1,5 +1,6 @@
 // Turns frames of voice into what was said, roughly: bursts, pauses and an estimate of the words.
 
+import { frameMs, silenceDbfs } from '../frame.ts';
 import {
   type Burst,
   burstGoesOn,
@@ -10,7 +11,6 @@ import {
   isTone,
   newBurst,
 } from './burst.ts';
-import { frameMs, silenceDbfs } from './frame.ts';
 import { createSyllables, type Syllables } from './syllables.ts';
 import type { Voice } from './voice-activity.ts';
 

@@ -1,7 +1,7 @@
 // Keeps a worker thread running.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Logger } from './logger.ts';
+import type { Logger } from '../logger.ts';
 import type { RunningThread } from './running-thread.ts';
 
 type Thread = Pick<RunningThread, 'close' | 'onExit'>;

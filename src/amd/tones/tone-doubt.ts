@@ -1,7 +1,7 @@
 // What a beep may be instead, by itself: a tone of the network with a cadence, an appliance, something struck in a room.
 // Judges nothing: what becomes of a doubt depends on who spoke and on what follows (beep-belief.ts).
 
-import { frameMs } from './frame.ts';
+import { frameMs } from '../frame.ts';
 import { hasOctave } from './tone-beep.ts';
 import type { EndedTone } from './tone-kinds.ts';
 import type { ToneRun } from './tone-run.ts';

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { deadline } from '../src/lib/deadline.ts';
+import { deadline } from '../../src/lib/deadline.ts';
 
 function collectGarbage(): void {
   setFlagsFromString('--expose_gc');

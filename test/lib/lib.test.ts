@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Batcher } from '../src/lib/batcher.ts';
+import { Batcher } from '../../src/lib/batcher.ts';
 
 const options = { maxBatch: 3, maxWaiting: 10, concurrency: 1 };
 
