@@ -11,6 +11,7 @@ import {
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
+import { type PutOptions, StreamMessages } from './stream-messages.ts';
 
 /** Short, because calls are under way; the jitter keeps many nodes from coming back in one instant. */
 const reconnectWaitMs = 200;
@@ -53,8 +54,11 @@ export type EventConnection = {
   /** Of requests for messages. */
   readonly pullExpiresMs: number;
   connected(): boolean;
-  /** Told when the connection is back: what was asked on the old one has no answer to come. Returns its removal. */
-  onReconnect(listener: () => void): () => void;
+  /**
+   * Puts a message on the stream that has its subject; its sequence there. Rejects where the stream refuses it, and where it is not
+   * known to be stored: in time, or before the connection was replaced.
+   */
+  put(subject: string, payload: string, options?: PutOptions): Promise<number>;
   /** Sends what is buffered, then closes; bounded. */
   close(): Promise<void>;
 };
@@ -63,10 +67,11 @@ export type EventConnection = {
 export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
   const nats = await firstConnect(options);
   let connected = true;
-  const reconnectListeners = new Set<() => void>();
+  const messages = new StreamMessages(nats);
   void watchStatus(nats, options.logger, (now) => {
     connected = now;
-    if (now) for (const listener of [...reconnectListeners]) listener();
+    // What was put on the old connection has no acknowledgement to come.
+    if (now) messages.abandon(new Error('reconnected'));
   });
   let manager: JetStreamManager;
   try {
@@ -84,10 +89,7 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
     manager,
     pullExpiresMs: options.isAlone === true ? pullAloneExpiresMs : pullExpiresMs,
     connected: () => connected && !nats.isClosed(),
-    onReconnect: (listener) => {
-      reconnectListeners.add(listener);
-      return () => reconnectListeners.delete(listener);
-    },
+    put: (subject, payload, putOptions) => messages.put(subject, payload, putOptions),
     close: () => closeWithin(nats),
   };
 }

@@ -4,7 +4,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { JetStreamApiError } from '@nats-io/jetstream';
-import { headers, type MsgHdrs } from '@nats-io/transport-node';
 import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -18,7 +17,6 @@ import { callSubject, deadLetterSubject } from './subjects.ts';
 const defaultMaxWaiting = 100_000;
 /** After an outage thousands wait: calls that are up then come before those that are over. */
 const mostAtOnce = 256;
-const acknowledgeTimeoutMs = 5_000;
 const firstRetryMs = 50;
 const maxRetryMs = 2_000;
 /** `message size exceeds maximum allowed`: the same again would be refused again. */
@@ -156,25 +154,10 @@ class Publisher implements RunningPublisher {
     await this.#options.writeContext?.(event);
     const subject = callSubject(this.#connection.prefix, event, event.type);
     const trace = this.#options.traceOf?.(event.callId);
-    await this.#put(subject, JSON.stringify(event), event.id, trace);
-  }
-
-  /** Gives up at once when the connection was replaced: the acknowledgement went with the old one. */
-  async #put(subject: string, payload: string, id: string, trace?: TraceHeaders): Promise<void> {
-    let removeListener: (() => void) | undefined;
-    const replaced = new Promise<never>((_, reject) => {
-      removeListener = this.#connection.onReconnect(() => reject(new Error('reconnected')));
+    await this.#connection.put(subject, JSON.stringify(event), {
+      id: event.id,
+      ...(trace === undefined ? {} : { headers: trace }),
     });
-    const stored = this.#connection.jetstream.publish(subject, payload, {
-      msgID: id,
-      timeout: acknowledgeTimeoutMs,
-      ...(trace === undefined ? {} : { headers: messageHeaders(trace) }),
-    });
-    try {
-      await Promise.race([stored, replaced]);
-    } finally {
-      removeListener?.();
-    }
   }
 
   /** It stays on the call's timeline; the events behind it do not wait. */
@@ -183,16 +166,12 @@ class Publisher implements RunningPublisher {
     this.#logger.error({ err: cause, eventId: id }, 'NATS refuses an event: it is not published');
     const letter = { reason: 'refused by NATS', eventId: id, type, callId };
     const subject = deadLetterSubject(this.#connection.prefix, 'events');
-    await this.#put(subject, JSON.stringify(letter), `refused-${id}`).catch((error: unknown) =>
-      this.#logger.error({ err: error, eventId: id }, 'dead letter not stored'),
-    );
+    await this.#connection
+      .put(subject, JSON.stringify(letter), { id: `refused-${id}` })
+      .catch((error: unknown) =>
+        this.#logger.error({ err: error, eventId: id }, 'dead letter not stored'),
+      );
   }
-}
-
-function messageHeaders(trace: TraceHeaders): MsgHdrs {
-  const all = headers();
-  for (const [name, value] of Object.entries(trace)) all.set(name, value);
-  return all;
 }
 
 /** By its content: larger than the stream, or the server, takes. A subject that cannot be one is refused before, by the API. */

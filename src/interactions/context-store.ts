@@ -32,9 +32,10 @@ export function contextKey(call: { readonly botId: string; readonly callId: stri
 
 /** The bucket must exist: `ensureStreams` creates it. */
 export async function openContextStore(connection: EventConnection): Promise<ContextStore> {
-  const bucket = await new Kvm(connection.jetstream).open(
-    streamNames(connection.prefix).contextBucket,
-  );
+  const name = streamNames(connection.prefix).contextBucket;
+  const bucket = await new Kvm(connection.jetstream).open(name);
+  /** By the layout that all clients of NATS share (ADR-8): a key is a subject, its revision the sequence of its last message. */
+  const subjectOf = (key: string) => `$KV.${name}.${key}`;
   return {
     get: async (key) => {
       if (!connection.connected()) throw new Error('NATS is unreachable');
@@ -43,7 +44,9 @@ export async function openContextStore(connection: EventConnection): Promise<Con
     },
     replace: async (key, context, revision) => {
       try {
-        return await bucket.put(key, JSON.stringify(context), { previousSeq: revision });
+        return await connection.put(subjectOf(key), JSON.stringify(context), {
+          expectedLastSequence: revision,
+        });
       } catch (error) {
         if (error instanceof JetStreamApiError && error.code === wrongLastSequence)
           return undefined;

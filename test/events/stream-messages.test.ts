@@ -1,0 +1,105 @@
+import { JetStreamApiError } from '@nats-io/jetstream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { StreamMessages } from '../../src/events/stream-messages.ts';
+import { startTestNats, type TestNats } from '../support/nats.ts';
+
+let nats: TestNats;
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(async () => {
+  await nats.stop();
+});
+
+async function newStream() {
+  const { nats: connection, manager, prefix } = await nats.connect();
+  await manager.streams.add({ name: prefix, subjects: [`${prefix}.>`] });
+  const text = async (seq: number) => (await manager.streams.getMessage(prefix, { seq }))?.string();
+  return { connection, manager, prefix, text, messages: new StreamMessages(connection) };
+}
+
+describe('messages for streams', () => {
+  test('are stored in the order in which they were given; each is told its sequence', async () => {
+    const { messages, prefix, text } = await newStream();
+
+    const sequences = await Promise.all(
+      ['one', 'two', 'three'].map((payload) => messages.put(`${prefix}.a`, payload)),
+    );
+
+    expect(sequences).toEqual([1, 2, 3]);
+    expect([await text(1), await text(2), await text(3)]).toEqual(['one', 'two', 'three']);
+  });
+
+  test('are stored once for each id, and acknowledged each time', async () => {
+    const { messages, manager, prefix } = await newStream();
+
+    const first = await messages.put(`${prefix}.a`, 'one', { id: 'id-1' });
+    const again = await messages.put(`${prefix}.a`, 'one', { id: 'id-1' });
+
+    expect([first, again]).toEqual([1, 1]);
+    expect((await manager.streams.info(prefix)).state.messages).toBe(1);
+  });
+
+  test('carry the headers that are there', async () => {
+    const { messages, manager, prefix } = await newStream();
+
+    await messages.put(`${prefix}.a`, 'one', {
+      headers: { traceparent: 'tp', tracestate: undefined },
+    });
+
+    const stored = await manager.streams.getMessage(prefix, { seq: 1 });
+    expect(stored?.header.get('traceparent')).toBe('tp');
+    expect(stored?.header.has('tracestate')).toBe(false);
+  });
+
+  test('are refused where another message is the last of their subject', async () => {
+    const { messages, prefix, text } = await newStream();
+
+    await messages.put(`${prefix}.a`, 'one', { expectedLastSequence: 0 });
+    const refused = await messages
+      .put(`${prefix}.a`, 'two', { expectedLastSequence: 0 })
+      .catch((error: unknown) => error);
+    await messages.put(`${prefix}.a`, 'three', { expectedLastSequence: 1 });
+
+    expect(refused).toBeInstanceOf(JetStreamApiError);
+    expect((refused as JetStreamApiError).code).toBe(10_071);
+    expect([await text(1), await text(2)]).toEqual(['one', 'three']);
+  });
+
+  test('are rejected where no stream has their subject', async () => {
+    const { messages, prefix } = await newStream();
+
+    await expect(messages.put(`other.${prefix}`, 'one')).rejects.toThrow('no stream');
+  });
+
+  test('are rejected when what has their subject acknowledges nothing, each in its time', async () => {
+    const { connection, prefix } = await newStream();
+    connection.subscribe(`silent.${prefix}`);
+    const messages = new StreamMessages(connection, 50);
+
+    const silent = messages.put(`silent.${prefix}`, 'one');
+    await expect(silent).rejects.toThrow('not acknowledged by NATS in 50 ms');
+    await expect(messages.put(`silent.${prefix}`, 'two')).rejects.toThrow('not acknowledged');
+  });
+
+  test('are rejected when what they have for an acknowledgement is none', async () => {
+    const { connection, messages, prefix } = await newStream();
+    connection.subscribe(`chatty.${prefix}`, {
+      callback: (_, request) => void request.respond(request.string()),
+    });
+
+    await expect(messages.put(`chatty.${prefix}`, '{}')).rejects.toThrow('not an acknowledgement');
+    await expect(messages.put(`chatty.${prefix}`, 'what?')).rejects.toThrow(SyntaxError);
+  });
+
+  test('are rejected when the connection is closed, or too small for them', async () => {
+    const { connection, messages, prefix } = await newStream();
+    connection.subscribe(`silent.${prefix}`);
+    const tooLarge = 'x'.repeat((connection.info?.max_payload ?? 0) + 1);
+
+    await expect(messages.put(`${prefix}.a`, tooLarge)).rejects.toThrow(/max_payload/);
+    const waiting = messages.put(`silent.${prefix}`, 'one');
+    await Promise.all([expect(waiting).rejects.toThrow('is closed'), connection.close()]);
+    await expect(messages.put(`${prefix}.a`, 'two')).rejects.toThrow();
+  });
+});
