@@ -10,6 +10,7 @@ import { startPostgres } from '../support/postgres-server.ts';
 import { type Received, startReceiver } from '../support/receiver.ts';
 import { type Sipp, startSipp } from '../support/sipp.ts';
 import { bareLoop } from './bare-srf.ts';
+import { heapProbe, liveHeapBytes } from './live-heap.ts';
 import { cpuSeconds, percentile, residentBytes } from './process-usage.ts';
 import { type TimedReceiver, timed } from './timed-receiver.ts';
 
@@ -17,7 +18,6 @@ const concurrency = 50;
 const pacedPerSecond = 50;
 const liveCalls = [500, 1_500] as const;
 const usageMs = 6_000;
-const maxSettleMs = 40_000;
 /** The callee hangs up after this. */
 const callMs = 50;
 const secretsKey = 'ab'.repeat(32);
@@ -26,6 +26,8 @@ type Bench = {
   readonly gateway: GatewayProcess;
   readonly receiver: TimedReceiver;
   readonly sipp: Sipp;
+  /** Where its threads are asked for their heaps. */
+  readonly probeFolder: string;
 };
 
 export async function benchCalls(args: readonly string[]): Promise<void> {
@@ -66,14 +68,15 @@ async function benchOn(
     keepMessages: false,
     timeoutMs: 600_000,
   });
+  const probe = await makeDataDir();
   const app = databaseUrl === undefined ? undefined : await createAppIn(databaseUrl, secretsKey);
   const gateway = await startGateway(
     dataDir.path,
-    variablesFor(databaseUrl),
+    { NODE_OPTIONS: heapProbe(probe.path), ...variablesFor(databaseUrl) },
     app satisfies DevApp | undefined,
   );
   try {
-    const bench = { gateway, receiver, sipp };
+    const bench = { gateway, receiver, sipp, probeFolder: probe.path };
     await sustained(bench, 3);
     // Before the long run: garbage that it leaves would be given back while this measures.
     await live(bench);
@@ -85,6 +88,7 @@ async function benchOn(
     await sipp.stop();
     await receiver.close();
     await dataDir.remove();
+    await probe.remove();
   }
 }
 
@@ -169,7 +173,7 @@ async function paced(bench: Bench, seconds: number): Promise<void> {
 }
 
 /** What calls cost that are up and silent: the slope between two numbers of them, which leaves out what the process costs. */
-async function live({ gateway, receiver }: Bench): Promise<void> {
+async function live({ gateway, receiver, probeFolder }: Bench): Promise<void> {
   const [few, many] = liveCalls;
   const callee = await startSipp({
     scenario: 'load',
@@ -186,15 +190,17 @@ async function live({ gateway, receiver }: Bench): Promise<void> {
     });
     await Promise.all(missing);
     await eventually(() => placed.every((id) => receiver.has(id)), 'all are up', 60_000);
-    return usage(gateway.runtime.pid);
+    return usage(gateway.runtime.pid, probeFolder);
   };
   const before = await raiseTo(few);
   const after = await raiseTo(many);
   const calls = many - few;
+  const kilobytes = (bytes: number) => `${(bytes / calls / 1_024).toFixed(0)} kB`;
   print(
-    `memory a live call (${few} → ${many} up, RSS)`,
-    `${((after.bytes - before.bytes) / calls / 1_024).toFixed(0)} kB`,
+    `memory a live call (${few} → ${many} up): heaps of all threads, collected`,
+    kilobytes(after.heapBytes - before.heapBytes),
   );
+  print('  pages that the process holds then (RSS)', kilobytes(after.pageBytes - before.pageBytes));
   print(
     'CPU a live call (RTP out, silence)',
     `${(((after.cores - before.cores) / calls) * 100).toFixed(3)} % of a core`,
@@ -204,22 +210,22 @@ async function live({ gateway, receiver }: Bench): Promise<void> {
   await callee.stop();
 }
 
-/** Once memory has stopped falling: what is above that is garbage on its way. */
-async function usage(pid: number): Promise<{ readonly bytes: number; readonly cores: number }> {
-  const deadline = performance.now() + maxSettleMs;
-  let bytes = await residentBytes(pid);
-  for (;;) {
-    const startedAt = performance.now();
-    const cpu = await cpuSeconds(pid);
-    await new Promise((resolve) => setTimeout(resolve, usageMs));
-    const seconds = (performance.now() - startedAt) / 1_000;
-    const cores = ((await cpuSeconds(pid)) - cpu) / seconds;
-    const now = await residentBytes(pid);
-    if (now > bytes * 0.98 || performance.now() > deadline) return { bytes: now, cores };
-    bytes = now;
-  }
+type LiveUsage = {
+  readonly heapBytes: number;
+  readonly pageBytes: number;
+  readonly cores: number;
+};
+
+async function usage(pid: number, probeFolder: string): Promise<LiveUsage> {
+  const startedAt = performance.now();
+  const cpu = await cpuSeconds(pid);
+  await new Promise((resolve) => setTimeout(resolve, usageMs));
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const cores = ((await cpuSeconds(pid)) - cpu) / seconds;
+  const heapBytes = await liveHeapBytes(probeFolder);
+  return { heapBytes, pageBytes: await residentBytes(pid), cores };
 }
 
 function print(what: string, value: string): void {
-  console.log(`  ${what.padEnd(60)} ${value}`);
+  console.log(`  ${what.padEnd(70)} ${value}`);
 }
