@@ -280,7 +280,7 @@ function openIntake(
     out.relay.send([event]);
   };
   const intake = createIntake(
-    { ledger, taking, limitsOf, onStored, clock, logger },
+    { ledger, taking, limitsOf, onStored, clock, logger, ownerId: config.ownerId },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
   // The call may have been stored although it failed.

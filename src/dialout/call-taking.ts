@@ -16,6 +16,7 @@ import type { Clock } from '../calls/ports.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EndRecorder } from './end-recorder.ts';
+import { type Reservation, Reservations } from './reservations.ts';
 import { SourceTaker } from './source-taker.ts';
 import type { Turn } from './turn.ts';
 
@@ -60,6 +61,17 @@ export class CallTaking {
   readonly #unreleased = new Set<CallId>();
   /** One statement at a time, for as many as there are. */
   readonly #releasing: Batcher<CallId, void>;
+  readonly #reservations: Reservations;
+  /** Places of calls that are not started yet. */
+  readonly #places = {
+    free: () => this.#ports.room() - this.#reserved,
+    hold: (count: number) => {
+      this.#reserved += count;
+    },
+    giveBack: (count: number) => {
+      this.#reserved -= count;
+    },
+  };
   #reserved = 0;
   #waiting = new Map<CallSource, number>();
   /** Taken here since the last look. */
@@ -78,6 +90,23 @@ export class CallTaking {
       },
       { maxBatch: 500, maxWaiting: 20_000, concurrency: 1 },
     );
+    const { takes, mayTake, logger } = ports;
+    this.#reservations = new Reservations({
+      ...{ takes, places: this.#places, mayStart: mayTake, logger },
+      start: (call) => this.#begin(call.request.trunk, { call, queued: 'stored' }, undefined),
+      nowMs: () => performance.now(),
+    });
+  }
+
+  /**
+   * A place for a call that is about to be accepted, and stored as taken by this process. Undefined: it is to be taken when it is
+   * stored, for it has to wait for its trunk's turn, for room, or for its lease, or others wait before it.
+   */
+  reserve(source: CallSource): Reservation | undefined {
+    const isLimited = source !== undefined && this.#ports.limitsOf(source) !== undefined;
+    const isBehind = (this.#waiting.get(source) ?? 0) > (this.#taken.get(source) ?? 0);
+    if (isLimited || isBehind || !this.#mayTakeMore()) return undefined;
+    return this.#reservations.open();
   }
 
   /** A call was accepted here: taken at once where there is room, else left to a process that has some. */
@@ -88,8 +117,7 @@ export class CallTaking {
 
   /** False: there is no room here. `count`: how many calls are known to wait; left out: any number may. */
   wake(source: CallSource, count?: number): boolean {
-    const { mayTake, room } = this.#ports;
-    if (this.#isStopped || !mayTake() || room() <= this.#reserved) return false;
+    if (!this.#mayTakeMore()) return false;
     this.#takerOf(source).wake(count);
     return true;
   }
@@ -106,6 +134,7 @@ export class CallTaking {
   async sweep(): Promise<boolean> {
     const { takes, mayTake, here } = this.#ports;
     if (this.#isStopped || !mayTake()) return true;
+    await this.#reservations.giveBack();
     if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
     const known = [...new Set([...here(), ...[...this.#held.values()].map((held) => held.callId)])];
     const found = await takes.sweep(known);
@@ -117,6 +146,7 @@ export class CallTaking {
     return (
       known.length + found.waiting.size + found.expired.length + found.notHere.length > 0 ||
       this.#unreleased.size > 0 ||
+      this.#reservations.hasDoubtful ||
       [...this.#takers.values()].some((taker) => taker.isUnanswered)
     );
   }
@@ -159,7 +189,12 @@ export class CallTaking {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await Promise.all([...this.#takers.values()].map((taker) => taker.stop()));
+    const takers = [...this.#takers.values()];
+    await Promise.all([this.#reservations.stop(), ...takers.map((taker) => taker.stop())]);
+  }
+
+  #mayTakeMore(): boolean {
+    return !this.#isStopped && this.#ports.mayTake() && this.#places.free() > 0;
   }
 
   async #expire(call: AcceptedCall): Promise<void> {
@@ -186,7 +221,11 @@ export class CallTaking {
     for (const callId of callIds) this.#unreleased.delete(callId);
   }
 
-  #start(source: CallSource, { call, queued }: Grant, turn: Turn | undefined): void {
+  #begin(
+    source: CallSource,
+    { call, queued }: Pick<Grant, 'call' | 'queued'>,
+    turn: Turn | undefined,
+  ): void {
     const { callId } = call;
     const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
     this.#held.set(callId, { callId, source, turn, hasSlot, isPlaced: false });
@@ -202,7 +241,7 @@ export class CallTaking {
   #takerOf(source: CallSource): SourceTaker {
     const known = this.#takers.get(source);
     if (known !== undefined) return known;
-    const { takes, limitsOf, room, mayTake, logger } = this.#ports;
+    const { takes, limitsOf, mayTake, logger } = this.#ports;
     const taker = new SourceTaker(source, {
       takes: {
         take: async (request) => {
@@ -213,17 +252,9 @@ export class CallTaking {
         nextStart: (trunk, intervalMs) => takes.nextStart(trunk, intervalMs),
       },
       limits: () => (source === undefined ? undefined : limitsOf(source)),
-      places: {
-        free: () => room() - this.#reserved,
-        hold: (count) => {
-          this.#reserved += count;
-        },
-        giveBack: (count) => {
-          this.#reserved -= count;
-        },
-      },
+      places: this.#places,
       mayTake,
-      start: (grant, turn) => this.#start(source, grant, turn),
+      start: (grant, turn) => this.#begin(source, grant, turn),
       nowMs: () => performance.now(),
       logger,
     });

@@ -1,4 +1,5 @@
-// Takes a dial-out request in. It is accepted when SQL has it; then it is taken here at once, or another process is woken.
+// Takes a dial-out request in. It is accepted when SQL has it: as taken by this process where it can start at once, else to be taken here or by
+// another process.
 
 import { randomUUID } from 'node:crypto';
 import { type AppLimits, mayDial, targetsOf } from '../calls/app-limits.ts';
@@ -24,6 +25,7 @@ export type IntakeLedger = {
       readonly notifyHeaders?: Readonly<Record<string, string>>;
       readonly idempotency?: { readonly key: string; readonly requestHash: string };
       readonly limits?: AppLimits;
+      readonly takenBy?: string;
     },
   ): Promise<
     | { readonly kind: 'accepted' }
@@ -35,7 +37,9 @@ export type IntakeLedger = {
 
 export type IntakePorts = {
   readonly ledger: IntakeLedger;
-  readonly taking: Pick<CallTaking, 'accepted' | 'waiting'>;
+  readonly taking: Pick<CallTaking, 'accepted' | 'waiting' | 'reserve'>;
+  /** This process, as the ledger knows it. */
+  readonly ownerId: string;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   /** Stored with the call, and to be published now. */
   readonly onStored: (event: CallEvent, submission: Submission) => void;
@@ -97,16 +101,26 @@ async function accept(
   submission: Submission,
 ): Promise<SubmitResult> {
   const { notifyHeaders, idempotency, limits } = submission;
-  const result = await ports.ledger.accept(call, {
-    ...(limits === undefined ? {} : { limits }),
-    ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
-    ...(idempotency === undefined ? {} : { idempotency }),
-  });
-  if (result.kind === 'refused') return refusalOf(result.limit, call.acceptedAt);
-  if (result.kind !== 'accepted') return result;
+  const reservation = ports.taking.reserve(call.request.trunk);
+  const result = await ports.ledger
+    .accept(call, {
+      ...(limits === undefined ? {} : { limits }),
+      ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
+      ...(idempotency === undefined ? {} : { idempotency }),
+      ...(reservation === undefined ? {} : { takenBy: ports.ownerId }),
+    })
+    .catch((error: unknown) => {
+      reservation?.doubt(call.callId);
+      throw error;
+    });
+  if (result.kind !== 'accepted') {
+    reservation?.cancel();
+    return result.kind === 'refused' ? refusalOf(result.limit, call.acceptedAt) : result;
+  }
   const { sid, callId, conversationId } = call;
   ports.onStored(queuedEvent(call), submission);
-  ports.taking.accepted(call);
+  if (reservation === undefined) ports.taking.accepted(call);
+  else reservation.start(call);
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
 }
 

@@ -50,7 +50,8 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     intake: createIntake(
       {
         ...{ ledger, clock, logger, onStored: () => undefined },
-        taking: { accepted: () => undefined, waiting: () => new Map() },
+        taking: { accepted: () => undefined, waiting: () => new Map(), reserve: () => undefined },
+        ownerId: 'node/1',
         limitsOf: () => undefined,
       },
       { maxQueued, queueTimeoutMs: 300_000 },

@@ -33,7 +33,8 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
     return createIntake(
       {
         ledger,
-        taking: { accepted: () => undefined, waiting: () => new Map() },
+        taking: { accepted: () => undefined, waiting: () => new Map(), reserve: () => undefined },
+        ownerId: 'node/1',
         limitsOf: () => undefined,
         onStored: () => undefined,
         clock,

@@ -23,6 +23,8 @@ class Sql {
   readonly waiting: AcceptedCall[] = [];
   readonly expired: AcceptedCall[] = [];
   readonly notHere: CallId[] = [];
+  /** As taken, and nobody knows. */
+  readonly stored = new Set<AcceptedCall>();
   readonly slots = new Set<CallId>();
   /** How far the first event of each call has come. */
   queued: QueuedEvent = 'stored';
@@ -47,6 +49,12 @@ class Sql {
         return { grants, tookMs: 0, ...(calls.length > 0 ? { retryInMs: 1 } : {}) };
       },
       nextStart: async () => ({ startInMs: 0, tookMs: 0 }),
+      giveBack: async (callIds) => {
+        const found = [...this.stored].filter(({ callId }) => callIds.includes(callId));
+        for (const call of found) this.stored.delete(call);
+        this.waiting.push(...found);
+        return found.map(({ callId }) => callId);
+      },
       release: async (callIds) => {
         if (this.faults.release-- > 0) throw new Error('SQL is unreachable');
         for (const callId of callIds) this.slots.delete(callId);
@@ -70,7 +78,7 @@ class Sql {
 
 function world({ limits, room = 1_000 }: Options = {}) {
   const sql = new Sql();
-  const { waiting, slots, expired, notHere, faults } = sql;
+  const { waiting, slots, expired, notHere, stored, faults } = sql;
   const started: CallId[] = [];
   const queued: QueuedEvent[] = [];
   const ended: CallId[] = [];
@@ -129,6 +137,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
       ended,
       hints,
       notHere,
+      stored,
       faults,
       lease,
       node,
@@ -291,6 +300,67 @@ describe('a call that is accepted', () => {
     for (const call of w.accept(3)) node.accepted(call);
 
     expect(node.waiting()).toEqual(new Map([['carrier', 3]]));
+    await node.stop();
+  });
+});
+
+describe('a place for a call that is about to be accepted', () => {
+  const [call] = world().accept(1) as [AcceptedCall];
+
+  test('is there where there is room, and nothing waits', async () => {
+    const w = world({ room: 2 });
+    const node = w.node(() => undefined);
+    const reservation = node.reserve('carrier');
+    expect(node.reserve('carrier')).toBeDefined();
+    // Both are to be held for their calls.
+    expect(node.reserve('carrier')).toBeUndefined();
+    expect(node.wake('carrier')).toBe(false);
+
+    reservation?.start(call);
+    expect([w.started, w.queued]).toEqual([[call.callId], ['stored']]);
+    expect([node.turnOf(call.callId), node.waiting().size]).toEqual([undefined, 0]);
+  });
+
+  test('is not there for a trunk with limits: SQL shares its turns and slots out', async () => {
+    const w = world({ limits: { maxConcurrentCalls: 5 } });
+    const node = w.node(ends);
+    expect([node.reserve('carrier'), node.reserve(undefined) === undefined]).toEqual([
+      undefined,
+      false,
+    ]);
+  });
+
+  test('is not there while others wait for longer, nor without the lease, nor after a stop', async () => {
+    const w = world();
+    const node = w.node(ends);
+    const [waiting] = w.accept(1);
+    w.lease.isHeld = false;
+    if (waiting !== undefined) node.accepted(waiting);
+    expect(node.reserve(undefined)).toBeUndefined();
+    w.lease.isHeld = true;
+    expect([node.reserve('carrier'), node.reserve(undefined) === undefined]).toEqual([
+      undefined,
+      false,
+    ]);
+    node.reserve(undefined)?.cancel();
+    await eventually(async () => {
+      await node.sweep();
+      return w.started.length === 1;
+    }, 'what waited is started');
+    await eventually(async () => {
+      await node.sweep();
+      return node.reserve('carrier') !== undefined;
+    }, 'nothing waits');
+  });
+
+  test('whose answer was lost is given back by the sweep, before it looks for what waits', async () => {
+    const w = world();
+    const node = w.node(ends);
+    node.reserve('carrier')?.doubt(call.callId);
+    w.stored.add(call);
+    expect(await node.sweep()).toBe(true);
+    await eventually(() => w.started.length === 1, 'it is taken');
+    expect(w.started).toEqual([call.callId]);
     await node.stop();
   });
 });

@@ -18,22 +18,26 @@ const submission: Submission = {
 function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<never> } = {}) {
   const accepted: AcceptedCall[] = [];
   const stored: CallEvent[] = [];
+  const extras: unknown[] = [];
   const woken: CallId[] = [];
   const now = new Date('2026-03-01T12:00:00.000Z');
   let waiting = 0;
   const intake = createIntake(
     {
       ledger: {
-        accept: async (call) => {
+        accept: async (call, extra) => {
           await changes.accept?.();
           accepted.push(call);
+          extras.push(extra);
           return { kind: 'accepted' };
         },
       },
       taking: {
         accepted: ({ callId }) => void woken.push(callId),
         waiting: () => new Map([[submission.request.trunk, waiting]]),
+        reserve: () => undefined,
       },
+      ownerId: 'node/1',
       limitsOf: () => undefined,
       onStored: (event) => void stored.push(event),
       clock: { now: () => now },
@@ -46,6 +50,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
     intake,
     accepted,
     stored,
+    extras,
     woken,
     setWaiting: (count: number) => {
       waiting = count;
@@ -78,11 +83,66 @@ describe('the intake', () => {
         },
       },
       onStored: ({ type }) => void told.push(type),
-      taking: { accepted: () => void told.push('taken'), waiting: () => new Map() },
+      taking: {
+        accepted: () => void told.push('taken'),
+        waiting: () => new Map(),
+        reserve: () => undefined,
+      },
     });
     await intake.submit(submission);
 
     expect(told).toEqual(['SQL', 'queued', 'taken']);
+  });
+
+  describe('with a place for it here', () => {
+    const withPlace = (changes: Parameters<typeof rig>[0] = {}) => {
+      const told: string[] = [];
+      const place = {
+        start: ({ callId }: AcceptedCall) => void told.push(`start ${callId}`),
+        cancel: () => void told.push('cancel'),
+        doubt: (callId: CallId) => void told.push(`doubt ${callId}`),
+      };
+      const taking: IntakePorts['taking'] = {
+        accepted: () => void told.push('accepted'),
+        waiting: () => new Map(),
+        reserve: () => place,
+      };
+      return { ...rig({ taking, onStored: ({ type }) => void told.push(type), ...changes }), told };
+    };
+
+    test('has it stored as taken, and starts it', async () => {
+      const { intake, accepted, extras, told } = withPlace();
+      await intake.submit(submission);
+      expect(extras).toEqual([{ takenBy: 'node/1' }]);
+      expect(told).toEqual(['queued', `start ${accepted[0]?.callId}`]);
+    });
+
+    test.each(['conflict', 'refused'] as const)(
+      'leaves it where nothing is stored: %s',
+      async (kind) => {
+        const { intake, told } = withPlace({
+          ledger: {
+            accept: async () => (kind === 'refused' ? { kind, limit: 'callsAtOnce' } : { kind }),
+          },
+        });
+        await intake.submit(submission);
+        expect(told).toEqual(['cancel']);
+      },
+    );
+
+    test('doubts where SQL gives no answer', async () => {
+      const tried: CallId[] = [];
+      const { intake, told } = withPlace({
+        ledger: {
+          accept: async ({ callId }) => {
+            tried.push(callId);
+            throw new Error('SQL is unreachable');
+          },
+        },
+      });
+      expect(await intake.submit(submission)).toMatchObject({ kind: 'unavailable' });
+      expect(told).toEqual([`doubt ${tried[0]}`]);
+    });
   });
 
   test('tells of nothing where an app is over its limit', async () => {

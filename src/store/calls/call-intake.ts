@@ -14,6 +14,8 @@ export type AcceptExtra = {
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
   /** Of the app; left out: none. */
   readonly limits?: AppLimits;
+  /** The process whose call it is from the first; left out: it waits to be taken. */
+  readonly takenBy?: string;
 };
 
 /** What the caller was, or is now, answered; kept with the idempotency key. */
@@ -49,7 +51,7 @@ with input as (
   select * from json_to_recordset($1::json) as i(
     call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
     notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text,
-    queued_id text, queued_data jsonb)
+    queued_id text, queued_data jsonb, taken_by text)
 ), taken as (
   insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
   select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
@@ -64,9 +66,10 @@ with input as (
   returning call_id
 ), accepted as (
   insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-    state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence)
+    state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence, owner_id, dial_started_at)
   select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-    'queued', 'queued', accepted_at, trunk, dial_before, key, 1
+    case when taken_by is null then 'queued' else 'dialing' end, case when taken_by is null then 'queued' else 'dialing' end,
+    accepted_at, trunk, dial_before, key, 1, taken_by, case when taken_by is not null then accepted_at end
   from input where key is null or call_id in (select call_id from taken)
   returning call_id
 ), stated as (
@@ -153,6 +156,7 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     request_hash: extra.idempotency?.requestHash,
     queued_id: queued.id,
     queued_data: queued.data,
+    taken_by: extra.takenBy,
   });
 }
 

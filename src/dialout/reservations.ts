@@ -1,0 +1,107 @@
+// Places for calls that are being accepted here. Where this process has room, and nothing waits before them, they are stored as taken by
+// it: a take of their own would be one statement more, and another process might be faster, which would then have to learn all about them.
+//
+// open      The call is being stored. Left with its answer: the call starts, or there is none.
+// doubtful  The answer was lost, or came when this process may not start calls: the call may be stored as this process's, and no
+//           INVITE of it has left. It is given back, to wait and be taken like any other; again and again, as long as the statement may still
+//           commit.
+
+import type { AcceptedCall } from '../calls/call-types.ts';
+import type { CallId } from '../calls/contract/identity.ts';
+import type { CallTakes } from '../calls/dialout-ports.ts';
+import { Changes } from '../lib/changes.ts';
+import type { Logger } from '../lib/logger.ts';
+
+export type Reservation = {
+  /** It is stored, as taken by this process. */
+  start(call: AcceptedCall): void;
+  /** Nothing was stored. */
+  cancel(): void;
+  /** It may have been stored. */
+  doubt(callId: CallId): void;
+};
+
+export type ReservationPorts = {
+  readonly takes: Pick<CallTakes, 'giveBack'>;
+  readonly places: { hold(count: number): void; giveBack(count: number): void };
+  /** False: no INVITE may leave by the time it is ready. */
+  readonly mayStart: () => boolean;
+  readonly start: (call: AcceptedCall) => void;
+  readonly nowMs: () => number;
+  readonly logger: Logger;
+};
+
+/** Twice what the database lets a statement take. */
+const doubtfulForMs = 30_000;
+/** Failures of a moment. While there are more, calls are taken when they are stored. */
+const mostDoubtful = 1_000;
+const lastAnswersTimeoutMs = 10_000;
+
+export class Reservations {
+  readonly #ports: ReservationPorts;
+  /** Until when they are given back. */
+  readonly #doubtful = new Map<CallId, number>();
+  readonly #closings = new Changes();
+  #open = 0;
+  #isStopped = false;
+
+  constructor(ports: ReservationPorts) {
+    this.#ports = ports;
+  }
+
+  /** Undefined: too much is in doubt. */
+  open(): Reservation | undefined {
+    if (this.#isStopped || this.#doubtful.size >= mostDoubtful) return undefined;
+    this.#open += 1;
+    this.#ports.places.hold(1);
+    return {
+      start: (call) => {
+        // Stored too late for this process, it is for others.
+        if (this.#isStopped || !this.#ports.mayStart()) this.#doubt(call.callId);
+        else this.#ports.start(call);
+        this.#close();
+      },
+      cancel: () => this.#close(),
+      doubt: (callId) => {
+        this.#doubt(callId);
+        this.#close();
+      },
+    };
+  }
+
+  get hasDoubtful(): boolean {
+    return this.#doubtful.size > 0;
+  }
+
+  /** @throws Error while the database is unreachable. */
+  async giveBack(): Promise<void> {
+    if (!this.hasDoubtful) return;
+    const { takes, nowMs } = this.#ports;
+    const askedAtMs = nowMs();
+    const doubtful = [...this.#doubtful];
+    const found = new Set(await takes.giveBack(doubtful.map(([callId]) => callId)));
+    for (const [callId, untilMs] of doubtful) {
+      if (found.has(callId) || askedAtMs >= untilMs) this.#doubtful.delete(callId);
+    }
+  }
+
+  /** Opens no more; what is stored now is left to others. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    const patience = AbortSignal.timeout(lastAnswersTimeoutMs);
+    await this.#closings.until(() => this.#open === 0, patience);
+    await this.giveBack().catch((error: unknown) =>
+      this.#ports.logger.warn({ err: error }, 'calls that were just accepted are not given back'),
+    );
+  }
+
+  #close(): void {
+    this.#open -= 1;
+    this.#ports.places.giveBack(1);
+    this.#closings.tell();
+  }
+
+  #doubt(callId: CallId): void {
+    this.#doubtful.set(callId, this.#ports.nowMs() + doubtfulForMs);
+  }
+}
