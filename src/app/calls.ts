@@ -91,21 +91,11 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { config, logger, clock, closers } = environment;
   const { storage, metrics } = parts;
   const { lease } = parts.node;
-  const sip = guardSip(parts.sip, {
-    mayPlace: () => lease.isHeld,
-    onPlaced: (legId) => taking.onPlaced(legId),
-    onReleased: (legId) => {
-      taking.onReleased(legId);
-      secondLegs.giveBack(legId);
-    },
-    onOffTheWire: (callId) => out.legsAreOver(callId),
-    clock,
-  });
+  const sip = guardSip(parts.sip, { mayPlace: () => lease.isHeld, clock });
   const secondLegs = openSecondLegs(environment, parts);
   const out = openOutbox(environment, {
     ...parts,
     untilReleased: (callId) => sip.untilReleased(callId),
-    isHere: (callId) => registry.has(callId),
   });
   const registry = new CallRegistry(
     {
@@ -116,22 +106,17 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
         ...{ sip, clock, admission: secondLegs },
         storeLeg: (call, leg) => storeSecondLeg(out.outbox, call, leg),
       },
-      untilTurn: (callId, isWanted) => taking.turnOf(callId)?.(isWanted),
     },
     {
       limits: { ...defaultCallLimits, maxDurationMs: config.calls.maxDurationMs },
       maxConcurrent: config.calls.maxConcurrent,
-      onEnded: (callId, end) => {
-        taking.onEnded(callId);
-        commands.onEnded(callId);
-        if (end !== undefined) metrics.callEnded(end);
-      },
     },
   );
   const ends = createEndRecorder(out.outbox);
-  const commands: Commands = openCommands(environment, parts, { registry, ends });
+  const commands = openCommands(environment, parts, { registry, ends });
   const recovery = openRecovery(environment, parts, { sip, out, ends });
-  const taking: CallTaking = openTaking(environment, parts, { registry, ends, recovery, out });
+  const taking = openTaking(environment, parts, { registry, ends, recovery, out });
+  tellOfEnds({ sip, registry }, { taking, secondLegs, commands, out, metrics });
   const rest = new Rest(storage.longestRestMs);
   const intake = openIntake(environment, parts, { taking, rest, out });
   closers.add('recovery', () => recovery.stop());
@@ -157,6 +142,39 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     drain,
     settle: (timeoutMs) => settle(out, parts, sip, timeoutMs),
   };
+}
+
+/** The parts that tell are there before those that are told. */
+function tellOfEnds(
+  { sip, registry }: { readonly sip: GuardedSip; readonly registry: CallRegistry },
+  {
+    taking,
+    secondLegs,
+    commands,
+    out,
+    metrics,
+  }: {
+    readonly taking: CallTaking;
+    readonly secondLegs: SecondLegs;
+    readonly commands: Commands;
+    readonly out: OutboxParts;
+    readonly metrics: Metrics;
+  },
+): void {
+  sip.watch({
+    onPlaced: (legId) => taking.onPlaced(legId),
+    onReleased: (legId) => {
+      taking.onReleased(legId);
+      secondLegs.giveBack(legId);
+    },
+    onOffTheWire: (callId) => out.legsAreOver(callId),
+  });
+  registry.onEnded((callId, end) => {
+    taking.onEnded(callId);
+    commands.onEnded(callId);
+    out.machineEnded(callId);
+    if (end !== undefined) metrics.callEnded(end);
+  });
 }
 
 function openSecondLegs({ clock, logger }: Environment, parts: Parts): SecondLegs {
@@ -231,9 +249,9 @@ function openTaking(
     limitsOf,
     room: () => registry.freePlaces,
     mayTake: () => node.lease.mayTake,
-    start: (call, queued) => {
+    start: (call, queued, turn) => {
       out.begin(call, queued);
-      registry.start(call);
+      registry.start(call, turn);
     },
     // What a machine stated last is on its way into SQL.
     isHere: (callId) => registry.has(callId) || out.holds(callId),

@@ -32,8 +32,6 @@ type Parts = {
   readonly untilReleased: (callId: CallId) => Promise<void>;
   /** Nothing of it is on the wire any more. */
   readonly onReleased: (callId: CallId) => void;
-  /** It has a machine. */
-  readonly isHere: (callId: CallId) => boolean;
 };
 
 export type OutboxParts = {
@@ -44,6 +42,8 @@ export type OutboxParts = {
   remember(callId: string, request: Pick<DialoutRequest, 'traceparent' | 'tracestate'>): void;
   /** A call was taken; its first event is stored, or published, or neither is known. */
   begin(call: AcceptedCall, queued: QueuedEvent): void;
+  /** Of a call that was begun: its machine is gone. */
+  machineEnded(callId: CallId): void;
   /** All of it is on the stream, and its far end is not in it any more. */
   settle(callId: CallId): void;
   /** No far end is in it any more, whatever else is still to be done. */
@@ -64,17 +64,14 @@ export function openOutbox(
 ): OutboxParts {
   const { notifier } = parts;
   const { pool } = parts.storage.database;
-  const settling = new Settling(pool, config.ownerId, parts.isHere, logger);
+  const withMachine = new Set<CallId>();
+  const settling = new Settling(pool, config.ownerId, (call) => withMachine.has(call), logger);
   closers.add('settling', () => settling.stop());
-  const traces = new BoundedMap<string, TraceHeaders>(mostTraces);
-  const remember: OutboxParts['remember'] = (callId, request) => {
-    const trace = traceHeadersOf(request);
-    if (trace !== undefined) traces.set(callId, trace);
-  };
+  const { remember, traceOf } = rememberTraces();
   const publisher = createPublisher(parts.events.connection, logger, {
     untilAllowed: () => parts.node.lease.untilHeld(),
     writeContext: createContextWriter(parts.contexts),
-    traceOf: (callId) => traces.get(callId),
+    traceOf,
   });
   closers.add('publisher', () => publisher.stop(stopTimeoutMs));
   const relay = new EventRelay({
@@ -117,6 +114,7 @@ export function openOutbox(
   return {
     ...{ outbox, relay, publisher, remember },
     begin: (call, queued) => {
+      withMachine.add(call.callId);
       remember(call.callId, call.request);
       const event = queuedEvent(call);
       if (queued === 'unknown') {
@@ -127,9 +125,19 @@ export function openOutbox(
           );
       } else if (queued === 'stored' && !relay.knows(call.callId)) relay.send([event]);
     },
+    machineEnded: (callId) => void withMachine.delete(callId),
     settle: (callId) => settling.settle(callId),
     legsAreOver: (callId) => settling.legsAreOver(callId),
     holds: (callId) => outbox.holds(callId) || relay.holds(callId) || settling.holds(callId),
     isIdle: () => outbox.size() === 0 && publisher.waiting() === 0,
   };
+}
+
+function rememberTraces() {
+  const traces = new BoundedMap<string, TraceHeaders>(mostTraces);
+  const remember: OutboxParts['remember'] = (callId, request) => {
+    const trace = traceHeadersOf(request);
+    if (trace !== undefined) traces.set(callId, trace);
+  };
+  return { remember, traceOf: (callId: string) => traces.get(callId) };
 }

@@ -9,15 +9,19 @@ import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits, CallMachineEvent } from './call-setup.ts';
 import type { AcceptedCall } from './call-types.ts';
 import type { CallId } from './contract/identity.ts';
+import type { Turn } from './dialout-ports.ts';
 import { transferObstacle } from './effects/call-transfer-effects.ts';
 import { type StreamObstacles, streamObstacles } from './effects/stream-effects.ts';
+
+/** A call's turn comes with the call. */
+type RegistryPorts = Omit<CallPorts, 'untilTurn'>;
 
 export type CallRegistryOptions = {
   readonly limits: CallLimits;
   readonly maxConcurrent: number;
-  /** A call ended here. */
-  readonly onEnded: (callId: CallId, end: CallEnd | undefined) => void;
 };
+
+type EndListener = (callId: CallId, end: CallEnd | undefined) => void;
 
 /** A call of this process, as commands see it. */
 export type LiveCall = {
@@ -33,16 +37,26 @@ export type LiveCall = {
 };
 
 export class CallRegistry {
-  readonly #ports: CallPorts;
+  readonly #ports: RegistryPorts;
   readonly #options: CallRegistryOptions;
   readonly #logic: ReturnType<typeof createCallLogic>;
   readonly #calls = new Map<CallId, CallActor>();
+  readonly #turns = new Map<CallId, Turn>();
+  readonly #endListeners: EndListener[] = [];
   readonly #removals = new Changes();
 
-  constructor(ports: CallPorts, options: CallRegistryOptions) {
+  constructor(ports: RegistryPorts, options: CallRegistryOptions) {
     this.#ports = ports;
     this.#options = options;
-    this.#logic = createCallLogic(ports);
+    this.#logic = createCallLogic({
+      ...ports,
+      untilTurn: (callId, isWanted) => this.#turns.get(callId)?.(isWanted),
+    });
+  }
+
+  /** Tells of every call that ends here from now on. */
+  onEnded(listener: EndListener): void {
+    this.#endListeners.push(listener);
   }
 
   get size(): number {
@@ -53,8 +67,10 @@ export class CallRegistry {
     return this.#calls.has(callId);
   }
 
-  start(call: AcceptedCall): void {
+  /** `turn`: when its INVITE may leave; left out: at once. */
+  start(call: AcceptedCall, turn?: Turn): void {
     const { limits } = this.#options;
+    if (turn !== undefined) this.#turns.set(call.callId, turn);
     const journal = createJournal(this.#ports, call);
     const actor = createActor(this.#logic, {
       input: { call, limits, clock: this.#ports.clock, journal },
@@ -63,7 +79,7 @@ export class CallRegistry {
     actor.subscribe({
       complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
       error: (error: unknown) => {
-        // A defect: the round for lost calls states its end. XState leaves the children of a machine that failed running.
+        // A defect: the recovery states its end. XState leaves the children of a machine that failed running.
         actor.getSnapshot().children.line?.send({ type: 'close' });
         this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
         this.#remove(call.callId, undefined);
@@ -121,7 +137,8 @@ export class CallRegistry {
 
   #remove(callId: CallId, end: CallEnd | undefined): void {
     if (!this.#calls.delete(callId)) return;
-    this.#options.onEnded(callId, end);
+    this.#turns.delete(callId);
+    for (const listener of this.#endListeners) listener(callId, end);
     this.#removals.tell();
   }
 }

@@ -157,3 +157,9 @@ export type SecondLegTakes = {
   }): Promise<{ readonly startInMs: number; readonly tookMs: number } | undefined>;
   release(legIds: readonly string[]): Promise<void>;
 };
+
+/**
+ * Asked when the INVITE is ready: resolves when it may leave, or is not wanted any more; never rejects. An INVITE that is late
+ * takes another start, which costs the trunk one: hence `isWanted`.
+ */
+export type Turn = (isWanted: () => boolean) => Promise<void>;

@@ -11,6 +11,7 @@ import type {
   Grant,
   QueuedEvent,
   TrunkLimits,
+  Turn,
 } from '../calls/dialout-ports.ts';
 import type { Clock } from '../calls/ports.ts';
 import { Batcher } from '../lib/batcher.ts';
@@ -18,7 +19,6 @@ import type { Logger } from '../lib/logger.ts';
 import type { EndRecorder } from './end-recorder.ts';
 import { type Reservation, Reservations } from './reservations.ts';
 import { SourceTaker } from './source-taker.ts';
-import type { Turn } from './turn.ts';
 
 export type CallTakingPorts = {
   readonly takes: CallTakes;
@@ -27,8 +27,8 @@ export type CallTakingPorts = {
   readonly room: () => number;
   /** False: no INVITE may leave any more, e.g. because the lease runs out; what is taken now would fail instead of being dialled by others. */
   readonly mayTake: () => boolean;
-  /** Starts the call's machine. */
-  readonly start: (call: AcceptedCall, queued: QueuedEvent) => void;
+  /** Starts the call's machine. Without a turn its INVITE may leave at once. */
+  readonly start: (call: AcceptedCall, queued: QueuedEvent, turn: Turn | undefined) => void;
   /** Calls with a machine, and those whose last events are on their way. */
   readonly isHere: (callId: CallId) => boolean;
   readonly here: () => readonly CallId[];
@@ -44,7 +44,6 @@ export type CallTakingPorts = {
 type Held = {
   readonly callId: CallId;
   readonly source: CallSource;
-  readonly turn: Turn | undefined;
   /** Without limits there is nothing to be given back. */
   readonly hasSlot: boolean;
   isPlaced: boolean;
@@ -151,11 +150,6 @@ export class CallTaking {
     );
   }
 
-  /** When the call's INVITE may leave; undefined: at once. */
-  turnOf(callId: CallId): Turn | undefined {
-    return this.#held.get(callId)?.turn;
-  }
-
   /** The call's leg is the SIP port's now: it says when the slot is free. */
   onPlaced(legId: string): void {
     const held = this.#held.get(legId);
@@ -228,8 +222,8 @@ export class CallTaking {
   ): void {
     const { callId } = call;
     const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
-    this.#held.set(callId, { callId, source, turn, hasSlot, isPlaced: false });
-    this.#ports.start(call, queued);
+    this.#held.set(callId, { callId, source, hasSlot, isPlaced: false });
+    this.#ports.start(call, queued, turn);
   }
 
   /** What was accepted elsewhere since the last look is not known to wait. */

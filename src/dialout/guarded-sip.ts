@@ -13,40 +13,43 @@ export type GuardedSip = SipPort & {
   onTheWire(): readonly CallId[];
   /** Waits until no leg of this process is on the wire, at most this long. */
   idle(timeoutMs: number): Promise<void>;
+  /** Tells of every leg from now on. */
+  watch(watcher: LegWatcher): void;
+};
+
+export type LegWatcher = {
+  /** By the leg's id, which is the call's for its first. */
+  onPlaced(legId: string): void;
+  onReleased(legId: string): void;
+  /** With its last leg. */
+  onOffTheWire(callId: CallId): void;
 };
 
 export function guardSip(
   sip: SipPort,
-  options: {
-    readonly mayPlace: () => boolean;
-    /** By the leg's id, which is the call's for its first. */
-    readonly onPlaced: (legId: string) => void;
-    readonly onReleased: (legId: string) => void;
-    /** With its last leg. */
-    readonly onOffTheWire: (callId: CallId) => void;
-    readonly clock: Clock;
-  },
+  options: { readonly mayPlace: () => boolean; readonly clock: Clock },
 ): GuardedSip {
   /** By call: its first leg, and a second one or what is left of former ones. */
   const legs = new Map<CallId, Set<Promise<void>>>();
+  const watchers: LegWatcher[] = [];
 
   function place(request: PlaceRequest, observer: LegObserver): CallLeg {
     const { callId, legId = callId } = request;
     if (!options.mayPlace()) {
-      options.onReleased(legId);
+      for (const watcher of watchers) watcher.onReleased(legId);
       return refused(observer, options.clock);
     }
     const leg = sip.place({ ...request, mayInvite: options.mayPlace }, observer);
-    options.onPlaced(legId);
+    for (const watcher of watchers) watcher.onPlaced(legId);
     const ofCall = legs.get(callId) ?? new Set();
     ofCall.add(leg.released);
     legs.set(callId, ofCall);
     void leg.released.then(() => {
       ofCall.delete(leg.released);
-      options.onReleased(legId);
+      for (const watcher of watchers) watcher.onReleased(legId);
       if (ofCall.size > 0) return;
       legs.delete(callId);
-      options.onOffTheWire(callId);
+      for (const watcher of watchers) watcher.onOffTheWire(callId);
     });
     return leg;
   }
@@ -61,6 +64,7 @@ export function guardSip(
     endOrphan: (orphan) => sip.endOrphan(orphan),
     place,
     untilReleased,
+    watch: (watcher) => void watchers.push(watcher),
     onTheWire: () => [...legs.keys()],
     idle: (timeoutMs) =>
       atMost(Promise.all([...legs.values()].flatMap((each) => [...each])), timeoutMs),

@@ -9,9 +9,9 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallSource, CallTakes, Grant, TrunkLimits } from '../calls/dialout-ports.ts';
+import type { CallSource, CallTakes, Grant, TrunkLimits, Turn } from '../calls/dialout-ports.ts';
 import type { Logger } from '../lib/logger.ts';
-import { createTurn, type StartInstant, type Turn, timed } from './turn.ts';
+import { createTurn, type StartInstant, timed } from './turn.ts';
 
 export type TakerPorts = {
   readonly takes: Pick<CallTakes, 'take' | 'nextStart'>;

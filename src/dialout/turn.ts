@@ -2,17 +2,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallId } from '../calls/contract/identity.ts';
-import type { CallTakes, TrunkLimits } from '../calls/dialout-ports.ts';
+import type { CallTakes, TrunkLimits, Turn } from '../calls/dialout-ports.ts';
 import type { Logger } from '../lib/logger.ts';
 
 /** On this process's monotonic clock. Between the two lies what the answer spent under way. */
 export type StartInstant = { readonly earliestMs: number; readonly latestMs: number };
-
-/**
- * Asked when the INVITE is ready: resolves when it may leave, or is not wanted any more; never rejects. An INVITE that is late
- * takes another start, which costs the trunk one: hence `isWanted`.
- */
-export type Turn = (isWanted: () => boolean) => Promise<void>;
 
 export type TurnPorts = {
   readonly takes: Pick<CallTakes, 'nextStart'>;

@@ -60,9 +60,9 @@ function rig(maxConcurrent = 10) {
     {
       limits: defaultCallLimits,
       maxConcurrent,
-      onEnded: (_callId, end) => outcomes.push(end?.outcome),
     },
   );
+  registry.onEnded((_callId, end) => outcomes.push(end?.outcome));
   /** As whoever takes calls does it. */
   const start = (): AcceptedCall => {
     const call = acceptedCall({ acceptedAt: new Date() });

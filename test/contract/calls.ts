@@ -40,7 +40,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
   closers.add('outbox', () => outbox.stop(3_000));
   const registry = new CallRegistry(
     { outbox, clock, logger, sip: nobody as SipPort, media: nobody as MediaPort },
-    { limits: defaultCallLimits, maxConcurrent: 0, onEnded: () => undefined },
+    { limits: defaultCallLimits, maxConcurrent: 0 },
   );
   const converter = createConverter();
   closers.add('converter', () => converter.close());

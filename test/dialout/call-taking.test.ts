@@ -10,6 +10,7 @@ import type {
   QueuedEvent,
   TakeRequest,
   TrunkLimits,
+  Turn,
 } from '../../src/calls/dialout-ports.ts';
 import { CallTaking } from '../../src/dialout/call-taking.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -81,6 +82,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
   const { waiting, slots, expired, notHere, stored, faults } = sql;
   const started: CallId[] = [];
   const queued: QueuedEvent[] = [];
+  const turns: (Turn | undefined)[] = [];
   const ended: CallId[] = [];
   const hints: CallSource[] = [];
   const lease = { isHeld: true };
@@ -93,11 +95,12 @@ function world({ limits, room = 1_000 }: Options = {}) {
       limitsOf: (trunk) => (trunk === 'carrier' ? limits : undefined),
       room: () => room - here.size,
       mayTake: () => lease.isHeld,
-      start: ({ callId }, queuedEvent) => {
+      start: ({ callId }, queuedEvent, turn) => {
         here.add(callId);
         mostHere = Math.max(mostHere, here.size);
         started.push(callId);
         queued.push(queuedEvent);
+        turns.push(turn);
         taking.onPlaced(callId);
         setTimeout(() => {
           here.delete(callId);
@@ -132,6 +135,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
       waiting,
       slots,
       started,
+      turns,
       queued,
       expired,
       ended,
@@ -318,7 +322,7 @@ describe('a place for a call that is about to be accepted', () => {
 
     reservation?.start(call);
     expect([w.started, w.queued]).toEqual([[call.callId], ['stored']]);
-    expect([node.turnOf(call.callId), node.waiting().size]).toEqual([undefined, 0]);
+    expect([w.turns, node.waiting().size]).toEqual([[undefined], 0]);
   });
 
   test('is not there for a trunk with limits: SQL shares its turns and slots out', async () => {

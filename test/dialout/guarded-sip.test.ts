@@ -29,10 +29,12 @@ function rig() {
   } as unknown as SipPort;
   const guarded = guardSip(sip, {
     mayPlace: () => line.mayPlace,
+    clock: { now: () => new Date(0) },
+  });
+  guarded.watch({
     onPlaced: (legId) => placedCalls.push(legId),
     onReleased: (legId) => releasedCalls.push(legId),
     onOffTheWire: (callId) => releasedCalls.push(`${callId} whole`),
-    clock: { now: () => new Date(0) },
   });
   const observer: LegObserver = {
     observe: (event) => {
