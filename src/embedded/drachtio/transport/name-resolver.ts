@@ -1,6 +1,7 @@
 // Host names to addresses, with a small cache, so that the ACK and the BYE of a call leave in the order they were asked for.
 
 import { lookup } from 'node:dns/promises';
+import { within } from '../../../lib/at-most.ts';
 import type { SipPeer } from './sip-peer.ts';
 import type { Target } from './sip-target.ts';
 
@@ -55,19 +56,12 @@ export class NameResolver {
   }
 
   async #lookup(host: string): Promise<string | undefined> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), timeoutMs);
-      timer.unref();
-    });
     try {
-      const found = await Promise.race([lookup(host, { family: this.#family }), timeout]);
+      const found = await within(lookup(host, { family: this.#family }), timeoutMs);
       if (found !== undefined) this.#remember(host, found.address);
       return found?.address;
     } catch {
       return undefined;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
