@@ -37,10 +37,10 @@ import type { Events } from './events.ts';
 import type { Node } from './nodes.ts';
 import type { Notifier } from './notifier.ts';
 import { type OutboxParts, openOutbox } from './outbox.ts';
-import { startRounds } from './rounds.ts';
 import type { Sounds } from './sounds.ts';
 import type { Storage } from './storage.ts';
 import { createStreamPort } from './streams.ts';
+import { startSweeps } from './sweeps.ts';
 import { tracedIntake } from './tracing.ts';
 import type { OlderVersions } from './upgrade.ts';
 
@@ -337,13 +337,13 @@ function createWork(
   const { storage, node, notifier, events } = parts;
   const { connection } = events;
   const start = async (): Promise<void> => {
-    const rounds = await startRounds(environment, {
+    const sweeps = await startSweeps(environment, {
       ...{ storage, node, notifier, recovery, taking, rest },
     });
-    closers.add('rounds', () => {
-      // A round may wait for what the recovery is at: an engine that is unreachable, for example.
+    closers.add('sweeps', () => {
+      // A sweep may wait for what the recovery is at: an engine that is unreachable, for example.
       recovery.stop();
-      return Promise.all(rounds.map((round) => round.stop()));
+      return Promise.all(sweeps.map((sweep) => sweep.stop()));
     });
     const hints = serveDialHints(connection, (source) => void taking.wake(source), logger);
     closers.add('hints', () => hints.stop());

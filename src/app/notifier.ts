@@ -5,7 +5,7 @@ import type { Metrics } from '../http/metrics.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import { repeat } from '../lib/repeat.ts';
 import { Rest } from '../lib/rest.ts';
-import { defaultRetrySchedule } from '../notifier/delivery-plan.ts';
+import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { NotificationDispatcher, type StoredNotifications } from '../notifier/dispatcher.ts';
 import { createEndpointStore } from '../notifier/endpoint-store.ts';
 import { EndpointWatch } from '../notifier/endpoint-watch.ts';
@@ -60,12 +60,12 @@ function openEndpointWatch({ logger, clock, closers }: Environment, parts: Parts
     onFailing: (byApp) => parts.metrics.endpointsFailing(byApp),
   });
   const rest = new Rest(parts.storage.longestRestMs);
-  const rounds = repeat({ name: 'endpoints', everyMs: watchEveryMs, logger }, () => {
+  const watching = repeat({ name: 'endpoints', everyMs: watchEveryMs, logger }, () => {
     if (watch.hasNews()) rest.wake();
-    return rest.round(() => watch.round());
+    return rest.unlessResting(() => watch.look());
   });
   closers.add('endpoints', async () => {
-    await rounds.stop();
+    await watching.stop();
     await watch.report();
   });
   return watch;

@@ -11,7 +11,7 @@ import type { ContextStore } from '../interactions/context-store.ts';
 import { createContextWriter } from '../interactions/context-writer.ts';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import { type TraceHeaders, traceHeadersOf } from '../lib/trace-context.ts';
-import { defaultRetrySchedule } from '../notifier/delivery-plan.ts';
+import { defaultRetrySchedule } from '../notifier/delivery-rules.ts';
 import { owedFor } from '../notifier/owed.ts';
 import { appendSteps } from '../store/outbox/call-appends.ts';
 import { Outbox } from '../store/outbox/outbox.ts';

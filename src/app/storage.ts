@@ -24,7 +24,7 @@ export type Storage = {
   readonly ledger: CallLedger;
   readonly takes: CallTakes;
   readonly secondLegTakes: SecondLegTakes;
-  /** How long rounds over the database may rest while there is nothing to be found; 0: others write there too. */
+  /** How long sweeps over the database may rest while there is nothing to be found; 0: others write there too. */
   readonly longestRestMs: number;
 };
 

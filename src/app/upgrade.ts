@@ -59,7 +59,7 @@ export async function drainOlderVersions(
   const stop = async (): Promise<void> => {
     await Promise.all([timeline.stop(), notifications.stop()]);
   };
-  const rounds = repeat({ name: 'older gateways', everyMs: lookEveryMs, logger }, async () => {
+  const looking = repeat({ name: 'older gateways', everyMs: lookEveryMs, logger }, async () => {
     if (areDrained || (await node.store.isOlderUp())) return;
     if (!(await timeline.isCaughtUp()) || !(await notifications.isCaughtUp())) return;
     await stop();
@@ -68,7 +68,7 @@ export async function drainOlderVersions(
     logger.info('what an older version left on NATS is stored and removed');
   });
   closers.add('older gateways', async () => {
-    await rounds.stop();
+    await looking.stop();
     if (!areDrained) await stop();
   });
   return { areDrained: () => areDrained };

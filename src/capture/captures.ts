@@ -43,7 +43,7 @@ export type CapturesOptions = {
 /** More than a node has calls; what was not ended is forgotten. Some 10 KB each. */
 const mostCalls = 5_000;
 /** A call that is over waits for one to two of them: the media worker's last word comes, and calls share a statement. */
-const roundMs = 500;
+const sweepMs = 500;
 const mostInStatement = 50;
 const mostWaiting = 2_000;
 /** For a picture of a call that is up: the media worker answers within some milliseconds, and what it said last is shown where it does not. */
@@ -54,10 +54,10 @@ export class Captures implements SipCapture {
   readonly #sipCallIdOf: CapturesOptions['sipCallIdOf'];
   readonly #live = new BoundedMap<CallId, Live>(mostCalls);
   readonly #bySipCallId = new BoundedMap<string, Owner>(2 * mostCalls);
-  /** Over since the last round, and before it. */
+  /** Over since the last sweep, and before it. */
   #justOver = new Set<CallId>();
   #over = new Set<CallId>();
-  #nextRound: NodeJS.Timeout | undefined;
+  #sweepTimer: NodeJS.Timeout | undefined;
   readonly #writer: Batcher<StoredCapture, undefined>;
 
   constructor({ write, sipCallIdOf, logger }: CapturesOptions) {
@@ -138,22 +138,22 @@ export class Captures implements SipCapture {
   finish(callId: CallId): void {
     if (this.#live.get(callId) === undefined || this.#over.has(callId)) return;
     this.#justOver.add(callId);
-    this.#nextRound ??= setTimeout(() => this.#round(), roundMs);
+    this.#sweepTimer ??= setTimeout(() => this.#sweep(), sweepMs);
   }
 
   /** At the end of the process: what is over is stored now. */
   async flush(): Promise<void> {
-    clearTimeout(this.#nextRound);
+    clearTimeout(this.#sweepTimer);
     await Promise.all([...this.#over, ...this.#justOver].map((callId) => this.#store(callId)));
   }
 
-  #round(): void {
+  #sweep(): void {
     const due = this.#over;
     this.#over = this.#justOver;
     this.#justOver = new Set();
     for (const callId of due) void this.#store(callId);
     const isOver = this.#over.size === 0;
-    this.#nextRound = isOver ? undefined : setTimeout(() => this.#round(), roundMs);
+    this.#sweepTimer = isOver ? undefined : setTimeout(() => this.#sweep(), sweepMs);
   }
 
   async #store(callId: CallId): Promise<void> {

@@ -94,7 +94,7 @@ export class SourceTaker {
     while (this.#wanted > 0 && !signal.aborted) {
       const wanted = this.#wanted;
       this.#wanted = 0;
-      const retryInMs = await this.#round(wanted);
+      const retryInMs = await this.#ask(wanted);
       if (retryInMs === undefined) continue;
       this.#wanted = mostAtOnce;
       // Aborted: the loop ends by itself.
@@ -104,7 +104,7 @@ export class SourceTaker {
   }
 
   /** When to try again without being woken; undefined: not before. */
-  async #round(known: number): Promise<number | undefined> {
+  async #ask(known: number): Promise<number | undefined> {
     const { places, mayTake } = this.#ports;
     if (!mayTake()) return this.#isDoubtful ? failurePauseMs : undefined;
     const wanted = Math.max(0, Math.min(known, places.free()));

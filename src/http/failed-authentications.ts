@@ -1,5 +1,5 @@
 // Who tries credentials, and fails, is told to slow down. Good ones are always taken, so that an attacker cannot lock out the apps
-// that share an address with a stranger; what is limited is how often a stranger learns that a guess was wrong.
+// that share an address with one; what is limited is how often an attacker learns that a guess was wrong.
 
 import ipaddr from 'ipaddr.js';
 import { BoundedMap } from '../lib/bounded-map.ts';

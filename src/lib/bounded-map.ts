@@ -1,4 +1,4 @@
-// A map that strangers may fill: of so many entries the one that was set longest ago makes room for a new one.
+// A map that requests from outside may fill: of so many entries the one that was set longest ago makes room for a new one.
 
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();

@@ -1,5 +1,5 @@
 // Remembers what a look-up gave for a few seconds, also that there was nothing; look-ups of the same key share one query. Keys
-// may come from strangers' tokens.
+// may come from tokens that anybody wrote.
 
 import { BoundedMap } from './bounded-map.ts';
 

@@ -1,8 +1,8 @@
-// Work that is done again and again, never twice at the same time, and whose failure only delays the next round.
+// Work that is done again and again, never twice at the same time, and whose failure only delays the next run.
 
 import type { Logger } from './logger.ts';
 
-/** `stop` waits for the round under way: work that waits for something must end with the signal that it is given. */
+/** `stop` waits for the run under way: work that waits for something must end with the signal that it is given. */
 export type Repetition = { stop(): Promise<void> };
 
 export function repeat(
@@ -13,22 +13,19 @@ export function repeat(
   let running: Promise<void> = Promise.resolve();
   const stopping = new AbortController();
 
-  const round = async (): Promise<void> => {
+  const run = async (): Promise<void> => {
     try {
       await work(stopping.signal);
     } catch (error) {
       if (!stopping.signal.aborted)
-        options.logger.warn(
-          { err: error, work: options.name },
-          'a round of background work failed',
-        );
+        options.logger.warn({ err: error, work: options.name }, 'a run of background work failed');
     }
     schedule();
   };
   const schedule = (): void => {
     if (stopping.signal.aborted) return;
     timer = setTimeout(() => {
-      running = round();
+      running = run();
     }, options.everyMs);
     timer.unref();
   };

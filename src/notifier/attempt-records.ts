@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { SharedPause } from '../lib/shared-pause.ts';
 import { isRefusedData } from '../store/sql-errors.ts';
 import { type CallQueue, settlementOf } from './call-queue.ts';
-import type { CallQueueStep } from './delivery-plan.ts';
+import type { CallQueueStep } from './delivery-rules.ts';
 import type { AttemptRecord, NotificationStore, Settlement } from './notification-store.ts';
 
 /** Ten statements a second at most, and not much more than an attempt itself takes on the internet. */

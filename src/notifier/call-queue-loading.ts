@@ -1,6 +1,6 @@
 // Reads what is pending of calls whose lease this process holds.
 
-import { type PendingNotification, type RetrySchedule, refusedDueAt } from './delivery-plan.ts';
+import { type PendingNotification, type RetrySchedule, refusedDueAt } from './delivery-rules.ts';
 import { loadStatement } from './notification-sql.ts';
 import type { SqlClient } from './sql-client.ts';
 

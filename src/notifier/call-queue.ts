@@ -3,7 +3,7 @@
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import type { LeasedCallQueue } from './call-queue-loading.ts';
 import type { Delivery } from './delivery.ts';
-import type { CallQueueStep, PendingNotification } from './delivery-plan.ts';
+import type { CallQueueStep, PendingNotification } from './delivery-rules.ts';
 import type { Endpoint } from './endpoint-store.ts';
 import type { Settlement } from './notification-store.ts';
 import type { Recipient } from './recipients.ts';

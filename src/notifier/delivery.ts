@@ -7,7 +7,7 @@ import {
   judge,
   type PendingNotification,
   type RetrySchedule,
-} from './delivery-plan.ts';
+} from './delivery-rules.ts';
 import type { NotificationSender } from './http-sender.ts';
 import { mergeHeaders } from './notification-headers.ts';
 import type { AttemptRecord } from './notification-store.ts';

@@ -28,7 +28,7 @@ import {
   nextStep,
   type PendingNotification,
   receiverFailed,
-} from './delivery-plan.ts';
+} from './delivery-rules.ts';
 import type { Endpoint } from './endpoint-store.ts';
 import type { AttemptRecord, NotificationStore } from './notification-store.ts';
 import { defaultGateLimits, type GateLimits, OriginGates, originOf } from './origin-gates.ts';
@@ -354,7 +354,7 @@ export class NotificationDispatcher {
 
   async #claimDue(): Promise<'more' | 'wanted' | 'nothing'> {
     let found: 'more' | 'wanted' | 'nothing' = 'nothing';
-    await this.#rest.round(async () => {
+    await this.#rest.unlessResting(async () => {
       found = await this.#claim(true);
       return (
         found !== 'nothing' || this.#queues.size > 0 || (await this.#deps.store.owesAnything())

@@ -1,5 +1,5 @@
 // Watches receivers: one alert when an endpoint keeps failing, one when it is back. Attempts are counted in memory and reported
-// in rounds, so that deliveries pay nothing for it; the streaks are rows that all nodes share, and one node tells each.
+// now and then, so that deliveries pay nothing for it; the streaks are rows that all nodes share, and one node tells each.
 
 import { createHash } from 'node:crypto';
 import type { Logger } from '../lib/logger.ts';
@@ -35,7 +35,7 @@ export type EndpointWatchDeps = {
   readonly publish: (alert: EndpointAlert) => Promise<void>;
   readonly now: () => Date;
   readonly logger: Logger;
-  /** Endpoints that an alert is out for, by app; after each round. */
+  /** Endpoints that an alert is out for, by app; after each look. */
   readonly onFailing?: (byApp: ReadonlyMap<string, number>) => void;
 };
 
@@ -82,13 +82,13 @@ export class EndpointWatch {
     });
   }
 
-  /** Something was seen that a round would report. */
+  /** Something was seen that a look would report. */
   hasNews(): boolean {
     return this.#unreported.size > 0;
   }
 
-  /** Reports, alerts about what is due, and looks what fails. False: nothing is left for the next round, unless there is news. */
-  async round(): Promise<boolean> {
+  /** Reports, alerts about what is due, and looks what fails. False: nothing is left for the next look, unless there is news. */
+  async look(): Promise<boolean> {
     const { store, now } = this.#deps;
     await this.report();
     const at = now();

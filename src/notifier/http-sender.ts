@@ -3,7 +3,7 @@
 
 import { Agent, DecoratorHandler, type Dispatcher, request } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
-import { type AttemptResult, parseRetryAfterS } from './delivery-plan.ts';
+import { type AttemptResult, parseRetryAfterS } from './delivery-rules.ts';
 
 /** From the first byte of the connection to the status line. */
 const defaultTimeoutMs = 10_000;

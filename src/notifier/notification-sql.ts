@@ -2,7 +2,7 @@
 // prepared by name, which halves their cost.
 //
 // What they ask for is written so that only an index can answer it (`fewRows`, `= any(array(…))`, a subquery with a limit), because
-// their plans are made while the tables are small: a join that reads a whole table would let all receivers pay for what one
+// their query plans are made while the tables are small: a join that reads a whole table would let all receivers pay for what one
 // dead receiver is owed.
 //
 // The value of `leased_until` doubles as the queue's version: who adds a notification to a leased queue moves it by a

@@ -4,7 +4,7 @@
 import { Batcher } from '../lib/batcher.ts';
 import { retryConflicts } from '../store/sql-errors.ts';
 import { loadCallQueues } from './call-queue-loading.ts';
-import type { Failure, RetrySchedule } from './delivery-plan.ts';
+import type { Failure, RetrySchedule } from './delivery-rules.ts';
 import {
   acceptStatement,
   claimStatement,

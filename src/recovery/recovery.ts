@@ -2,6 +2,7 @@
 // call gets its one terminal event, and the far end gets its BYE; none is dialled again.
 
 import { setMaxListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
@@ -68,10 +69,10 @@ const lateAnswerPauseMs = 500;
 //
 // unfinished  SQL has no end of it, and it is this process's: taken over from a lost one, or named by this process. Its far end
 //             begins to be hung up; its events are read and its end is stored. Left when SQL has the end; where that fails, it
-//             is found again by the next round.
+//             is found again by the next sweep.
 // owed        SQL has its end, and is not told that all is done. Events that are not known to be on the stream are published, and
 //             dropped by id where they were. Left when they are published and the far end is over: then it is marked in SQL.
-//             Where that fails, it is found again by the next round.
+//             Where that fails, it is found again by the next sweep.
 // done        Marked. Nothing here remembers it.
 //
 // Beside that, its far end, where a leg was stored, once for a call, however often asked:
@@ -155,7 +156,7 @@ export class Recovery {
    * NATS is unreachable that waits for it.
    */
   async settleEnds(until?: AbortSignal): Promise<void> {
-    // Left to the next round: what cannot be published now would be found again at once, and for ever.
+    // Left to the next sweep: what cannot be published now would be found again at once, and for ever.
     const failed: CallId[] = [];
     for (;;) {
       const except = [...this.#owed, ...this.#ports.underWay(), ...failed];
@@ -252,13 +253,8 @@ export class Recovery {
   }
 
   /** Ends with the time, or with this process. */
-  #pause(pauseMs: number): Promise<void> {
-    const { signal } = this.#stopped;
-    let timer: NodeJS.Timeout | undefined;
-    const elapsed = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, pauseMs);
-    });
-    return untilAborted(elapsed, signal).finally(() => clearTimeout(timer));
+  async #pause(pauseMs: number): Promise<void> {
+    await pause(pauseMs, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
   }
 
   async #hangUp(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {

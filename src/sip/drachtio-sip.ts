@@ -110,7 +110,7 @@ class DrachtioPool implements DrachtioSip {
           server,
           limits: this.#limits,
           logger: options.logger,
-          claimStrangers: true,
+          takesUnsolicited: true,
           onMessage: options.capture && ((message) => options.capture?.add(message)),
           onUp: (link) => this.#onUp(link),
         }),

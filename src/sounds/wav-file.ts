@@ -1,4 +1,4 @@
-// WAV files of strangers: RIFF/WAVE with PCM, float, µ-law or A-law, plain or as WAVE_FORMAT_EXTENSIBLE. Every length in the
+// WAV files as callers of the API have them: RIFF/WAVE with PCM, float, µ-law or A-law, plain or as WAVE_FORMAT_EXTENSIBLE. Every length in the
 // file is a claim that is checked; what cannot be read is said in words, never thrown.
 
 import { decodeTable } from '../media/g711.ts';

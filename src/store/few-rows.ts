@@ -1,4 +1,4 @@
-// Statements are planned while their tables are small, and keep those plans. Of rows that are given as JSON the planner expects a
+// Statements get their query plans while their tables are small, and keep them. Of rows that are given as JSON the planner expects a
 // hundred, for which reading a whole small table is cheaper than a hundred looks into an index; when the table has grown, that is
 // what every statement still does.
 

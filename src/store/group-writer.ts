@@ -18,7 +18,7 @@ export class GroupWriter<Item extends { readonly key: string }, Result> {
   readonly #batcher: Batcher<Item, Settled<Result>>;
 
   constructor(write: Write<Item, Result>, options: BatcherOptions) {
-    this.#batcher = new Batcher((items) => writeRounds(items, write), options);
+    this.#batcher = new Batcher((items) => writeStatements(items, write), options);
   }
 
   async add(item: Item): Promise<Result> {
@@ -31,28 +31,28 @@ export class GroupWriter<Item extends { readonly key: string }, Result> {
 
 type Entry<Item> = { readonly item: Item; readonly index: number };
 
-/** A statement changes a row once, so a key's second item of a batch goes into the next round. Mostly there is only one. */
-async function writeRounds<Item extends { readonly key: string }, Result>(
+/** A statement changes a row once, so a key's second item of a batch goes into the next statement. Mostly there is only one. */
+async function writeStatements<Item extends { readonly key: string }, Result>(
   items: readonly Item[],
   write: Write<Item, Result>,
 ): Promise<readonly Settled<Result>[]> {
-  const rounds: Entry<Item>[][] = [];
+  const statements: Entry<Item>[][] = [];
   const seen = new Map<string, number>();
   for (const [index, item] of items.entries()) {
     const number = seen.get(item.key) ?? 0;
     seen.set(item.key, number + 1);
-    const round = rounds[number];
-    if (round === undefined) rounds.push([{ item, index }]);
-    else round.push({ item, index });
+    const statement = statements[number];
+    if (statement === undefined) statements.push([{ item, index }]);
+    else statement.push({ item, index });
   }
   const settled = new Array<Settled<Result>>(items.length);
-  for (const round of rounds) {
+  for (const statement of statements) {
     const results = await writeIsolated(
-      round.map((entry) => entry.item),
+      statement.map((entry) => entry.item),
       write,
     );
-    for (const [position, { index }] of round.entries()) {
-      // One result for each item of the round.
+    for (const [position, { index }] of statement.entries()) {
+      // One result for each item of the statement.
       settled[index] = results[position] as Settled<Result>;
     }
   }

@@ -121,7 +121,7 @@ export async function purgeHistory(
   return messages + conversations + testRuns;
 }
 
-/** Ends early at the signal: the next round goes on. */
+/** Ends early at the signal: the next purge goes on. */
 async function deleteAll(
   { pool }: Stored,
   statement: string,

@@ -11,7 +11,7 @@ import type { BotStream, StreamSink } from '../media/stream-port.ts';
 import { BotInbox } from './bot-inbox.ts';
 import { openTransport, ReadyTransport } from './bot-transport.ts';
 import { BotVoice } from './bot-voice.ts';
-import { ConnectPlan } from './connect-plan.ts';
+import { ReconnectSchedule } from './reconnect-schedule.ts';
 import { type LinkEnd, StreamLink } from './stream-link.ts';
 import type { MessageWriter } from './stream-messages.ts';
 import { signatureHeaders } from './stream-signature.ts';
@@ -60,7 +60,7 @@ export class CallStream implements BotStream {
   readonly #sink: StreamSink;
   readonly #dependencies: BotStreamDependencies;
   readonly #inbox: BotInbox;
-  readonly #plan = new ConnectPlan();
+  readonly #schedule = new ReconnectSchedule();
   readonly #counts = { framesSent: 0, framesDropped: 0 };
   #state: State = { kind: 'idle' };
   #ready: ReadyTransport | undefined;
@@ -167,7 +167,7 @@ export class CallStream implements BotStream {
 
   #begin(): void {
     if (this.#state.kind !== 'idle') return;
-    this.#plan.begin(this.#tick);
+    this.#schedule.begin(this.#tick);
     this.#connect();
   }
 
@@ -193,7 +193,7 @@ export class CallStream implements BotStream {
         onDefect: (error) => this.#sink.defect(error),
       },
     );
-    this.#become({ kind: 'connecting', link, until: this.#plan.limitOf(this.#tick) });
+    this.#become({ kind: 'connecting', link, until: this.#schedule.limitOf(this.#tick) });
   }
 
   #open(link: StreamLink): void {
@@ -241,8 +241,8 @@ export class CallStream implements BotStream {
       if (this.#queue.queuedBytes === 0) this.#leave();
       return;
     }
-    if (state.kind === 'open') this.#plan.broke(state.openTick, this.#tick);
-    const next = end.kind === 'refused' ? undefined : this.#plan.next(this.#tick);
+    if (state.kind === 'open') this.#schedule.broke(state.openTick, this.#tick);
+    const next = end.kind === 'refused' ? undefined : this.#schedule.next(this.#tick);
     if (next === undefined) {
       this.#become({ kind: 'over' });
       this.#sink.report({ kind: 'lost', reason: end.reason });

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { defaultRetrySchedule } from '../../src/notifier/delivery-plan.ts';
+import { defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { createNotifierRig, personCall } from '../notifier/notifier-rig.ts';
 import { eventually } from '../support/eventually.ts';

@@ -56,15 +56,15 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     fail(nodes[0], 3);
     fail(nodes[1], 2);
     fail(nodes[1], 1, other);
-    for (const node of nodes) await node.round();
+    for (const node of nodes) await node.look();
     expect(told()).toEqual([]);
 
     nowMs += 6 * minuteMs;
     fail(nodes[0], 1);
     // First, since the other node may be the one that alerts.
     await nodes[0].report();
-    await Promise.all(nodes.map((node) => node.round()));
-    for (const node of nodes) await node.round();
+    await Promise.all(nodes.map((node) => node.look()));
+    for (const node of nodes) await node.look();
     expect(told()).toEqual([['app-1', 'endpoint-failing']]);
     expect(failing).toEqual(new Map([['app-1', 1]]));
     expect(published[0]).toMatchObject({
@@ -80,7 +80,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
 
     nowMs += minuteMs;
     nodes[1].onAttempt(endpoint, new Date(nowMs));
-    for (const node of [...nodes, ...nodes]) await node.round();
+    for (const node of [...nodes, ...nodes]) await node.look();
     expect(told()).toEqual([
       ['app-1', 'endpoint-failing'],
       ['app-1', 'endpoint-recovered'],
@@ -93,10 +93,10 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     const node = startNode();
     for (let minute = 0; minute < 10; minute += 1) {
       fail(node, 10);
-      await node.round();
+      await node.look();
       node.onAttempt(endpoint, new Date(nowMs));
       nowMs += minuteMs;
-      await node.round();
+      await node.look();
     }
 
     expect(told()).toEqual([]);
@@ -107,15 +107,15 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     const node = startNode();
     const streak = async () => {
       fail(node, 5);
-      await node.round();
+      await node.look();
       nowMs += 5 * minuteMs;
-      await node.round();
+      await node.look();
     };
     await streak();
     node.onAttempt(endpoint, new Date(nowMs));
     nowMs += 1;
     await streak();
-    await node.round();
+    await node.look();
 
     expect(told()).toEqual([
       ['app-1', 'endpoint-failing'],
@@ -127,32 +127,32 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
 
   test('a round tells whether there is anything left to look after', async () => {
     const node = startNode();
-    expect([node.hasNews(), await node.round()]).toEqual([false, false]);
+    expect([node.hasNews(), await node.look()]).toEqual([false, false]);
 
     fail(node, 5);
-    expect([node.hasNews(), await node.round()]).toEqual([true, true]);
+    expect([node.hasNews(), await node.look()]).toEqual([true, true]);
     nowMs += 6 * minuteMs;
-    expect([node.hasNews(), await node.round()]).toEqual([false, true]);
+    expect([node.hasNews(), await node.look()]).toEqual([false, true]);
     node.onAttempt(endpoint, new Date(nowMs));
-    expect([node.hasNews(), await node.round()]).toEqual([true, true]);
+    expect([node.hasNews(), await node.look()]).toEqual([true, true]);
     expect(told()).toHaveLength(2);
-    expect([node.hasNews(), await node.round()]).toEqual([false, false]);
+    expect([node.hasNews(), await node.look()]).toEqual([false, false]);
   });
 
   test('an alert that NATS did not take is sent later, under the same id', async () => {
     const node = startNode();
     fail(node, 5);
-    await node.round();
+    await node.look();
     nowMs += 5 * minuteMs;
     isNatsAway = true;
-    await node.round();
+    await node.look();
     isNatsAway = false;
-    await node.round();
+    await node.look();
     expect(told()).toEqual([]);
 
     nowMs += 2 * minuteMs;
-    await node.round();
-    await node.round();
+    await node.look();
+    await node.look();
     expect(told()).toEqual([['app-1', 'endpoint-failing']]);
   });
 });

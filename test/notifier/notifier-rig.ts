@@ -5,7 +5,7 @@ import type { AcceptedCall } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { createAddressGuard } from '../../src/lib/address-guard.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import type { RetrySchedule } from '../../src/notifier/delivery-plan.ts';
+import type { RetrySchedule } from '../../src/notifier/delivery-rules.ts';
 import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';
 import { createSender } from '../../src/notifier/http-sender.ts';
 import { createNotificationStore } from '../../src/notifier/notification-store.ts';

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { defaultRetrySchedule } from '../../src/notifier/delivery-plan.ts';
+import { defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
 import { NotificationDispatcher } from '../../src/notifier/dispatcher.ts';
 import type { NotificationStore, Settlement } from '../../src/notifier/notification-store.ts';
 import type { OwedNotification } from '../../src/store/outbox/call-appends.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../src/calls/call-events.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { attemptDelivery, type Delivery } from '../../src/notifier/delivery.ts';
-import { type AttemptResult, defaultRetrySchedule } from '../../src/notifier/delivery-plan.ts';
+import { type AttemptResult, defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
 import { createCallWatcher } from '../../src/terminal/call-lines.ts';
 import { acceptedCall } from '../support/scripted-call.ts';
 

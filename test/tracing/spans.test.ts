@@ -12,7 +12,7 @@ import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { exampleEvent, exampleIdentity } from '../../src/calls/contract/event-examples.ts';
 import { parseTraceparent, type TraceHeaders } from '../../src/lib/trace-context.ts';
 import { attemptDelivery, type DeliveryDeps } from '../../src/notifier/delivery.ts';
-import { defaultRetrySchedule } from '../../src/notifier/delivery-plan.ts';
+import { defaultRetrySchedule } from '../../src/notifier/delivery-rules.ts';
 import { createTracing } from '../../src/tracing/tracing.ts';
 import { acceptedCall } from '../support/call-records.ts';
 

@@ -1,4 +1,4 @@
-// What a stranger needs to end a leg: kept in SQL, and sent to another node that is asked to do it.
+// What another process needs to end a leg: kept in SQL, and sent to another node that is asked to do it.
 
 import { z } from 'zod';
 import type { Immutable } from './schema.ts';

@@ -151,8 +151,8 @@ function judge(
     return undefined;
   }
   const judged = heard.filter((item): item is Judged => item.truth !== undefined);
-  const strangers = heard.length - judged.length;
-  if (strangers > 0) context.note(`${plural(strangers, 'recording')} not in the manifest`);
+  const unlisted = heard.length - judged.length;
+  if (unlisted > 0) context.note(`${plural(unlisted, 'recording')} not in the manifest`);
   if (judged.length === 0) return undefined;
   const summary = summarise(judged);
   if (options.quiet !== true || options.json === true) say('');

@@ -40,13 +40,13 @@ function placeProblems(body: Body, name: string): readonly Problem[] {
 }
 
 function existingProblems({ fields, ...body }: Body, mark: string): readonly Problem[] {
-  const strangers = customOnly.filter((name) => name in body);
+  const ofOtherForm = customOnly.filter((name) => name in body);
   const missing = mapped.filter(
     ({ inside, beside }) => !(inside in fields) && isLeftOut(body[beside]),
   );
   const { mapProvider, IOMappings } = body;
   const problems = [
-    ...strangers.map((name) => ({
+    ...ofOtherForm.map((name) => ({
       path: [name],
       message: `belongs to the custom-provider form, ${mark} to the existing-provider form`,
     })),

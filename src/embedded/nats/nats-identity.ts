@@ -1,5 +1,5 @@
 // What a private nats-server is known by across restarts: its port, so that bots can reconnect, its credentials, and a
-// name that tells it from a stranger on the same port. Kept in DATA_DIR/nats, readable by its owner only.
+// name that tells it from another program on the same port. Kept in DATA_DIR/nats, readable by its owner only.
 
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -57,7 +57,7 @@ export async function loadIdentity(files: NatsFiles): Promise<NatsIdentity> {
   return identity;
 }
 
-/** Another port, because a stranger has taken ours. */
+/** Another port, because another program has taken ours. */
 export async function moveToFreePort(
   files: NatsFiles,
   identity: NatsIdentity,

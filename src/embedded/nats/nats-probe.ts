@@ -1,10 +1,10 @@
-// Asks what listens on a port: speaks the first lines of the NATS protocol, so that our own server can be told from a
-// stranger, and a server that only accepts from one that answers.
+// Asks what listens on a port: speaks the first lines of the NATS protocol, so that our own server can be told from
+// another program, and a server that only accepts from one that answers.
 
 import { connect } from 'node:net';
 import type { NatsIdentity } from './nats-identity.ts';
 
-export type ProbeResult = 'ours' | 'stranger' | 'nobody';
+export type ProbeResult = 'ours' | 'another program' | 'nothing';
 
 /** INFO and PONG are a few hundred bytes; what says more before it is our server is none. */
 const maxReplyBytes = 64 * 1024;
@@ -20,13 +20,16 @@ export function probeNats(identity: NatsIdentity, timeoutMs: number): Promise<Pr
       socket.destroy();
       resolve(result);
     };
-    const timer = setTimeout(() => finish(socket.connecting ? 'nobody' : 'stranger'), timeoutMs);
+    const timer = setTimeout(
+      () => finish(socket.connecting ? 'nothing' : 'another program'),
+      timeoutMs,
+    );
     socket.setEncoding('utf8');
-    socket.on('error', () => finish(greeted ? 'stranger' : 'nobody'));
-    socket.on('close', () => finish('stranger'));
+    socket.on('error', () => finish(greeted ? 'another program' : 'nothing'));
+    socket.on('close', () => finish('another program'));
     socket.on('data', (chunk: string) => {
       received += chunk;
-      if (isNotOurs(received, identity)) return finish('stranger');
+      if (isNotOurs(received, identity)) return finish('another program');
       if (!greeted && received.includes('\r\n')) {
         greeted = true;
         socket.write(greeting(identity));

@@ -61,7 +61,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
       `A nats-server of this data folder runs on port ${identity.port}, but its process is not known; end it first`,
     );
   }
-  if (holder === 'stranger') identity = await moveToFreePort(files, identity);
+  if (holder === 'another program') identity = await moveToFreePort(files, identity);
   await writeConfiguration(files, identity);
   const server = new NatsServer(program, files, identity, options.logger);
   await server.start();

@@ -9,7 +9,7 @@ export type PlayoutLoopSink = {
   /** Nobody needs the clock any more, until `start`. */
   isIdle(): boolean;
   /**
-   * Nothing that comes in has to be looked at before its call's next step. Then the thread stands still for a whole round: each time
+   * Nothing that comes in has to be looked at before its call's next step. Then the thread stands still for a whole tick: each time
    * that it wakes, it finds the processor's caches full of somebody else's work.
    */
   mayRest(): boolean;
@@ -68,9 +68,9 @@ export class PlayoutLoop {
       return;
     }
     const nowMs = performance.now();
-    const wholeRounds = this.#sink.mayRest();
+    const wholeTicks = this.#sink.mayRest();
     this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - this.#dueMs);
-    const caughtUp = clock.run(nowMs, wholeRounds, (phase, transmit) => {
+    const caughtUp = clock.run(nowMs, wholeTicks, (phase, transmit) => {
       if (phase === 0 && !transmit) this.#ticksLate += 1;
       this.#sink.step(phase, transmit);
     });

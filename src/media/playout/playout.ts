@@ -18,25 +18,25 @@ export class PlayoutClock {
     this.#startMs = nowMs;
   }
 
-  /** When the next step is due. `wholeRounds`: the phases step together, when the last one's turn has come. */
-  nextMs(wholeRounds: boolean): number {
-    const steps = wholeRounds ? this.#steps - (this.#steps % phases) + phases : this.#steps + 1;
+  /** When the next step is due. `wholeTicks`: the phases step together, when the last one's turn has come. */
+  nextMs(wholeTicks: boolean): number {
+    const steps = wholeTicks ? this.#steps - (this.#steps % phases) + phases : this.#steps + 1;
     return this.#startMs + steps * stepMs;
   }
 
   /** Runs the steps that are due, a bounded number of them. False: more are due. */
   run(
     nowMs: number,
-    wholeRounds: boolean,
+    wholeTicks: boolean,
     step: (phase: number, transmit: boolean) => void,
   ): boolean {
     for (let count = 0; count < maxStepsAtOnce; count += 1) {
-      const dueMs = this.nextMs(wholeRounds);
+      const dueMs = this.nextMs(wholeTicks);
       if (dueMs > nowMs) return true;
       const phase = this.#steps % phases;
       this.#steps += 1;
       step(phase, nowMs - dueMs <= maxTransmitLateMs);
     }
-    return this.nextMs(wholeRounds) > nowMs;
+    return this.nextMs(wholeTicks) > nowMs;
   }
 }

@@ -110,7 +110,7 @@ export class RemoteSource {
     return this.#standing(address, port) > this.#standing(this.#address, this.#port);
   }
 
-  /** The signalled address is best, its host with another port (a NAT's) next, a stranger last. */
+  /** The signalled address is best, its host with another port (a NAT's) next, any other address last. */
   #standing(address: string, port: number): number {
     if (address !== this.#signalledAddress) return 0;
     return port === this.#signalledPort ? 2 : 1;

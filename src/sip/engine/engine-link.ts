@@ -36,8 +36,8 @@ export type LinkOptions = {
   readonly server: DrachtioServer;
   readonly limits: SipLimits;
   readonly logger: Logger;
-  /** Answer INVITE and OPTIONS of strangers; off where other applications share the server. */
-  readonly claimStrangers: boolean;
+  /** Answer INVITE and OPTIONS that belong to no dialog of ours; off where other applications share the server. */
+  readonly takesUnsolicited: boolean;
   /** Told of each SIP message that passes. */
   readonly onMessage?: ((message: SipMessage) => void) | undefined;
   readonly onUp: () => void;
@@ -135,7 +135,7 @@ export class EngineLink {
     }
     clearTimeout(this.#openTimer);
     this.#state = 'up';
-    if (this.#options.claimStrangers) {
+    if (this.#options.takesUnsolicited) {
       // Registers the routes; the requests themselves reach the handler given to `use`, which comes first.
       this.#srf.invite(() => undefined);
       this.#srf.options(() => undefined);
@@ -185,7 +185,7 @@ export class EngineLink {
     try {
       const owner = this.dialogs.get(request.stackDialogId ?? '');
       if (owner !== undefined) owner.onRequest(request, response);
-      else answerStranger(request, response);
+      else answerUnsolicited(request, response);
     } catch (error) {
       this.#options.logger.error({ err: error, method: request.method }, 'sip request not handled');
       if (request.method !== 'ACK') response.send(500);
@@ -211,7 +211,7 @@ export function engineName(server: { readonly host: string; readonly port: numbe
 }
 
 /** We place calls and take none: politely no. */
-function answerStranger(request: ReceivedRequest, response: Responder): void {
+function answerUnsolicited(request: ReceivedRequest, response: Responder): void {
   if (request.method === 'ACK') return;
   const allow = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK';
   if ((request.stackDialogId ?? '') !== '') response.send(481);

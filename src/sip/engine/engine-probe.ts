@@ -15,7 +15,7 @@ export function probeEngine(
       server,
       limits: { ...defaultSipLimits, connectTimeoutMs },
       logger: silentLogger,
-      claimStrangers: false,
+      takesUnsolicited: false,
       onUp: () => {
         resolve(undefined);
         link.close('asked');

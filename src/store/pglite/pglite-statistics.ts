@@ -1,6 +1,6 @@
-// PGlite has no autovacuum: nothing tells its planner how large tables have become, and a plan that was kept from when they
-// were empty would go on reading them whole. So each table is analysed when it has doubled, which also drops the plans that were kept
-// of it. To plan anew for each execution instead is a third of what a call costs there.
+// PGlite has no autovacuum: nothing tells its planner how large tables have become, and a query plan that was kept from when they
+// were empty would go on reading them whole. So each table is analysed when it has doubled, which also drops the query plans that were kept
+// of it. A new query plan for each execution instead is a third of what a call costs there.
 
 import type { Pool } from 'pg';
 
@@ -13,7 +13,7 @@ export const growthLookMs = 10_000;
  */
 export const statisticsTarget = 10;
 
-/** What fits into so few is read whole by the best of plans. */
+/** What fits into so few is read whole by the best of query plans. */
 const fewPages = 4;
 
 /** `relpages` is what the last analysis has found. */

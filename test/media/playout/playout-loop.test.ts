@@ -36,14 +36,14 @@ describe.each([true, false])('playout loop, may rest: %s', (mayRest) => {
     const { loop, world } = loopOf({ mayRest });
     loop.start();
     loop.start();
-    await until(() => world.steps.length >= 2 * phases, 'two rounds');
+    await until(() => world.steps.length >= 2 * phases, 'two ticks');
     world.isIdle = true;
     const inTurn = world.steps.map((_, index) => index % phases);
 
     expect(world.steps).toEqual(inTurn);
     expect(world.rests.length > 0).toBe(mayRest);
     expect(Math.max(0, ...world.rests)).toBeLessThanOrEqual(tickMs);
-    // Between two rests, none of a round or all of it.
+    // Between two rests, none of a tick or all of it.
     expect(world.stepsAtRests.filter((steps) => steps % phases !== 0)).toEqual([]);
 
     await until(() => world.foundIdle, 'a look at who is there');

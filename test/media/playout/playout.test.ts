@@ -3,10 +3,10 @@ import { PlayoutClock, phases } from '../../../src/media/playout/playout.ts';
 import { PortPool } from '../../../src/media/rtp/port-pool.ts';
 
 describe('playout clock', () => {
-  function count(clock: PlayoutClock, nowMs: number, wholeRounds = false) {
+  function count(clock: PlayoutClock, nowMs: number, wholeTicks = false) {
     const ticks = Array.from({ length: phases }, () => 0);
     let transmitted = 0;
-    const caughtUp = clock.run(nowMs, wholeRounds, (phase, transmit) => {
+    const caughtUp = clock.run(nowMs, wholeTicks, (phase, transmit) => {
       ticks[phase] = (ticks[phase] ?? 0) + 1;
       if (transmit) transmitted += 1;
     });
@@ -23,7 +23,7 @@ describe('playout clock', () => {
     expect(count(clock, 1_040).ticks).toEqual([1, 1, 1, 1]);
   });
 
-  test('of a whole round, all phases tick when the last one does', () => {
+  test('of a whole tick, all phases step when the last one does', () => {
     const clock = new PlayoutClock(1_000);
 
     expect(clock.nextMs(true)).toBe(1_020);
@@ -39,7 +39,7 @@ describe('playout clock', () => {
     expect(count(clock, 1_181, true).transmitted).toBe(12);
   });
 
-  test('rounds begin and cease to be whole in the middle of one, and no tick is lost', () => {
+  test('ticks begin and cease to be whole in the middle of one, and no tick is lost', () => {
     const clock = new PlayoutClock(0);
 
     expect(count(clock, 10).ticks).toEqual([1, 1, 0, 0]);

@@ -18,7 +18,7 @@ export function trimBody<Message extends SipRequest | SipResponse>(message: Mess
   return { ...message, body: message.body.slice(0, length) };
 }
 
-/** RFC 3261 section 17.2.3; the sent-by is part of it because branches are made by strangers. */
+/** RFC 3261 section 17.2.3; the sent-by is part of it because branches are made by the far ends. */
 export function serverKey(request: SipRequest, method: string): string {
   const value = headerValue(request, 'Via') ?? '';
   const via = parseVia(value);

@@ -10,7 +10,7 @@ import { StreamFramer } from './tcp-framing.ts';
 
 /** Both directions together: file descriptors. */
 const maxConnections = 2_048;
-/** Strangers cannot take the room that our own requests need. */
+/** Accepted connections cannot take the room that our own requests need. */
 const maxAcceptedConnections = 1_536;
 /** A peer that does not read is cut off at this. */
 const maxUnsentBytes = 4 * 1_024 * 1_024;

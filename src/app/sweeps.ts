@@ -1,4 +1,4 @@
-// What is looked after again and again: lost nodes, calls that no process dials, ends that are owed, what is old.
+// Sweeps: what is looked after again and again, because no message tells of it for certain. Lost nodes, calls that no process dials, ends that are owed, what is old.
 
 import type { CallTaking } from '../dialout/call-taking.ts';
 import { deadline } from '../lib/deadline.ts';
@@ -11,30 +11,30 @@ import type { Node } from './nodes.ts';
 import type { Notifier } from './notifier.ts';
 import type { Storage } from './storage.ts';
 
-export type RoundParts = {
+export type SweepParts = {
   readonly storage: Storage;
   readonly node: Node;
   readonly notifier: Notifier;
   readonly recovery: Recovery;
   readonly taking: CallTaking;
-  /** Of the sweep. */
+  /** Of the sweep for calls that wait. */
   readonly rest: Rest;
 };
 
 /** Also how long room that another node made on a trunk may go unnoticed. */
-const sweepEveryMs = 1_000;
+const takeEveryMs = 1_000;
 const settleEveryMs = 30_000;
-/** The start does not wait longer for NATS to take what is owed; the rounds go on with it. */
+/** The start does not wait longer for NATS to take what is owed; the sweep goes on with it. */
 const startSettleTimeoutMs = 5_000;
 /** A lost node is noticed within this part of its lease. */
 const watchesInLease = 8;
-const roundsBetweenLooks = 10;
+const sweepsBetweenLooks = 10;
 const purgeEveryMs = 3_600_000;
 
 /** Ends what a lost process left, before new calls are taken; then all the rest. */
-export async function startRounds(
+export async function startSweeps(
   environment: Environment,
-  parts: RoundParts,
+  parts: SweepParts,
 ): Promise<readonly Repetition[]> {
   const { config, logger } = environment;
   const { recovery, taking, rest } = parts;
@@ -43,8 +43,8 @@ export async function startRounds(
   using patience = deadline(startSettleTimeoutMs);
   await recovery.settleEnds(patience.signal);
   return [
-    repeat({ name: 'sweep', everyMs: sweepEveryMs, logger }, () =>
-      rest.round(() => taking.sweep()),
+    repeat({ name: 'waiting calls', everyMs: takeEveryMs, logger }, () =>
+      rest.unlessResting(() => taking.sweep()),
     ),
     repeat({ name: 'owed ends', everyMs: settleEveryMs, logger }, (stopped) =>
       recovery.settleEnds(stopped),
@@ -64,20 +64,20 @@ export async function startRounds(
  * marked lost when it started.
  */
 function watchNodes(
-  { node, recovery, notifier }: RoundParts,
+  { node, recovery, notifier }: SweepParts,
   { left, isAlone }: { readonly left: number; readonly isAlone: boolean },
   logger: Logger,
 ): () => Promise<void> {
   let leftOver = left;
-  let rounds = 0;
+  let sweeps = 0;
   return async () => {
     const lost = isAlone ? [] : await node.store.expireOthers();
     if (lost.length > 0) logger.warn({ nodes: lost }, 'nodes lost their lease; taking over');
-    // They are told of once: until their calls are ended, every round tries.
+    // They are told of once: until their calls are ended, every sweep tries.
     leftOver = Math.max(leftOver, lost.length);
-    rounds += 1;
+    sweeps += 1;
     // Once in a while all the same: a process that was lost may have taken a call in its last moment.
-    const isDue = !isAlone && rounds % roundsBetweenLooks === 0;
+    const isDue = !isAlone && sweeps % sweepsBetweenLooks === 0;
     if (leftOver === 0 && !isDue) return;
     if (isDue) await node.store.takeOverLeft();
     const stillLeft = await endLostProcesses(recovery, logger);
@@ -99,7 +99,7 @@ async function endLostProcesses(recovery: Recovery, logger: Logger): Promise<num
 
 async function purge(
   { config, clock }: Environment,
-  { storage: { ledger }, node }: RoundParts,
+  { storage: { ledger }, node }: SweepParts,
   stopped: AbortSignal,
 ): Promise<void> {
   const dayMs = 86_400_000;

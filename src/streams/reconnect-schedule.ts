@@ -13,7 +13,7 @@ const goodTicks = 10 * ticksASecond;
 /** One try. */
 export const longestTryTicks = 5 * ticksASecond;
 
-export class ConnectPlan {
+export class ReconnectSchedule {
   #waits = firstWaits;
   #limitTicks = firstLimitTicks;
   #tries = 0;

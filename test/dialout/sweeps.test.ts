@@ -2,11 +2,11 @@
 
 import { expect, test } from 'vitest';
 import type { Environment } from '../../src/app/environment.ts';
-import { type RoundParts, startRounds } from '../../src/app/rounds.ts';
+import { type SweepParts, startSweeps } from '../../src/app/sweeps.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { eventually } from '../support/eventually.ts';
 
-test('the calls of a lost node are tried again in the next round when the first try fails', async () => {
+test('the calls of a lost node are tried again by the next sweep when the first try fails', async () => {
   const told: string[] = [];
   const parts = {
     node: {
@@ -28,14 +28,14 @@ test('the calls of a lost node are tried again in the next round when the first 
       },
       settleEnds: async () => undefined,
     },
-  } as unknown as RoundParts;
+  } as unknown as SweepParts;
   const config = { leaseMs: 80, databaseUrl: 'postgres://shared' };
-  const rounds = await startRounds(
+  const sweeps = await startSweeps(
     { config, logger: silentLogger } as unknown as Environment,
     parts,
   );
-  await eventually(() => told.length >= 6, 'several rounds');
-  await Promise.all(rounds.map((round) => round.stop()));
+  await eventually(() => told.length >= 6, 'several sweeps');
+  await Promise.all(sweeps.map((sweep) => sweep.stop()));
 
   expect(told.slice(0, 6)).toEqual(['look', 'end', 'look', 'end', 'look', 'look']);
 });
@@ -52,12 +52,12 @@ test('a process that has the database alone looks for no other nodes, and tries 
       },
       settleEnds: async () => undefined,
     },
-  } as unknown as RoundParts;
+  } as unknown as SweepParts;
   const environment = { config: { leaseMs: 80 }, logger: silentLogger } as unknown as Environment;
-  const rounds = await startRounds(environment, parts);
+  const sweeps = await startSweeps(environment, parts);
   await eventually(() => told.length >= 8, 'all are ended');
-  await Promise.all(rounds.map((round) => round.stop()));
+  await Promise.all(sweeps.map((sweep) => sweep.stop()));
 
-  const round = ['end', 'notifications'];
-  expect(told).toEqual(['calls', 'end', ...round, ...round, ...round]);
+  const sweep = ['end', 'notifications'];
+  expect(told).toEqual(['calls', 'end', ...sweep, ...sweep, ...sweep]);
 });

@@ -7,7 +7,7 @@ import {
   parseRetryAfterS,
   receiverFailed,
   defaultRetrySchedule as schedule,
-} from '../../src/notifier/delivery-plan.ts';
+} from '../../src/notifier/delivery-rules.ts';
 
 const second = 1_000;
 const minute = 60 * second;
