@@ -2,7 +2,6 @@
 // call gets its one terminal event, and the far end gets its BYE; none is dialled again.
 
 import { setMaxListeners } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
 import { endOfLoss, endOfUnknown, type GatewayLoss } from '../calls/call-outcome.ts';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent, TerminalEvent } from '../calls/contract/call-event.ts';
@@ -17,6 +16,7 @@ import type {
   UnsettledEnd,
 } from '../calls/ports.ts';
 import type { EndRecorder } from '../dialout/end-recorder.ts';
+import { deadline } from '../lib/deadline.ts';
 import type { Logger } from '../lib/logger.ts';
 import { takeTurns } from '../lib/turns.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
@@ -254,7 +254,8 @@ export class Recovery {
 
   /** Ends with the time, or with this process. */
   async #pause(pauseMs: number): Promise<void> {
-    await pause(pauseMs, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
+    using elapsed = deadline(pauseMs, this.#stopped.signal);
+    await untilAborted(new Promise(() => undefined), elapsed.signal);
   }
 
   async #hangUp(callId: CallId, leg: StoredLeg): Promise<LegEndResult> {
