@@ -1,4 +1,4 @@
-// The life of one call, and nothing else: no I/O here. `call-actors.ts` provides what the stubs below stand for.
+// The life of one call, and nothing else: no I/O here. `call-actors.ts` brings it together with its line.
 //
 // preparing   The line takes a media port, and waits for the trunk's turn. Left with the first INVITE, or when the call has
 //             waited for as long as its request allows, all its time in the queue included: then nobody is called.
@@ -19,9 +19,17 @@
 //             than its bound it goes on without the machine.
 // ended       Final.
 
-import type { ActorRefFrom } from 'xstate';
+import { ChartNode } from '../lib/statechart/chart-node.ts';
 import { progressOfAccepted } from './call-events.ts';
-import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
+import {
+  type CallChart,
+  type CallMachineContext,
+  type CallMachineInput,
+  delays,
+  hasEnded,
+  isTransferring,
+  mediaIsOver,
+} from './call-setup.ts';
 import {
   acknowledge,
   buildEnd,
@@ -41,11 +49,13 @@ import {
   noteAnswer,
   noteFailedAttempt,
   notePlan,
+  noteResent,
   stateAmd,
   stateAmdStopped,
   stateDialing,
   stateDtmf,
   stateRinging,
+  stopDetection,
 } from './effects/call-effects.ts';
 import {
   closeTransfer,
@@ -60,7 +70,12 @@ import {
   withdrawPlannedTransfer,
 } from './effects/call-transfer-effects.ts';
 import { noteTakesKeys, pressKeys, stateKeysSent } from './effects/key-effects.ts';
-import { statePlayback, statePlaybackFailed } from './effects/playback-effects.ts';
+import {
+  play,
+  statePlayback,
+  statePlaybackFailed,
+  stopPlayback,
+} from './effects/playback-effects.ts';
 import {
   commandStream,
   endStream,
@@ -71,27 +86,10 @@ import {
   stateStreamStopped,
   streamsOfRequest,
 } from './effects/stream-effects.ts';
+import type { StepResult } from './ports.ts';
 
-export const callMachine = callSetup.createMachine({
-  id: 'call',
-  context: ({ input }) => ({
-    ...progressOfAccepted(input.call),
-    limits: input.limits,
-    clock: input.clock,
-    journal: input.journal,
-    detection: 'off',
-    round: 1,
-    ...streamsOfRequest(input.call.request.stream),
-    digits: 0,
-    streamEvents: 0,
-    hasPlans:
-      input.call.request.voicemail !== undefined || input.call.request.screening !== undefined,
-    takesKeys: false,
-    pressing: 0,
-    transfers: 0,
-  }),
-  output: ({ context }) => ({ end: context.end }),
-  invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
+const callChart: CallChart = {
+  delays,
   on: { 'line.takesKeys': { actions: noteTakesKeys } },
   initial: 'preparing',
   states: {
@@ -114,9 +112,7 @@ export const callMachine = callSetup.createMachine({
       after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
       on: {
         'line.sent': { actions: stateDialing },
-        'line.resent': {
-          actions: { type: 'append', params: ({ event }) => ({ events: [], leg: event.leg }) },
-        },
+        'line.resent': { actions: noteResent },
         'line.attemptFailed': { actions: noteFailedAttempt },
         'line.answered': { target: 'answering', actions: noteAnswer },
         'line.failed': { target: 'recording', actions: endByFailure },
@@ -126,11 +122,9 @@ export const callMachine = callSetup.createMachine({
     },
     answering: {
       invoke: {
-        id: 'storeAnswer',
-        src: 'storeAnswer',
-        input: ({ context }) => storeAnswerInput(context),
+        run: storeAnswer,
         onDone: [
-          { guard: ({ event }) => event.output === 'stored', target: 'answered' },
+          { guard: ({ result }) => result === 'stored', target: 'answered' },
           { target: 'refusing' },
         ],
         onError: { target: 'refusing' },
@@ -147,7 +141,7 @@ export const callMachine = callSetup.createMachine({
     answered: {
       entry: [acknowledge, startPlannedTransfer],
       always: [
-        { guard: 'hasEnded', target: 'closing' },
+        { guard: hasEnded, target: 'closing' },
         {
           guard: ({ context }) => isLeftAlone(context),
           target: 'closing',
@@ -172,7 +166,7 @@ export const callMachine = callSetup.createMachine({
         'line.dtmf': { actions: stateDtmf },
         'line.stream': [
           // A bot that transfers a call may leave it.
-          { guard: 'isTransferring', actions: stateStream },
+          { guard: isTransferring, actions: stateStream },
           {
             guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
             target: 'closing',
@@ -195,13 +189,10 @@ export const callMachine = callSetup.createMachine({
           { actions: notePlan },
         ],
         'command.play': {
-          actions: {
-            type: 'commandLine',
-            params: ({ event }) => ({ type: 'play', playback: event.playback }),
-          },
+          actions: play,
         },
         'command.stopPlayback': {
-          actions: { type: 'commandLine', params: { type: 'stopPlayback' } },
+          actions: stopPlayback,
         },
         'command.press': { actions: pressKeys },
         'command.stream': { actions: commandStream },
@@ -221,13 +212,8 @@ export const callMachine = callSetup.createMachine({
       },
     },
     closing: {
-      entry: [
-        closeTransfer,
-        { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
-        endStream('call-ended'),
-        { type: 'commandLine', params: { type: 'stopPlayback' } },
-      ],
-      always: { guard: 'mediaIsOver', target: 'recording' },
+      entry: [closeTransfer, stopDetection, endStream('call-ended'), stopPlayback],
+      always: { guard: mediaIsOver, target: 'recording' },
       after: {
         closingTimeout: {
           target: 'recording',
@@ -244,42 +230,59 @@ export const callMachine = callSetup.createMachine({
     recording: {
       entry: buildEnd,
       invoke: {
-        id: 'storeEnd',
-        src: 'storeEnd',
-        input: ({ context }) => storeEndInput(context),
+        run: storeEnd,
         onDone: { target: 'ended' },
         onError: { target: 'ended' },
       },
       after: { storeEndTimeout: { target: 'ended' } },
     },
-    ended: { type: 'final' },
+    ended: { final: true },
   },
-});
+};
 
-export type CallActor = ActorRefFrom<typeof callMachine>;
+/** One for all calls. */
+export const callMachine = ChartNode.of(callChart);
 
-function storeAnswerInput({
+export function callContext({
+  call,
+  limits,
+  clock,
+  journal,
+}: CallMachineInput): CallMachineContext {
+  return {
+    ...progressOfAccepted(call),
+    ...{ limits, clock, journal },
+    detection: 'off',
+    round: 1,
+    ...streamsOfRequest(call.request.stream),
+    digits: 0,
+    streamEvents: 0,
+    hasPlans: call.request.voicemail !== undefined || call.request.screening !== undefined,
+    takesKeys: false,
+    pressing: 0,
+    transfers: 0,
+  };
+}
+
+async function storeAnswer({
   answeredAt,
   leg,
   answeredEvent,
   journal,
-}: CallMachineContext): StoreInput {
+}: CallMachineContext): Promise<StepResult> {
   if (answeredAt === undefined || leg === undefined || answeredEvent === undefined) {
     throw new Error('an answer is stored only after it was noted');
   }
-  return { journal, step: { events: [answeredEvent], answeredAt, leg } };
+  return await journal.store({ events: [answeredEvent], answeredAt, leg });
 }
 
-function storeEndInput(context: CallMachineContext): StoreInput {
+async function storeEnd(context: CallMachineContext): Promise<StepResult> {
   const { endEvent: event, journal, legIsOver } = context;
   if (event === undefined) throw new Error('an end is stored only after it was built');
   const ifAnswered = endIfAnswered(context);
-  return {
-    journal,
-    step: {
-      events: [],
-      ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
-      ...(legIsOver === undefined ? {} : { legIsOver }),
-    },
-  };
+  return await journal.store({
+    events: [],
+    ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
+    ...(legIsOver === undefined ? {} : { legIsOver }),
+  });
 }
