@@ -107,7 +107,7 @@ const environment = z.object({
     .max(5_000)
     .default(200)
     .describe(
-      'while nobody speaks on our side (no bot, message or ringback) a packet of silence is sent this often, after the first second; 20: always',
+      'while our side is silent (no bot, message or ringback) a packet of silence is sent this often, after the first second; 20: always',
     ),
   MAX_CALL_DURATION_MS: timerMs.min(1_000).default(7_200_000).describe('longest call'),
   MAX_CONCURRENT_CALLS: z.coerce

@@ -8,11 +8,11 @@ import type { ToneDoubt } from './tones/tone-doubt.ts';
 
 /** What is known of the one who picked up. */
 export type Company =
-  /** A machine's verdict, or somebody who goes on like a recording. */
+  /** A machine's verdict, or a voice that goes on like a recording. */
   | 'machine'
-  /** Nobody has spoken yet. */
-  | 'nobody'
-  /** Somebody speaks, or did: no verdict yet. */
+  /** No voice was heard yet. */
+  | 'silence'
+  /** A voice is heard, or was: no verdict yet. */
   | 'undecided'
   /** A person by a longer greeting: the likelier wrong. */
   | 'person'
@@ -21,7 +21,7 @@ export type Company =
 
 export type BeepBelief = {
   /**
-   * One frame: what ended in it, the pitch of a tone under way (0: none), whether somebody speaks. Returns a beep to be
+   * One frame: what ended in it, the pitch of a tone under way (0: none), whether a voice is heard. Returns a beep to be
    * stated, which may have ended a second ago, and every other tone as it comes.
    */
   take(
@@ -56,7 +56,14 @@ const believed: Readonly<Record<Company, Readonly<Record<ToneDoubt, Answer>>>> =
     fading: 'yes',
     echo: 'yes',
   },
-  nobody: { none: 'yes', room: 'wait', cadence: 'no', appliance: 'wait', fading: 'no', echo: 'no' },
+  silence: {
+    none: 'yes',
+    room: 'wait',
+    cadence: 'no',
+    appliance: 'wait',
+    fading: 'no',
+    echo: 'no',
+  },
   undecided: afterSpeech,
   person: afterSpeech,
   hello: { none: 'wait', room: 'wait', cadence: 'wait', appliance: 'no', fading: 'no', echo: 'no' },

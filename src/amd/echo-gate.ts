@@ -1,5 +1,5 @@
 // Keeps what we send ourselves from being heard: the line gives some of it back, quieter and later. What comes in no louder than
-// an echo may be is turned down so far that nobody takes it for a voice or a tone; what is louder is the far end's (Geigel's
+// an echo may be is turned down so far that it passes for no voice and no tone; what is louder is the far end's (Geigel's
 // detector of double talk, by the power of frames).
 
 import { frameSamples } from './frame.ts';

@@ -13,7 +13,7 @@ import type { Utterance } from './voice/utterance.ts';
 
 /** A beep this soon after a human verdict takes it back; or this soon after a recording that went on after all. */
 const humanListenMs = 5_000;
-/** Nobody says more than that to somebody who is silent: "Hello? Who is this?" */
+/** A person says no more than that to a caller who is silent: "Hello? Who is this?" */
 const recordingMs = 1_000;
 /** After what was said since the verdict: a mailbox takes no longer to beep. */
 const beepWithinMs = 3_500;
@@ -53,7 +53,7 @@ type Phase =
   /** A machine speaks, or is about to. Screened: it asked who is calling. */
   | { readonly name: 'greeting'; readonly screened: boolean }
   | { readonly name: 'awaitingTone' }
-  /** The screening is over: whoever comes next begins anew, but no verdict may follow a verdict. */
+  /** The screening is over: the next voice begins anew, but no verdict may follow a verdict. */
   | { readonly name: 'screened' }
   | { readonly name: 'done' };
 
@@ -62,7 +62,7 @@ const nothingStated: readonly AmdEvent[] = [];
 /** One frame's reaction: what it may look at, and where it states events. The same object for every frame. */
 type Step = {
   readonly settings: AmdSettings;
-  /** Forget what was said so far: the next utterance is somebody else's. */
+  /** Forget what was said so far: the next utterance is another voice's. */
   readonly rearm: () => void;
   elapsedMs: number;
   events: readonly AmdEvent[];
@@ -237,7 +237,7 @@ function human(phase: Phase & { name: 'human' }, heard: Believed, step: Step): P
   return listens ? phase : stopped(step, 'human');
 }
 
-/** A greeting that paused after its "Hi." goes on at length, whether anybody answers or not, and its beep is to come. */
+/** A greeting that paused after its "Hi." goes on at length, whether the caller answers or not, and its beep is to come. */
 function mayStillBeep(speechBeforeMs: number, { utterance, tonePending }: Believed): boolean {
   if (tonePending) return true;
   return saidSinceMs(speechBeforeMs, utterance) > 0 && (utterance?.pauseMs ?? 0) < beepWithinMs;
@@ -262,7 +262,7 @@ function companyOf(phase: Phase, { utterance }: Heard): Company {
     case 'deciding':
     case 'screened':
     case 'done':
-      if (utterance === undefined) return 'nobody';
+      if (utterance === undefined) return 'silence';
       return isHello(utterance) ? 'hello' : 'undecided';
   }
 }

@@ -23,7 +23,7 @@ export type HeardInDetail = Heard & {
 export type FrameAnalyzer = {
   /** The next 20 ms. `lost`: they never came. */
   analyze(frame: Int16Array, lost: boolean): HeardInDetail;
-  /** Forgets what was said: the next to speak is somebody else. */
+  /** Forgets what was said: the next to speak is another voice. */
   restart(): void;
   /** Gives memory back; afterwards nothing is heard. */
   release(): void;

@@ -24,13 +24,13 @@ export type HeardOnLine = {
 export type LineListener = {
   /** The next 20 ms, and the power of what was sent in them (1: full scale). */
   push(frame: Int16Array, lost: boolean, sentPower: number): HeardOnLine;
-  /** Whoever speaks next is somebody else. */
+  /** The next to speak is another voice. */
   restart(): void;
   /** Gives memory back; afterwards nothing is heard. */
   release(): void;
 };
 
-/** There is a machine, or nobody asks. */
+/** There is a machine, or its caller did not ask for detection. */
 const company: Company = 'machine';
 
 /** @throws Error when the memory of WebAssembly is exhausted. */

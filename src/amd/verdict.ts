@@ -18,7 +18,7 @@ const shortGreetingMs = 2_400;
 const waitAfterHelloMs = 680;
 const waitAfterShortMs = 1_200;
 const waitAfterLongMs = 1_300;
-/** Nobody who wants an answer talks longer, pauses included or not. */
+/** A person who wants an answer talks no longer, pauses included or not. */
 const longestPersonMs = 5_000;
 const longestPersonSpeechMs = 3_800;
 /** Without a threshold in the request this many words are a machine's greeting even when spoken fast. */
@@ -81,7 +81,7 @@ function hasWaited(utterance: Utterance): boolean {
   return utterance.pauseMs >= waitMs(utterance) && !utterance.beginning;
 }
 
-/** Nobody recites a business for longer, with whatever at its end. */
+/** A person recites a business for no longer, with whatever at its end. */
 const longestOfferMs = 9_000;
 
 /** "How may I help you?" waits for an answer. */

@@ -41,7 +41,7 @@ export function registerContext(
       operationId: 'getCallContext',
       summary: 'What a bot flow reads of the call: AMD events, metadata',
       description:
-        'With `wait` the answer is held back until there is something new, at most so long: with `If-None-Match`, which repeats the `ETag` of an earlier answer, until the context is another one; without it, until detection has said something. Of a call that has ended there is nothing to wait for. Whoever waits has one of the 50 connections that an app has for events.',
+        'With `wait` the answer is held back until there is something new, at most so long: with `If-None-Match`, which repeats the `ETag` of an earlier answer, until the context is another one; without it, until detection has said something. Of a call that has ended there is nothing to wait for. A request that waits has one of the 50 connections that an app has for events.',
       tags: ['calls'],
       params: callParams,
       querystring: contextQuery,

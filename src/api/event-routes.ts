@@ -31,7 +31,7 @@ const cursorHeader = z.object({
 });
 
 const contract =
-  '`event` is the type of the event, `data` its JSON, as it is published on NATS; its own id stands in there. `id` is where the stream stands: an `EventSource` sends it by itself when it comes back. An `id` that is older than what is kept is answered with the event `reset`; what was missed is in `…/calls`. Events may come twice, and are known by the id in `data`; those of one call by their `eventSequence`. A comment comes every 15 s. An app has 50 connections at a gateway; whoever does not read is cut off at 1 MiB.';
+  '`event` is the type of the event, `data` its JSON, as it is published on NATS; its own id stands in there. `id` is where the stream stands: an `EventSource` sends it by itself when it comes back. An `id` that is older than what is kept is answered with the event `reset`; what was missed is in `…/calls`. Events may come twice, and are known by the id in `data`; those of one call by their `eventSequence`. A comment comes every 15 s. An app has 50 connections at a gateway; one that is not read is cut off at 1 MiB.';
 
 export function registerEventRoutes(server: ApiInstance, deps: EventRoutesDependencies): void {
   const { services, streams, caller } = deps;

@@ -1,5 +1,5 @@
 // Which networks that are not public are open where *_ALLOWED_NETWORKS does not say: loopback while the gateway is as it comes
-// on a laptop, and nothing once others can reach it or it reaches others. A service that listens on loopback trusts whoever
+// on a laptop, and nothing once others can reach it or it reaches others. A service that listens on loopback trusts all that
 // can connect to it, and a caller of ours must not be the one who does.
 
 import ipaddr from 'ipaddr.js';

@@ -1,7 +1,7 @@
 // The life of one call, and nothing else: no I/O here. `call-actors.ts` brings it together with its line.
 //
 // preparing   The line takes a media port, and waits for the trunk's turn. Left with the first INVITE, or when the call has
-//             waited for as long as its request allows, all its time in the queue included: then nobody is called.
+//             waited for as long as its request allows, all its time in the queue included: then it is not dialled.
 // calling     INVITEs are sent, to one gateway after the other where they fail. `dialing` until the first 18x, then
 //             `ringing`. Left when the far end answers or refuses, when the ring time-out is over, or when it is cancelled.
 //             One timer covers all, and starts with the first INVITE, like the caller's patience.
@@ -10,7 +10,7 @@
 //             `refusing` (hang up; whether the call was answered is decided by what SQL holds) to the end.
 // answered    The person, or the machine, is on the line, and detection runs if it was asked for. Left by a BYE of
 //             either side, by a bot that closes its stream or cannot be reached, by a machine in `disconnect` mode, by lost
-//             media, by the longest duration, by the end of a second leg, or where nobody is left for the person after one
+//             media, by the longest duration, by the end of a second leg, or where no bot is left for the person after one
 //             that failed. A transfer is under way, or has connected the person,
 //             while `ongoing` says so.
 // closing     The call is over; detection still owes its `amd_stopped`, the bot's stream and the sound that plays their ends.

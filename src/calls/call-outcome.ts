@@ -98,7 +98,7 @@ const faultBySipStatus: ReadonlyMap<number, CallFault> = new Map([
   [608, 'carrier'],
 ]);
 
-/** Undefined: nobody, the call came to its end. Derived from what is stored of it, and not stored itself. */
+/** Undefined: no side is at fault, the call came to its end. Derived from what is stored of it, and not stored itself. */
 export function faultOf(end: Pick<CallEnd, 'outcome' | 'sipStatus'>): CallFault | undefined {
   const { outcome, sipStatus } = end;
   const isRefusal = outcome === 'rejected' || outcome === 'declined';
@@ -187,7 +187,7 @@ export function endOfRemoteBye(at: Date): CallEnd {
   return { at, outcome: 'completed', reason: '200 OK', reasonCode: 'Caller-disconnected' };
 }
 
-/** The far end's carrier has connected them to somebody else. */
+/** The far end's carrier has connected them to an agent. */
 export function endOfReferral(at: Date): CallEnd {
   return { at, outcome: 'transferred', reason: '200 OK', reasonCode: 'Bot-disconnected' };
 }

@@ -169,7 +169,7 @@ export type CallMachineContext = CallProgress & {
   readonly transfers: number;
   /** The one that is under way. */
   readonly ongoing?: Ongoing | undefined;
-  /** Of the last one, which failed: what is done when nobody has the person, or is to come. */
+  /** Of the last one, which failed: what is done when neither a bot nor an agent has the person, or is to come. */
   readonly fallback?: TransferFallback | undefined;
   readonly end?: CallEnd;
   readonly endEvent?: TerminalEvent;

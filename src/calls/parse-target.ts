@@ -37,7 +37,7 @@ export function parseTarget(text: string): TargetResult {
 }
 
 function parseTel(number: string): TargetResult {
-  // RFC 3966 parameters change who is reached (`ext`, `isub`, `phone-context`): leaving them out would ring someone else.
+  // RFC 3966 parameters change who is reached (`ext`, `isub`, `phone-context`): leaving them out would ring another phone.
   if (number.includes(';')) return refuse('tel: parameters are not supported');
   // Visual separators of RFC 3966 section 3.
   const digits = number.replace(/^\+/, '').replaceAll(/[-.()]/g, '');

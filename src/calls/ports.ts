@@ -139,7 +139,7 @@ export type CallLeg = {
   /** BYE; `ended` follows at once, with the BYE's transaction finished in the background. */
   hangUp(reason: string): void;
   /**
-   * Asks the far end of an answered call to call somebody else (RFC 3515). Told what comes of it, in order, ending with one
+   * Asks the far end of an answered call to call an agent (RFC 3515). Told what comes of it, in order, ending with one
    * `taken over` or `failed`, unless the leg ends before. Bounded by the request's time-out. One at a time.
    */
   refer(request: ReferRequest, tell: (event: ReferEvent) => void): void;
@@ -214,7 +214,7 @@ export type MediaObserver = {
   onPlan?(report: PlanReport): void;
   /** Of a second leg: audio has gone both ways. */
   onConnected?(): void;
-  /** How loud it was, when it was asked for and at the session's end. Undefined: nobody has answered. */
+  /** How loud it was, when it was asked for and at the session's end. Undefined: it was not answered. */
   onEnvelope?(envelope: AudioEnvelope | undefined): void;
   /** The media worker died. */
   onFailed(reason: string): void;

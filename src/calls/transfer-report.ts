@@ -21,7 +21,7 @@ export type TransferEnd =
   | { readonly kind: 'leg'; readonly failure: LegFailure }
   /** No phone answered for as long as was asked for. */
   | { readonly kind: 'timeout'; readonly at: Date }
-  /** A beep took back that a person is there: nobody is called for a machine. */
+  /** A beep took back that a person is there: no agent is called for a machine. */
   | { readonly kind: 'machine'; readonly at: Date }
   /** The app may not call there, or no more; or the trunk has no room. */
   | { readonly kind: 'refused'; readonly at: Date; readonly reason: string }

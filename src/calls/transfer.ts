@@ -1,4 +1,4 @@
-// Connecting the person of a call to somebody else, in the call's words: bridged (a second leg, the audio relayed here) or
+// Connecting the person of a call to an agent, in the call's words: bridged (a second leg, the audio relayed here) or
 // referred (the carrier of the first leg is asked to call them, RFC 3515).
 
 import type { CallOutcome } from './contract/call-words.ts';

@@ -22,7 +22,5 @@ export async function printConsoleLink(
     }),
   );
   context.print(url);
-  context.note(
-    `Good for one sign-in within ${validForS} s. Whoever has it sees what the app may see.`,
-  );
+  context.note(`Good for one sign-in within ${validForS} s. Its bearer sees what the app may see.`);
 }

@@ -124,7 +124,7 @@ export function createMetrics(
 type End = Pick<CallEnd, 'outcome' | 'sipStatus'>;
 
 // What may be counted stands there with 0 from the first scrape on: to Prometheus a counter that begins at 1 has not risen, and the
-// first dead letter would alert nobody.
+// first dead letter would raise no alert.
 
 function endMetrics(registry: Registry): Counter<'outcome' | 'fault'> {
   const ended = new Counter({

@@ -6,7 +6,7 @@ import { sql } from '../store/sql.ts';
 
 /**
  * A column of a query on `calls`: 1 is next; null once the call is taken or ended. Those that are too old to be dialled hold
- * nobody up. `end_published_at is null` is what the index of open calls is known by.
+ * no other call up. `end_published_at is null` is what the index of open calls is known by.
  */
 export const queuePosition = sql`
   case when calls.end_published_at is null and calls.ended_at is null and calls.dial_started_at is null then (

@@ -1,5 +1,5 @@
 // Remembers what a look-up gave for a few seconds, also that there was nothing; look-ups of the same key share one query. Keys
-// may come from tokens that anybody wrote.
+// may come from tokens of unknown callers.
 
 import { BoundedMap } from './bounded-map.ts';
 

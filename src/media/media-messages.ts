@@ -115,7 +115,7 @@ export type FromMediaWorker =
   | { readonly kind: 'playback'; readonly id: number; readonly report: PlaybackReport }
   | { readonly kind: 'keysSent'; readonly id: number; readonly report: KeysSent }
   | { readonly kind: 'plan'; readonly id: number; readonly report: PlanReport }
-  /** When it was asked for, and before `closed`. Undefined: nobody has answered. */
+  /** When it was asked for, and before `closed`. Undefined: it was not answered. */
   | {
       readonly kind: 'envelope';
       readonly id: number;

@@ -27,7 +27,7 @@ export type MediaPortOptions = {
   readonly portMax: number;
   readonly workers: number;
   readonly inactivityTimeoutMs: number;
-  /** While nobody speaks on our side, after the first second: 20 and more. */
+  /** While our side is silent, after the first second: 20 and more. */
   readonly silenceIntervalMs: number;
   /** Of bots: of all workers together. Left out: no bot may be where it is not public. */
   readonly streams?: StreamWorkerData;

@@ -1,4 +1,4 @@
-// The spans of calls, as they are made from what is stated of them. Without an OTLP exporter nobody has one of these: nothing of
+// The spans of calls, as they are made from what is stated of them. Without an OTLP exporter there is none of these: nothing of
 // OpenTelemetry is loaded then, and the trace headers that came in are passed on as they are.
 
 import {

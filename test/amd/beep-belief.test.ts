@@ -25,7 +25,7 @@ function believed(company: Company, frames: Readonly<Record<number, Heard>>, who
   return stated;
 }
 
-const companies: readonly Company[] = ['machine', 'nobody', 'undecided', 'person', 'hello'];
+const companies: readonly Company[] = ['machine', 'silence', 'undecided', 'person', 'hello'];
 
 describe('a beep without a doubt', () => {
   test.each(companies.filter((company) => company !== 'hello'))(
@@ -84,7 +84,7 @@ describe('a tone that the network may have sent', () => {
   });
 
   test('is none before anybody has spoken', () => {
-    expect(believed('nobody', { 0: { found: busy } })).toEqual([]);
+    expect(believed('silence', { 0: { found: busy } })).toEqual([]);
   });
 
   test('is known as none when its pitch sounds again', () => {
@@ -99,11 +99,11 @@ describe('a tone that the network may have sent', () => {
 
 describe('what sounds in a home', () => {
   test('before anybody spoke, with a room to be heard: must stay alone', () => {
-    const [stated] = believed('nobody', { 0: { found: beep('room') } });
+    const [stated] = believed('silence', { 0: { found: beep('room') } });
     const again = { 0: { found: beep('room') }, 980: { hz: 1_000 } };
 
     expect(stated?.atMs).toBeGreaterThan(900);
-    expect(believed('nobody', again)).toEqual([]);
+    expect(believed('silence', again)).toEqual([]);
   });
 
   test.each(companies.filter((company) => company === 'machine' || company === 'undecided'))(

@@ -43,7 +43,7 @@ test.each([
     'transfer to sip:agents@pbx.example (bridge)',
   ],
   [{ command: 'stream', url: 'wss://bot.example/a?key=s3cret' }, 'stream to wss://bot.example/a'],
-  [{ command: 'stream', url: null }, 'stream to nobody'],
+  [{ command: 'stream', url: null }, 'stream to no bot'],
   [{ command: 'hangup' }, 'hangup'],
 ])('the command %j reads', (command, text) => {
   expect(describeCommand(commandSchema.parse(command))).toBe(text);

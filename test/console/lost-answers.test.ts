@@ -1,4 +1,4 @@
-// What the page makes of an answer that does not arrive, or not all of it: nobody is called twice. In Chromium: lost-connections.ts.
+// What the page makes of an answer that does not arrive, or not all of it: no phone is called twice. In Chromium: lost-connections.ts.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 

@@ -50,7 +50,7 @@ async function answerThatIsLost({ gateway }: Stage, page: Page): Promise<void> {
     await route.abort('internetdisconnected');
   });
   await place(page, target);
-  await page.getByRole('alert').getByText('nobody is called twice').waitFor();
+  await page.getByRole('alert').getByText('no phone is called twice').waitFor();
   await page.unroute(dialout);
   await page.getByRole('button', { name: 'Place the call' }).click();
   await page.waitForURL(/#\/calls\/call-/);
@@ -64,7 +64,7 @@ async function answerThatIsTorn({ gateway }: Stage, page: Page, network: Network
   await page.goto(`${network.url}/console#/calls`);
   network.tearDialout();
   await place(page, target);
-  await page.getByRole('alert').getByText('nobody is called twice').waitFor();
+  await page.getByRole('alert').getByText('no phone is called twice').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   for (const next of [other, target]) {

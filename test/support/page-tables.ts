@@ -125,7 +125,7 @@ export const outcomes = table(
       endOfMachine(at),
     ),
     rowOf('a plan left its message', endOfVoicemail(at)),
-    rowOf('referred to somebody else', endOfReferral(at)),
+    rowOf('referred to an agent', endOfReferral(at)),
     rowOf('the bot could not be reached, or did not come back', endOfBotFailure(at)),
     rowOf('`MAX_CALL_DURATION_MS` was reached', endOfMaxDuration(at)),
     rowOf(

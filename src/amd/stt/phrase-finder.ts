@@ -7,7 +7,7 @@ import { uncontracted } from './words.ts';
 
 export type PhraseFinder = {
   settling(transcript: string): SettlingPhrase | undefined;
-  /** It ends with an offer to help: whoever said it waits. */
+  /** It ends with an offer to help: the speaker waits. */
   asksForHelp(transcript: string): boolean;
 };
 
@@ -54,7 +54,7 @@ function createPhraseFinder(spoken: readonly Phrases[]): PhraseFinder {
   return {
     settling(transcript) {
       const text = searched(transcript);
-      // It may say "after the tone" as well, but somebody may pick up still.
+      // It may say "after the tone" as well, but a person may pick up still.
       if (callScreening.test(text)) return 'call-screening';
       return voicemail.test(text) ? 'voicemail-phrase' : undefined;
     },

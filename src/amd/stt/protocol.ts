@@ -53,7 +53,7 @@ export function milliseconds(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-/** Of one result; whoever speaks for a minute says 200. */
+/** Of one result; a minute of speech has 200. */
 const mostWords = 300;
 
 /** Words with their times in seconds, as most providers have them. Undefined: there are none, or one that cannot be believed. */

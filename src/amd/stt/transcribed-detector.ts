@@ -96,7 +96,7 @@ function transcribed(detector: Detector, transcriber: Transcriber): Detector {
     // After a person's verdict nothing is left to understand, and what is said then is private.
     const isPerson = events.some(({ event }) => event === 'amd_human_detected');
     if (isPerson || detector.done) transcriber.close();
-    // Whoever speaks after a greeting (a person, after call screening) begins a text of their own.
+    // The voice after a greeting (a person, after call screening) begins a text of its own.
     if (events.some(({ event }) => event === 'amd_machine_stopped_speaking')) transcriber.begin();
     return labelled;
   }

@@ -17,7 +17,7 @@ export function createWordTimes(tell: (words: readonly HeardWords[]) => void): W
   return {
     hear(said, heardUntilMs) {
       const words = timesOf(said, fromMs, heardUntilMs);
-      // Nobody has spoken until here.
+      // No voice was heard until here.
       if (said.isFinal || words.length === 0) fromMs = Math.max(fromMs, heardUntilMs);
       interim = said.isFinal ? [] : words;
       if (said.isFinal && words.length > 0) tell(words);

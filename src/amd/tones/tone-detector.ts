@@ -48,7 +48,7 @@ export type ToneStep = {
 };
 
 export type ToneDetector = {
-  /** The latest frame. `afterSpeech`: somebody has spoken before. Then a low tone is a beep rather than the network's. */
+  /** The latest frame. `afterSpeech`: a voice was heard before. Then a low tone is a beep rather than the network's. */
   push(afterSpeech: boolean): ToneStep;
   /** A frame that never came: the tone may have gone on. After some on end the sender has gone quiet. */
   skip(afterSpeech: boolean): ToneStep;
@@ -142,7 +142,7 @@ function tonalStep(run: ToneRun, afterSpeech: boolean): ToneStep {
   if (run.steadyOnEnd >= steadyRun) {
     return { ...(isOpen(run) ? toneUnderWay : toneGoesOn), hz: run.lastHz };
   }
-  // Before anybody spoke, ringback's beating and an organ's chord must not pass for a voice.
+  // Before a voice is heard, ringback's beating and an organ's chord must not pass for a voice.
   if (!afterSpeech) return toneGoesOn;
   return isOpen(run) ? mayBeTone : noTone;
 }

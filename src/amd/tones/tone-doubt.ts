@@ -10,7 +10,7 @@ export type ToneDoubt =
   | 'none'
   /** Its pitch and length are those of a busy tone, congestion, or a warning: it may come again. */
   | 'cadence'
-  /** The line was not quiet before it: a room was heard, or somebody. A mailbox sends nothing before it sounds. */
+  /** The line was not quiet before it: a room was heard, or a voice. A mailbox sends nothing before it sounds. */
   | 'room'
   /** Piezo buzzers sound there: microwaves, ovens, fridges. */
   | 'appliance'

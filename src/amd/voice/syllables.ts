@@ -2,7 +2,7 @@
 // threshold is 2 dB).
 
 const dipDb = 2.5;
-/** Nobody speaks faster than twelve syllables a second. */
+/** People speak no faster than twelve syllables a second. */
 const shortestFrames = 4;
 
 export type Syllables = {

@@ -44,9 +44,9 @@ export type UtteranceTracker = {
   skip(): void;
   /** What sounded until now was a tone, and with it what its edges and its echo passed for. */
   wasTone(): void;
-  /** Forgets what was said: the next to speak is somebody else. */
+  /** Forgets what was said: the next to speak is another voice. */
   restart(): void;
-  /** Undefined until somebody spoke. One object, changed with every frame. */
+  /** Undefined until a voice was heard. One object, changed with every frame. */
   current(): Utterance | undefined;
 };
 

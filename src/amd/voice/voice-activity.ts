@@ -1,4 +1,4 @@
-// Is this frame somebody speaking into the telephone? WebRTC's voice activity detector (libfvad, compiled to WebAssembly),
+// Is this frame a voice that speaks into the telephone? WebRTC's voice activity detector (libfvad, compiled to WebAssembly),
 // which is easily taken in by noise, over the line's levels and the periodicity of voices. Knows nothing of verdicts.
 
 import loadFvad from '@echogarden/fvad-wasm';
@@ -25,7 +25,7 @@ export type Voice = {
   readonly tonal: boolean;
   /** And is a vowel or another sound of the vocal cords. */
   readonly voiced: boolean;
-  /** As loud as whoever spoke before, not a voice in the background. */
+  /** As loud as the voice before it, and none in the background. */
   readonly inFront: boolean;
   /** Over about 60 ms. */
   readonly dbfs: number;

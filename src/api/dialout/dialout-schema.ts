@@ -173,7 +173,7 @@ export const dialoutSchema = z
     screening: screeningSchema
       .optional()
       .describe(
-        'what a call screener hears, once; then detection begins anew for whoever comes. Needs `machineDetection: detect`',
+        'what a call screener hears, once; then detection begins anew for the one who comes. Needs `machineDetection: detect`',
       ),
     bridge: bridgeSchema
       .optional()

@@ -34,7 +34,7 @@ export const voicemailSchema = z.object({
 
 export const screeningSchema = z.object({ play: soundReference });
 
-/** They act on what detection says, and where it hangs up there is nobody to act for. */
+/** They act on what detection says, and where it hangs up there is no call to act on. */
 export function planErrors(
   wanted: { readonly voicemail?: unknown; readonly screening?: unknown },
   machineDetection: MachineDetectionMode,

@@ -1,4 +1,4 @@
-// "To talk to a person, press one": calls somebody, plays that once a person is there, and connects them to an agent when they press 1.
+// "To talk to a person, press one": calls a person, plays that once a person is there, and connects them to an agent when they press 1.
 //
 //   OFFHOOK_URL=http://127.0.0.1:3000 OFFHOOK_TOKEN=$(npx offhook token) node press-one.mjs <target> <agent> <sound>
 
@@ -22,7 +22,7 @@ async function post(path, body, more = {}) {
 
 const unanswered = ({ message }) => ({ status: 503, body: { detail: message } });
 
-/** Whether it was taken. With an id a command is done once, however often it is sent: a 503 says that nobody knows whether it was. */
+/** Whether it was taken. With an id a command is done once, however often it is sent: after a 503 it is not known whether it was. */
 async function command(id, members) {
   const path = `/api/public/bot/${bot}/calls/${callId}/commands`;
   for (let attempt = 1; ; attempt += 1) {

@@ -43,7 +43,7 @@ export function describeCommand(command: Command): string {
     case 'transfer':
       return `transfer to ${command.to} (${command.mode})`;
     case 'stream':
-      return command.url === null ? 'stream to nobody' : `stream to ${withoutQuery(command.url)}`;
+      return command.url === null ? 'stream to no bot' : `stream to ${withoutQuery(command.url)}`;
     case 'stop':
     case 'hangup':
       return command.command;

@@ -223,7 +223,9 @@ export const callEventData = {
       reason: z.string().describe('phrase without the status, or what failed'),
       sipStatus: z.number().int().exactOptional(),
     })
-    .describe('nobody was connected; the call goes on where there is a bot, or `onFailure: stay`'),
+    .describe(
+      'no agent was connected; the call goes on where there is a bot, or `onFailure: stay`',
+    ),
   completed: end.describe('an answered call ended'),
   failed: end.describe('a call ended before it was answered'),
 } as const;

@@ -66,7 +66,7 @@ const commands = [
     .describe('has a bot take the audio, in place of the one that has it; 50 in a call'),
   z
     .object({ command: z.literal('transfer'), id, to: transferTarget, ...transferMembers })
-    .describe('connects the person to somebody else; one at a time, 20 in a call'),
+    .describe('connects the person to an agent; one at a time, 20 in a call'),
 ] as const;
 
 export const commandSchema = z.discriminatedUnion('command', commands);

@@ -175,7 +175,7 @@ function rowOf<Type extends CallEventType>(event: EventOf<Type>): Row<Type> {
   return eventTable[event.type];
 }
 
-/** Undefined: nobody is told of this event. */
+/** Undefined: no receiver is notified of this event. */
 export function notificationOf(event: CallEvent): NotificationBody | undefined {
   const { notification } = rowOf(event);
   // The call gives the sequence; without one the event was not subscribed to, or there is no receiver.

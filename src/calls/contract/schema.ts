@@ -13,7 +13,7 @@ export type Immutable<Value> = Value extends (infer Item)[]
 
 /**
  * The value itself where it matches, with the members that the schema does not know: a later version may have written
- * them, and whoever passes the value on must not lose them.
+ * them, and a part that passes the value on must not lose them.
  */
 export function matching<Schema extends z.ZodType>(
   schema: Schema,

@@ -60,5 +60,5 @@ export const transferMembers = {
   onFailure: z
     .enum(transferFallbacks)
     .default('hangup')
-    .describe('what becomes of the call if nobody is reached and no bot has a stream'),
+    .describe('what becomes of the call if no agent is reached and no bot has a stream'),
 };

@@ -19,7 +19,7 @@ export const transferSummary = z.object({
   outcome: wordOf<CallOutcome>(callOutcomes).describe(
     '`completed`: bridged; `transferred`: referred; else what it failed with',
   ),
-  answeredAt: instant.exactOptional().describe('absent where nobody answered'),
+  answeredAt: instant.exactOptional().describe('absent where it was not answered'),
   durationMs: durationMs.exactOptional().describe('from the answer of the second leg to its end'),
   msToTwoWayAudio: durationMs
     .exactOptional()

@@ -217,7 +217,7 @@ export const hangUpByCommand: CallEffect = ({ context, event, machine }) => {
   machine.command({ type: 'hangUp', reason: event.command.by });
 };
 
-/** The message was left, or there was nobody to leave one with. */
+/** The message was left, or there was no machine to leave one with. */
 export const hangUpByPlan: CallEffect = ({ context, event, machine }) => {
   assertEvent(event, 'line.plan');
   const at = context.clock.now();
@@ -261,7 +261,7 @@ export function disconnects(
   amd: AmdEvent,
 ): 'machine' | 'failure' | undefined {
   if (context.call.request.machineDetection !== 'disconnect') return undefined;
-  // An agent who hears a machine hangs up; a beep in somebody's room ends no conversation.
+  // An agent who hears a machine hangs up; a beep in a person's room ends no conversation.
   if (context.ongoing?.isAnswered === true) return undefined;
   if (isOverruled(context, amd)) return undefined;
   if (amd.event === 'amd_machine_detected' || amd.event === 'amd_tone_detected') return 'machine';

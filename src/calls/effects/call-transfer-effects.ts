@@ -97,7 +97,7 @@ function fallbackAfter(
   return hasMessage ? 'stay' : transfer.onFailure;
 }
 
-/** A transfer has failed, and its person is nobody's: no bot has them, or a plan, and none is to come. */
+/** A transfer has failed, and its person is left alone: no bot has them, or a plan, and none is to come. */
 export function isLeftAlone(context: CallMachineContext): boolean {
   const { ongoing, fallback, heldBy, hasPlans, detection } = context;
   if (ongoing !== undefined || fallback !== 'hangup' || heldBy !== undefined) return false;
@@ -207,7 +207,7 @@ export const hangUpOnTransfer: CallEffect = ({ context, event, machine }) => {
 /** Later than the transfer failed: a bot that waits for a person was still to come, or a plan had the call. */
 export const hangUpLeftAlone: CallEffect = ({ context, machine }) => {
   machine.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
-  machine.command({ type: 'hangUp', reason: 'nobody is left to talk to' });
+  machine.command({ type: 'hangUp', reason: 'no bot is left to talk to' });
 };
 
 function endOf(report: TransferReport, now: Date): CallEnd {

@@ -1,4 +1,4 @@
-// A referral of one call: the far end of its first leg is asked to call somebody else (RFC 3515), and what it says of that is
+// A referral of one call: the far end of its first leg is asked to call an agent (RFC 3515), and what it says of that is
 // followed. When it has them, or hangs up after it took the request, the call is over here.
 
 import type { AcceptedCall } from '../call-types.ts';

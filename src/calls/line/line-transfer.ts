@@ -58,7 +58,7 @@ export class LineTransfer {
     this.#ongoing?.withdraw?.();
   }
 
-  /** The far end has hung up. True: because it was asked to call somebody else; the machine was told so. */
+  /** The far end has hung up. True: because it was asked to call an agent; the machine was told so. */
   endsBySuccess(): boolean {
     return this.#ongoing?.endsBySuccess?.() === true;
   }

@@ -20,7 +20,7 @@ export type OngoingTransfer = {
   passKey?(key: PressedKey): void;
   /** The call is over, or does not want it any more. Idempotent. */
   giveUp(reason: string): void;
-  /** Who was to be connected is a machine after all: nobody is called for it. Whoever has answered already is left with it. */
+  /** Who was to be connected is a machine after all: no agent is called for it. An agent who has answered already is left with it. */
   withdraw?(): void;
   /** The first leg was hung up by its far end: whether that is what the transfer was to come to. Then the machine was told so. */
   endsBySuccess?(): boolean;

@@ -34,7 +34,8 @@ export async function runBot(context: CliContext, options: BotOptions): Promise<
     throw new CliError(`Port ${port} of ${options.host} cannot be listened on.`, { cause: error });
   });
   if (options.json === true) context.print(JSON.stringify({ type: 'listening', url: bot.url }));
-  const unsigned = streamSecret === undefined ? ' It talks to whoever connects: no --secret.' : '';
+  const unsigned =
+    streamSecret === undefined ? ' It talks to every client that connects: no --secret.' : '';
   context.note(`the bot is on ${bot.url}; Ctrl-C ends.${unsigned}`);
   await noteDevBotCredentials(context);
   await whenInterrupted(context.interrupted);

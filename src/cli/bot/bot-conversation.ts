@@ -7,7 +7,7 @@ import { VoiceTurns } from '../../embedded/sandbox/voice-turns.ts';
 import { readMulawBytes, recordingUrl } from '../../embedded/sandbox/wav-file.ts';
 import { type BotEvent, type GatewayMessage, readGatewayMessage } from './bot-events.ts';
 
-/** Somebody who answers speaks first; not everybody. */
+/** Most people who answer speak first, but not all. */
 const firstWordMs = 2_000;
 /** Of silence, until it says goodbye. */
 const patienceMs = 8_000;

@@ -98,7 +98,7 @@ async function until(condition: () => boolean, withinMs: number): Promise<void> 
   }
 }
 
-/** Who picked up; undefined where nobody listened, or nobody answered. */
+/** Who picked up; undefined where detection was off, or the call was not answered. */
 function verdictOf({ timeline }: CallDetails): string | undefined {
   const end = timeline.findLast(({ type }) => type === 'completed');
   return (end?.data as { readonly machineDetection?: string } | undefined)?.machineDetection;

@@ -121,7 +121,7 @@ function addReading(program: Command, calls: Command, createContext: () => CliCo
 /** While a call is up. */
 function addLive(calls: Command, createContext: () => CliContext): void {
   ofCommand(calls.command('play <callId> <sound>'))
-    .description('play sound:<name>, or the WAV file at a URL, to whoever is on the line')
+    .description('play sound:<name>, or the WAV file at a URL, to the one who is on the line')
     .option('--loop', 'until it is stopped')
     .action(async (callId: string, sound: string, options: PlayOptions) => {
       await (await liveCommands()).playToCall(createContext(), callId, sound, options);
@@ -154,7 +154,7 @@ function addLive(calls: Command, createContext: () => CliContext): void {
 
 function addTransfer(calls: Command, createContext: () => CliContext): void {
   ofCommand(calls.command('transfer <callId> <target>'))
-    .description('connect the person to somebody else: a target as of `call`')
+    .description('connect the person to an agent: a target as of `call`')
     .addOption(
       new Option('--mode <mode>', 'a second leg, or REFER; left out: bridge').choices(
         transferModes,
@@ -166,7 +166,7 @@ function addTransfer(calls: Command, createContext: () => CliContext): void {
     .addOption(several('--header <name: value>', 'header of the INVITE or REFER'))
     .option('--keep-stream', 'the bot goes on hearing the person')
     .addOption(
-      new Option('--on-failure <what>', 'if nobody is reached, and no bot has a stream').choices(
+      new Option('--on-failure <what>', 'if no agent is reached, and no bot has a stream').choices(
         transferFallbacks,
       ),
     )

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import { forgetKey, keyFor } from './dial-keys.js';
 
-/** What `/console/session` says; null: nobody is signed in; undefined: not known yet. */
+/** What `/console/session` says; null: no user is signed in; undefined: not known yet. */
 export const session = signal(undefined);
 
 export class Problem extends Error {

@@ -41,7 +41,7 @@ async function start() {
 
 const nextTryMs = 3_000;
 
-/** Until it is known, or somebody signs in. */
+/** Until it is known, or a user signs in. */
 async function findSession() {
   while (session.value === undefined) {
     try {
@@ -49,7 +49,7 @@ async function findSession() {
       session.value ??= found;
       failure.value = '';
     } catch (error) {
-      // Nobody is signed in, as `ask` has noted.
+      // No user is signed in, as `ask` has noted.
       if (error.status === 401) return;
       failure.value = error.message;
       await new Promise((resolve) => setTimeout(resolve, nextTryMs));

@@ -65,7 +65,7 @@ function openCall(event) {
   if (callId !== '') location.hash = `#/calls/${encodeURIComponent(callId)}`;
 }
 
-/** Read when something happened, and not while nobody looks. */
+/** Read when something happened, and not while the page is hidden. */
 function useCalls(filter, cursor) {
   const query = { limit: pageSize, ...filter, ...(cursor === undefined ? {} : { cursor }) };
   return useReading({

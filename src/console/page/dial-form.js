@@ -67,12 +67,12 @@ export function DialForm({ onClose }) {
       )}
       <label><span>${names.machineDetection}</span>
         <select name="machineDetection"><option value="detect">detect</option><option value="disconnect">disconnect: hang up on a machine</option><option value="disabled">disabled</option></select></label>
-      ${field('notifyurl', { type: 'url', placeholder: 'nobody is notified' })}
+      ${field('notifyurl', { type: 'url', placeholder: 'none is notified' })}
       <details>
         <summary>Trunk, bot audio, connecting</summary>
         ${field('trunk', { placeholder: 'the default one' })}
         ${field('stream.url', { placeholder: 'as the bot is registered; ws://…' })}
-        ${field('bridge.to', { placeholder: 'nobody; a number or sip:…', list: 'sandbox' })}
+        ${field('bridge.to', { placeholder: 'none; a number or sip:…', list: 'sandbox' })}
       </details>
       ${error && html`<${Trouble} error=${told(error)} />`}
       <div class="buttons">
@@ -129,7 +129,7 @@ function showWrong(form, { errors = [] }) {
 /** In the words of the form. */
 function told(error) {
   if (error.status === undefined)
-    return { message: `${error.message} Place the call again: nobody is called twice.` };
+    return { message: `${error.message} Place the call again: no phone is called twice.` };
   if ((error.errors ?? []).length === 0) return error;
   const errors = error.errors.map(({ path, message }) => ({ path: names[path] ?? path, message }));
   return { message: 'The call was not placed.', errors };

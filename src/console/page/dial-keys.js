@@ -1,4 +1,4 @@
-// Of a request that is sent again, because nobody knows whether it arrived, the key is the same, whatever was done in the form meanwhile:
+// Of a request that is sent again, because it is not known whether it arrived, the key is the same, whatever was done in the form meanwhile:
 // no phone is called twice.
 
 const mostKept = 100;

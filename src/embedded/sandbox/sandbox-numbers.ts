@@ -1,6 +1,6 @@
 // The numbers of the sandbox carrier and what happens when one is dialled. One table: the README, the demo and the tests
 // read it too. Numbers are from the range that North America keeps for fiction (+1 NPA 555 0100 to 0199); the third digit
-// from the right says who is there: 0 people, 1 machines, 2 nobody, 3 refusals.
+// from the right says who is there: 0 people, 1 machines, 2 no answer, 3 refusals.
 
 import type { SoundName } from './sounds.ts';
 import type { TalkManner } from './talker.ts';
@@ -43,7 +43,7 @@ export const sandboxNumbers = [
   {
     number: '+12025550100',
     name: 'person',
-    description: 'rings 1 s, answers "Hello?", hears nobody and hangs up 8 s after answering',
+    description: 'rings 1 s, answers "Hello?", hears no voice and hangs up 8 s after answering',
     behaviour: { ringMs: 1_000, next: { do: 'answer', sound: 'hello', hangUpAfterMs: 8_000 } },
   },
   {
@@ -148,7 +148,7 @@ export const sandboxNumbers = [
   {
     number: '+12025550115',
     name: 'screener-rejects',
-    description: 'the same, but nobody comes: hangs up 1.5 s after the answer, too',
+    description: 'the same, but the person does not come: hangs up 1.5 s after the answer, too',
     behaviour: {
       ringMs: 1_000,
       next: { do: 'screen', hangUpUnansweredAfterMs: 8_000, rejects: true },

@@ -26,12 +26,12 @@ export class Screener {
     this.#rejects = rejects === true;
   }
 
-  /** The one who was called does not want to talk to whoever calls. */
+  /** The one who was called does not want to talk to the caller. */
   get hasRejected(): boolean {
     return this.#rejects && this.#hasDecided;
   }
 
-  /** Nobody has answered for so long. */
+  /** The caller has not answered for so long. */
   get unansweredMs(): number {
     return this.#isAnswered ? 0 : this.#waitedMs;
   }

@@ -1,4 +1,4 @@
-// A callee who talks with whoever calls: says hello, answers what is said; one interrupts once who talks at length, another one
+// A callee who talks with the caller: says hello, answers what is said; one interrupts once who talks at length, another one
 // presses a key in place of the first answer. It measures what it hears, so that a try of a bot's audio ends with what came through. Its clock is the ticks of its call and the audio that arrives.
 
 import type { Codec } from '../../media/g711.ts';
@@ -12,7 +12,7 @@ export type TalkSummary = {
   readonly turns: number;
   /** Of its own, the hello left out. */
   readonly answers: number;
-  /** From the first sound of its interruption to the last of the caller's voice. Left out: it interrupted nobody, or was not heeded. */
+  /** From the first sound of its interruption to the last of the caller's voice. Left out: it did not interrupt, or was not heeded. */
   readonly silencedAfterMs?: number;
 };
 
@@ -56,7 +56,7 @@ export class Talker {
     this.#mayInterrupt = interrupts === true;
   }
 
-  /** How long nobody has said anything. */
+  /** How long neither end has said anything. */
   get silentMs(): number {
     return this.#silentMs;
   }

@@ -13,7 +13,7 @@ const usualPauseMs = 700;
 const bytesPerMs = 8;
 
 export class VoiceTurns {
-  /** Somebody is in the middle of a turn, its pauses included. */
+  /** The other end is in the middle of a turn, its pauses included. */
   isSpeaking = false;
   /** How much voice there was in all turns, pauses left out. */
   voiceMs = 0;

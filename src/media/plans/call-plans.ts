@@ -55,7 +55,7 @@ export class PlannedCall {
   told(event: AmdEvent): void {
     const wasScreened = this.#isScreened();
     this.#do(this.#screening?.told(event));
-    // What a screener says is for its own plan; that nobody says anything more is for both.
+    // What a screener says is for its own plan; that no voice follows is for both.
     const isLast = event.event === 'amd_stopped' && this.#screening?.isOver === true;
     if (isLast || (!wasScreened && !this.#isScreened())) this.#do(this.#voicemail?.told(event));
     this.#tellProgress();

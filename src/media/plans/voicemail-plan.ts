@@ -3,8 +3,8 @@
 // listening    Who is it? Left with a machine's verdict, for `greeting`; with the end of detection, if it was none, for `over`.
 // greeting     A machine speaks, or is about to beep. The bot is not heard any more. Left by the beep, or when none came in time:
 //              to `playing`, or to `over` where nothing is to be said without a beep.
-// playing      The message plays. A beep starts it anew; whoever speaks stops it (`interrupted`); its end leads to `leaving`.
-// interrupted  Somebody spoke: the greeting went on, and the message starts anew when that is over; or it is a person, and nothing
+// playing      The message plays. A beep starts it anew; a voice stops it (`interrupted`); its end leads to `leaving`.
+// interrupted  A voice was heard: the greeting went on, and the message starts anew when that is over; or it is a person, and nothing
 //              more is played.
 // leaving      The far end plays what is on its way to it.
 // over         Hung up, or nothing to do with this call.
@@ -16,7 +16,7 @@ import { frameMs, nothingToDo, type PlanAction, type PlanInput } from './plan-po
 
 /** Less is a cough, a click, a comfort noise that begins. */
 const interruptedByMs = 240;
-/** Whoever spoke waits for an answer; a greeting's beep would have come. */
+/** A person who spoke waits for an answer; a greeting's beep would have come. */
 const personWaitsMs = 1_300;
 /** Detection and the plan's own ear tell the same beep up to 40 ms apart. */
 const sameBeepMs = 100;
@@ -57,7 +57,7 @@ export class VoicemailPlan {
     return this.#state.name === 'over';
   }
 
-  /** Whether the call is the plan's: nobody else ends it, and nobody else is heard in it. */
+  /** Whether the call is the plan's: neither detection nor a bot ends it, and no bot is heard in it. */
   get hasCall(): boolean {
     const { name } = this.#state;
     return name !== 'listening' && name !== 'over';
@@ -114,7 +114,7 @@ export class VoicemailPlan {
   }
 
   #greeting(heard: HeardOnLine | undefined, waitsItself: boolean): readonly PlanAction[] {
-    // Without an ear of its own it is told by detection; once that is over, by nobody.
+    // Without an ear of its own it is told by detection; once that is over, not at all.
     if (heard === undefined) return waitsItself ? this.#withoutBeep() : nothingToDo;
     if (heard.beep) return this.#start(true);
     const isOver = heard.pauseMs >= this.#settings.waitForBeepMs && !heard.tonePending;

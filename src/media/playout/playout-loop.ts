@@ -6,11 +6,11 @@ import { PlayoutClock } from './playout.ts';
 export type PlayoutLoopSink = {
   /** `transmit` is false where the clock is so late that what is sent would only make a burst. */
   step(phase: number, transmit: boolean): void;
-  /** Nobody needs the clock any more, until `start`. */
+  /** No session needs the clock any more, until `start`. */
   isIdle(): boolean;
   /**
    * Nothing that comes in has to be looked at before its call's next step. Then the thread stands still for a whole tick: each time
-   * that it wakes, it finds the processor's caches full of somebody else's work.
+   * that it wakes, it finds the processor's caches full of other threads' work.
    */
   mayRest(): boolean;
 };

@@ -1,5 +1,5 @@
 // The 20 ms clock of a worker. Sessions are spread over four phases, 5 ms apart, so that what hundreds of bots and their callers say
-// to each other does not wait for all the others; where nobody waits, the four can have one step in common. Driven by a monotonic
+// to each other does not wait for all the others; where no bot waits, the four can have one step in common. Driven by a monotonic
 // clock from outside: a late call makes up for every step it missed, since the count of frames is the clock of detection.
 
 export const tickMs = 20;

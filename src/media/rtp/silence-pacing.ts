@@ -1,4 +1,4 @@
-// How often silence is sent while nobody speaks on our side, no bot, message or ringback: RFC 3551, 4.1, lets a sender leave it out, and
+// How often silence is sent while our side is silent, without bot, message and ringback: RFC 3551, 4.1, lets a sender leave it out, and
 // half of what a call costs that is only listened to would be packets of nothing. Some go out all the same: they keep what is
 // open in NATs and session border controllers (RFC 6263), and tell those that count packets that the line is alive.
 
@@ -16,7 +16,7 @@ export class SilencePacing {
     this.#everyTicks = everyTicks;
   }
 
-  /** Somebody else spoke, or somebody else listens. */
+  /** Something else was sent, or another far end listens. */
   restart(): void {
     this.#silentTicks = 0;
   }

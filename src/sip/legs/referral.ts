@@ -146,7 +146,7 @@ export class Referral {
     this.#end({ kind: 'failed', failure: { at, sipStatus: code, reason, kind: 'response' } });
   }
 
-  /** What it says from here on is nobody's: a NOTIFY without an id is of the next REFER. */
+  /** What it says from here on is not listened to: a NOTIFY without an id is of the next REFER. */
   #giveUp(): void {
     this.#subscription = 'terminated';
     if (this.#state === 'asked') {

@@ -1,5 +1,5 @@
 // Indexes on tables that other nodes write meanwhile. `create index` would have every one of them wait until it is built: minutes on a
-// large table, in which no answered call could be stored. Built concurrently nobody waits but this start.
+// large table, in which no answered call could be stored. Built concurrently, only this start waits.
 
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '../../lib/logger.ts';

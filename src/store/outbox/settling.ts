@@ -63,7 +63,7 @@ export class Settling {
     this.#logger = logger;
   }
 
-  /** Tried until it is done: whoever looks for calls that are not settled would hang it up again. */
+  /** Tried until it is done: the sweep for calls that are not settled would hang it up again. */
   settle(callId: CallId): void {
     this.#add('settled', callId);
   }
