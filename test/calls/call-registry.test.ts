@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
 import type { AcceptedCall } from '../../src/calls/call-types.ts';
+import type { Turn } from '../../src/calls/dialout-ports.ts';
 import type { LegObserver } from '../../src/calls/ports.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { acceptedCall, storedLeg } from '../support/call-records.ts';
@@ -63,12 +64,12 @@ function rig(maxConcurrent = 10) {
     },
   );
   registry.onEnded((_callId, end) => outcomes.push(end?.outcome));
-  /** As whoever takes calls does it. */
-  const start = (): AcceptedCall => {
+  /** As `CallTaking` does it. */
+  const start = (turn?: Turn): AcceptedCall => {
     const call = acceptedCall({ acceptedAt: new Date() });
     world.accept(call);
     world.take(call.callId, ownerId);
-    registry.start(call);
+    registry.start(call, turn);
     return call;
   };
   return { world, outbox, registry, start, log, legs, outcomes };
@@ -85,6 +86,24 @@ describe('the calls of a process', () => {
     expect(registry.end(call.callId, { by: 'application' })).toBe(false);
     expect([registry.size, outcomes]).toEqual([0, ['cancelled']]);
     expect(world.timelineOf(call.callId).map(({ type }) => type)).toEqual(['queued', 'failed']);
+  });
+
+  test('are placed when their turns have come, each by its own', async () => {
+    const { start, legs } = rig();
+    const taken = { isWanted: (): boolean => false, come: (): void => undefined };
+    start(async (isWanted) => {
+      taken.isWanted = isWanted;
+      await new Promise<void>((resolve) => {
+        taken.come = resolve;
+      });
+    });
+    start();
+    await settled();
+    expect([legs.length, taken.isWanted()]).toEqual([1, true]);
+
+    taken.come();
+    await settled();
+    expect([legs.length, taken.isWanted()]).toEqual([2, false]);
   });
 
   test('are all ended at a shutdown, in whatever state they are', async () => {
