@@ -9,7 +9,9 @@ import { percentile } from './process-usage.ts';
 const callsAtOnce = 100;
 /** The callee hangs up after this; with its ringing a call takes 0.2 s. */
 const talkTenths = 1;
-const warmUpSeconds = 10;
+/** Of each node: V8 compiles for each process by itself, so that the same seconds would leave two of them half as warm as one. */
+const warmUpCallsEach = 2_500;
+const warmUpSecondsAtMost = 120;
 const idleSeconds = 5;
 const maxEndMs = 60_000;
 
@@ -24,7 +26,9 @@ export async function benchRate(rounds: number, seconds: number): Promise<void> 
     { name: '1 node', world: one, rounds: [] },
     { name: '2 nodes', world: two, rounds: [] },
   ];
-  for (const { world } of sides) await round(world, warmUpSeconds);
+  for (const { world } of sides) {
+    await round(world, warmUpSecondsAtMost, warmUpCallsEach * world.nodes.size);
+  }
   const idle = await idleShare();
   for (let number = 1; number <= rounds; number += 1) {
     // Neither is always the one that comes after the other.
@@ -37,14 +41,20 @@ export async function benchRate(rounds: number, seconds: number): Promise<void> 
   report(sides, idle);
 }
 
-async function round(world: BenchCluster, seconds: number): Promise<Round> {
+async function round(
+  world: BenchCluster,
+  seconds: number,
+  mostCalls = Number.POSITIVE_INFINITY,
+): Promise<Round> {
   const before = cpuByPart();
   const startedAt = performance.now();
   const until = startedAt + seconds * 1_000;
+  let dialled = 0;
   let calls = 0;
   let failed = 0;
   const caller = async (): Promise<void> => {
-    while (performance.now() < until) {
+    while (performance.now() < until && dialled < mostCalls) {
+      dialled += 1;
       const { callId } = await world.dial('talk', talkTenths);
       const last = await world.receiver.ended(callId);
       calls += 1;
