@@ -12,7 +12,7 @@ import type {
   MediaWorkerData,
   ToMediaWorker,
 } from './media-messages.ts';
-import { phases, tickMs } from './playout/playout.ts';
+import { type Pace, phases, tickMs } from './playout/playout.ts';
 import { PlayoutLoop } from './playout/playout-loop.ts';
 import { PlayoutPool } from './playout/playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout/playout-queue.ts';
@@ -77,10 +77,9 @@ export class MediaEngine {
     this.#pool = new PortPool({ ...data, drainMs: data.portDrainMs });
     this.#loop = new PlayoutLoop(
       {
-        step: (phase, transmit) => this.#step(phase, transmit),
+        step: (phase, ticks, transmit) => this.#step(phase, ticks, transmit),
         isIdle: () => this.#live.size === 0,
-        // What is relayed goes on at once, and a bot is connected in as few turns of the loop as it takes.
-        mayRest: () => this.#bridges.isEmpty && !this.#hasStream(),
+        pace: () => this.#pace(),
       },
       new ThreadRest(data.rest),
     );
@@ -241,6 +240,13 @@ export class MediaEngine {
     this.#streamed.add(session);
   }
 
+  #pace(): Pace {
+    // What is relayed goes on at once, and a bot is connected in as few turns of the loop as it takes.
+    if (!this.#bridges.isEmpty || this.#hasStream()) return 0;
+    for (const { session } of this.#live.values()) if (session.isHurried) return 1;
+    return 2;
+  }
+
   #hasStream(): boolean {
     for (const session of this.#streamed) {
       if (session.streaming.isOn) return true;
@@ -293,8 +299,10 @@ export class MediaEngine {
     return best;
   }
 
-  #step(phase: number, transmit: boolean): void {
-    for (const [session, id] of this.#byPhase[phase] ?? []) this.#tick(session, id, transmit);
+  #step(phase: number, ticks: number, transmit: boolean): void {
+    for (const [session, id] of this.#byPhase[phase] ?? []) {
+      for (let tick = 0; tick < ticks; tick += 1) this.#tick(session, id, transmit);
+    }
   }
 
   /** A defect that one call's packets bring to light must not end the calls of the whole thread. */

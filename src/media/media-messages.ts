@@ -82,6 +82,9 @@ export type ToMediaWorker =
   | { readonly kind: 'close'; readonly id: number }
   | { readonly kind: 'statistics'; readonly request: number };
 
+/** Those that end a thread's rest for nothing: a call that is over can wait for the others' next step. */
+export const canWait: ReadonlySet<ToMediaWorker['kind']> = new Set(['stop', 'close']);
+
 export type FromMediaWorker =
   | { readonly kind: 'ready' }
   | { readonly kind: 'opened'; readonly id: number; readonly port: number }

@@ -13,11 +13,12 @@ import { deadline } from '../lib/deadline.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createRestMemory, wake } from '../lib/threads/thread-rest.ts';
 import { spawnWorker } from '../lib/threads/worker-threads.ts';
-import type {
-  FromMediaWorker,
-  MediaStatistics,
-  MediaWorkerData,
-  ToMediaWorker,
+import {
+  canWait,
+  type FromMediaWorker,
+  type MediaStatistics,
+  type MediaWorkerData,
+  type ToMediaWorker,
 } from './media-messages.ts';
 import type { TranscriptionReport } from './transcription-log.ts';
 
@@ -197,7 +198,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   #post(message: ToMediaWorker): void {
     if (!('worker' in this.#life)) return;
     this.#life.worker?.postMessage(message);
-    wake(this.#rest);
+    if (!canWait.has(message.kind)) wake(this.#rest);
   }
 
   #started(): Life {

@@ -1,18 +1,17 @@
 // Runs a worker's playout clock while it has sessions: waits for each step, and makes up for those that it missed.
 
 import type { ThreadRest } from '../../lib/threads/thread-rest.ts';
-import { PlayoutClock } from './playout.ts';
+import { type Pace, PlayoutClock, type PlayoutStep } from './playout.ts';
 
 export type PlayoutLoopSink = {
-  /** `transmit` is false where the clock is so late that what is sent would only make a burst. */
-  step(phase: number, transmit: boolean): void;
+  readonly step: PlayoutStep;
   /** No session needs the clock any more, until `start`. */
   isIdle(): boolean;
   /**
-   * Nothing that comes in has to be looked at before its call's next step. Then the thread stands still for a whole tick: each time
-   * that it wakes, it finds the processor's caches full of other threads' work.
+   * 0 where something that comes in has to be looked at before its call's next step. Otherwise the thread stands still for one tick or
+   * two: each time that it wakes, it finds the processor's caches full of other threads' work.
    */
-  mayRest(): boolean;
+  pace(): Pace;
 };
 
 export class PlayoutLoop {
@@ -48,16 +47,17 @@ export class PlayoutLoop {
   /** Always by way of setImmediate: after a stall, what the sockets hold is read before its time is said to be over. */
   #wait(clock: PlayoutClock): void {
     // In a turn of its own: by then, what the step has sent is out.
-    if (this.#sink.mayRest()) setImmediate(() => this.#restUntilStep(clock));
+    const pace = this.#sink.pace();
+    if (pace > 0) setImmediate(() => this.#restUntilStep(clock, pace));
     else {
-      this.#dueMs = clock.nextMs(false);
+      this.#dueMs = clock.nextMs(pace);
       const waitMs = Math.max(1, Math.ceil(this.#dueMs - performance.now()));
       setTimeout(() => setImmediate(() => this.#run(clock)), waitMs);
     }
   }
 
-  #restUntilStep(clock: PlayoutClock): void {
-    this.#dueMs = clock.nextMs(true);
+  #restUntilStep(clock: PlayoutClock, pace: Pace): void {
+    this.#dueMs = clock.nextMs(pace);
     this.#rest.rest(this.#dueMs - performance.now());
     setImmediate(() => this.#run(clock));
   }
@@ -68,11 +68,10 @@ export class PlayoutLoop {
       return;
     }
     const nowMs = performance.now();
-    const wholeTicks = this.#sink.mayRest();
     this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - this.#dueMs);
-    const caughtUp = clock.run(nowMs, wholeTicks, (phase, transmit) => {
-      if (phase === 0 && !transmit) this.#ticksLate += 1;
-      this.#sink.step(phase, transmit);
+    const caughtUp = clock.run(nowMs, this.#sink.pace(), (phase, ticks, transmit) => {
+      if (phase === 0 && !transmit) this.#ticksLate += ticks;
+      this.#sink.step(phase, ticks, transmit);
     });
     if (caughtUp) this.#wait(clock);
     else setImmediate(() => this.#run(clock));

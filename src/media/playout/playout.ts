@@ -1,6 +1,6 @@
 // The 20 ms clock of a worker. Sessions are spread over four phases, 5 ms apart, so that what hundreds of bots and their callers say
-// to each other does not wait for all the others; where no bot waits, the four can have one step in common. Driven by a monotonic
-// clock from outside: a late call makes up for every step it missed, since the count of frames is the clock of detection.
+// to each other does not wait for all the others; where no bot and no caller waits, the four step together, once in 20 or 40 ms. Driven
+// by a monotonic clock from outside: a late call makes up for every step it missed, since the count of frames is the clock of detection.
 
 export const tickMs = 20;
 export const phases = 4;
@@ -10,6 +10,12 @@ const maxTransmitLateMs = 60;
 /** 200 ms of steps in one go; then the sockets get their turn, however late the clock is. */
 const maxStepsAtOnce = 40;
 
+/** 0: each phase for itself, every 5 ms. Otherwise all four together, so many ticks at a time, when the turn of the last one has come. */
+export type Pace = 0 | 1 | 2;
+
+/** `ticks` of 20 ms have passed for the sessions of this phase. `transmit` is false where what is sent would only make a burst. */
+export type PlayoutStep = (phase: number, ticks: number, transmit: boolean) => void;
+
 export class PlayoutClock {
   readonly #startMs: number;
   #steps = 0;
@@ -18,25 +24,41 @@ export class PlayoutClock {
     this.#startMs = nowMs;
   }
 
-  /** When the next step is due. `wholeTicks`: the phases step together, when the last one's turn has come. */
-  nextMs(wholeTicks: boolean): number {
-    const steps = wholeTicks ? this.#steps - (this.#steps % phases) + phases : this.#steps + 1;
-    return this.#startMs + steps * stepMs;
+  /** When the next step is due, at this pace. */
+  nextMs(pace: Pace): number {
+    return this.#startMs + this.#nextSteps(pace) * stepMs;
   }
 
   /** Runs the steps that are due, a bounded number of them. False: more are due. */
-  run(
-    nowMs: number,
-    wholeTicks: boolean,
-    step: (phase: number, transmit: boolean) => void,
-  ): boolean {
-    for (let count = 0; count < maxStepsAtOnce; count += 1) {
-      const dueMs = this.nextMs(wholeTicks);
+  run(nowMs: number, pace: Pace, step: PlayoutStep): boolean {
+    for (let run = 0; run < maxStepsAtOnce; ) {
+      const dueMs = this.nextMs(pace);
       if (dueMs > nowMs) return true;
-      const phase = this.#steps % phases;
-      this.#steps += 1;
-      step(phase, nowMs - dueMs <= maxTransmitLateMs);
+      const transmit = nowMs - dueMs <= maxTransmitLateMs;
+      const before = this.#steps;
+      this.#advance(this.#nextSteps(pace), (phase, ticks) => step(phase, ticks, transmit));
+      run += this.#steps - before;
     }
-    return this.nextMs(wholeTicks) > nowMs;
+    return this.nextMs(pace) > nowMs;
+  }
+
+  #nextSteps(pace: Pace): number {
+    const size = Math.max(1, pace * phases);
+    return this.#steps - (this.#steps % size) + size;
+  }
+
+  /** Several ticks session by session: what the first brings into the processor's caches, the next finds there. */
+  #advance(toSteps: number, step: (phase: number, ticks: number) => void): void {
+    while (this.#steps < toSteps) {
+      const phase = this.#steps % phases;
+      const ticks = phase === 0 ? Math.floor((toSteps - this.#steps) / phases) : 0;
+      if (ticks === 0) {
+        this.#steps += 1;
+        step(phase, 1);
+        continue;
+      }
+      this.#steps += ticks * phases;
+      for (let each = 0; each < phases; each += 1) step(each, ticks);
+    }
   }
 }

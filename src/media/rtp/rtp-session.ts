@@ -158,6 +158,11 @@ export class RtpSession {
     return this.#plans?.hasCall === true;
   }
 
+  /** The far end hears something of ours, or waits for it after its beep: then a tick more is a pause that people notice. */
+  get isHurried(): boolean {
+    return this.#plans !== undefined || !this.#player.isUnused || this.#keys.isPressing;
+  }
+
   /** Two people talk here from now on. */
   abandonPlans(): void {
     this.#plans?.abandon();

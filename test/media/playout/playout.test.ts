@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { PlayoutClock, phases } from '../../../src/media/playout/playout.ts';
+import { type Pace, PlayoutClock, phases } from '../../../src/media/playout/playout.ts';
 import { PortPool } from '../../../src/media/rtp/port-pool.ts';
 
 describe('playout clock', () => {
-  function count(clock: PlayoutClock, nowMs: number, wholeTicks = false) {
+  function count(clock: PlayoutClock, nowMs: number, pace: Pace = 0) {
     const ticks = Array.from({ length: phases }, () => 0);
     let transmitted = 0;
-    const caughtUp = clock.run(nowMs, wholeTicks, (phase, transmit) => {
-      ticks[phase] = (ticks[phase] ?? 0) + 1;
-      if (transmit) transmitted += 1;
+    const caughtUp = clock.run(nowMs, pace, (phase, ofPhase, transmit) => {
+      ticks[phase] = (ticks[phase] ?? 0) + ofPhase;
+      if (transmit) transmitted += ofPhase;
     });
     return { ticks, transmitted, caughtUp };
   }
@@ -16,7 +16,7 @@ describe('playout clock', () => {
   test('each phase ticks once in 20 ms', () => {
     const clock = new PlayoutClock(1_000);
 
-    expect(clock.nextMs(false)).toBe(1_005);
+    expect(clock.nextMs(0)).toBe(1_005);
     expect(count(clock, 1_004).ticks).toEqual([0, 0, 0, 0]);
     expect(count(clock, 1_005).ticks).toEqual([1, 0, 0, 0]);
     expect(count(clock, 1_020).ticks).toEqual([0, 1, 1, 1]);
@@ -26,26 +26,57 @@ describe('playout clock', () => {
   test('of a whole tick, all phases step when the last one does', () => {
     const clock = new PlayoutClock(1_000);
 
-    expect(clock.nextMs(true)).toBe(1_020);
-    expect(count(clock, 1_019, true).ticks).toEqual([0, 0, 0, 0]);
-    expect(count(clock, 1_020, true)).toEqual({
+    expect(clock.nextMs(1)).toBe(1_020);
+    expect(count(clock, 1_019, 1).ticks).toEqual([0, 0, 0, 0]);
+    expect(count(clock, 1_020, 1)).toEqual({
       ticks: [1, 1, 1, 1],
       transmitted: 4,
       caughtUp: true,
     });
-    expect(clock.nextMs(true)).toBe(1_040);
+    expect(clock.nextMs(1)).toBe(1_040);
     // None of them counts as late before the last one is.
-    expect(count(clock, 1_100, true).transmitted).toBe(16);
-    expect(count(clock, 1_181, true).transmitted).toBe(12);
+    expect(count(clock, 1_100, 1).transmitted).toBe(16);
+    expect(count(clock, 1_181, 1).transmitted).toBe(12);
+  });
+
+  test('of two ticks, all phases take both when the last one is due', () => {
+    const clock = new PlayoutClock(0);
+    const ticked: number[][] = [];
+
+    expect(clock.nextMs(2)).toBe(40);
+    expect(count(clock, 39, 2).ticks).toEqual([0, 0, 0, 0]);
+    clock.run(40, 2, (phase, ticks) => ticked.push([phase, ticks]));
+    // Session by session, not tick by tick.
+    expect(ticked).toEqual([
+      [0, 2],
+      [1, 2],
+      [2, 2],
+      [3, 2],
+    ]);
+    expect(clock.nextMs(2)).toBe(80);
+    expect(count(clock, 10_000, 2).caughtUp).toBe(false);
+  });
+
+  test('two ticks at a time begin and cease in the middle of others, and no tick is lost', () => {
+    const clock = new PlayoutClock(0);
+
+    expect(count(clock, 10).ticks).toEqual([1, 1, 0, 0]);
+    expect(clock.nextMs(2)).toBe(40);
+    expect(count(clock, 40, 2).ticks).toEqual([1, 1, 2, 2]);
+    expect(count(clock, 60, 1).ticks).toEqual([1, 1, 1, 1]);
+    expect(count(clock, 80, 2).ticks).toEqual([1, 1, 1, 1]);
+    expect(count(clock, 119, 2).ticks).toEqual([0, 0, 0, 0]);
+    expect(count(clock, 119).ticks).toEqual([2, 2, 2, 1]);
+    expect(count(clock, 120, 2).ticks).toEqual([0, 0, 0, 1]);
   });
 
   test('ticks begin and cease to be whole in the middle of one, and no tick is lost', () => {
     const clock = new PlayoutClock(0);
 
     expect(count(clock, 10).ticks).toEqual([1, 1, 0, 0]);
-    expect(clock.nextMs(true)).toBe(20);
-    expect(count(clock, 20, true).ticks).toEqual([0, 0, 1, 1]);
-    expect(count(clock, 31, true).ticks).toEqual([0, 0, 0, 0]);
+    expect(clock.nextMs(1)).toBe(20);
+    expect(count(clock, 20, 1).ticks).toEqual([0, 0, 1, 1]);
+    expect(count(clock, 31, 1).ticks).toEqual([0, 0, 0, 0]);
     expect(count(clock, 31).ticks).toEqual([1, 1, 0, 0]);
     expect(count(clock, 40).ticks).toEqual([0, 0, 1, 1]);
   });

@@ -109,8 +109,8 @@ describe('what a bot says as RTP', () => {
     while (markedAtMs === 0) {
       // Mostly a few milliseconds; now and then the thread stands still, for as long as is made up for by packets in a row.
       const lateMs = random.next() < 0.01 ? random.between(20, 60) : random.next() * 5;
-      nowMs = Math.max(nowMs, clock.nextMs(false)) + lateMs;
-      clock.run(nowMs, false, (phase, transmit) => {
+      nowMs = Math.max(nowMs, clock.nextMs(0)) + lateMs;
+      clock.run(nowMs, 0, (phase, _ticks, transmit) => {
         if (phase === 0) bench.session.tick(transmit);
       });
     }

@@ -1,0 +1,42 @@
+// Which sessions want a clock of 20 ms, and which are looked after in time every other tick.
+
+import { describe, expect, test } from 'vitest';
+import { settingsFor } from '../support/observed.ts';
+import { message, PlannedLine, voicemail } from '../support/planned-line.ts';
+import { remote, SessionBench } from '../support/session-bench.ts';
+
+describe('a session is hurried', () => {
+  test('by a sound until its end, not by detection alone', () => {
+    const bench = new SessionBench();
+    bench.session.applyRemote(remote, 'answer');
+    bench.session.startDetection(settingsFor(), undefined);
+    bench.tick(2);
+    expect(bench.session.isHurried).toBe(false);
+
+    const mulaw = new Uint8Array(320);
+    bench.session.play({ playbackId: 'say', source: 'command', sound: { ...message, mulaw } });
+    expect(bench.session.isHurried).toBe(true);
+    bench.tick(1);
+    expect(bench.session.isHurried).toBe(true);
+    bench.tick(2);
+    expect(bench.session.isHurried).toBe(false);
+  });
+
+  test('by keys until the pause after the last one', () => {
+    const bench = new SessionBench();
+    bench.session.applyRemote(remote, 'answer');
+    bench.session.press({ commandId: 'menu', digits: '5', durationMs: 100 });
+    expect(bench.session.isHurried).toBe(true);
+    bench.tick(5);
+    expect(bench.session.isHurried).toBe(true);
+    bench.tick(10);
+    expect(bench.session.isHurried).toBe(false);
+  });
+
+  test('by a plan that waits for a beep, until it is over', () => {
+    const line = new PlannedLine({ plans: { voicemail } });
+    expect(line.bench.session.isHurried).toBe(true);
+    line.bench.session.abandonPlans();
+    expect(line.bench.session.isHurried).toBe(false);
+  });
+});
