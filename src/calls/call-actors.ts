@@ -1,36 +1,26 @@
 // The call machine with everything it touches: the line and what stores its steps.
 
+import { fromPromise } from 'xstate';
 import type { Logger } from '../lib/logger.ts';
-import { RunningChart, type RunOptions } from '../lib/statechart/running-chart.ts';
-import { callContext, callMachine } from './call-machine.ts';
-import type { CallChartTypes, CallMachineInput, Journal } from './call-setup.ts';
+import { callMachine } from './call-machine.ts';
+import type { Journal, StoreInput } from './call-setup.ts';
 import type { AcceptedCall } from './call-types.ts';
-import { Line, type LinePorts } from './line/call-line.ts';
-import type { CallOutbox } from './ports.ts';
+import { createLineActor, type LinePorts } from './line/call-line.ts';
+import type { CallOutbox, StepResult } from './ports.ts';
 
 export type CallPorts = LinePorts & {
   readonly outbox: CallOutbox;
   readonly logger: Logger;
 };
 
-/** A call's machine with its line. */
-export type CallActor = RunningChart<CallChartTypes>;
-
-export type CallListeners = Pick<RunOptions<CallChartTypes>, 'onDone' | 'onFailed' | 'timers'>;
-
-/** To be started. */
-export function createCallActor(
-  ports: LinePorts,
-  input: CallMachineInput,
-  listeners: CallListeners,
-): CallActor {
-  const line = new Line(input.call, ports, (event) => actor.send(event));
-  const actor: CallActor = new RunningChart(callMachine, {
-    context: callContext(input),
-    partner: line,
-    ...listeners,
+/** One for all calls: what differs between them is in the input. */
+export function createCallLogic(ports: LinePorts) {
+  const store = fromPromise<StepResult, StoreInput>(({ input: { journal, step } }) =>
+    journal.store(step),
+  );
+  return callMachine.provide({
+    actors: { line: createLineActor(ports), storeAnswer: store, storeEnd: store },
   });
-  return actor;
 }
 
 /** Of one call. */

@@ -1,4 +1,4 @@
-// The life of one call, and nothing else: no I/O here. `call-actors.ts` brings it together with its line.
+// The life of one call, and nothing else: no I/O here. `call-actors.ts` provides what the stubs below stand for.
 //
 // preparing   The line takes a media port, and waits for the trunk's turn. Left with the first INVITE, or when the call has
 //             waited for as long as its request allows, all its time in the queue included: then it is not dialled.
@@ -19,17 +19,9 @@
 //             than its bound it goes on without the machine.
 // ended       Final.
 
-import { ChartNode } from '../lib/statechart/chart-node.ts';
+import type { ActorRefFrom } from 'xstate';
 import { progressOfAccepted } from './call-events.ts';
-import {
-  type CallChart,
-  type CallMachineContext,
-  type CallMachineInput,
-  delays,
-  hasEnded,
-  isTransferring,
-  mediaIsOver,
-} from './call-setup.ts';
+import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
 import {
   acknowledge,
   buildEnd,
@@ -49,13 +41,11 @@ import {
   noteAnswer,
   noteFailedAttempt,
   notePlan,
-  noteResent,
   stateAmd,
   stateAmdStopped,
   stateDialing,
   stateDtmf,
   stateRinging,
-  stopDetection,
 } from './effects/call-effects.ts';
 import {
   closeTransfer,
@@ -70,12 +60,7 @@ import {
   withdrawPlannedTransfer,
 } from './effects/call-transfer-effects.ts';
 import { noteTakesKeys, pressKeys, stateKeysSent } from './effects/key-effects.ts';
-import {
-  play,
-  statePlayback,
-  statePlaybackFailed,
-  stopPlayback,
-} from './effects/playback-effects.ts';
+import { statePlayback, statePlaybackFailed } from './effects/playback-effects.ts';
 import {
   commandStream,
   endStream,
@@ -86,10 +71,27 @@ import {
   stateStreamStopped,
   streamsOfRequest,
 } from './effects/stream-effects.ts';
-import type { StepResult } from './ports.ts';
 
-const callChart: CallChart = {
-  delays,
+export const callMachine = callSetup.createMachine({
+  id: 'call',
+  context: ({ input }) => ({
+    ...progressOfAccepted(input.call),
+    limits: input.limits,
+    clock: input.clock,
+    journal: input.journal,
+    detection: 'off',
+    round: 1,
+    ...streamsOfRequest(input.call.request.stream),
+    digits: 0,
+    streamEvents: 0,
+    hasPlans:
+      input.call.request.voicemail !== undefined || input.call.request.screening !== undefined,
+    takesKeys: false,
+    pressing: 0,
+    transfers: 0,
+  }),
+  output: ({ context }) => ({ end: context.end }),
+  invoke: { id: 'line', src: 'line', input: ({ context }) => context.call },
   on: { 'line.takesKeys': { actions: noteTakesKeys } },
   initial: 'preparing',
   states: {
@@ -112,7 +114,9 @@ const callChart: CallChart = {
       after: { ringTimeout: { target: 'recording', actions: cancelByRingTimeout } },
       on: {
         'line.sent': { actions: stateDialing },
-        'line.resent': { actions: noteResent },
+        'line.resent': {
+          actions: { type: 'append', params: ({ event }) => ({ events: [], leg: event.leg }) },
+        },
         'line.attemptFailed': { actions: noteFailedAttempt },
         'line.answered': { target: 'answering', actions: noteAnswer },
         'line.failed': { target: 'recording', actions: endByFailure },
@@ -122,9 +126,11 @@ const callChart: CallChart = {
     },
     answering: {
       invoke: {
-        run: storeAnswer,
+        id: 'storeAnswer',
+        src: 'storeAnswer',
+        input: ({ context }) => storeAnswerInput(context),
         onDone: [
-          { guard: ({ result }) => result === 'stored', target: 'answered' },
+          { guard: ({ event }) => event.output === 'stored', target: 'answered' },
           { target: 'refusing' },
         ],
         onError: { target: 'refusing' },
@@ -141,7 +147,7 @@ const callChart: CallChart = {
     answered: {
       entry: [acknowledge, startPlannedTransfer],
       always: [
-        { guard: hasEnded, target: 'closing' },
+        { guard: 'hasEnded', target: 'closing' },
         {
           guard: ({ context }) => isLeftAlone(context),
           target: 'closing',
@@ -166,7 +172,7 @@ const callChart: CallChart = {
         'line.dtmf': { actions: stateDtmf },
         'line.stream': [
           // A bot that transfers a call may leave it.
-          { guard: isTransferring, actions: stateStream },
+          { guard: 'isTransferring', actions: stateStream },
           {
             guard: ({ context, event }) => endsByStream(context, event) === 'bot-left',
             target: 'closing',
@@ -189,10 +195,13 @@ const callChart: CallChart = {
           { actions: notePlan },
         ],
         'command.play': {
-          actions: play,
+          actions: {
+            type: 'commandLine',
+            params: ({ event }) => ({ type: 'play', playback: event.playback }),
+          },
         },
         'command.stopPlayback': {
-          actions: stopPlayback,
+          actions: { type: 'commandLine', params: { type: 'stopPlayback' } },
         },
         'command.press': { actions: pressKeys },
         'command.stream': { actions: commandStream },
@@ -212,8 +221,13 @@ const callChart: CallChart = {
       },
     },
     closing: {
-      entry: [closeTransfer, stopDetection, endStream('call-ended'), stopPlayback],
-      always: { guard: mediaIsOver, target: 'recording' },
+      entry: [
+        closeTransfer,
+        { type: 'commandLine', params: { type: 'stopDetection', reason: 'call-ended' } },
+        endStream('call-ended'),
+        { type: 'commandLine', params: { type: 'stopPlayback' } },
+      ],
+      always: { guard: 'mediaIsOver', target: 'recording' },
       after: {
         closingTimeout: {
           target: 'recording',
@@ -230,59 +244,42 @@ const callChart: CallChart = {
     recording: {
       entry: buildEnd,
       invoke: {
-        run: storeEnd,
+        id: 'storeEnd',
+        src: 'storeEnd',
+        input: ({ context }) => storeEndInput(context),
         onDone: { target: 'ended' },
         onError: { target: 'ended' },
       },
       after: { storeEndTimeout: { target: 'ended' } },
     },
-    ended: { final: true },
+    ended: { type: 'final' },
   },
-};
+});
 
-/** One for all calls. */
-export const callMachine = ChartNode.of(callChart);
+export type CallActor = ActorRefFrom<typeof callMachine>;
 
-export function callContext({
-  call,
-  limits,
-  clock,
-  journal,
-}: CallMachineInput): CallMachineContext {
-  return {
-    ...progressOfAccepted(call),
-    ...{ limits, clock, journal },
-    detection: 'off',
-    round: 1,
-    ...streamsOfRequest(call.request.stream),
-    digits: 0,
-    streamEvents: 0,
-    hasPlans: call.request.voicemail !== undefined || call.request.screening !== undefined,
-    takesKeys: false,
-    pressing: 0,
-    transfers: 0,
-  };
-}
-
-async function storeAnswer({
+function storeAnswerInput({
   answeredAt,
   leg,
   answeredEvent,
   journal,
-}: CallMachineContext): Promise<StepResult> {
+}: CallMachineContext): StoreInput {
   if (answeredAt === undefined || leg === undefined || answeredEvent === undefined) {
     throw new Error('an answer is stored only after it was noted');
   }
-  return await journal.store({ events: [answeredEvent], answeredAt, leg });
+  return { journal, step: { events: [answeredEvent], answeredAt, leg } };
 }
 
-async function storeEnd(context: CallMachineContext): Promise<StepResult> {
+function storeEndInput(context: CallMachineContext): StoreInput {
   const { endEvent: event, journal, legIsOver } = context;
   if (event === undefined) throw new Error('an end is stored only after it was built');
   const ifAnswered = endIfAnswered(context);
-  return await journal.store({
-    events: [],
-    ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
-    ...(legIsOver === undefined ? {} : { legIsOver }),
-  });
+  return {
+    journal,
+    step: {
+      events: [],
+      ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
+      ...(legIsOver === undefined ? {} : { legIsOver }),
+    },
+  };
 }

@@ -1,8 +1,10 @@
 // The calls that this process has: started here, found here by id, ended here at shutdown. What takes calls asks how many
 // more there is room for.
 
+import { createActor } from 'xstate';
 import { Changes } from '../lib/changes.ts';
-import { type CallActor, type CallPorts, createCallActor, createJournal } from './call-actors.ts';
+import { type CallPorts, createCallLogic, createJournal } from './call-actors.ts';
+import type { CallActor } from './call-machine.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallLimits, CallMachineEvent } from './call-setup.ts';
 import type { AcceptedCall } from './call-types.ts';
@@ -10,7 +12,6 @@ import type { CallId } from './contract/identity.ts';
 import type { Turn } from './dialout-ports.ts';
 import { transferObstacle } from './effects/call-transfer-effects.ts';
 import { type StreamObstacles, streamObstacles } from './effects/stream-effects.ts';
-import type { LinePorts } from './line/call-line.ts';
 
 /** A call's turn comes with the call. */
 type RegistryPorts = Omit<CallPorts, 'untilTurn'>;
@@ -38,7 +39,7 @@ export type LiveCall = {
 export class CallRegistry {
   readonly #ports: RegistryPorts;
   readonly #options: CallRegistryOptions;
-  readonly #linePorts: LinePorts;
+  readonly #logic: ReturnType<typeof createCallLogic>;
   readonly #calls = new Map<CallId, CallActor>();
   readonly #turns = new Map<CallId, Turn>();
   readonly #endListeners: EndListener[] = [];
@@ -47,10 +48,10 @@ export class CallRegistry {
   constructor(ports: RegistryPorts, options: CallRegistryOptions) {
     this.#ports = ports;
     this.#options = options;
-    this.#linePorts = {
+    this.#logic = createCallLogic({
       ...ports,
       untilTurn: (callId, isWanted) => this.#turns.get(callId)?.(isWanted),
-    };
+    });
   }
 
   /** Tells of every call that ends here from now on. */
@@ -71,19 +72,19 @@ export class CallRegistry {
     const { limits } = this.#options;
     if (turn !== undefined) this.#turns.set(call.callId, turn);
     const journal = createJournal(this.#ports, call);
-    const actor = createCallActor(
-      this.#linePorts,
-      { call, limits, clock: this.#ports.clock, journal },
-      {
-        onDone: () => this.#remove(call.callId, actor.context.end),
-        onFailed: (error: unknown) => {
-          // A defect: the recovery states its end.
-          this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
-          this.#remove(call.callId, undefined);
-        },
-      },
-    );
+    const actor = createActor(this.#logic, {
+      input: { call, limits, clock: this.#ports.clock, journal },
+    });
     this.#calls.set(call.callId, actor);
+    actor.subscribe({
+      complete: () => this.#remove(call.callId, actor.getSnapshot().output?.end),
+      error: (error: unknown) => {
+        // A defect: the recovery states its end. XState leaves the children of a machine that failed running.
+        actor.getSnapshot().children.line?.send({ type: 'close' });
+        this.#ports.logger.error({ err: error, callId: call.callId }, 'call machine failed');
+        this.#remove(call.callId, undefined);
+      },
+    });
     actor.start();
   }
 
@@ -91,13 +92,13 @@ export class CallRegistry {
   live(callId: CallId): LiveCall | undefined {
     const actor = this.#calls.get(callId);
     if (actor === undefined) return undefined;
-    const { context } = actor;
+    const snapshot = actor.getSnapshot();
     return {
-      call: context.call,
-      state: stateOf(actor),
-      takesKeys: context.takesKeys,
-      transferObstacle: transferObstacle(context),
-      streamObstacles: streamObstacles(context),
+      call: snapshot.context.call,
+      state: stateOf(snapshot),
+      takesKeys: snapshot.context.takesKeys,
+      transferObstacle: transferObstacle(snapshot.context),
+      streamObstacles: streamObstacles(snapshot.context),
       send: (event) => actor.send(event),
     };
   }
@@ -142,17 +143,10 @@ export class CallRegistry {
   }
 }
 
-function stateOf({ state }: CallActor): LiveCall['state'] {
-  switch (state) {
-    case 'preparing':
-    case 'answering':
-    case 'answered':
-      return state;
-    case 'calling.dialing':
-      return 'dialing';
-    case 'calling.ringing':
-      return 'ringing';
-    default:
-      return 'ending';
-  }
+function stateOf(snapshot: ReturnType<CallActor['getSnapshot']>): LiveCall['state'] {
+  if (snapshot.matches('preparing')) return 'preparing';
+  if (snapshot.matches({ calling: 'ringing' })) return 'ringing';
+  if (snapshot.matches('calling')) return 'dialing';
+  if (snapshot.matches('answering')) return 'answering';
+  return snapshot.matches('answered') ? 'answered' : 'ending';
 }

@@ -1,7 +1,7 @@
-// The machine's vocabulary: its events, its commands to the line, its context, delays and guards. `call-machine.ts` is the
-// statechart, `call-effects.ts` what its transitions do.
+// The machine's vocabulary: its events, its commands to the line, its context, delays and guards, and stubs for everything
+// that touches the world. `call-machine.ts` is the statechart, `call-effects.ts` what its transitions do.
 
-import type { Chart, Effect } from '../lib/statechart/chart.ts';
+import { fromCallback, fromPromise, sendTo, setup } from 'xstate';
 import type { CallProgress, Sequences } from './call-events.ts';
 import type { CallEnd, EndCommand } from './call-outcome.ts';
 import type { CallStep } from './call-step.ts';
@@ -77,7 +77,9 @@ export type LineCommand =
   | { readonly type: 'transfer'; readonly transfer: Transfer }
   /** The person is a machine after all. */
   | { readonly type: 'withdrawTransfer' }
-  | { readonly type: 'tellTransferFailed'; readonly failure: TransferFailure };
+  | { readonly type: 'tellTransferFailed'; readonly failure: TransferFailure }
+  /** Leaves nothing open, whatever state it is in. */
+  | { readonly type: 'close' };
 
 export type CallMachineEvent =
   | LineEvent
@@ -204,51 +206,49 @@ export type Ongoing = {
   readonly restsOnVerdict: boolean;
 };
 
-/** The notation of the call machine. */
-export type CallChartTypes = {
-  readonly context: CallMachineContext;
-  readonly event: CallMachineEvent;
-  readonly command: LineCommand;
-  readonly result: StepResult;
-  readonly delay: keyof typeof delays;
-};
-export type CallEffect = Effect<CallChartTypes>;
-export type CallChart = Chart<CallChartTypes>;
+export type StoreInput = { readonly journal: Journal; readonly step: CallStep };
 
-type Given = Pick<Parameters<CallEffect>[0], 'context' | 'event'>;
-
-/** An effect that only remembers something. */
-export function assign(changes: (given: Given) => Partial<CallMachineContext>): CallEffect {
-  return ({ context, event, machine }) => machine.assign(changes({ context, event }));
-}
-
-/** @throws Error where an effect stands at a transition for another event. */
-export function assertEvent<Type extends CallMachineEvent['type']>(
-  event: Given['event'],
-  type: Type,
-): asserts event is Extract<CallMachineEvent, { readonly type: Type }> {
-  if (event.type !== type) throw new Error(`expected ${type}, and not ${event.type}`);
-}
-
-export const delays = {
-  /** What is left of it: the call has waited in the queue before. */
-  queueTimeout: ({ call, clock }: CallMachineContext) =>
-    Math.max(0, call.request.queueTimeoutMs - (clock.now().getTime() - call.acceptedAt.getTime())),
-  ringTimeout: ({ call }: CallMachineContext) => call.request.ringTimeoutMs,
-  storeAnswerTimeout: ({ limits }: CallMachineContext) => limits.storeAnswerTimeoutMs,
-  maxDuration: ({ limits }: CallMachineContext) => limits.maxDurationMs,
-  closingTimeout: ({ limits }: CallMachineContext) => limits.closingTimeoutMs,
-  storeEndTimeout: ({ limits }: CallMachineContext) => limits.storeEndTimeoutMs,
+const notProvided = (name: string) => (): never => {
+  throw new Error(`${name} is not provided`);
 };
 
-type Guard = (given: { readonly context: CallMachineContext }) => boolean;
-
-export const hasEnded: Guard = ({ context }) => context.end !== undefined;
-
-export const mediaIsOver: Guard = ({ context }) =>
-  context.detection !== 'running' &&
-  !context.streams.some(({ isOpen }) => isOpen) &&
-  context.pressing === 0 &&
-  context.playback.playing.length === 0;
-
-export const isTransferring: Guard = ({ context }) => context.ongoing !== undefined;
+export const callSetup = setup({
+  types: {} as {
+    context: CallMachineContext;
+    events: CallMachineEvent;
+    input: CallMachineInput;
+    children: { line: 'line'; storeAnswer: 'storeAnswer'; storeEnd: 'storeEnd' };
+    output: { readonly end: CallEnd | undefined };
+  },
+  actors: {
+    line: fromCallback<LineCommand, AcceptedCall>(notProvided('line')),
+    storeAnswer: fromPromise<StepResult, StoreInput>(notProvided('storeAnswer')),
+    storeEnd: fromPromise<StepResult, StoreInput>(notProvided('recordEnd')),
+  },
+  actions: {
+    append: ({ context }, step: CallStep) => context.journal.append(step),
+    commandLine: sendTo('line', (_, command: LineCommand) => command),
+  },
+  delays: {
+    /** What is left of it: the call has waited in the queue before. */
+    queueTimeout: ({ context: { call, clock } }) =>
+      Math.max(
+        0,
+        call.request.queueTimeoutMs - (clock.now().getTime() - call.acceptedAt.getTime()),
+      ),
+    ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
+    storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
+    maxDuration: ({ context }) => context.limits.maxDurationMs,
+    closingTimeout: ({ context }) => context.limits.closingTimeoutMs,
+    storeEndTimeout: ({ context }) => context.limits.storeEndTimeoutMs,
+  },
+  guards: {
+    hasEnded: ({ context }) => context.end !== undefined,
+    mediaIsOver: ({ context }) =>
+      context.detection !== 'running' &&
+      !context.streams.some(({ isOpen }) => isOpen) &&
+      context.pressing === 0 &&
+      context.playback.playing.length === 0,
+    isTransferring: ({ context }) => context.ongoing !== undefined,
+  },
+});

@@ -23,7 +23,7 @@ async function expectToEndWell(seed: number): Promise<string> {
   // The machine's own story begins after `queued`. In the order in which SQL got it.
   const story = call.stored;
 
-  expect(call.actor.status).toBe('done');
+  expect(call.actor.getSnapshot().status).toBe('done');
   expect(call.endings()).toHaveLength(1);
   expect(new Set(story.map(({ id }) => id)).size).toBe(story.length);
   expect(story.map((event) => event.eventSequence)).toEqual(story.map((_, index) => index + 2));
@@ -51,7 +51,7 @@ async function expectToEndWell(seed: number): Promise<string> {
     return isEnd && commandId !== undefined ? [commandId] : [];
   });
   expect(new Set(overStreams).size).toBe(overStreams.length);
-  expect(overStreams).toHaveLength(call.actor.context.streamsBegun);
+  expect(overStreams).toHaveLength(call.actor.getSnapshot().context.streamsBegun);
   // What was begun is closed: the port given back, the leg cancelled, hung up or over by itself.
   if (call.log.some((entry) => entry.startsWith('media')))
     expect(call.log).toContain('media closed');

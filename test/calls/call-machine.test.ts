@@ -18,7 +18,7 @@ describe('a call that is placed', () => {
     const call = scriptCall();
     await call.sent();
 
-    expect(call.state()).toBe('calling.dialing');
+    expect(call.state()).toEqual({ calling: 'dialing' });
     expect(call.types()).toEqual(['dialing']);
     expect(call.log).toContain('store INVITE');
     expect(call.placed()).toMatchObject({
@@ -82,7 +82,7 @@ describe('a call that is placed', () => {
     await call.sent();
     call.advance(4_999);
     call.ring();
-    expect(call.state()).toBe('calling.ringing');
+    expect(call.state()).toEqual({ calling: 'ringing' });
 
     call.advance(1);
     await call.settle();
@@ -122,7 +122,7 @@ describe('a call that is placed', () => {
     call.ring(180);
     call.ring(183, 'early');
 
-    expect(call.state()).toBe('calling.ringing');
+    expect(call.state()).toEqual({ calling: 'ringing' });
     expect(call.types()).toEqual(['dialing', 'ringing']);
     expect(call.log).toContain('media early');
   });
@@ -132,7 +132,7 @@ describe('a call that is placed', () => {
     await call.sent();
     call.ring(100);
 
-    expect(call.state()).toBe('calling.dialing');
+    expect(call.state()).toEqual({ calling: 'dialing' });
   });
 
   test('fails without a media port, and no INVITE leaves', async () => {
@@ -170,7 +170,7 @@ describe('a call that is not answered', () => {
     await call.sent();
     call.ring();
     call.advance(19_999);
-    expect(call.state()).toBe('calling.ringing');
+    expect(call.state()).toEqual({ calling: 'ringing' });
     call.advance(1);
     await call.settle();
 
@@ -186,7 +186,7 @@ describe('a call that is not answered', () => {
       },
     });
     expect(call.end().data).not.toHaveProperty('callConnectTime');
-    expect(call.actor.status).toBe('done');
+    expect(call.actor.getSnapshot().status).toBe('done');
   });
 
   test('the ring time-out counts from the INVITE, not from the first 18x', async () => {
@@ -821,7 +821,7 @@ describe('the end', () => {
     await call.settle();
 
     expect(ends).toMatchObject([{ type: 'failed', eventSequence: 4 }]);
-    expect(call.actor.status).toBe('done');
+    expect(call.actor.getSnapshot().status).toBe('done');
   });
 
   test('that SQL refuses ends the machine all the same', async () => {
@@ -831,7 +831,7 @@ describe('the end', () => {
     await call.settle();
 
     expect(call.types()).toEqual(['dialing']);
-    expect(call.actor.status).toBe('done');
+    expect(call.actor.getSnapshot().status).toBe('done');
     expect(call.log).toContain('media closed');
   });
 
@@ -853,7 +853,7 @@ describe('the end', () => {
     await call.settle();
 
     expect(call.types()).toEqual(['dialing']);
-    expect(call.actor.status).toBe('done');
+    expect(call.actor.getSnapshot().status).toBe('done');
   });
 
   test('has one id whoever states it', async () => {
@@ -871,7 +871,7 @@ describe('the end', () => {
     call.fail({ sipStatus: 486 });
     call.advance(60_000);
 
-    expect(call.actor.status).toBe('done');
+    expect(call.actor.getSnapshot().status).toBe('done');
     expect(call.types()).toEqual(['dialing']);
   });
 

@@ -276,7 +276,7 @@ describe('a stream by command', () => {
 
   test('does not begin while two people talk, a message is left or the call ends', async () => {
     const call = await answeredCall();
-    const obstacles = () => streamObstacles(call.actor.context);
+    const obstacles = () => streamObstacles(call.actor.getSnapshot().context);
     expect(obstacles()).toEqual({ toBegin: undefined, toEnd: undefined });
 
     call.media().onPlan?.({ kind: 'held', by: 'voicemail' });
@@ -302,7 +302,7 @@ describe('a stream by command', () => {
     expect(streamLog(call).filter((line) => line.startsWith('answer'))).toEqual([
       ...['answerStream', 'answerStream 2'],
     ]);
-    expect(streamObstacles(call.actor.context).toBegin).toBe(
+    expect(streamObstacles(call.actor.getSnapshot().context).toBegin).toBe(
       'The call has had its 2 streams by command.',
     );
   });

@@ -268,7 +268,7 @@ export function randomCall(
       ...(legIs() === 'answered' && call.log.includes('ack') ? [storedLeg.sipCallId] : []),
       ...(second.isUp() ? [secondLeg.sipCallId] : []),
     ],
-    isOver: () => call.actor.status !== 'running',
+    isOver: () => call.actor.getSnapshot().status !== 'active',
     /** One more thing happens. */
     async step(): Promise<void> {
       try {

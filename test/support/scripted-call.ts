@@ -1,6 +1,7 @@
 // One call on scripted ports: SIP, media and SQL are played by the test, time by a simulated clock.
 
-import { type CallPorts, createCallActor, createJournal } from '../../src/calls/call-actors.ts';
+import { createActor, SimulatedClock } from 'xstate';
+import { type CallPorts, createCallLogic, createJournal } from '../../src/calls/call-actors.ts';
 import { type CallLimits, defaultCallLimits } from '../../src/calls/call-setup.ts';
 import type { CallEnding, CallStep } from '../../src/calls/call-step.ts';
 import {
@@ -27,7 +28,6 @@ import type {
 } from '../../src/calls/ports.ts';
 import type { NumberedStream, StreamSettings } from '../../src/calls/stream.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { SimulatedTimers } from './simulated-timers.ts';
 
 export const epoch = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -103,8 +103,8 @@ const loadAnySound: SoundPort['loadSound'] = async (_accountId, name) => ({
 
 /** Plays one call. `now` follows the simulated clock. */
 export function scriptCall(options: ScriptOptions = {}) {
-  const timers = new SimulatedTimers();
-  const now = () => new Date(epoch + timers.now());
+  const clock = new SimulatedClock();
+  const now = () => new Date(epoch + clock.now());
   const log: string[] = [];
   const sql = scriptSql(options, log);
   let leg: LegObserver | undefined;
@@ -201,17 +201,16 @@ export function scriptCall(options: ScriptOptions = {}) {
       endOrphan: () => Promise.resolve('gone'),
     },
   };
-  const call = acceptedCall(options.request);
-  const actor = createCallActor(
-    ports,
-    {
-      call,
+  const logic = createCallLogic(ports);
+  const actor = createActor(logic, {
+    clock,
+    input: {
+      call: acceptedCall(options.request),
       limits: { ...defaultCallLimits, ...options.limits },
       clock: { now },
-      journal: createJournal(ports, call),
+      journal: createJournal(ports, acceptedCall(options.request)),
     },
-    { timers },
-  );
+  });
   actor.start();
 
   const present = <Value>(value: Value | undefined, what: string): Value => {
@@ -235,8 +234,8 @@ export function scriptCall(options: ScriptOptions = {}) {
     media: () => present(media, 'the media session'),
     /** Lets promises settle; nothing here waits on real time. */
     settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
-    advance: (ms: number) => timers.advance(ms),
-    state: () => actor.state,
+    advance: (ms: number) => clock.increment(ms),
+    state: () => actor.getSnapshot().value,
     types: () => sql.stored.map((event) => event.type),
     async sent() {
       await this.settle();

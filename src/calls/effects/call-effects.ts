@@ -1,5 +1,6 @@
 // What the machine's transitions do: keep the progress, build the events, append them, command the line. Still no I/O.
 
+import { assertEvent } from 'xstate';
 import {
   amdEvent,
   answeredEvent,
@@ -21,41 +22,35 @@ import {
   endOfRingTimeout,
   endOfVoicemail,
 } from '../call-outcome.ts';
-import { assertEvent, assign, type CallEffect, type CallMachineContext } from '../call-setup.ts';
+import { type CallMachineContext, callSetup } from '../call-setup.ts';
 import { closingAmdEvents } from '../closing-amd-events.ts';
 import type { AmdEvent } from '../contract/amd-event.ts';
 import type { CallEvent } from '../contract/call-event.ts';
 
 const answerNotStored = { by: 'gateway', reason: 'The answer could not be recorded' } as const;
 
-export const stateDialing: CallEffect = ({ context, event, machine }) => {
+export const stateDialing = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.sent');
   const { event: stated, ...sequences } = dialingEvent(context, event.at, event.gateway);
   // The time to connect runs from the first INVITE, whichever gateway takes the call in the end.
-  machine.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
-  context.journal.append({ events: [stated], leg: event.leg });
-};
+  enqueue.assign({ sentAt: context.sentAt ?? event.at, ...sequences });
+  enqueue({ type: 'append', params: { events: [stated], leg: event.leg } });
+});
 
-export const noteFailedAttempt = assign(({ context, event }) => {
+export const noteFailedAttempt = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'line.attemptFailed');
   return { failedAttempts: [...context.failedAttempts, event.attempt] };
 });
 
-/** With credentials. */
-export const noteResent: CallEffect = ({ context, event }) => {
-  assertEvent(event, 'line.resent');
-  context.journal.append({ events: [], leg: event.leg });
-};
-
-export const stateRinging: CallEffect = ({ context, event, machine }) => {
+export const stateRinging = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.ringing');
   const { event: stated, ...sequences } = ringingEvent(context, event.at, event);
-  machine.assign({ ringingAt: event.at, ...sequences });
+  enqueue.assign({ ringingAt: event.at, ...sequences });
   const leg = event.leg === undefined ? {} : { leg: event.leg };
-  context.journal.append({ events: [stated], ringingAt: event.at, ...leg });
-};
+  enqueue({ type: 'append', params: { events: [stated], ringingAt: event.at, ...leg } });
+});
 
-export const noteAnswer = assign(({ context, event }) => {
+export const noteAnswer = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'line.answered');
   const { event: stated, ...sequences } = answeredEvent({ ...context, answeredAt: event.at });
   const { eventSequence, notificationSequence } = context;
@@ -71,18 +66,21 @@ export const noteAnswer = assign(({ context, event }) => {
 });
 
 /** The callee repeats its 200 until then. */
-export const acknowledge: CallEffect = ({ machine }) => {
-  machine.command({ type: 'acknowledge' });
-};
+export const acknowledge = callSetup.enqueueActions(({ enqueue }) => {
+  enqueue({ type: 'commandLine', params: { type: 'acknowledge' } });
+});
 
 /**
  * An answer that is not known to be stored was not stated: for the caller the call failed before it was answered. The database
  * may have stored it all the same; then it says so when the end comes, and the call is one that was answered.
  */
-export const doubtAnswer: CallEffect = ({ context, machine }) => {
+export const doubtAnswer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt, beforeAnswer, eventSequence, notificationSequence } = context;
-  machine.command({ type: 'hangUp', reason: 'answer could not be recorded' });
-  machine.assign({
+  enqueue({
+    type: 'commandLine',
+    params: { type: 'hangUp', reason: 'answer could not be recorded' },
+  });
+  enqueue.assign({
     ...(answeredAt === undefined
       ? {}
       : { doubtfulAnswer: { answeredAt, eventSequence, notificationSequence } }),
@@ -91,9 +89,9 @@ export const doubtAnswer: CallEffect = ({ context, machine }) => {
     detection: 'off',
     end: endBeforeAnswer(answerNotStored, context.clock.now()),
   });
-};
+});
 
-export const stateAmd: CallEffect = ({ context, event, machine }) => {
+export const stateAmd = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.amd');
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
@@ -106,15 +104,15 @@ export const stateAmd: CallEffect = ({ context, event, machine }) => {
     at,
     event.amd,
   );
-  machine.assign({
+  enqueue.assign({
     amdEvents,
     detection: event.amd.event === 'amd_stopped' ? 'stopped' : 'running',
     ...sequences,
   });
-  context.journal.append({ events: [stated] });
-};
+  enqueue({ type: 'append', params: { events: [stated] } });
+});
 
-export const notePlan = assign(({ event }) => {
+export const notePlan = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.plan');
   const { report } = event;
   if (report.kind === 'held') return { heldBy: report.by };
@@ -124,27 +122,24 @@ export const notePlan = assign(({ event }) => {
 });
 
 /** The media worker owed `amd_stopped` and did not say it in time: it is said for it, so that the order always holds. */
-export const stateAmdStopped: CallEffect = ({ context, machine }) => {
+export const stateAmdStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   const { answeredAt } = context;
   if (answeredAt === undefined || context.detection !== 'running') return;
   const at = context.end?.at ?? context.clock.now();
   const { event, progress } = stoppedEvent({ ...context, answeredAt }, at, context.round);
-  machine.assign({ detection: 'stopped', ...progress });
-  context.journal.append({ events: [event] });
-};
+  enqueue.assign({ detection: 'stopped', ...progress });
+  enqueue({ type: 'append', params: { events: [event] } });
+});
 
-export const stopDetection: CallEffect = ({ machine }) =>
-  machine.command({ type: 'stopDetection', reason: 'call-ended' });
-
-export const stateDtmf: CallEffect = ({ context, event, machine }) => {
+export const stateDtmf = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.dtmf');
   if (context.digits >= context.limits.maxDigits) return;
   const { event: stated, ...sequences } = dtmfEvent(context, event.at, event);
-  machine.assign({ digits: context.digits + 1, ...sequences });
-  context.journal.append({ events: [stated] });
-};
+  enqueue.assign({ digits: context.digits + 1, ...sequences });
+  enqueue({ type: 'append', params: { events: [stated] } });
+});
 
-export const buildEnd = assign(({ context }) => {
+export const buildEnd = callSetup.assign(({ context }) => {
   const end =
     context.end ?? endBeforeAnswer({ by: 'gateway', reason: 'Unknown' }, context.clock.now());
   const { event, ...sequences } = endEvent(context, end);
@@ -175,14 +170,14 @@ function stoppedEvent(progress: CallProgress & { readonly answeredAt: Date }, at
   return { event, progress: { amdEvents, ...sequences } };
 }
 
-export const endByFailure = assign(({ event }) => {
+export const endByFailure = callSetup.assign(({ event }) => {
   assertEvent(event, 'line.failed');
   const { failure } = event;
   const isRefused = failure.kind === 'response';
   return { end: endOfFailure(failure), ...(isRefused ? { legIsOver: true as const } : {}) };
 });
 
-export const endByLeg = assign(({ context, event }) => {
+export const endByLeg = callSetup.assign(({ context, event }) => {
   assertEvent(event, 'line.ended');
   const { at, by, reason } = event.end;
   return {
@@ -194,57 +189,57 @@ export const endByLeg = assign(({ context, event }) => {
   };
 });
 
-export const cancelByQueueTimeout: CallEffect = ({ context, machine }) => {
-  machine.assign({ end: endOfExpiry(context.clock.now()) });
-  machine.command({ type: 'cancel', reason: 'queue time-out' });
-};
+export const cancelByQueueTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfExpiry(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: 'queue time-out' } });
+});
 
-export const cancelByRingTimeout: CallEffect = ({ context, machine }) => {
-  machine.assign({ end: endOfRingTimeout(context.clock.now()) });
-  machine.command({ type: 'cancel', reason: 'ring time-out' });
-};
+export const cancelByRingTimeout = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfRingTimeout(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: 'ring time-out' } });
+});
 
-export const cancelByCommand: CallEffect = ({ context, event, machine }) => {
+export const cancelByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
-  machine.assign({ end: endBeforeAnswer(event.command, context.clock.now()) });
-  machine.command({ type: 'cancel', reason: event.command.by });
-};
+  enqueue.assign({ end: endBeforeAnswer(event.command, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'cancel', reason: event.command.by } });
+});
 
-export const hangUpByCommand: CallEffect = ({ context, event, machine }) => {
+export const hangUpByCommand = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.end');
   // While the answer is being stored the far end may have been first.
-  machine.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
-  machine.command({ type: 'hangUp', reason: event.command.by });
-};
+  enqueue.assign({ end: context.end ?? endAfterAnswer(event.command, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: event.command.by } });
+});
 
 /** The message was left, or there was no machine to leave one with. */
-export const hangUpByPlan: CallEffect = ({ context, event, machine }) => {
+export const hangUpByPlan = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.plan');
   const at = context.clock.now();
   const isLeft = event.report.kind === 'over' && event.report.outcome === 'voicemail-left';
-  machine.assign({ end: isLeft ? endOfVoicemail(at) : endOfMachine(at) });
-  machine.command({ type: 'hangUp', reason: 'voicemail' });
-};
+  enqueue.assign({ end: isLeft ? endOfVoicemail(at) : endOfMachine(at) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'voicemail' } });
+});
 
-export const hangUpOnMachine: CallEffect = ({ context, machine }) => {
-  machine.assign({ end: endOfMachine(context.clock.now()) });
-  machine.command({ type: 'hangUp', reason: 'machine' });
-};
+export const hangUpOnMachine = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfMachine(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'machine' } });
+});
 
-export const hangUpOnFailure: CallEffect = ({ context, event, machine }) => {
+export const hangUpOnFailure = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const reason =
     event.type === 'line.mediaLost' ? event.reason : 'Answering machine detection failed';
   const command: EndCommand = { by: 'gateway', reason };
   const at = context.clock.now();
   const answered = context.answeredAt !== undefined;
-  machine.assign({ end: answered ? endAfterAnswer(command, at) : endBeforeAnswer(command, at) });
-  machine.command({ type: answered ? 'hangUp' : 'cancel', reason });
-};
+  enqueue.assign({ end: answered ? endAfterAnswer(command, at) : endBeforeAnswer(command, at) });
+  enqueue({ type: 'commandLine', params: { type: answered ? 'hangUp' : 'cancel', reason } });
+});
 
-export const hangUpOnMaxDuration: CallEffect = ({ context, machine }) => {
-  machine.assign({ end: endOfMaxDuration(context.clock.now()) });
-  machine.command({ type: 'hangUp', reason: 'maximum duration' });
-};
+export const hangUpOnMaxDuration = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfMaxDuration(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'maximum duration' } });
+});
 
 export function earlier(one: Date, other: Date): Date {
   return one < other ? one : other;

@@ -1,12 +1,8 @@
 // What the machine's transitions do about transfers. No I/O.
 
+import { assertEvent } from 'xstate';
 import { type CallEnd, endAfterAnswer, endOfMachine, endOfReferral } from '../call-outcome.ts';
-import {
-  assertEvent,
-  type CallEffect,
-  type CallMachineContext,
-  type Ongoing,
-} from '../call-setup.ts';
+import { type CallMachineContext, callSetup, type Ongoing } from '../call-setup.ts';
 import { uriOfTarget } from '../dial-target.ts';
 import type { Transfer, TransferFallback, TransferRequest } from '../transfer.ts';
 import { instantOf, meaningOf, type TransferEnd, type TransferReport } from '../transfer-report.ts';
@@ -39,7 +35,7 @@ function nextTransfer(context: CallMachineContext, request: TransferRequest): Tr
 }
 
 /** Of the request, at the answer or when a person is there; once. */
-export const startPlannedTransfer: CallEffect = ({ context, event, machine }) => {
+export const startPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { bridge } = context.call.request;
   if (bridge === undefined || context.transfers > 0) return;
   const isPerson = event.type === 'line.amd' && event.amd.event === 'amd_human_detected';
@@ -47,26 +43,26 @@ export const startPlannedTransfer: CallEffect = ({ context, event, machine }) =>
   const { on: _on, ...request } = bridge;
   const transfer = nextTransfer(context, request);
   if (transfer === undefined) return;
-  machine.assign(begun(context, transfer, { restsOnVerdict: bridge.on === 'person' }));
-  machine.command({ type: 'transfer', transfer });
-};
+  enqueue.assign(begun(context, transfer, { restsOnVerdict: bridge.on === 'person' }));
+  enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+});
 
 /** A beep took the person back. Two who talk already are left to themselves; and what a command began, its application ends. */
-export const withdrawPlannedTransfer: CallEffect = ({ context, event, machine }) => {
+export const withdrawPlannedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   const { ongoing } = context;
   const isTakenBack = event.type === 'line.amd' && event.amd.corrects === 'amd_human_detected';
   if (!isTakenBack || ongoing?.restsOnVerdict !== true || ongoing.isAnswered) return;
-  machine.command({ type: 'withdrawTransfer' });
-};
+  enqueue({ type: 'commandLine', params: { type: 'withdrawTransfer' } });
+});
 
-export const startCommandedTransfer: CallEffect = ({ context, event, machine }) => {
+export const startCommandedTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.transfer');
   const transfer = nextTransfer(context, event.transfer);
   if (transfer === undefined) return;
   const { commandId } = event;
-  machine.assign(begun(context, transfer, { commandId, restsOnVerdict: false }));
-  machine.command({ type: 'transfer', transfer });
-};
+  enqueue.assign(begun(context, transfer, { commandId, restsOnVerdict: false }));
+  enqueue({ type: 'commandLine', params: { type: 'transfer', transfer } });
+});
 
 function begun(
   { transfers }: CallMachineContext,
@@ -107,7 +103,7 @@ export function isLeftAlone(context: CallMachineContext): boolean {
 }
 
 /** What changes nothing about the call's own course. */
-export const stateTransfer: CallEffect = ({ context, event, machine }) => {
+export const stateTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.transfer');
   const { ongoing } = context;
   const { at, report } = event;
@@ -116,37 +112,37 @@ export const stateTransfer: CallEffect = ({ context, event, machine }) => {
     case 'ringing': {
       if (ongoing.hasRung) return;
       const { event: stated, ...sequences } = transferRingingEvent(context, at, ongoing, report);
-      machine.assign({ ...sequences, ongoing: { ...ongoing, hasRung: true } });
-      context.journal.append({ events: [stated] });
+      enqueue.assign({ ...sequences, ongoing: { ...ongoing, hasRung: true } });
+      enqueue({ type: 'append', params: { events: [stated] } });
       return;
     }
     case 'answered': {
       const { event: stated, ...progress } = transferAnsweredEvent(context, report.at, ongoing);
-      machine.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
-      context.journal.append({ events: [stated] });
+      enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
+      enqueue({ type: 'append', params: { events: [stated] } });
       // What was still to be heard would be heard between two who talk.
-      machine.command({ type: 'stopPlayback' });
+      enqueue({ type: 'commandLine', params: { type: 'stopPlayback' } });
       if (ongoing.transfer.keepStream) return;
-      machine.perform(endStream('transferred'));
+      enqueue(endStream('transferred'));
       return;
     }
     case 'connected':
       if (context.transfer === undefined) return;
-      machine.assign({
+      enqueue.assign({
         transfer: { ...context.transfer, msToTwoWayAudio: report.msToTwoWayAudio },
       });
       return;
     case 'failed':
-      machine.perform(fail(report.failure));
+      enqueue(fail(report.failure));
       return;
     case 'ended':
     case 'referred':
       return;
   }
-};
+});
 
-function fail(failure: TransferEnd): CallEffect {
-  return ({ context, machine }) => {
+function fail(failure: TransferEnd) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
     const { ongoing } = context;
     if (ongoing === undefined) return;
     const { event: stated, ...progress } = transferFailedEvent(
@@ -158,57 +154,57 @@ function fail(failure: TransferEnd): CallEffect {
     // Who gave the call its bot by command has it, also when that bot is lost later.
     const isCommanded = (currentStream(context)?.ordinal ?? 0) > 0;
     const fallback = isCommanded ? undefined : fallbackAfter(context, ongoing, failure);
-    machine.assign({ ...progress, ongoing: undefined, fallback });
-    context.journal.append({ events: [stated] });
+    enqueue.assign({ ...progress, ongoing: undefined, fallback });
+    enqueue({ type: 'append', params: { events: [stated] } });
     const { mode, to } = ongoing.transfer;
     const told = { to: uriOfTarget(to), mode, ...meaningOf(failure) };
-    machine.command({ type: 'tellTransferFailed', failure: told });
-  };
+    enqueue({ type: 'commandLine', params: { type: 'tellTransferFailed', failure: told } });
+  });
 }
 
 /** The last word about it, before the call's own. */
-export const noteTransferEnd: CallEffect = ({ context, event, machine }) => {
+export const noteTransferEnd = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.transfer');
   const { ongoing } = context;
   const { report } = event;
   if (ongoing === undefined) return;
   if (report.kind === 'failed') {
-    machine.perform(fail(report.failure));
+    enqueue(fail(report.failure));
     return;
   }
   if (report.kind === 'referred') {
     const answered = transferAnsweredEvent(context, report.at, ongoing);
     const { event: stated, ...progress } = answered;
-    machine.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
-    context.journal.append({ events: [stated] });
-    machine.perform(complete('transferred', report.at));
+    enqueue.assign({ ...progress, ongoing: { ...ongoing, isAnswered: true } });
+    enqueue({ type: 'append', params: { events: [stated] } });
+    enqueue(complete('transferred', report.at));
   }
-  if (report.kind === 'ended') machine.perform(complete('completed', report.end.at));
-};
+  if (report.kind === 'ended') enqueue(complete('completed', report.end.at));
+});
 
-function complete(outcome: 'completed' | 'transferred', at: Date): CallEffect {
-  return ({ context, machine }) => {
+function complete(outcome: 'completed' | 'transferred', at: Date) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
     const { ongoing } = context;
     if (ongoing === undefined) return;
     const { event: stated, ...progress } = transferCompletedEvent(context, at, ongoing, outcome);
-    machine.assign({ ...progress, ongoing: undefined });
-    context.journal.append({ events: [stated] });
-  };
+    enqueue.assign({ ...progress, ongoing: undefined });
+    enqueue({ type: 'append', params: { events: [stated] } });
+  });
 }
 
-export const hangUpOnTransfer: CallEffect = ({ context, event, machine }) => {
+export const hangUpOnTransfer = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.transfer');
   const { report } = event;
-  machine.assign({ end: endOf(report, context.clock.now()) });
-  if (report.kind === 'referred' && report.hasHungUp) machine.assign({ legIsOver: true });
-  machine.command({ type: 'hangUp', reason: 'transfer is over' });
-};
+  enqueue.assign({ end: endOf(report, context.clock.now()) });
+  if (report.kind === 'referred' && report.hasHungUp) enqueue.assign({ legIsOver: true });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'transfer is over' } });
+});
 
 /** Later than the transfer failed: a bot that waits for a person was still to come, or a plan had the call. */
-export const hangUpLeftAlone: CallEffect = ({ context, machine }) => {
-  machine.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
-  machine.command({ type: 'hangUp', reason: 'no bot is left to talk to' });
-};
+export const hangUpLeftAlone = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'no bot is left to talk to' } });
+});
 
 function endOf(report: TransferReport, now: Date): CallEnd {
   if (report.kind === 'referred') return endOfReferral(report.at);
@@ -221,17 +217,17 @@ function endOf(report: TransferReport, now: Date): CallEnd {
 }
 
 /** The call ended first. */
-export const closeTransfer: CallEffect = ({ context, machine }) => {
+export const closeTransfer = callSetup.enqueueActions(({ context, enqueue }) => {
   const { ongoing } = context;
   if (ongoing === undefined) return;
   const at = context.end?.at ?? context.clock.now();
-  if (ongoing.isAnswered) machine.perform(complete('completed', at));
+  if (ongoing.isAnswered) enqueue(complete('completed', at));
   else {
-    machine.perform(
+    enqueue(
       fail({
         kind: 'leg',
         failure: { at, kind: 'cancelled', sipStatus: 487, reason: 'the call ended' },
       }),
     );
   }
-};
+});

@@ -1,29 +1,23 @@
 // What the machine's transitions do with sounds: state what becomes of each, and have them played and stopped.
 
+import { assertEvent } from 'xstate';
 import { header, type Stated, stated } from '../call-events.ts';
-import { assertEvent, type CallEffect, type CallMachineContext } from '../call-setup.ts';
+import { type CallMachineContext, callSetup } from '../call-setup.ts';
 import type { CallEvent } from '../contract/call-event.ts';
 import { afterPlayback, type PlaybackReport } from '../playback.ts';
 import { earlier } from './call-effects.ts';
 
-export const play: CallEffect = ({ event, machine }) => {
-  assertEvent(event, 'command.play');
-  machine.command({ type: 'play', playback: event.playback });
-};
-
-export const stopPlayback: CallEffect = ({ machine }) => machine.command({ type: 'stopPlayback' });
-
-export const statePlayback: CallEffect = ({ context, event, machine }) => {
+export const statePlayback = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.playback');
   // What is told after the call's end happened at its end: times do not run backwards.
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
   const { event: stated, ...sequences } = playbackEvent(context, at, event.report);
-  machine.assign({ playback: afterPlayback(context.playback, stated), ...sequences });
-  context.journal.append({ events: [stated] });
-};
+  enqueue.assign({ playback: afterPlayback(context.playback, stated), ...sequences });
+  enqueue({ type: 'append', params: { events: [stated] } });
+});
 
 /** The media worker did not say in time what became of them. */
-export const statePlaybackFailed: CallEffect = ({ context, machine }) => {
+export const statePlaybackFailed = callSetup.enqueueActions(({ context, enqueue }) => {
   const at = context.end?.at ?? context.clock.now();
   const events: CallEvent[] = [];
   let progress: Pick<CallMachineContext, 'call' | keyof Omit<Stated, 'event'> | 'playback'> =
@@ -37,9 +31,9 @@ export const statePlaybackFailed: CallEffect = ({ context, machine }) => {
     events.push(event);
   }
   const { playback, eventSequence, notificationSequence } = progress;
-  machine.assign({ playback, eventSequence, notificationSequence });
-  if (events.length > 0) context.journal.append({ events });
-};
+  enqueue.assign({ playback, eventSequence, notificationSequence });
+  if (events.length > 0) enqueue({ type: 'append', params: { events } });
+});
 
 function playbackEvent(
   progress: Pick<CallMachineContext, 'call' | keyof Omit<Stated, 'event'>>,

@@ -1,12 +1,12 @@
 // What the machine's transitions do with streams to bots: that of the request, and those that commands begin in its place. No I/O.
 
+import { assertEvent } from 'xstate';
 import { streamEvent } from '../call-events.ts';
 import { endAfterAnswer, endOfBotFailure } from '../call-outcome.ts';
 import {
-  assertEvent,
-  type CallEffect,
   type CallMachineContext,
   type CallMachineEvent,
+  callSetup,
   type StreamProgress,
 } from '../call-setup.ts';
 import type { RequestedStream, StreamReport } from '../stream.ts';
@@ -62,52 +62,52 @@ function obstacleToBegin(context: CallMachineContext): string | undefined {
 }
 
 /** It has come after its obstacles were asked for, and nothing between. */
-export const commandStream: CallEffect = ({ context, event, machine }) => {
+export const commandStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'command.stream');
   const { commandId, stream } = event;
   const { toBegin } = streamObstacles(context);
   if (stream !== undefined && toBegin !== undefined) return;
   // Who is to have the person from here on is the application's to say.
-  machine.assign({ fallback: undefined });
-  machine.perform(endStream(stream === undefined ? 'command' : 'replaced', commandId));
+  enqueue.assign({ fallback: undefined });
+  enqueue(endStream(stream === undefined ? 'command' : 'replaced', commandId));
   if (stream === undefined) return;
   const ordinal = context.streamsBegun + 1;
-  machine.assign(({ streams }) => ({
+  enqueue.assign(({ context: { streams } }) => ({
     streams: [...streams, { ordinal, commandId, isOpen: false }],
     streamsBegun: ordinal,
   }));
-  machine.command({ type: 'startStream', stream: { ...stream, ordinal } });
-};
+  enqueue({ type: 'commandLine', params: { type: 'startStream', stream: { ...stream, ordinal } } });
+});
 
 /** Of the stream that is wanted. `stoppedBy`: the command that wants it to end. */
-export function endStream(reason: string, stoppedBy?: string): CallEffect {
-  return ({ context, machine }) => {
+export function endStream(reason: string, stoppedBy?: string) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
     const stream = currentStream(context);
     if (stream === undefined) return;
-    machine.command({ type: 'stopStream', reason });
+    enqueue({ type: 'commandLine', params: { type: 'stopStream', reason } });
     const stopping = stoppedBy === undefined ? {} : { stoppedBy };
     const stopped: StreamProgress = { ...stream, stopping };
-    machine.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
+    enqueue.assign({ streams: context.streams.map((one) => (one === stream ? stopped : one)) });
     // The sender of the command is told of it, also where no bot has taken the stream and so none says that it is over.
     const isCommanded = stream.commandId !== undefined || stoppedBy !== undefined;
-    if (!stream.isOpen && isCommanded) machine.perform(stateEnd(stopped, reason));
-  };
+    if (!stream.isOpen && isCommanded) enqueue(stateEnd(stopped, reason));
+  });
 }
 
-function stateEnd(stream: StreamProgress, reason: string): CallEffect {
-  return ({ context, machine }) => {
+function stateEnd(stream: StreamProgress, reason: string) {
+  return callSetup.enqueueActions(({ context, enqueue }) => {
     const at = context.end?.at ?? context.clock.now();
     const report: StreamReport = { kind: 'stopped', reason };
     const { event: stated, ...sequences } = streamEvent(context, at, report, stream);
-    machine.assign({
+    enqueue.assign({
       streams: context.streams.filter(({ ordinal }) => ordinal !== stream.ordinal),
       ...sequences,
     });
-    context.journal.append({ events: [stated] });
-  };
+    enqueue({ type: 'append', params: { events: [stated] } });
+  });
 }
 
-export const stateStream: CallEffect = ({ context, event, machine }) => {
+export const stateStream = callSetup.enqueueActions(({ context, event, enqueue }) => {
   assertEvent(event, 'line.stream');
   const { report, ordinal } = event;
   const stream = context.streams.find((one) => one.ordinal === ordinal);
@@ -115,7 +115,7 @@ export const stateStream: CallEffect = ({ context, event, machine }) => {
   if (stream === undefined) return;
   const goesOn = report.kind === 'opened' || report.kind === 'broken';
   const known = { ...stream, isOpen: stream.isOpen || report.kind === 'opened' };
-  machine.assign({
+  enqueue.assign({
     streams: context.streams.flatMap((one) => (one !== stream ? [one] : goesOn ? [known] : [])),
   });
   const streamEvents = context.streamEvents + 1;
@@ -124,16 +124,16 @@ export const stateStream: CallEffect = ({ context, event, machine }) => {
   // What is told after the call's end happened at its end: times do not run backwards.
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
   const { event: stated, ...sequences } = streamEvent(context, at, report, stream);
-  machine.assign({ streamEvents, ...sequences });
-  context.journal.append({ events: [stated] });
-};
+  enqueue.assign({ streamEvents, ...sequences });
+  enqueue({ type: 'append', params: { events: [stated] } });
+});
 
 /** The media worker did not say it in time. */
-export const stateStreamStopped: CallEffect = ({ context, machine }) => {
+export const stateStreamStopped = callSetup.enqueueActions(({ context, enqueue }) => {
   for (const stream of context.streams) {
-    if (stream.isOpen) machine.perform(stateEnd(stream, 'call-ended'));
+    if (stream.isOpen) enqueue(stateEnd(stream, 'call-ended'));
   }
-};
+});
 
 /** How a stream ends its call: the bot has hung up, or the one that the request wanted is not there. */
 export function endsByStream(
@@ -148,12 +148,12 @@ export function endsByStream(
 }
 
 /** It has closed its stream in good order: what an application does that hangs up. */
-export const hangUpByBot: CallEffect = ({ context, machine }) => {
-  machine.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
-  machine.command({ type: 'hangUp', reason: 'bot closed its stream' });
-};
+export const hangUpByBot = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endAfterAnswer({ by: 'application' }, context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot closed its stream' } });
+});
 
-export const hangUpOnBotFailure: CallEffect = ({ context, machine }) => {
-  machine.assign({ end: endOfBotFailure(context.clock.now()) });
-  machine.command({ type: 'hangUp', reason: 'bot unreachable' });
-};
+export const hangUpOnBotFailure = callSetup.enqueueActions(({ context, enqueue }) => {
+  enqueue.assign({ end: endOfBotFailure(context.clock.now()) });
+  enqueue({ type: 'commandLine', params: { type: 'hangUp', reason: 'bot unreachable' } });
+});

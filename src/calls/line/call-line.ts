@@ -1,7 +1,7 @@
-// The line of one call: its SIP leg and its media session as one. It answers what cannot wait for the machine (a
+// The line of one call: its SIP leg and its media session as one actor. It answers what cannot wait for the machine (a
 // re-offer), holds detection's events until the answer is acknowledged, and leaves nothing open when it is stopped.
 
-import type { Partner } from '../../lib/statechart/running-chart.ts';
+import { fromCallback } from 'xstate';
 import type { LineCommand, LineEvent } from '../call-setup.ts';
 import { type AcceptedCall, assertNever } from '../call-types.ts';
 import type { CallId } from '../contract/identity.ts';
@@ -46,7 +46,16 @@ export type LinePorts = {
 
 type LegEventOf<Kind extends LegEvent['kind']> = Extract<LegEvent, { readonly kind: Kind }>;
 
-export class Line implements Partner<LineCommand> {
+export function createLineActor(ports: LinePorts) {
+  return fromCallback<LineCommand, AcceptedCall>(({ input, sendBack, receive }) => {
+    const line = new Line(input, ports, sendBack);
+    receive((command) => line.obey(command));
+    line.open().catch((error: unknown) => line.fail(error));
+    return () => line.close();
+  });
+}
+
+class Line {
   readonly #call: AcceptedCall;
   readonly #ports: LinePorts;
   readonly #send: (event: LineEvent) => void;
@@ -83,11 +92,7 @@ export class Line implements Partner<LineCommand> {
     );
   }
 
-  open(): void {
-    this.#open().catch((error: unknown) => this.#fail(error));
-  }
-
-  async #open(): Promise<void> {
+  async open(): Promise<void> {
     const { stream } = this.#call.request;
     if (stream !== undefined) this.#stream.want({ ...stream, ordinal: 0 });
     const [session, loaded] = await Promise.all([
@@ -167,13 +172,16 @@ export class Line implements Partner<LineCommand> {
       case 'tellTransferFailed':
         this.#session?.tellTransferFailed(command.failure);
         break;
+      case 'close':
+        this.close();
+        break;
       default:
         assertNever(command);
     }
   }
 
   /** A defect: no port of ours throws for a reason of the network. The call must end all the same. */
-  #fail(error: unknown): void {
+  fail(error: unknown): void {
     const cause = error instanceof Error ? error.message : 'unknown error';
     this.#send({
       type: 'line.failed',
@@ -181,7 +189,6 @@ export class Line implements Partner<LineCommand> {
     });
   }
 
-  /** Leaves nothing open, whatever state it is in. */
   close(): void {
     this.#giveUp('call is over');
     this.#keys?.stop();
