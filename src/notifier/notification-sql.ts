@@ -134,7 +134,7 @@ with given as (
     delivered_at = case when given.state = 'delivered' then given.at end,
     refused_at = coalesce(n.refused_at, case when given.refused then given.at end),
     failed_at = case when given.state = 'failed' then given.at end, failure = given.failure
-  from given where n.event_id = given.event_id and n.state = 'pending'
+  from given where n.call_id = given.call_id and n.event_id = given.event_id and n.state = 'pending'
 ), stopped as (
   update notifications n set state = 'failed', failed_at = lanes.gone_at, failure = 'gone'
   from lanes where n.call_id = lanes.call_id and lanes.gone_at is not null and n.state = 'pending'

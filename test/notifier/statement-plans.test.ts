@@ -49,8 +49,16 @@ const statements = [
 
 describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
   let database: TestDatabase;
+  const planOf = async ([{ text }, values]: (typeof statements)[number]): Promise<string> => {
+    const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, [
+      ...values,
+    ]);
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
+  };
+  const plansOnEmpty = new Map<string, string>();
   beforeAll(async () => {
     database = await openTestDatabase(kind, { own: true });
+    for (const each of statements) plansOnEmpty.set(each[0].name, await planOf(each));
     await database.pool.query(
       `insert into notifications (event_id, call_id, app_id, sequence, body, state, attempts, created_at)
        select 'evt-' || n, 'call-' || n, 'app-1', 1, repeat('x', 800), 'pending', 0, now()
@@ -65,13 +73,15 @@ describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
     await database.remove();
   });
 
-  test.each(statements)('$name asks indexes only', async ({ text }, values) => {
-    const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, [
-      ...values,
-    ]);
-
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  test.each(statements)('$name asks indexes only', async (statement, values) => {
+    const plan = await planOf([statement, values] as (typeof statements)[number]);
     expect(plan).toMatch(/Index.* Scan/);
     expect(plan).not.toMatch(/Seq Scan on (notifications|notification_lanes|delivery_attempts)/);
+  });
+
+  // A connection keeps the plans that it made when the first call came.
+  test.each(statements)('$name asks indexes only, planned on an empty database', ({ name }) => {
+    expect(plansOnEmpty.get(name)).toMatch(/Index.* Scan/);
+    expect(plansOnEmpty.get(name)).not.toMatch(/Seq Scan on (notifications|delivery_attempts)/);
   });
 });
