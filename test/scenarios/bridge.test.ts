@@ -39,12 +39,23 @@ async function connected(bridge?: Bridge) {
   return { person, agent, callId };
 }
 
+/** The event says what was asked of the media worker: who speaks before it has come to that is not heard. */
+async function hearEachOther(person: StreamCallee, agent: StreamCallee): Promise<void> {
+  const hello = speech(160, 77);
+  await eventually(() => {
+    person.send(hello);
+    agent.send(hello);
+    return agent.heard.includes(hello) && person.heard.includes(hello);
+  }, 'they hear each other');
+}
+
 const isSilence = (payload: Buffer): boolean => payload.every((byte) => byte === 0xff);
 const transferOf = async (callId: string) => (await rig.endOf(callId))['transfer'];
 
 describe('a person and an agent', () => {
   test('hear each other to the byte, each in one stream of numbers, until the agent hangs up', async () => {
     const { person, agent, callId } = await connected();
+    await hearEachOther(person, agent);
     const [question, answer] = [speech(3_200, 3), speech(3_200, 40)];
     await Promise.all([person.speak(question), agent.speak(answer)]);
     await agent.untilHeard((heard) => heard.includes(question), 'the agent hears the person');
