@@ -1,4 +1,4 @@
-// Of which complaints sipp is believed: what comes again because somebody stood still is no fault, and all else is one.
+// Of which complaints sipp is believed: what comes again because a process stood still is no fault, and all else is one.
 
 import { describe, expect, test } from 'vitest';
 import { parseMessages, withoutRepetitions } from './support/sipp-log.ts';
@@ -64,7 +64,7 @@ test('complaints that are printed one behind the other are each looked at', () =
   expect(withoutRepetitions(printed, messages, true)).toBe(dead(ack));
 });
 
-test('a request that nobody expected, and that came once, is a fault', () => {
+test('a request that was not expected, and that came once, is a fault', () => {
   const messages = log(['received', 0, bye]);
 
   expect(withoutRepetitions(complaint(bye), messages)).toBe(complaint(bye));

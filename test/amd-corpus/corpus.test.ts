@@ -190,7 +190,7 @@ function overAlaw(samples: Int16Array): Int16Array {
   return Int16Array.from(encode('PCMA', samples), (byte) => decodeTable.PCMA[byte] ?? 0);
 }
 
-/** Filled with zeros by somebody before us. */
+/** Filled with zeros before we got it. */
 function withLosses(samples: Int16Array): Int16Array {
   const random = seededRandom(samples.length);
   const changed = Int16Array.from(samples);

@@ -49,7 +49,7 @@ describe('words', () => {
     expect(spoken.words.map(({ text }) => text).join(' ')).toBe(said);
   });
 
-  test('that nobody wrote down are words of no language; music has none', () => {
+  test('that were not written down are words of no language; music has none', () => {
     const person = spokenIn({ ...truth, label: 'human' }, 'a package', prompts);
     const music = spokenIn({ ...truth, label: 'other' }, 'a package', prompts);
 

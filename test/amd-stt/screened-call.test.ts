@@ -1,4 +1,4 @@
-// The whole gateway with a recogniser and a call screener at the far end: it is answered once, and whoever comes, or does not, is told.
+// The whole gateway with a recogniser and a call screener at the far end: it is answered once, and it is told who comes, or that the person does not.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -126,7 +126,7 @@ describe('a call that is screened', { concurrent: true, timeout: 180_000 }, () =
     });
   });
 
-  test('and rejected after its answer has nobody in round 2', async () => {
+  test('and rejected after its answer has no voice in round 2', async () => {
     await undisturbed(ticksLate, async () => {
       const { callId, timeline } = await callScreener(screenerRejects);
       const notified = await receiver.untilEnded(callId, 40_000);

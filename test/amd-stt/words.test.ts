@@ -251,7 +251,7 @@ describe('a transcript', () => {
 
 describe('a second opinion keeps up', () => {
   test.each([
-    ['while somebody speaks, with a second of latency', 3_000, 0, 2_000, true],
+    ['while a voice is heard, with a second of latency', 3_000, 0, 2_000, true],
     ['not with more', 3_000, 0, 1_980, false],
     ['in a pause, with all that was said before it', 3_000, 1_500, 1_500, true],
     ['not without the last words', 3_000, 1_500, 1_480, false],

@@ -83,7 +83,7 @@ describe('a tone that the network may have sent', () => {
     expect(believed('machine', { 0: { found: busy }, ...later })).toEqual([]);
   });
 
-  test('is none before anybody has spoken', () => {
+  test('is none before any voice', () => {
     expect(believed('silence', { 0: { found: busy } })).toEqual([]);
   });
 
@@ -98,7 +98,7 @@ describe('a tone that the network may have sent', () => {
 });
 
 describe('what sounds in a home', () => {
-  test('before anybody spoke, with a room to be heard: must stay alone', () => {
+  test('before any voice, with a room to be heard: must stay alone', () => {
     const [stated] = believed('silence', { 0: { found: beep('room') } });
     const again = { 0: { found: beep('room') }, 980: { hz: 1_000 } };
 

@@ -203,7 +203,7 @@ describe('word threshold', () => {
   });
 });
 
-describe('nobody', () => {
+describe('no voice', () => {
   test.each([
     ['digital silence', silence(0)],
     ['line noise', noise(seededRandom(1), 10_000, 60)],

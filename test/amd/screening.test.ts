@@ -1,4 +1,4 @@
-// An assistant asks who is calling: a machine, but not the end of it. Whoever comes next is listened to anew.
+// An assistant asks who is calling: a machine, but not the end of it. The next voice is listened to anew.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../src/amd/detector.ts';
@@ -52,7 +52,7 @@ describe('call screening', () => {
     ]);
   });
 
-  test('then nobody, for as long as any greeting is waited for', () => {
+  test('then no voice, for as long as any greeting is waited for', () => {
     expect(screened(silence(1_000)).at(-1)).toMatchObject({
       reason: 'nobody-after-screening',
       elapsedMs: 60_000,

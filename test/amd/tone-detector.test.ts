@@ -237,7 +237,7 @@ describe('tones of the network', () => {
     ['European call waiting', cadence([425], 200, 600, 2)],
   ];
 
-  test.each(networks)('%s is signalling before anybody spoke', (_, samples) => {
+  test.each(networks)('%s is signalling before any voice', (_, samples) => {
     const reported = kinds(hear(joined([quiet, samples]), { afterSpeech: false }));
 
     expect(new Set(reported)).toEqual(new Set(['signalling']));
@@ -249,7 +249,7 @@ describe('tones of the network', () => {
     }
   });
 
-  test('one low tone before anybody spoke is the network’s, and a beep afterwards', () => {
+  test('one low tone before any voice is the network’s, and a beep afterwards', () => {
     const low = joined([quiet, tone([450], 1_000, -20)]);
 
     expect(kinds(hear(low, { afterSpeech: false }))).toEqual(['signalling']);
@@ -324,7 +324,7 @@ describe('keys', () => {
 });
 
 describe('fax machines', () => {
-  test('calling: 1100 Hz for half a second before anybody spoke', () => {
+  test('calling: 1100 Hz for half a second before any voice', () => {
     const calling = joined([quiet, cadence([1_100], 500, 3_000, 2)]);
 
     expect(kinds(hear(calling, { afterSpeech: false }))).toEqual(['fax', 'fax']);
@@ -408,7 +408,7 @@ describe('frame by frame', () => {
     expect(steps[known]).toMatchObject({ tonal: false, pending: false, found: { kind: 'beep' } });
   });
 
-  test('a tone too long for a beep keeps nobody waiting for its end', () => {
+  test('a tone too long for a beep is not waited for to its end', () => {
     const steps = stepsOf(tone([1_000], 4_000, -20));
 
     expect(steps[100]).toMatchObject({ tonal: true, pending: true, hz: expect.closeTo(1_000, 0) });

@@ -58,7 +58,7 @@ describe('without a word threshold', () => {
     ['a hello with a name is too long for one', { spanMs: 1_220, syllables: 4, pauseMs: 700 }],
     ['more was said in a second than a hello', { spanMs: 900, syllables: 5, pauseMs: 1_100 }],
     ['a sentence may follow', { spanMs: 1_600, syllables: 8, pauseMs: 1_100 }],
-    ['somebody begins to speak', { spanMs: 400, pauseMs: 700, beginning: true }],
+    ['a voice begins to speak', { spanMs: 400, pauseMs: 700, beginning: true }],
     ['the greeting goes on', { spanMs: 3_000 }],
   ])('listens on while %s', (_, parts) => {
     expect(decide(said(parts), undefined)).toBeUndefined();

@@ -238,7 +238,7 @@ describe('authentication', () => {
     }
   });
 
-  test('the bot of somebody else is a 404, even without the scope', async () => {
+  test('the bot of another account is a 404, even without the scope', async () => {
     expect((await answerTo(await token(), 'st-2')).status).toBe(404);
     expect((await answerTo(await token({ appId: 'app-without-scope' }), 'st-2')).status).toBe(404);
   });

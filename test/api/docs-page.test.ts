@@ -44,7 +44,7 @@ describe('/docs', () => {
     expect(new URL(location, 'http://here/offhook/').pathname).toBe('/offhook/docs');
   });
 
-  test('may load nothing from elsewhere, and be framed by nobody', async () => {
+  test('may load nothing from elsewhere, and be framed by no page', async () => {
     const { headers } = await harness.server.inject('/docs');
     const policy = String(headers['content-security-policy']);
 

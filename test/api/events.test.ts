@@ -143,7 +143,7 @@ describe('a stream of events', () => {
     }
   });
 
-  test('ends at once for whoever does not read', async () => {
+  test('ends at once for a client that does not read', async () => {
     const piece = 'x'.repeat(65_536);
     let written = 0;
     source = async function* ({ onTooSlow, signal }) {

@@ -193,7 +193,7 @@ describe.each(algorithms)('an app that registered %s', (algorithm) => {
     },
   );
 
-  test('is refused with a critical header that nobody knows', async () => {
+  test('is refused with a critical header that is not known', async () => {
     const bad = forged({ alg: algorithm, crit: ['x'], x: 1 }, algorithm, () => 'AAAA');
 
     expect((await answerTo(bad)).status).toBe(401);

@@ -3,7 +3,7 @@ import { callOutcomes } from '../../src/calls/contract/call-words.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
 
 describe('the metrics of calls that ended', () => {
-  test('say who is at fault, and `none` where nobody is', async () => {
+  test('say who is at fault, and `none` where no side is', async () => {
     const metrics = createMetrics();
     metrics.callEnded({ outcome: 'completed' });
     metrics.callEnded({ outcome: 'busy', sipStatus: 486 });

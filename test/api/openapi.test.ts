@@ -120,7 +120,7 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  test('its example of a request is accepted, and rings nobody outside this machine', async () => {
+  test('its example of a request is accepted, and rings no phone outside this machine', async () => {
     const response = await dial(harness, { ...dialoutExample, botId: 'st-1' });
 
     expect(response.statusCode).toBe(200);

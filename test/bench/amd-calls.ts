@@ -183,7 +183,7 @@ function difference<Name extends string>(
   >;
 }
 
-/** What a gateway and what it rests on take while nobody calls. */
+/** What a gateway and what it rests on take without a call. */
 async function idleShare(side: MeasuredGateway): Promise<string> {
   const before = await side.usage();
   const startedAt = performance.now();

@@ -46,7 +46,7 @@ export async function buildOf(commit: string): Promise<Build> {
   return { name: commit, folder: join(tree, 'dist'), [Symbol.asyncDispose]: dispose };
 }
 
-/** The packages of this tree when both want the same, for nobody writes into them. */
+/** The packages of this tree when both want the same, since no build writes into them. */
 async function installInto(tree: string): Promise<void> {
   const [ours, theirs] = await Promise.all(
     [repository, tree].map((folder) => readFile(join(folder, 'package-lock.json'), 'utf8')),

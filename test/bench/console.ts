@@ -22,7 +22,7 @@ const consoles = 10;
 const mostFrameMs = 100;
 const mostPageMb = 150;
 const mostCpuPercent = 5;
-/** Of nobody: their process is the bench, and no gateway takes them over. */
+/** Of no gateway: their process is the bench, and no gateway takes them over. */
 const ownerId = 'bench/rows';
 
 export async function benchConsole(args: readonly string[]): Promise<void> {

@@ -1,4 +1,4 @@
-// What an embedded gateway takes that nobody uses: memory a minute after its start and CPU in the minute after that, of its
+// What an embedded gateway takes that is not used: memory a minute after its start and CPU in the minute after that, of its
 // whole process tree; on an empty folder, and started again on what that left.
 
 import { parseArgs } from 'node:util';

@@ -75,7 +75,7 @@ async function round(
   return { rate: calls / elapsed, failed, cpu: coreShare(before, cpuByPart(), elapsed) };
 }
 
-/** What both clusters take while nobody calls. */
+/** What both clusters take without a call. */
 async function idleShare(): Promise<CpuByPart> {
   const before = cpuByPart();
   await pause(idleSeconds * 1_000);

@@ -44,7 +44,7 @@ export async function benchSoak(args: readonly string[]): Promise<void> {
       minutes: { type: 'string', default: '30' },
       streams: { type: 'string', default: '50' },
       seed: { type: 'string', default: '1' },
-      /** Nobody takes the notifications. */
+      /** No receiver takes the notifications. */
       'dead-receiver': { type: 'boolean', default: false },
     },
   });
@@ -239,7 +239,7 @@ function printCounters(metric: (name: string) => number): void {
   }
 }
 
-/** Nobody is left in a call, and nobody was called twice. */
+/** No phone is left in a call, and none was called twice. */
 function judgeEnds({ farEnd, receiver }: Cluster, bots: SoakBots): boolean {
   const ends = new Set(
     receiver
@@ -249,7 +249,7 @@ function judgeEnds({ farEnd, receiver }: Cluster, bots: SoakBots): boolean {
   );
   const numbers = new Set(farEnd.calls.map(({ number }) => number));
   print('calls; ends told', `${farEnd.calls.length}; ${ends.size}`);
-  // All, or none where nobody is there to be told.
+  // All, or none where no receiver is there to be told.
   const areTold = ends.size === 0 || ends.size === farEnd.calls.length;
   return bots.open === 0 && numbers.size === farEnd.calls.length && areTold;
 }

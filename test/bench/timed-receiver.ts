@@ -1,4 +1,4 @@
-// Keeps when each notification came, and wakes whoever waits for a call's end.
+// Keeps when each notification came, and wakes what waits for a call's end.
 
 import { isTerminal, type Received, type Receiver } from '../support/receiver.ts';
 

@@ -403,7 +403,7 @@ describe('a call that is answered', () => {
     ]);
   });
 
-  test('somebody hung up before the answer was given up: it is still SQL that says whether it was answered', async () => {
+  test('a side hung up before the answer was given up: it is still SQL that says whether it was answered', async () => {
     const call = await answered({ storeAnswer: () => new Promise(() => {}) });
     call.remoteBye();
     call.advance(4_000);
@@ -846,7 +846,7 @@ describe('the end', () => {
     expect(call.log).toContain('media closed');
   });
 
-  test('is not stored when somebody else ended the call', async () => {
+  test('is not stored when another process ended the call', async () => {
     const call = scriptCall({ storeEnd: () => Promise.resolve('not ours') });
     await call.sent();
     call.fail({ sipStatus: 486 });
@@ -856,7 +856,7 @@ describe('the end', () => {
     expect(call.actor.getSnapshot().status).toBe('done');
   });
 
-  test('has one id whoever states it', async () => {
+  test('has one id whichever process states it', async () => {
     const call = scriptCall();
     await call.sent();
     call.fail({ sipStatus: 486 });

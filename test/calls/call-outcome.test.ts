@@ -59,7 +59,7 @@ describe('what a failure without a response means', () => {
       '408 Request Timeout',
     ],
     [
-      'the stack’s 503: nobody listens there',
+      'the stack’s 503: no server listens there',
       { sipStatus: 503, reason: 'Service Unavailable', kind: 'stack' },
       'carrier-failure',
       '503 Service Unavailable',

@@ -48,7 +48,7 @@ describe('a message of a call', () => {
     expect(call.plans()).toMatchObject({ voicemail: { sound: { name: 'sound:offer' } } });
   });
 
-  test('that cannot be had fails the call, and nobody is called', async () => {
+  test('that cannot be had fails the call, which is not dialled', async () => {
     const call = scriptCall({
       request: { voicemail },
       loadSound: async () => ({ ok: false, reason: 'There is no sound offer' }),

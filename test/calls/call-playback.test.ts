@@ -67,7 +67,7 @@ describe('a sound of a call', () => {
     expect(call.end().data).toMatchObject({ playedMs: 300 });
   });
 
-  test('is said to have failed where nobody says in time what became of it', async () => {
+  test('is said to have failed where no worker says in time what became of it', async () => {
     const call = await answeredCall();
     call.actor.send({ type: 'command.play', playback });
     call.media().onPlayback?.(started);
@@ -89,7 +89,7 @@ describe('a sound of a call', () => {
     expect(call.end().data).not.toHaveProperty('playedMs');
   });
 
-  test('is counted by whoever states the end of a lost process', async () => {
+  test('is counted by the process that states the end of a lost one', async () => {
     const call = await answeredCall();
     call.media().onPlayback?.(started);
     call.media().onPlayback?.(done);

@@ -133,11 +133,11 @@ describe('the calls of a process', () => {
     await registry.empty(AbortSignal.timeout(5_000));
 
     expect(world.timelineOf(callId).map(({ type }) => type)).toEqual(['queued', 'dialing']);
-    // Whoever has it now hangs up.
+    // The process that has it now hangs up.
     expect([...world.row(callId).legs.values()]).toEqual([storedLeg]);
   });
 
-  test('a machine that fails leaves nobody in a call and no port taken', async () => {
+  test('a machine that fails leaves no far end in a call and no port taken', async () => {
     const { outbox, registry, start, log, legs } = rig();
     start();
     await settled();

@@ -83,7 +83,7 @@ describe('an answer that the end doubts', () => {
     };
 
     expect(fold(waiting, doubt)).toEqual({
-      // Whoever hangs up needs the dialog, answered or not.
+      // The process that hangs up needs the dialog, answered or not.
       ...{ events: [dialing, ringing], ringingAt: at(2), leg: dialog },
       ending: doubt.ending,
     });

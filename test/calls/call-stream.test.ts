@@ -45,7 +45,7 @@ describe('the stream of a call', () => {
     ]);
   });
 
-  test('is left alone where nobody asked for one', async () => {
+  test('is left alone where none was asked for', async () => {
     const call = scriptCall();
     await call.sent();
     call.ring();
@@ -87,7 +87,7 @@ describe('the stream of a call', () => {
     expect(call.types().at(-2)).toBe('stream-stopped');
   });
 
-  test('is said to be over where nobody says so in time', async () => {
+  test('is said to be over where no worker says so in time', async () => {
     const call = await answeredCall();
     call.media().onStream?.(opened, 0);
     call.leg().observe({ kind: 'ended', end: { at: call.now(), by: 'remote', reason: 'BYE' } });
@@ -183,7 +183,7 @@ describe('a stream by command', () => {
     ]);
   });
 
-  test('that is lost after a transfer failed leaves the call to whoever commanded both', async () => {
+  test('that is lost after a transfer failed leaves the call to the application that commanded both', async () => {
     const call = await answeredCall({ request: { stream: undefined as never } });
     begin(call, 'one');
     await call.settle();
@@ -201,7 +201,7 @@ describe('a stream by command', () => {
     expect(call.endings()).toEqual([]);
   });
 
-  test('replaces the one before, whose bot hangs up nobody any more', async () => {
+  test('replaces the one before, whose bot does not hang up any more', async () => {
     const call = await answeredCall();
     call.media().onStream?.(opened, 0);
     begin(call, 'one');
@@ -219,7 +219,7 @@ describe('a stream by command', () => {
     ]);
     expect(told(call).map(({ type, data }) => ({ type, ...data }))).toMatchObject([
       { type: 'stream-started', connection: 1 },
-      // No bot has taken it: it is over before anybody says so.
+      // No bot has taken it: it is over before a worker says so.
       { type: 'stream-stopped', commandId: 'one', stoppedBy: 'two', reason: 'replaced' },
       { type: 'stream-stopped', stoppedBy: 'one', reason: 'bot-closed', playedMs: 500 },
       { type: 'stream-started', commandId: 'two' },

@@ -1,4 +1,4 @@
-// A transfer that failed: the call goes on with its bot, or with one that may still come; nobody is left alone in it.
+// A transfer that failed: the call goes on with its bot, or with one that may still come; no person is left alone in it.
 
 import { describe, expect, test } from 'vitest';
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
@@ -89,7 +89,7 @@ describe('a call whose bot waits for a person', () => {
     call.media().onPlan?.({ kind: 'held', by: undefined });
   };
 
-  test('is over when detection ends without one, as if nobody had been there when the agent was busy', async () => {
+  test('is over when detection ends without one, as if no person had been there when the agent was busy', async () => {
     const call = await agentIsBusy('person', listening);
     expect(call.endings()).toEqual([]);
     noSpeech(call);

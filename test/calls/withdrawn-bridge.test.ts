@@ -1,4 +1,4 @@
-// A beep that takes a person back while somebody is called for that person.
+// A beep that takes a person back while an agent is called for that person.
 
 import { describe, expect, test } from 'vitest';
 import type { RequestedVoicemail } from '../../src/calls/plans.ts';

@@ -109,7 +109,7 @@ describe('the SIP messages of a call', () => {
   });
 });
 
-describe('whoever looks at a call', () => {
+describe('a look at a call', () => {
   /** Before anything else happens: the media worker answers within `ask`. */
   async function atOnce<Value>(work: Promise<Value>): Promise<Value | 'later'> {
     const later = new Promise<'later'>((resolve) => setImmediate(() => resolve('later')));
@@ -143,7 +143,7 @@ describe('whoever looks at a call', () => {
     return { call, captures, session };
   }
 
-  test('does not wait for the sound of one that nobody has answered', async () => {
+  test('does not wait for the sound of one that was not answered', async () => {
     const { call, captures } = await openCall();
     call.ask = () => call.tell(undefined);
     expect(await atOnce(captures.view(callId))).toEqual({});
@@ -155,7 +155,7 @@ describe('whoever looks at a call', () => {
     expect(await atOnce(captures.view(callId))).toMatchObject({ audio: { heard: 'AGR/' } });
   });
 
-  test('asks nobody for the sound of one whose media is closed, and is told the last word', async () => {
+  test('asks no worker for the sound of one whose media is closed, and is told the last word', async () => {
     const { call, captures, session } = await openCall();
     session?.close();
     expect(call.isClosed).toBe(true);
@@ -199,7 +199,7 @@ describe.each(databaseKinds)('captures on %s', (kind) => {
     captures.add(message(invite));
     captures.add(message(invite.replace('abc', 'of-somebody-else')));
     const heard = new Uint8Array([0, 100, 127]);
-    // What is looked at is as it is now, not as it was when somebody looked before.
+    // What is looked at is as it is now, not as it was at the look before.
     ask = () => {
       const envelope = { startedAt: 5, stepMs: 40, heard, said: new Uint8Array(3) };
       setImmediate(() => observer?.onEnvelope?.(envelope));

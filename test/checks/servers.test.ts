@@ -64,7 +64,7 @@ describe('every check', () => {
 });
 
 describe('ports', () => {
-  test('that somebody else has are named by their variable', async () => {
+  test('that another program has are named by their variable', async () => {
     const taken = await silentPort();
     const free = String(await freeUdpPort());
     const examined = (variables: Record<string, string>) =>
@@ -143,14 +143,14 @@ describe('drachtio', () => {
     });
     const examined = (secret: string, port = engine.controlPort) =>
       answerTo(drachtioCheck(loadConfig({ DRACHTIO_URL: `tcp://:${secret}@127.0.0.1:${port}` })));
-    const nobody = await freeUdpPort();
+    const unusedPort = await freeUdpPort();
 
     expect(await examined('right')).toMatchObject({ state: 'ok' });
     expect(await examined('wrong')).toMatchObject({
       state: 'failed',
       detail: `DRACHTIO_URL: 127.0.0.1:${engine.controlPort}: the engine refused the secret`,
     });
-    expect((await examined('right', nobody))?.detail).toContain('ECONNREFUSED');
+    expect((await examined('right', unusedPort))?.detail).toContain('ECONNREFUSED');
   });
 });
 
@@ -164,9 +164,9 @@ describe('the database', () => {
   });
 
   test('that is not there, or says nothing', async () => {
-    const nobody = await freeUdpPort();
+    const unusedPort = await freeUdpPort();
 
-    expect((await examined(`postgres://127.0.0.1:${nobody}/x`))?.detail).toBe(
+    expect((await examined(`postgres://127.0.0.1:${unusedPort}/x`))?.detail).toBe(
       'DATABASE_URL: the database cannot be used: no server listens there (ECONNREFUSED)',
     );
     const silent = `postgres://127.0.0.1:${await silentPort()}/x`;
@@ -201,12 +201,12 @@ describe('a receiver', () => {
   });
 
   test('that is not there, or that notifications may not be sent to', async () => {
-    const nobody = `http://127.0.0.1:${await freeUdpPort()}/`;
+    const unusedPort = `http://127.0.0.1:${await freeUdpPort()}/`;
 
-    expect((await answerTo(receiverCheck(nobody, loopback)))?.detail).toContain(
+    expect((await answerTo(receiverCheck(unusedPort, loopback)))?.detail).toContain(
       'no server listens',
     );
-    expect((await answerTo(receiverCheck(nobody, [])))?.detail).toContain(
+    expect((await answerTo(receiverCheck(unusedPort, [])))?.detail).toContain(
       'NOTIFY_ALLOWED_NETWORKS',
     );
     expect((await answerTo(receiverCheck('ftp://here', [])))?.detail).toContain('http or https');

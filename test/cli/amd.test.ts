@@ -243,7 +243,7 @@ describe('with a manifest', () => {
 });
 
 describe('the page', () => {
-  test('holds every recording and asks nobody for anything', async () => {
+  test('holds every recording and asks no server for anything', async () => {
     const name = '<script>x.wav';
     await writeFile(join(folder, name), makeWav({ samples: [sine(1_000, 8_000, 300)] }));
     const path = await manifest('plot.csv', `file,label\n"${name}",other\nperson.wav,human\n`);

@@ -321,7 +321,7 @@ describe('with a gateway', () => {
     expect(again.out).toBe(pressed.out);
     const stopped = await within((context) => stopPlaying(context, callId, {}));
     expect(stopped.out).toMatch(/^stopped \(cmd-/);
-    // Somebody who stays, however long the next command takes to start.
+    // A person who stays, however long the next command takes to start.
     const wanted = ['person-stays', '--timeout', '60000', '--caller', '49301234'];
     const transferred = await offhook(['calls', 'transfer', callId, ...wanted]).finished;
     expect(transferred.out).toMatch(/^transferring to tel:\+12025550102 \(cmd-/);

@@ -63,10 +63,10 @@ describe('offhook doctor', () => {
   });
 
   test('says what is wrong, a line each, and exits with 1', async () => {
-    const nobody = await freeUdpPort();
-    const { code, out, err } = await doctor(['--notify', `http://127.0.0.1:${nobody}/`], {
+    const unusedPort = await freeUdpPort();
+    const { code, out, err } = await doctor(['--notify', `http://127.0.0.1:${unusedPort}/`], {
       DATA_DIR: '/dev/null',
-      NATS_URL: `nats://127.0.0.1:${nobody}`,
+      NATS_URL: `nats://127.0.0.1:${unusedPort}`,
     });
 
     expect(code).toBe(1);

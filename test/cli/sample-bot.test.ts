@@ -82,7 +82,7 @@ describe('a conversation with the sample bot', () => {
     expect(played.includes(Buffer.from(recording('talker-answer').subarray(1_600)))).toBe(true);
   });
 
-  test('nobody says a word: it greets all the same, and says goodbye', async () => {
+  test('the person says no word: it greets all the same, and says goodbye', async () => {
     const gateway = await connect();
     await eventually(() => gateway.closeCode !== undefined, 'the bot hangs up');
 
@@ -197,7 +197,7 @@ describe('who may connect', () => {
   test.each([
     ['without a signature', undefined],
     ['with another secret', 'ss_other'],
-  ])('nobody %s', async (_name, other) => {
+  ])('no person: %s', async (_name, other) => {
     const signed = other === undefined ? {} : { streamSecret: other };
 
     await expect(FakeGateway.connect({ url: bot.url, ...signed })).rejects.toThrow('401');

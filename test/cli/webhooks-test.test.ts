@@ -255,7 +255,7 @@ describe('offhook webhooks test', () => {
     expect(objects.at(-1)).toMatchObject({ url, score: 100 });
   });
 
-  test('says where nobody listens', async () => {
+  test('says where no server listens', async () => {
     const { code, err } = await runTest(['http://127.0.0.1:9/', '--secret', secret]);
 
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-// DELETE of a connection: it and its secrets are gone for good, and nobody else's can be.
+// DELETE of a connection: it and its secrets are gone for good, and no other account's can be.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { databaseKinds } from '../support/databases.ts';

@@ -99,7 +99,7 @@ describe.each(databaseKinds)('a dial-out call as a conversation on %s', (kind) =
     expect(session.participants.map((participant) => participant.endedChat)).toEqual(endedChat);
   });
 
-  test('that nobody answered is closed too, and was never begun', async () => {
+  test('that was not answered is closed too, and was never begun', async () => {
     const end = endEventOf(call, {
       type: 'failed',
       outcome: 'busy',

@@ -115,7 +115,7 @@ describe.each(databaseKinds)('published conversations on %s', (kind) => {
     expect(await statusAfter(told(5, 'fifth'))).toBe('fifth');
   });
 
-  test('what is not valid, of another account or of nobody becomes a dead letter that says why', async () => {
+  test('what is not valid, of another account or of none becomes a dead letter that says why', async () => {
     const letters: { readonly reason: string }[] = [];
     const subscription = rig.events.nats.subscribe(
       `${rig.events.prefix}.dead.ingest-conversations`,

@@ -106,7 +106,7 @@ describe('the body of a GET', () => {
     ).toEqual([200, 404, 413, 400, 401, 404, 200]);
   });
 
-  test('that never arrives whole is nobody’s failure', async () => {
+  test('that never arrives whole is no failure', async () => {
     const { server } = rig.server;
     const arrived = once(server, 'request');
     const socket = connect(Number(new URL(origin).port), '127.0.0.1');
@@ -124,7 +124,7 @@ describe('the body of a GET', () => {
   test.each([
     ['no body, but its type', {}],
     ['an empty body', { body: '' }],
-    ['a body that nobody asked for', { body: thatDay }],
+    ['a body that was not asked for', { body: thatDay }],
     ['a body that is no JSON', { body: '{' }],
     ['a prototype', { body: '{"__proto__":{}}' }],
     ['more than 256 KiB', { body: 'x'.repeat(300_000) }],
@@ -132,7 +132,7 @@ describe('the body of a GET', () => {
     ['a type that is none', { headers: { 'content-type': 'json' } }],
     ['an encoding', { body: '{}', headers: { 'content-encoding': 'gzip' } }],
   ] satisfies readonly [string, Message][])(
-    'elsewhere disturbs nobody: %s',
+    'elsewhere disturbs no request: %s',
     async (_name, more) => {
       expect(
         await statusesOf(

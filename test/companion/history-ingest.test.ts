@@ -191,7 +191,7 @@ describe.each(databaseKinds)('published messages on %s', (kind) => {
   });
 
   test.each([
-    ['of a bot that nobody registered', 'st-nobody'],
+    ['of a bot that is not registered', 'st-nobody'],
     ['whose subject has what no database takes in the place of the bot', 'st-\u0000'],
   ])('a message %s makes a dead letter', async (_what, bot) => {
     const dead = streamNames(rig.events.prefix).dead;

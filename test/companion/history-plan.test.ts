@@ -61,7 +61,7 @@ describe.each(databaseKinds)('plans of the history on %s', (kind) => {
   });
   afterAll(() => database.remove());
 
-  // First as nobody has analysed the tables, which on PGlite nobody ever does.
+  // First with tables that were never analysed, as on PGlite.
   describe.each(['as they are', 'analysed'])('tables %s', (state) => {
     beforeAll(async () => {
       if (state === 'analysed') await database.pool.query('analyze messages, message_counts');

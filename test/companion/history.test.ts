@@ -150,7 +150,7 @@ describe.each(databaseKinds)('conversation history on %s', (kind) => {
       expect((await post(console, {}, { as: reader })).statusCode).toBe(200);
     });
 
-    test('the bot of somebody else is a 404, and so is one that the app was not granted', async () => {
+    test('the bot of another account is a 404, and so is one that the app was not granted', async () => {
       const as = await rig.addApp({ bots: ['st-2'] });
 
       expect((await get('/api/public/bot/st-rival/getMessages')).statusCode).toBe(404);

@@ -102,7 +102,7 @@ describe('a definition', () => {
       withColumn({ name: `Zażółć "gęślą" 'jaźń'; --` }),
     ],
     ['with the name of an object member', withColumn({ name: 'constructor' })],
-    ['that nobody may write to yet', { ...definition, writers: [] }],
+    ['that no app may write to yet', { ...definition, writers: [] }],
   ])('%s is taken', (_name, value) => {
     expect(tableDefinition.safeParse(value).success).toBe(true);
   });

@@ -6,7 +6,7 @@ import { missingFrom } from './spec-report.ts';
 
 const all = Object.keys(specIds) as SpecId[];
 
-test('what nobody proved is missing, on each database that lacks it', () => {
+test('what no test proved is missing, on each database that lacks it', () => {
   const proofs = new Map(all.map((id) => [id, new Set<'postgres' | 'pglite' | 'any'>(['any'])]));
   expect(missingFrom(proofs)).toEqual([]);
 

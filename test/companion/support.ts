@@ -31,7 +31,7 @@ import { empty, insertRows, tableNamesIn } from '../support/tables.ts';
 export type TestApp = AppCredentials;
 
 export type Ask = {
-  /** Left out: `rig.acme`; undefined: nobody. */
+  /** Left out: `rig.acme`; undefined: no app. */
   readonly as?: TestApp | undefined;
   /** Which of the app's credentials; left out: the token. */
   readonly scheme?: 'jwt' | 'apiKey';

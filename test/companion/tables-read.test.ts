@@ -129,7 +129,7 @@ describe.each(databaseKinds)('rows of a data table on %s', (kind) => {
     expect((await pageOf(table)).rows).toMatchObject([{ name: 'Jane' }]);
   });
 
-  test('are for those who may write: nobody else, whatever scopes there are', async () => {
+  test('are for the apps that may write and no others, whatever scopes there are', async () => {
     const ours = await define({ writers: [rig.acme.appId] });
     await insert(ours, { name: 'Jane' });
     const statusOf = async (table: string, ask: Ask) => (await get(table, {}, ask)).statusCode;

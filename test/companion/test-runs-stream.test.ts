@@ -1,5 +1,5 @@
 // A batch test run found under `stream/{streamId}` by the identifier that it was published with, which no operator needs to
-// know of; and what a producer or a tenant gets out of the identifier of somebody else: nothing.
+// know of; and what a producer or a tenant gets out of the identifier of another one: nothing.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {

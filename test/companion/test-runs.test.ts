@@ -142,7 +142,7 @@ describe.each(databaseKinds)('batch test runs on %s', (kind) => {
     expect(response.json()).toEqual({ ...run, result: { ...run.result, fileUrl } });
   });
 
-  test('the file that came with the message is a CSV behind the link, for whoever has it', async () => {
+  test('the file that came with the message is a CSV behind the link, for every client that has it', async () => {
     const resultCsv = 'utterance,expected\r\n"Zażółć, ""gęślą""",🎧\r\n';
     await published(completed({ resultCsv }));
     const url = await fileUrlOf();

@@ -248,8 +248,8 @@ async function survivesKill({ checkout, dialer, receiver, farEnd }: World): Prom
     const last = (await receiver.untilEnded(callId, patienceMs)).at(-1);
     assert.equal(last?.reasonCode, 'Gateway-disconnected');
   }
-  await eventually(() => farEnd.up === 0, 'nobody is left in a call', patienceMs);
-  say('killed gateways start again, their calls are ended, and nobody is left in one');
+  await eventually(() => farEnd.up === 0, 'no phone is left in a call', patienceMs);
+  say('killed gateways start again, their calls are ended, and no phone is left in one');
 }
 
 async function reloads({ checkout, dialer, farEnd }: World): Promise<void> {

@@ -30,7 +30,7 @@ async function deadConnection(stage: Stage, page: Page, network: Network): Promi
   await live.getByText('Live').waitFor();
   const before = network.asked.lastIndexOf('events');
   network.fallSilent();
-  // Nobody tells the page of it.
+  // The page is not told of it.
   const { callId } = await stage.gateway.dialer.dial({ target: 'tel:+12025550134' });
   await page.clock.fastForward(60_000);
   const again = () => network.asked.lastIndexOf('events');
@@ -41,7 +41,7 @@ async function deadConnection(stage: Stage, page: Page, network: Network): Promi
   say('a connection that died unnoticed is made anew, and what happened meanwhile is seen');
 }
 
-/** Nobody knows whether the call was placed; it is, and is not placed again. */
+/** It is not known whether the call was placed; it is, and is not placed again. */
 async function answerThatIsLost({ gateway }: Stage, page: Page): Promise<void> {
   const dialout = '**/contactcenter/dialout';
   const target = '+12025550133';
@@ -58,7 +58,7 @@ async function answerThatIsLost({ gateway }: Stage, page: Page): Promise<void> {
   say('a call whose answer was lost is placed once, however often one tries');
 }
 
-/** Its beginning says that all is well. Whoever gives up, dials another one and comes back calls nobody twice either. */
+/** Its beginning says that all is well. A user who gives up, dials another one and comes back calls no phone twice either. */
 async function answerThatIsTorn({ gateway }: Stage, page: Page, network: Network): Promise<void> {
   const [target, other] = ['+12025550135', '+12025550136'];
   await page.goto(`${network.url}/console#/calls`);

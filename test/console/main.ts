@@ -187,7 +187,7 @@ async function hangUp(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Hang up' }).click();
   await page.locator('.status', { hasText: 'Completed' }).waitFor();
   await page.locator('.facts', { hasText: 'Bot-disconnected' }).waitFor();
-  // The button is gone; whoever pressed it by keyboard is not lost.
+  // The button is gone; the focus of a user who pressed it by keyboard is not lost.
   await page.locator('h1:focus').waitFor();
   say('hung up');
 }

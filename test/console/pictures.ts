@@ -16,7 +16,7 @@ export async function takePictures(into: string | undefined): Promise<void> {
 const desk = { width: 1280, height: 900 };
 const phone = { width: 390, height: 844 };
 
-/** Four of them, and the page is as it was; nothing where nobody asked for pictures. */
+/** Four of them, and the page is as it was; nothing where no pictures were asked for. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (folder === undefined) return;
   // What was opened by a click may have scrolled there.

@@ -142,7 +142,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
   });
 
   test.each(['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example:3000'])(
-    'answers under no name that somebody made up: %j',
+    'answers under no name that was made up: %j',
     async (host) => {
       for (const path of ['', '/session', calls])
         expect((await ask('GET', path, { host })).statusCode).toBe(403);
@@ -208,7 +208,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect(asked).toEqual([]);
   });
 
-  test('signing out ends the session, for whoever has the cookie', async () => {
+  test('signing out ends the session, for every client that has the cookie', async () => {
     const { cookie, changing } = await signIn();
     expect((await ask('DELETE', '/session', { cookie, origin })).statusCode).toBe(403);
     const answer = await ask('DELETE', '/session', changing);

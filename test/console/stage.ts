@@ -35,7 +35,7 @@ export type Stage = {
   /** A browser that is signed in nowhere. `bases`: of other gateways than the stage's. */
   open(...bases: readonly string[]): Promise<BrowserContext>;
   cli(...args: readonly string[]): Promise<string>;
-  /** What is on the open pages, for whoever has to find out why something did not come. */
+  /** What is on the open pages, for finding out why something did not come. */
   seen(): Promise<string>;
   close(): Promise<void>;
 };
@@ -100,7 +100,7 @@ export async function launch() {
 function watch(context: BrowserContext, bases: readonly string[], complaints: string[]): void {
   const hosts = new Set(bases.map((base) => new URL(base).host));
   context.on('console', (message) => {
-    // The page asks who is signed in: that nobody is, Chromium reports as an error; and what is refused or cut off, where that is meant.
+    // The page asks who is signed in: that no user is, Chromium reports as an error; and what is refused or cut off, where that is meant.
     const isAnswer =
       /status of (400|401|404|403)|ERR_INTERNET_DISCONNECTED|ERR_CONTENT_LENGTH_MISMATCH/.test(
         message.text(),

@@ -1,4 +1,4 @@
-// Whatever somebody else may put into a call is shown as text: who is called, what they say, the bot, the receiver, the transcript.
+// Whatever others may put into a call is shown as text: who is called, what they say, the bot, the receiver, the transcript.
 
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-// Two gateways on one PostgreSQL and one NATS: what one node has is seen, and ended, through the other; and whoever is signed in is so at
+// Two gateways on one PostgreSQL and one NATS: what one node has is seen, and ended, through the other; and a user who is signed in is so at
 // both.
 
 import assert from 'node:assert/strict';
@@ -118,6 +118,6 @@ async function signOutEverywhere(
   await other.getByRole('heading', { name: 'Sign in' }).waitFor();
   const headers = { cookie: `${cookie?.name}=${cookie?.value}` };
   const answer = await fetch(`${baseOf(there)}/console/api/public/calls`, { headers });
-  assert.equal(answer.status, 401, 'the cookie is of no use to whoever kept it');
+  assert.equal(answer.status, 401, 'the cookie is of no use to one who kept it');
   say('signed out at both');
 }

@@ -1,4 +1,4 @@
-// The services of calls as the gateway has them, short of SIP: requests are stored, and nobody takes them.
+// The services of calls as the gateway has them, short of SIP: requests are stored, and no process takes them.
 
 import { CallRegistry } from '../../src/calls/call-registry.ts';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
@@ -29,7 +29,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
   const ledger = createCallLedger(dependencies);
   const appending = {
     ...{ pool: database.pool, ownerId, now: () => clock.now(), leaseUntil: (now: Date) => now },
-    // Nobody is notified here.
+    // No receiver is notified here.
     ...{ owedFor: () => undefined, publishedThrough: () => undefined, passRefusedAfterMs: 0 },
   };
   const outbox = new Outbox({
@@ -39,7 +39,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
   });
   closers.add('outbox', () => outbox.stop(3_000));
   const registry = new CallRegistry(
-    { outbox, clock, logger, sip: nobody as SipPort, media: nobody as MediaPort },
+    { outbox, clock, logger, sip: unused as SipPort, media: unused as MediaPort },
     { limits: defaultCallLimits, maxConcurrent: 0 },
   );
   const converter = createConverter();
@@ -60,7 +60,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
       ...{ ledger, registry, ends, clock, ownerId },
       askOwner: async () => false,
     }),
-    // Nobody has a call here that could be told to do something.
+    // There is no call here that could be told to do something.
     commands: { run: async () => ({ ok: true, state: 'answered' }) as const },
     calls: createCallQueries(database, await openContextStore(events)),
     routes: createRouter({
@@ -79,11 +79,11 @@ export async function callServices(dependencies: CompanionDependencies, closers:
   };
 }
 
-const nobody: unknown = new Proxy(
+const unused: unknown = new Proxy(
   {},
   {
     get: (_target, name) => {
-      throw new Error(`nobody dials here (${String(name)})`);
+      throw new Error(`nothing is dialled here (${String(name)})`);
     },
   },
 );

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-/** For whoever looks after the service, not for its users. */
+/** For the operators of the service, not for its users. */
 const undocumented = [
   '/',
   '/asyncapi.json',

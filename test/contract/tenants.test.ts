@@ -62,7 +62,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
     expect(await contentOf(gateway)).toEqual(before);
   });
 
-  test('what names nobody is answered with what is the own account’s', async () => {
+  test('what names no account is answered with what is the own account’s', async () => {
     const foreign = Object.values(gateway.rivals).flat();
     const own = new Set(Object.values(gateway.own).flat());
     const telling = foreign.filter((id) => id.length > 8 && !own.has(id));
@@ -113,7 +113,7 @@ describe.each(databaseKinds)('tenants on %s', { timeout: 60_000 }, (kind) => {
   });
 });
 
-/** Parameters of an operation that name something that is somebody's. */
+/** Parameters of an operation that name something that belongs to an account. */
 function idsOf(operation: Operation): readonly string[] {
   const ids = [
     ...['botId', 'streamId', 'callId', 'connectionId', 'tableName', 'testRunId', 'sessionId'],

@@ -55,7 +55,7 @@ let folder: string;
 let complaints: string;
 beforeAll(async () => {
   laptop = await startLaptop();
-  // Below node_modules, where its imports are found and nobody else looks.
+  // Below node_modules, where its imports are found and no other test looks.
   folder = await mkdtemp(bin('.offhook-client-'));
   await execute(
     process.execPath,

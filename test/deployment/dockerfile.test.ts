@@ -102,7 +102,7 @@ describe('the Dockerfile', () => {
       expect(steps).toContain(step);
     }
     expect(copiesOf(image).flatMap(({ sources }) => sources)).toContain('/app/sbom.cdx.json');
-    // npm would keep the embedded database for anybody else who could use it, as a peer.
+    // npm would keep the embedded database for any other package that could use it, as a peer.
     const users = Object.entries(locked).filter(([, { dependencies, peerDependencies }]) =>
       embedded.some((name) => name in { ...dependencies, ...peerDependencies }),
     );

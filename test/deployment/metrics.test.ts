@@ -102,7 +102,7 @@ describe.each(queries)('%s', (_where, expr) => {
 });
 
 describe('the alerts', () => {
-  test('have names of their own, a severity, and words for whoever is woken', () => {
+  test('have names of their own, a severity, and words for the operator who is woken', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const { labels, annotations } of rules) {
       expect(['critical', 'warning']).toContain(labels['severity']);

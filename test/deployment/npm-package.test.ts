@@ -1,4 +1,4 @@
-// `npx offhook` is for the checkout: the name is nobody's in the public registry, and whoever took it would be run in our place.
+// `npx offhook` is for the checkout: the name is not taken in the public registry, and a package that took it would be run in our place.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -46,7 +46,7 @@ describe('ending a call from outside', () => {
     expect(commands).toEqual([call.callId]);
   });
 
-  test('that is queued: it has failed, told whole, and nobody dials it', async () => {
+  test('that is queued: it has failed, told whole, and no process dials it', async () => {
     const { world, control } = rig(async () => ({ phase: 'queued', call }));
 
     expect(await control.end(call.callId)).toBe('ending');

@@ -24,7 +24,7 @@ class Sql {
   readonly waiting: AcceptedCall[] = [];
   readonly expired: AcceptedCall[] = [];
   readonly notHere: CallId[] = [];
-  /** As taken, and nobody knows. */
+  /** As taken, and no process knows. */
   readonly stored = new Set<AcceptedCall>();
   readonly slots = new Set<CallId>();
   /** How far the first event of each call has come. */

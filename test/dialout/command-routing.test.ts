@@ -60,7 +60,7 @@ describe('a command to a call', () => {
     expect(asked).toEqual([[callId, stop, 'app-1']]);
   });
 
-  test('whose process does not answer: nobody knows', async () => {
+  test('whose process does not answer: it is not known', async () => {
     const { routing } = rig(async () => ({ phase: 'claimed', ownerId: 'node-2/b' }));
 
     expect(await routing.run(callId, stop)).toBeUndefined();

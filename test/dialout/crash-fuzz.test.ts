@@ -41,7 +41,7 @@ function playInfrastructure(outbox: MortalOutbox, random: () => number) {
       if (random() < 0.5) outbox.commit();
       return true;
     },
-    /** The last moment: a statement under way may be committed, though nobody hears of it. */
+    /** The last moment: a statement under way may be committed, though no process hears of it. */
     end(): void {
       publish(false);
       if (!isSqlAway && random() < 0.5) outbox.commit();
@@ -80,7 +80,7 @@ async function crash(seed: number) {
 async function crashAndRecover(seed: number) {
   const crashed = await crash(seed);
   const { end, left, hungUp } = await expectOneWholeStory(crashed);
-  // Nobody is left in it: whoever talked when it died.
+  // No far end is left in it, not one that talked when it died.
   expect(hungUp).toEqual(expect.arrayContaining([...crashed.talking]));
   return { end, left, isReferred: crashed.log.includes('refer') };
 }

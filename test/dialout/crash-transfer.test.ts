@@ -1,5 +1,5 @@
 // A process dies at each step of a transfer, before and after what SQL is told of it: at each INVITE, 200, ACK, REFER and NOTIFY. The
-// next one brings the call to its one end, and hangs up whoever was left in it, once.
+// next one brings the call to its one end, and hangs up the far ends that were left in it, once.
 
 import { describe, expect, test } from 'vitest';
 import type { TransferPlan } from '../../src/calls/transfer.ts';
@@ -87,7 +87,7 @@ const stories: readonly (readonly [string, TransferPlan['mode'], readonly Step[]
 ];
 
 /** What SQL has of the last step when the process dies. */
-const moments = ['nothing', 'stored, and nobody heard of it', 'stored and heard of'] as const;
+const moments = ['nothing', 'stored, and not heard of', 'stored and heard of'] as const;
 
 async function settle(call: Call): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await call.settle();

@@ -55,7 +55,7 @@ describe('the end of a call without a machine', () => {
     expect(world.published.map(({ data }) => data)).toMatchObject([{ outcome: 'unknown' }]);
   });
 
-  test('is not done with while somebody may be left in the call', async () => {
+  test('is not done with while a far end may be left in the call', async () => {
     const { world, call, ends, progress } = rig();
     world.leave({
       ...{ call, ownerId: 'node-1/old', legs: [storedLeg] },
@@ -80,7 +80,7 @@ describe('the end of a call without a machine', () => {
     expect(world.ended()).toEqual([]);
   });
 
-  test('of a queued call is recorded while nobody has taken it', async () => {
+  test('of a queued call is recorded while no process has taken it', async () => {
     const { world, call, ends, progress } = rig();
     expect(await ends.recordQueued(progress, endOfExpiry(at))).toBe(true);
     await settled();
@@ -89,7 +89,7 @@ describe('the end of a call without a machine', () => {
     expect(types(world.published)).toEqual(['failed']);
   });
 
-  test('of a queued call is not recorded once somebody has taken it, or it has ended', async () => {
+  test('of a queued call is not recorded once a process has taken it, or it has ended', async () => {
     const { world, call, ends, progress } = rig();
     world.take(call.callId, 'node-2/b');
     expect(await ends.recordQueued(progress, endOfExpiry(at))).toBe(false);

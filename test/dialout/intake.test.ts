@@ -157,7 +157,7 @@ describe('the intake', () => {
     expect([stored, woken]).toEqual([[], []]);
   });
 
-  test('says so where SQL does not store it, and wakes nobody', async () => {
+  test('says so where SQL does not store it, and wakes no taker', async () => {
     const { intake, stored, woken } = rig({
       accept: () => Promise.reject(new Error('SQL is unreachable')),
     });

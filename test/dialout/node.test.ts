@@ -33,7 +33,7 @@ test.each(databaseKinds)(
   },
 );
 
-test('a process that has the database alone renews seldom: nobody is there to take over', async () => {
+test('a process that has the database alone renews seldom: no other is there to take over', async () => {
   const database = await openTestDatabase('pglite');
   const closers = new Closers(silentLogger);
   onTestFinished(async () => {

@@ -638,7 +638,7 @@ describe('the recovery', () => {
     ]);
   });
 
-  test('gives no notification numbers to a call that notifies nobody', async () => {
+  test('gives no notification numbers to a call without a receiver', async () => {
     const world = new DialoutWorld();
     const { notifyUrl: _none, ...request } = acceptedCall().request;
     const call = { ...acceptedCall(), request };
@@ -766,7 +766,7 @@ describe('the end of a call says who is gone', () => {
 });
 
 describe('ends that SQL holds and the stream may not', () => {
-  test('that nobody can publish are left to the next round, however many there are', async () => {
+  test('that cannot be published are left to the next sweep, however many there are', async () => {
     const world = new DialoutWorld();
     for (let index = 0; index < 60; index += 1) {
       const unfinished = left(story());

@@ -1,5 +1,5 @@
 // Whether a second leg may be placed, and when: its app's numbers and calls of the day, its trunk's room and pace. It waits only for
-// as long as somebody wants it.
+// as long as it is wanted.
 
 import { describe, expect, test } from 'vitest';
 import type { AppLimits } from '../../src/calls/app-limits.ts';
@@ -117,7 +117,7 @@ describe('a second leg is refused', () => {
     expect(log.filter((line) => line.startsWith('take'))).toEqual([]);
   });
 
-  test('when nobody wants it any more, and what may have been taken is given back', async () => {
+  test('when it is not wanted any more, and what may have been taken is given back', async () => {
     let isWanted = true;
     const { legs, log } = open({
       takeSlot: async () => {
@@ -132,7 +132,7 @@ describe('a second leg is refused', () => {
     expect(log).toEqual(['take carrier', 'release 1']);
   });
 
-  test('before anything is asked, when nobody wants it', async () => {
+  test('before anything is asked, when it is not wanted', async () => {
     const { legs, log } = open({ app: { limits: { callsPerDay: 5 } } });
     expect(await legs.admit(call, transfer, () => false)).toMatchObject({ ok: false });
     expect(log).toEqual([]);

@@ -66,7 +66,7 @@ test('a call takes another turn when it is not prepared by its own', async () =>
   expect(await turnsOf({ preparedAfterMs: 100 })).toBe(1);
 });
 
-test('a call that is late and that nobody wants any more takes no turn of the others', async () => {
+test('a call that is late and not wanted any more takes no turn of the others', async () => {
   expect(await turnsOf({ preparedAfterMs: 100, isWanted: () => false })).toBe(0);
 });
 

@@ -230,7 +230,7 @@ describe('ingest', () => {
     expect(order).toEqual(['begun', 'stored', 'stopped']);
   });
 
-  test('what is about nobody’s bot becomes a dead letter, and the rest of its batch arrives', async () => {
+  test('what is about an unknown bot becomes a dead letter, and the rest of its batch arrives', async () => {
     const connection = await newStreams();
     const seen: Ingested<Body>[] = [];
     for (const bot of ['st-stranger', 'st-bot', 'st-stranger']) {

@@ -67,7 +67,7 @@ describe('the private nats-server', () => {
     );
   });
 
-  test('listens on loopback, and lets nobody in without its credentials', async () => {
+  test('listens on loopback, and lets no client in without its credentials', async () => {
     const { url } = await start();
     const { host, hostname } = new URL(url);
 
@@ -231,7 +231,7 @@ describe('the private nats-server', () => {
   });
 });
 
-/** Somebody else on this machine was quicker: a stranger, too. */
+/** Another program on this machine was quicker: not ours, too. */
 function isTaken(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
 }

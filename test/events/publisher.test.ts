@@ -178,7 +178,7 @@ describe('publisher', () => {
     await publisher.stop(1_000);
   });
 
-  test('ends though the events may not leave yet, and nobody says when', async () => {
+  test('ends though the events may not leave yet, and it is not known when', async () => {
     const connection = await newStreams();
     const publisher = createPublisher(connection, logger, {
       untilAllowed: () => new Promise<void>(() => {}),

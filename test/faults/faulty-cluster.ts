@@ -148,7 +148,7 @@ export class FaultyCluster implements AsyncDisposable {
     }
   }
 
-  /** As whoever runs them would: one that lost its lease has ended itself, one could not start. */
+  /** As their operator would: one that lost its lease has ended itself, one could not start. */
   #reviveTheDead(): void {
     for (const [name, member] of this.#members) {
       const { child } = member.gateway ?? {};
@@ -159,7 +159,7 @@ export class FaultyCluster implements AsyncDisposable {
     }
   }
 
-  /** One node is always left: what nobody could do is nobody's fault. */
+  /** One node is always left: what no node could do is no fault. */
   #othersBusy(name: Name): number {
     return [...this.#members].filter(([other, { busy }]) => other !== name && busy !== undefined)
       .length;

@@ -17,14 +17,14 @@ export function nobodyLeftUp({
 }: Aftermath): string[] {
   const endedAt = endsOf({ events });
   return farCalls.flatMap((call) => {
-    const callId = callIdOf(known, call.number) ?? 'nobody';
+    const callId = callIdOf(known, call.number) ?? 'no call';
     const over = endedAt.get(callId);
     if (over === undefined) return [];
     const unansweredWhenItDied = engineDeaths.some(
       ({ at }) => call.invitedAt <= at && (call.acknowledgedAt ?? Number.POSITIVE_INFINITY) >= at,
     );
     const withinMs = unansweredWhenItDied ? engineDiedWithinMs : hangUpWithinMs;
-    // Without an engine nobody can be hung up.
+    // Without an engine no phone can be hung up.
     const awayAtEnd = engineDeaths.filter(
       ({ at, backAt = at }) => at < over + withinMs && backAt > over,
     );

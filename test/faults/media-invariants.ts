@@ -9,7 +9,7 @@ const botLeavesWithinMs = 25_000;
 export function noBotLeft({ accepted, events, botConnections, startedAt }: Aftermath): string[] {
   const endedAt = endsOf({ events });
   return botConnections.flatMap(({ bot, number, openedAt, closedAt }) => {
-    const callId = accepted.get(number) ?? 'nobody';
+    const callId = accepted.get(number) ?? 'no call';
     const over = endedAt.get(callId);
     if (over === undefined) return [];
     const where = `${callId}: its bot (${bot}, connected at ${openedAt - startedAt} ms)`;

@@ -1,4 +1,4 @@
-// A speech-to-text provider for the storm: whoever has spoken for a second is a call screener to it.
+// A speech-to-text provider for the storm: a voice of a second is a call screener to it.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -15,7 +15,7 @@ type World = {
 };
 
 export const leaseMs = 3_000;
-/** Whoever took over what was left has ended it within this. */
+/** The node that took over what was left has ended it within this. */
 export const knownWithinMs = 2 * leaseMs;
 
 const kinds = ['nats-kill', 'nats-stop', 'engine', 'receiver', 'bots-kill', 'bots-stop'] as const;

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { openTestDatabase } from '../support/databases.ts';
 import { runStorm } from './storm.ts';
 
-test('whatever dies, every accepted call has its one end, and nobody is rung twice or left in a call', async () => {
+test('whatever dies, every accepted call has its one end, and no phone is rung twice or left in a call', async () => {
   await using database = await openTestDatabase('postgres');
   const lines: string[] = [];
   const report = await runStorm({

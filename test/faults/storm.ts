@@ -160,7 +160,7 @@ function countsOf(types: readonly string[], wanted: readonly string[]): Record<s
   );
 }
 
-/** What nobody would ever look at again. */
+/** What no node would ever look at again. */
 async function leftovers(pool: Pool): Promise<readonly string[]> {
   const { rows } = await pool.query<{ what: string; count: number }>(
     `select 'calls without an end' as what, count(*)::integer from calls where ended_at is null

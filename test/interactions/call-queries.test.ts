@@ -212,7 +212,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await find({ state: 'ended', outcome: 'busy' })).toEqual([]);
   });
 
-  test('of an app: the calls of its bots in one list, page by page, and nobody else’s', async () => {
+  test('of an app: the calls of its bots in one list, page by page, and no other bot’s', async () => {
     const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
     const bots = ['st-a', 'st-b', 'st-a', 'st-c', 'st-b'];
     const own = bots.map((botId, index) =>
@@ -270,7 +270,7 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await queries().details(scope, `call-${randomUUID()}`)).toBeUndefined();
   });
 
-  test('a queued call has its place among those that wait for its trunk, whoever they are of', async () => {
+  test('a queued call has its place among those that wait for its trunk, whichever accounts they are of', async () => {
     const dialBefore = new Date(Date.now() + 3_600_000);
     const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 8, 0, second));
     const waiting = (trunk: string | null, second: number, changes: object = {}) =>

@@ -63,7 +63,7 @@ describe('the context writer', () => {
     expect(context?.session.UserSession.amd).toEqual(['amd_machine_detected']);
   });
 
-  test('what somebody else wrote into the bucket is not taken for a context', async () => {
+  test('what another client wrote into the bucket is not taken for a context', async () => {
     const store = await openContextStore(connection);
     const bucket = await new Kvm(connection.jetstream).open(
       streamNames(connection.prefix).contextBucket,

@@ -31,7 +31,7 @@ test('those that wait go on when it is as they want it, each at its own time', a
   expect(order).toEqual(['first true', 'second true']);
 });
 
-test('nobody waits for what is so already, whatever the signal says', async () => {
+test('no caller waits for what is so already, whatever the signal says', async () => {
   const { until } = counted();
 
   expect(await until(0, AbortSignal.abort())).toBe(true);

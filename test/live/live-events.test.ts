@@ -136,7 +136,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     expect(follower.ids()).toEqual(['call-a/1', 'call-a/2', 'call-a/3']);
   });
 
-  test('of another account or bot are for nobody else', async () => {
+  test('of another account or bot are for no other', async () => {
     await addCall('call-a');
     await addCall('call-b', 'bot-2');
     await addCall('call-c', 'bot-1', 'other');
@@ -198,7 +198,7 @@ describe.each(databaseKinds)('live events on %s', (kind) => {
     expect(reads - before).toBeLessThanOrEqual(2);
   });
 
-  test('whoever does not read is cut off, and the others go on', async () => {
+  test('a client that does not read is cut off, and the others go on', async () => {
     await addCall('call-a');
     const controller = new AbortController();
     leaving.push(controller);

@@ -26,7 +26,7 @@ describe('a call whose source is locked', () => {
     const observed = observe();
     const session = await media.open(callId, observed);
     if (session === undefined) throw new Error('no session');
-    // One that nobody else is given while it is closed.
+    // One that no other call is given while it is closed.
     const farEnd = await FarEnd.open('127.0.0.1', await freeUdpPort());
     const port = portOf(session.offerSdp);
     session.applyAnswer(answerFor(farEnd.port), 'answer');

@@ -205,7 +205,7 @@ describe('media port', () => {
 });
 
 describe('media port, apart', () => {
-  test('closing ends a detection that nobody stopped, and the end of all waits for what is to be told', async () => {
+  test('closing ends a detection that was not stopped, and the end of all waits for what is to be told', async () => {
     const media = create({ portMin: 31_290, portMax: 31_299 });
     const observed = observe();
     const session = await media.open(callId, observed);
@@ -251,7 +251,7 @@ describe('media port, apart', () => {
     expect((await media.statistics()).sessions).toBe(2);
   });
 
-  test('a port that somebody else holds is passed over', async () => {
+  test('a port that another program holds is passed over', async () => {
     const other = createSocket('udp4');
     other.bind(31_211, '127.0.0.1');
     await once(other, 'listening');
@@ -357,7 +357,7 @@ describe('media port, apart', () => {
     expect(farEnd.received.length).toBeGreaterThan(0);
   });
 
-  test('an address that nobody can send to, or be bound to, is refused at the start', () => {
+  test('an address that cannot be sent to, or be bound to, is refused at the start', () => {
     expect(() => create({ host: 'localhost' })).toThrow('MEDIA_HOST');
     expect(() => create({ host: '0.0.0.0', publicHost: '0.0.0.0' })).toThrow('MEDIA_PUBLIC_HOST');
   });

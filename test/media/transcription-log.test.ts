@@ -1,4 +1,4 @@
-// What the log says of speech-to-text: failures as they are reported, and a name that nobody configured once.
+// What the log says of speech-to-text: failures as they are reported, and a name that is not configured once.
 
 import { pino } from 'pino';
 import { expect, test } from 'vitest';

@@ -49,7 +49,7 @@ async function startWithTrunks(): Promise<GatewayProcess> {
   const dataDir = await makeDataDir();
   cleanups.push(() => dataDir.remove());
   const trunks = join(dataDir.path, 'trunks.yaml');
-  // Nobody is there.
+  // No server is there.
   const gateways = `gateways: [{ host: 127.0.0.1, port: ${await freeUdpPort()} }]`;
   const health = 'health: { intervalS: 1, failThreshold: 1 }';
   await writeFile(trunks, `trunks:\n  - name: away\n    ${gateways}\n    ${health}\n`);
@@ -93,7 +93,7 @@ async function makeTraffic(gateway: GatewayProcess): Promise<void> {
     return (await gateway.dialer.dial(body)).callId;
   };
   let gone = '';
-  // busy, a carrier that is down, a number that nobody has.
+  // busy, a carrier that is down, a number that no phone has.
   for (const number of ['30', '33', '33', '34']) await dial(number);
   gone = await dial('30');
   await dial('02', { machineDetection: 'detect', stream: { url: bot.url } });

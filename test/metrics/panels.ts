@@ -35,7 +35,7 @@ export async function readQueries(
   const fillIn = (expr: string): string =>
     expr.replace(/\$(\w+)/g, (_, name: string) => {
       const value = variables.get(name);
-      if (value === undefined) throw new Error(`nobody knows the variable ${name}`);
+      if (value === undefined) throw new Error(`the variable ${name} is not known`);
       return value;
     });
   return panels.flatMap(({ title, targets = [] }) =>

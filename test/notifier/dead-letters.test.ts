@@ -98,7 +98,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
     expect(page.deadLetters.at(-1)).toMatchObject({ attempts: 1, lastStatus: 410 });
   });
 
-  test('of an app: those of its bots in one list, page by page, and nobody else’s', async () => {
+  test('of an app: those of its bots in one list, page by page, and no other bot’s', async () => {
     const stored = [
       ['evt-1', 'acme', 'st-a'],
       ['evt-2', 'acme', 'st-b'],

@@ -205,7 +205,7 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     await other.close();
   });
 
-  test('a receiver that hangs and one that is gone delay nobody else', async () => {
+  test('a receiver that hangs and one that is gone delay no other', async () => {
     const hanging = createServer(() => {
       // Never answers.
     });

@@ -12,7 +12,7 @@ describe.each(databaseKinds)('a call without a notify URL, on %s', (kind) => {
     await database.remove();
   });
 
-  test('owes nobody a notification', async () => {
+  test('owes no notification', async () => {
     proves('notifications.post.rule.omitted');
     const rig = createNotifierRig(database);
     const notifier = await rig.start();

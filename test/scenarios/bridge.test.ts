@@ -90,7 +90,7 @@ describe('a person and an agent', () => {
     });
     expect(agent.isBeingHungUp).toBe(false);
     expect(person.isBeingHungUp).toBe(false);
-    // Nobody has said anything.
+    // No side has said anything.
     expect(await transferOf(callId)).not.toHaveProperty('msToTwoWayAudio');
   });
 
@@ -218,7 +218,7 @@ describe('a bot', () => {
     await person.isHungUp();
   });
 
-  test('is told when nobody was reached, and hears the person again', async () => {
+  test('is told when no agent was reached, and hears the person again', async () => {
     const bot = await rig.startBot();
     const { person, agent, callId } = await connecting({}, { url: bot.url });
     const connection = await bot.connection();
@@ -241,7 +241,7 @@ describe('a bot', () => {
   });
 });
 
-describe('nobody is reached', () => {
+describe('no agent is reached', () => {
   test.each([
     [486, 'Busy Here', 'busy'],
     [603, 'Decline', 'declined'],

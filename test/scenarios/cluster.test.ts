@@ -74,7 +74,7 @@ async function callsOf({ database }: World, node: string): Promise<readonly stri
   return rows.map((row) => row.call_id);
 }
 
-/** Each call told from its first to its one end, in order, whoever told it. */
+/** Each call told from its first to its one end, in order, whichever node told it. */
 function expectWhole(cluster: Cluster, calls: readonly Dialled[]): void {
   for (const { callId } of calls) {
     const told = cluster.receiver.of(callId);
@@ -183,7 +183,7 @@ describe('a cluster', () => {
         cluster.farEnd.calls
           .filter((call) => lostNumbers.includes(call.number))
           .every((call) => call.endedAt !== undefined),
-      'nobody is left in a call',
+      'no phone is left in a call',
     );
     expect(cluster.farEnd.calls).toHaveLength(20);
     expectWhole(

@@ -249,7 +249,7 @@ describe('a person who is transferred by command', () => {
     },
   );
 
-  test('stays where nobody answers, if that is asked for, and may be transferred again', async () => {
+  test('stays where no agent answers, if that is asked for, and may be transferred again', async () => {
     const { person, agents, callId, http, nats } = await waitingAgent();
     const onFailure = 'stay';
     await nats({ command: 'transfer', to: agents.target, onFailure });

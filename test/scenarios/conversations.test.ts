@@ -65,7 +65,7 @@ test('the `sessionId` of `completed` is the one to ask for', { timeout: 120_000 
   );
 });
 
-test('of a bot that nobody registered, `dev` owns what is published', async () => {
+test('of a bot that is not registered, `dev` owns what is published', async () => {
   const session = {
     _id: 'cv-1',
     sessionId: 'livechat/1',

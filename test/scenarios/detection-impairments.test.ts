@@ -31,7 +31,7 @@ const machineThatBeeps = [
   'amd_tone_detected',
   'amd_stopped',
 ];
-const nobody = ['amd_no_speech_detected', 'amd_stopped'];
+const noSpeech = ['amd_no_speech_detected', 'amd_stopped'];
 
 /** Longer than any call here. */
 const wholeCallMs = 15_000;
@@ -148,7 +148,7 @@ describe('after early media', () => {
 
   test('ringback from another address that outlasts the answer is neither speech nor a beep', async () => {
     await duringRingback.judged((received) => {
-      expectReceived(received, nobody);
+      expectReceived(received, noSpeech);
       expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
     });
   });
@@ -195,9 +195,9 @@ describe('on hold', () => {
     await rest;
   });
 
-  test('before anybody spoke: noSpeechTimeoutMs ends where it should', async () => {
+  test('before any voice: noSpeechTimeoutMs ends where it should', async () => {
     await heldAtOnce.judged((received) => {
-      expectReceived(received, nobody);
+      expectReceived(received, noSpeech);
       expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
     });
   });
@@ -242,7 +242,7 @@ describe('without RTP', () => {
 
   test('no speech at its timer; the call ends when its line is held to be dead', async () => {
     await silent.judged((received) => {
-      expectReceived(received, nobody);
+      expectReceived(received, noSpeech);
       expect(elapsedMs(received, 'amd_no_speech_detected')).toBe(2_000);
       expect(received.end).toMatchObject({
         reason: 'No RTP from the far end',
@@ -299,7 +299,7 @@ describe('from senders out of the ordinary', () => {
   test('fifty packets at once in the middle of a greeting', async () => {
     await heldUpMailbox.judged((received) => {
       expectReceived(received, machineThatBeeps);
-      // Whoever listens hears a pause of a second between sentences: that tells a machine, too, and sooner.
+      // A listener hears a pause of a second between sentences: that tells a machine, too, and sooner.
       expectAsOnGoodLine(received, voicemail, { earlierByMs: 1_000 });
     });
   });

@@ -279,7 +279,7 @@ describe('a callee that does not answer', () => {
     expect(await far.exited).toEqual({ code: 0, errors: '' });
   });
 
-  test('a port where nobody listens: carrier-failure, without waiting', async () => {
+  test('a port where no server listens: carrier-failure, without waiting', async () => {
     const target = `sip:callee@127.0.0.1:${await freeUdpPort()}`;
     const placed = await gateway.dialer.dial({ target, notifyurl: receiver.url });
 

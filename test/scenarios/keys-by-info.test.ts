@@ -106,7 +106,7 @@ describe('keys over a trunk with dtmf: info', () => {
     agent.hangUp();
     await person.isHungUp();
     await eventually(() => typesOf().includes('completed'), 'it is over');
-    // Nobody has commanded any.
+    // None was commanded.
     expect(typesOf()).not.toContain('dtmf-sent');
   });
 });

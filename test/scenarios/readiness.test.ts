@@ -1,5 +1,5 @@
 // /ready of a gateway whose parts go away and come back, one at a time: a load balancer takes it out and in by this, and
-// whoever is on call reads what is missing.
+// the operator on call reads what is missing.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

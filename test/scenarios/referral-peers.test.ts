@@ -1,5 +1,5 @@
 // A REFER to sipp, which knows nothing of our engine: each way in which a far end takes it, refuses it, ignores it or hangs up beside it.
-// sipp's own verdict is that every message came as its scenario wants it; nobody is hung up twice.
+// sipp's own verdict is that every message came as its scenario wants it; no far end is hung up twice.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -119,13 +119,13 @@ describe.concurrent('sipp takes a REFER', () => {
 
   test.each<[string, readonly SippStep[], string, number | undefined]>([
     [
-      'and whoever it calls is busy',
+      'and the agent is busy',
       [accepted, notify('terminated;reason=noresource', 'SIP/2.0 486 Busy Here'), hungUp],
       'busy',
       486,
     ],
     [
-      'and whoever it calls declines, told before the 202',
+      'and the agent declines, told before the 202',
       [notify('terminated', 'SIP/2.0 603 Decline'), accepted, hungUp],
       'declined',
       603,
@@ -193,7 +193,7 @@ describe.concurrent('a BYE crosses the REFER', () => {
   test.each<[string, readonly SippStep[]]>([
     ['which is refused', [bye, byeAnswered, answer('481 Call/Transaction Does Not Exist')]],
     ['which is taken', [bye, byeAnswered, accepted]],
-    ['which nobody answers', [bye, byeAnswered]],
+    ['which is not answered', [bye, byeAnswered]],
   ])('%s: the person has hung up', async (_, steps) => {
     await using far = await startInDialog([referred, ...steps]);
     const callId = await refer(far);

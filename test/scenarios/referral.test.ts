@@ -1,4 +1,4 @@
-// A call whose far end is asked to call somebody else (REFER): what it says of that, in all the ways in which carriers say it, and
+// A call whose far end is asked to call an agent (REFER): what it says of that, in all the ways in which carriers say it, and
 // what the call comes to. The whole gateway with its embedded engine, and a phone on loopback.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -73,7 +73,7 @@ describe('a REFER that is taken', () => {
     expect(person.isBeingHungUp).toBe(false);
   });
 
-  test('whoever is called may be busy: the call is hung up, or stays', async () => {
+  test('the agent may be busy: the call is hung up, or stays', async () => {
     const { person, callId } = await referring({ onFailure: 'stay' });
     await person.isReferred(202);
     await person.notify('SIP/2.0 486 Busy Here', 'terminated;reason=noresource');
@@ -131,7 +131,7 @@ describe('a REFER that is not taken', () => {
     });
   });
 
-  test('because nobody answers it, is given up within its time-out', async () => {
+  test('because it is not answered, is given up within its time-out', async () => {
     const { person, callId } = await referring({ timeoutMs: 1_000 });
     await person.isReferred();
     await person.isHungUp();

@@ -1,5 +1,5 @@
 // The gateway is killed with calls ended, up and ringing, and a receiver that refuses. Whatever was accepted must be told,
-// once; nobody may be rung twice; and nobody may be left in a call.
+// once; no phone may be rung twice, and none may be left in a call.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engine.ts';
@@ -171,7 +171,7 @@ describe.each([
   ['with the embedded engine', false],
   ['with the engine as a process of its own', true],
 ])('killed and started again, %s', (_name, engineOfItsOwn) => {
-  test('every call is told to its end once, nobody is rung twice or left in a call', {
+  test('every call is told to its end once, no phone is rung twice or left in a call', {
     timeout: 240_000,
   }, async () => {
     const world = await build(engineOfItsOwn);

@@ -210,7 +210,7 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
     ]);
   });
 
-  test('nobody answers', async () => {
+  test('the phone is not answered', async () => {
     expect(await story(numbers.noAnswer, { timeoutInMs: 2_000 })).toMatchObject([
       { status: 'Failed', reason: 'Ring time-out', outcome: 'no-answer' },
     ]);

@@ -186,7 +186,7 @@ describe('a stream is refused', () => {
     expect(streamEvents(callId)).toEqual([]);
   });
 
-  test('while somebody else is called for the person, and while the two talk', async () => {
+  test('while an agent is called for the person, and while the two talk', async () => {
     const bot = await rig.startBot();
     const agents = await StreamCallee.waiting();
     const { callId, http, nats } = await answeredCall();

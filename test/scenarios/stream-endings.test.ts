@@ -1,5 +1,5 @@
 // How calls with a stream end, and what becomes of a bot that is not there, goes away, comes back, floods or stands still, and of
-// one whose notifications nobody takes.
+// one whose notifications no receiver takes.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readDevApp } from '../support/dialer-client.ts';
@@ -233,7 +233,7 @@ describe('what one call suffers is not another’s', () => {
     expect(times).toEqual(times.map((_, index) => index * 20));
   });
 
-  test('twenty bots talk while nobody takes the notifications of their calls', async () => {
+  test('twenty bots talk while no receiver takes the notifications of their calls', async () => {
     const notifyurl = `http://127.0.0.1:${await freeUdpPort()}/`;
     const calls = await Promise.all(Array.from({ length: 20 }, () => streamedCall({ notifyurl })));
     for (const [index, { connection }] of calls.entries()) {

@@ -1,4 +1,4 @@
-// A gateway in front of somebody: what the terminal shows of its start, its calls and its end. And without one, that programs
+// A gateway in front of a person: what the terminal shows of its start, its calls and its end. And without one, that programs
 // go on reading what they read.
 
 import { readFile } from 'node:fs/promises';
@@ -28,11 +28,11 @@ test('a terminal shows a banner, each step of a call and of its notifications, a
   expect(terminal.screen()).not.toContain('{"level"');
 
   const dialer = await createDialer(httpUrl, await readDevApp(dataDir.path));
-  const nobody = `127.0.0.1:${await freeUdpPort()}`;
-  await dialer.dial({ target: 'tel:+12025550102', notifyurl: `http://${nobody}/` });
+  const unusedAddress = `127.0.0.1:${await freeUdpPort()}`;
+  await dialer.dial({ target: 'tel:+12025550102', notifyurl: `http://${unusedAddress}/` });
   await terminal.until('ringing (180 Ringing)');
   await terminal.until('answered after ringing');
-  await terminal.until(`→ ${nobody} #1 Answered: ECONNREFUSED, again in 2 s`);
+  await terminal.until(`→ ${unusedAddress} #1 Answered: ECONNREFUSED, again in 2 s`);
   expect(terminal.screen()).not.toContain('2025550102');
 
   terminal.interrupt();

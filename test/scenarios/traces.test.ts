@@ -143,6 +143,6 @@ test('from the POST to the last attempt, over two nodes', async () => {
     ...trace().map(({ traceState }) => traceState),
   ];
   expect(new Set(states)).toEqual(new Set([tracestate]));
-  // Nobody's number, and no path of a receiver.
+  // No number of a person, and no path of a receiver.
   expect(JSON.stringify(trace())).not.toMatch(/15559876543|\/notify/);
 });

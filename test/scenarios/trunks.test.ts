@@ -203,10 +203,10 @@ describe('a call over a trunk with two gateways', () => {
     expect(one(invite, 'call-id')).not.toBe(one(unheard, 'call-id'));
   });
 
-  test('a port where nobody listens, then the next one', async () => {
-    const nobody = await RawCallee.start();
-    const { port } = nobody;
-    await nobody[Symbol.asyncDispose]();
+  test('a port where no server listens, then the next one', async () => {
+    const closed = await RawCallee.start();
+    const { port } = closed;
+    await closed[Symbol.asyncDispose]();
     await withTrunk(trunk('two', [{ port }, { port: carrier(1).port, priority: 2 }]));
 
     const { callId } = await dial({ trunk: 'two' });
@@ -320,7 +320,7 @@ describe('trunks.yaml while the gateway runs', () => {
     await withTrunk(trunk('asked', [{ port: carrier(0).port }], health));
     const labels = `trunk="asked",gateway="127.0.0.1:${carrier(0).port}"`;
     const metrics = async () => (await fetch(`${gateway.runtime.httpUrl}/metrics`)).text();
-    // Nobody asks the gateway of the other trunk.
+    // The gateway of the other trunk is not asked.
     const unasked = `trunk="standard",gateway="127.0.0.1:${carrier(2).port}"`;
 
     carrier(0).reply(await carrier(0).take('OPTIONS'), 503, 'Service Unavailable');

@@ -113,7 +113,7 @@ test('while others are asked its own engine may come back, and end it', async ()
   answer('ended');
 });
 
-test('what nobody knows is over where it was answered; one that rings may be known to its own engine', async () => {
+test('what no engine knows is over where it was answered; one that rings may be known to its own engine', async () => {
   const { add } = rig('gone');
   const [answered, ringing] = [add(answeredLeg), add(storedLeg)];
 

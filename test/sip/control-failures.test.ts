@@ -145,7 +145,7 @@ describe('sip port over a control connection', () => {
     });
   });
 
-  test('acknowledges and hangs up a 200 that nobody acknowledges in time', async () => {
+  test('acknowledges and hangs up a 200 that the call does not acknowledge in time', async () => {
     await sip[Symbol.asyncDispose]();
     sip = sipOver([drachtio], { acknowledgeTimeoutMs: 50 });
     await eventually(() => sip.ready(), 'the engine is connected');
@@ -502,7 +502,7 @@ describe('sip port over a control connection', () => {
   describe('when the engine goes away', () => {
     test('calls that wait, ring, are answered or talk all end, and their legs are released', async () => {
       await sip[Symbol.asyncDispose]();
-      // Nobody answers who ends them on the next connection.
+      // There is no answer to what ends them on the next connection.
       sip = sipOver([drachtio], { orphanTimeoutMs: 100 });
       await eventually(() => sip.ready(), 'the engine is connected');
       const waiting = place(sip);
@@ -964,7 +964,7 @@ describe('sip port over a control connection', () => {
 
     test.each([
       ['481, which the far end has forgotten', 481, 'gone'],
-      ['a made-up 408, where nobody answered', 408, 'unreachable'],
+      ['a made-up 408, where no server answered', 408, 'unreachable'],
     ])('a BYE that gets %s', async (_name, status, expected) => {
       const result = sip.endOrphan(stored(answeredState));
 
@@ -974,7 +974,7 @@ describe('sip port over a control connection', () => {
       expect(await result).toBe(expected);
     });
 
-    test('one that rang and that nobody knows is gone', async () => {
+    test('one that rang and that no engine knows is gone', async () => {
       const result = sip.endOrphan(stored());
 
       drachtio.refuse(await drachtio.take('CANCEL'), 'unable to cancel unknown transaction id');

@@ -195,10 +195,10 @@ describe('sip port over the embedded engine', () => {
     expect((await observer.until('failed')).failure).toMatchObject({ sipStatus: 302 });
   });
 
-  test('a port where nobody listens is the stack telling so', async () => {
-    const nobody = await RawCallee.start();
-    const { port } = nobody;
-    await nobody[Symbol.asyncDispose]();
+  test('a port where no server listens is the stack telling so', async () => {
+    const closed = await RawCallee.start();
+    const { port } = closed;
+    await closed[Symbol.asyncDispose]();
     const observer = new RecordingLeg();
 
     sip.place(

@@ -92,7 +92,7 @@ class Carrier {
 
   behaviourOf(number: string, gateway: number): Behaviour {
     const what = this.#behaviours.get(number)?.[gateway];
-    if (what === undefined) throw new Error(`nobody expects ${number} at ${gateway}`);
+    if (what === undefined) throw new Error(`no call expects ${number} at ${gateway}`);
     return what;
   }
 
@@ -147,7 +147,7 @@ function checkEnd(call: Call, carrier: Carrier): void {
   ).toBe(true);
 }
 
-test('nobody is rung after somebody was, each gateway is tried once, nobody is left in a call', async () => {
+test('no phone is rung after another was, each gateway is tried once, none is left in a call', async () => {
   world = await openTrunkWorld({ gateways: 3 });
   const { sip, gateways, place } = world;
   const random = seeded(20_261_120);

@@ -163,9 +163,9 @@ describe('fail-over over SIP', () => {
   test.each(['udp', 'tcp'] as const)(
     'a closed %s port goes on to the next gateway',
     async (transport) => {
-      const nobody = await RawCallee.start();
-      const closed = { host: '127.0.0.1', port: nobody.port, transport } as const;
-      await nobody[Symbol.asyncDispose]();
+      const gone = await RawCallee.start();
+      const closed = { host: '127.0.0.1', port: gone.port, transport } as const;
+      await gone[Symbol.asyncDispose]();
       const { place, replace, second, nameOf } = await open();
       const reachable = { host: '127.0.0.1', port: second.port, transport: 'udp' } as const;
       replace({
@@ -286,7 +286,7 @@ describe('fail-over over SIP', () => {
 
     for (let count = 0; count < 40; count += 1) {
       const { leg } = place();
-      await eventually(() => first.has('INVITE') || second.has('INVITE'), 'somebody is called');
+      await eventually(() => first.has('INVITE') || second.has('INVITE'), 'one of them is called');
       const gateway = first.has('INVITE') ? first : second;
       gateway.reply(await gateway.take('INVITE'), 404, 'Not Found');
       await gateway.take('ACK');

@@ -111,7 +111,7 @@ describe('what is thought of a gateway', () => {
     expect(isUp()).toBe(false);
   });
 
-  test('without health silence takes nothing down: nobody would bring it back', () => {
+  test('without health silence takes nothing down: no probe would bring it back', () => {
     const { health, isUp } = scripted();
     const { health: _none, ...unasked } = trunk();
     health.watch([unasked]);

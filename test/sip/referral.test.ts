@@ -116,7 +116,7 @@ describe('a REFER', () => {
 
   test.each<[string, string | undefined, string]>([
     ['of the far end', '603 Decline', 'failed 603'],
-    ['made up by the engine, as nobody answered', undefined, 'failed 408'],
+    ['made up by the engine, without an answer', undefined, 'failed 408'],
   ])('that gets a refusal %s has failed', async (_, status, word) => {
     const { invite, refer, told } = await referring();
     if (status !== undefined) answerInDialog(drachtio, invite, refer, status);

@@ -222,7 +222,7 @@ describe('trunks.yaml', () => {
     expect(trunks.defaultOf('c')).toBeUndefined();
   });
 
-  test("the only trunk is nobody else's default where it has accounts", () => {
+  test("the only trunk is no other account's default where it has accounts", () => {
     const trunks = load(`${minimal}    accounts: [a]\n`);
 
     expect(trunks.defaultOf('a')?.name).toBe('acme');

@@ -39,7 +39,7 @@ export type LedgerRig = {
   /** Of a call, in order. */
   readonly eventsOf: (callId: string) => Promise<readonly string[]>;
   readonly notificationsOf: (callId: string) => Promise<readonly string[]>;
-  /** Calls that nobody has taken. */
+  /** Calls that no process has taken. */
   readonly queuedCount: () => Promise<number>;
   readonly rowOf: (callId: string) => Promise<Record<string, unknown> | undefined>;
   readonly setNow: (now: Date) => void;

@@ -70,7 +70,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect((await listNodes(database.pool)).map(({ state }) => state)).toEqual(['up', 'lost']);
   });
 
-  test('a lost one has the calls that nobody has ended, not those that it last spoke of', async () => {
+  test('a lost one has the calls that no process has ended, not those that it last spoke of', async () => {
     const [a, late] = [await node('a/1'), await node('b/1', expired)];
     await late.renew({ calls: 217, draining: false });
     const end = await dialing('b/1');
@@ -83,7 +83,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await callsOfLost()).toBe(0);
   });
 
-  test('one that is late, and that nobody has noticed, goes on', async () => {
+  test('one that is late, and that no other has noticed, goes on', async () => {
     const late = await node('a/1', expired);
     expect(await late.renew(idle)).toBe(true);
   });
@@ -102,7 +102,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await shown()).toEqual([]);
   });
 
-  test('nobody runs where the database is had alone, whatever the leases say', async () => {
+  test('no other runs where the database is had alone, whatever the leases say', async () => {
     const a = await node('a/1');
     await a.renew({ calls: 3, draining: false });
 
@@ -111,7 +111,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     ]);
   });
 
-  test('whoever has the database alone is the only one', async () => {
+  test('a process that has the database alone is the only one', async () => {
     await node('a/1');
     const b = await node('b/1');
 
@@ -133,7 +133,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect((await listNodes(database.pool))[0]?.leaseAgeMs).toBeLessThan(90_000);
   });
 
-  test('whoever marks one lost has its calls, and knows whose they were', async () => {
+  test('the one that marks one lost has its calls, and knows whose they were', async () => {
     const a = await node('a/1');
     await node('b/1', expired);
     await dialing('b/1');

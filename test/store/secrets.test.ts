@@ -77,7 +77,7 @@ describe('without SECRETS_KEY', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  test('a key is made once and kept in a file that nobody else may read', async () => {
+  test('a key is made once and kept in a file that no other user may read', async () => {
     const boxes = await Promise.all([1, 2, 3, 4].map(() => openSecretBox({ dataDir })));
     const later = await openSecretBox({ dataDir });
 

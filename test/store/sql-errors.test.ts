@@ -66,7 +66,7 @@ describe('an error of the database means', () => {
   test.each([
     ['a mistake in the SQL', coded('42601')],
     ['a wrong password', coded('28P01')],
-    ['a statement of which nobody knows whether it took effect', coded('40003')],
+    ['a statement of which it is not known whether it took effect', coded('40003')],
     ['an error of our own', new Error('failed')],
     ['what is no error', '22003'],
     ['nothing', undefined],

@@ -163,7 +163,7 @@ describe('what a bot sends that is wrong', () => {
     expect(warnings).toEqual(['more audio than is kept']);
   });
 
-  test('is a length that nobody could send: the connection ends, and another is made', async () => {
+  test('is a length that no bot could send: the connection ends, and another is made', async () => {
     const { bot, connection, reports, pass } = await openStream();
     const raw = (connection.socket as unknown as { _socket: import('node:net').Socket })._socket;
     raw.write(Buffer.from([0x81, 0x7f, 0, 1, 0, 0, 0, 0, 0, 0]));
@@ -228,7 +228,7 @@ describe('a bot that does not read', () => {
 });
 
 describe('the marks of a bot', () => {
-  test('that closes come back to nobody; what it said is played before it leaves', async () => {
+  test('that closes do not come back; what it said is played before it leaves', async () => {
     const { connection, queue, reports, pass } = await openStream();
     connection.say(new Uint8Array(8_000));
     connection.mark('end');

@@ -53,7 +53,7 @@ export function createCallBatch() {
   return {
     /** To a callee that does this, ended by the dialer when detection has stopped. */
     call: (script: Script, request: Request = {}) => add(script, request, true),
-    /** The same, and nobody but the gateway ends it. */
+    /** The same, and only the gateway ends it. */
     callEndedByGateway: (script: Script, request: Request = {}) => add(script, request, false),
     place: (laptop: Laptop): void => {
       const watch = watchOf(laptop);
@@ -74,7 +74,7 @@ async function untilRight({ first, again }: Tries, judge: Judge): Promise<void> 
     } catch (error) {
       const stoodStillMs = Math.max(tried.received.latestMs, await tried.stoodStillMs());
       if (tries === maxTries || stoodStillMs < standstillMs) throw error;
-      console.error(`placed again, as somebody stood still for ${stoodStillMs} ms:`, error);
+      console.error(`placed again, as a process stood still for ${stoodStillMs} ms:`, error);
     }
     tried = await again();
   }

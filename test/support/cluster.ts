@@ -22,7 +22,7 @@ import { type Receiver, startReceiver } from './receiver.ts';
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 export type ClusterOptions = {
-  /** Of an empty database that nobody else uses. */
+  /** Of an empty database that no other test uses. */
   readonly databaseUrl: string;
   /** Lines of the trunk beside its name and gateway, e.g. `callsPerSecond: 20`. */
   readonly trunk?: readonly string[];

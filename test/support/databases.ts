@@ -29,7 +29,7 @@ export type TestDatabase = Database & {
 };
 
 export type TestDatabaseOptions = {
-  /** For a test that changes more than rows: tables, plans, statistics. Nobody gets it before or afterwards. */
+  /** For a test that changes more than rows: tables, plans, statistics. No other test gets it before or afterwards. */
   readonly own?: boolean;
 };
 
@@ -53,7 +53,7 @@ export async function openTestDatabase(
   return { ...database, close, remove, [Symbol.asyncDispose]: remove };
 }
 
-/** A database that nobody has opened. It is removed with the run. */
+/** A database that no test has opened. It is removed with the run. */
 export async function makeTestDatabase(kind: DatabaseKind): Promise<Location> {
   const dataDir = await mkdtemp(join(inject('sharedFolder'), 'data-'));
   return kind === 'postgres' ? await clonePostgres(dataDir) : await seeded(dataDir);

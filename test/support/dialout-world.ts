@@ -27,7 +27,7 @@ type Row = {
   end: TerminalEvent | undefined;
   /** The last event that is known to be on the stream. */
   publishedThrough: number;
-  /** All is on the stream, and nobody is left in the call. */
+  /** All is on the stream, and no far end is left in the call. */
   isSettled: boolean;
 };
 
@@ -70,7 +70,7 @@ export class DialoutWorld {
         .map(unsettledOf),
   };
 
-  /** As the intake does it: with its first event. Nobody has taken it. */
+  /** As the intake does it: with its first event. No process has taken it. */
   accept(call: AcceptedCall): void {
     this.#rows.set(call.callId, {
       ...{ call, ownerId: undefined, previousOwnerId: undefined, legs: new Map() },
@@ -229,7 +229,7 @@ function mayEnd({ end, isSettled }: Row, { ending }: CallStep): boolean {
   return isSame && !isSettled;
 }
 
-/** Somebody has to hang it up. */
+/** It has to be hung up. */
 function leaveLegs(row: Row, step: CallStep): void {
   for (const { legId, leg: stored } of legsOf(row.call.callId, step)) {
     const known = row.legs.get(legId);

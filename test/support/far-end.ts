@@ -52,7 +52,7 @@ const behaviours = {
 } as const;
 type Behaviour = (typeof behaviours)[keyof typeof behaviours];
 
-/** A number that nobody else has: `+1555`, what it does, and a counter. */
+/** A number that no other phone has: `+1555`, what it does, and a counter. */
 export function numberFor(behaviour: Behaviour, tenths: number, index: number): string {
   const code = Object.entries(behaviours).find(([, name]) => name === behaviour)?.[0] ?? '';
   return `155${code}${String(tenths).padStart(2, '0')}${String(index).padStart(7, '0')}`;
@@ -63,7 +63,7 @@ const t1Ms = 500;
 /** RFC 863. */
 const discardPort = 9;
 const ringAfterMs = 20;
-/** Nobody's phone rings for ever, whatever became of who called. */
+/** No phone rings for ever, whatever became of its caller. */
 const ringsForMs = 30_000;
 const answerAfterMs = 60;
 const oneSecondMs = 1_000;
@@ -84,7 +84,7 @@ export class FarEnd implements AsyncDisposable {
     socket.on('message', (data, from) => this.#onMessage(data.toString(), from));
   }
 
-  /** `audioPort`: where all phones hear that do not talk; left out, nobody does. */
+  /** `audioPort`: where all phones hear that do not talk; left out, none does. */
   static async start(audioPort = discardPort, voices?: PhoneVoices): Promise<FarEnd> {
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
     const farEnd = new FarEnd(socket, audioPort, voices);

@@ -1,5 +1,5 @@
 // A port that is free on UDP and TCP right now: for what must be started again on the same port. None of those that the system gives
-// to whoever asks for any (32,768 on; elsewhere 49,152), which another test may be given a moment later; nor of a gateway's media.
+// to every program that asks for any (32,768 on; elsewhere 49,152), which another test may be given a moment later; nor of a gateway's media.
 
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';

@@ -30,7 +30,7 @@ export class ImpairedCallee implements AsyncDisposable {
     return { callee, placed };
   }
 
-  /** 183, and whoever reads it hears this line from now on. */
+  /** 183, and the one who reads it hears this line from now on. */
   ringWithEarlyMedia(line = this.line): void {
     this.#sip.reply(this.#invite, 183, 'Session Progress', { body: this.#sdp('sendrecv', line) });
   }

@@ -94,7 +94,7 @@ function randomSecondLeg(call: ReturnType<typeof scriptCall>, random: () => numb
       if (isGivenUp()) phase = 'over';
       happenings[phase]();
     },
-    /** Talking: acknowledged, and hung up by nobody. */
+    /** Talking: acknowledged, and not hung up. */
     isUp: (): boolean => phase === 'answered' && !isGivenUp() && call.log.includes('second ack'),
   };
 }
@@ -279,7 +279,7 @@ export function randomCall(
       }
       if (random() < 0.5) await call.settle();
     },
-    /** Nobody says anything any more: time alone must end it. */
+    /** No side says anything any more: time alone must end it. */
     async finish(): Promise<void> {
       for (let round = 0; round < 6; round += 1) {
         call.advance(everythingIsOverMs);

@@ -32,7 +32,7 @@ export async function startReceiver(port = 0) {
   let answer: (notification: Notification) => number | Promise<number> = () => 200;
   let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
-    // No notification: who asks is looking for whoever had this port before, as a gateway does for a bot that is gone.
+    // No notification: who asks is looking for what had this port before, as a gateway does for a bot that is gone.
     if (request.method !== 'POST') {
       response.writeHead(405).end();
       return;

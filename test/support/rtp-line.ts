@@ -29,7 +29,7 @@ export class RtpLine implements AsyncDisposable {
     this.#socket = socket;
     this.#to = to;
     this.#ssrc = socket.address().port;
-    // Nobody there: the call has ended.
+    // No socket there: the call has ended.
     socket.on('error', () => undefined);
   }
 

@@ -10,7 +10,7 @@ export type SippMessage = {
 /** How sipp logs, and prints (with no end of line behind it), what its scenario does not expect: while the call goes on, and when it is over. */
 const unexpected =
   /(?:^|(?<='))[^'\n]*(?:Dead call \S+ \(successful\)|Continuing call on unexpected message for Call-Id '[^']*': while expecting '[^']*' \(index \d+\)), received '([^']*)'\.?\s*/gm;
-/** RFC 3261, 17: T1. Nobody repeats a request sooner. */
+/** RFC 3261, 17: T1. No request is repeated sooner. */
 const repeatedAfterMs = 500;
 
 /** sipp heads each message with a ruler and `UDP message sent (12 bytes):` or `UDP message received [12] bytes :`. */

@@ -12,7 +12,7 @@ const tag = ';tag=callee[call_number]';
 const send = (lines: readonly string[], options = ''): string =>
   `  <send${options}><![CDATA[\n${lines.join('\n')}\n]]></send>\n`;
 
-/** It is asked to call somebody else. */
+/** It is asked to call an agent. */
 export const referred: SippStep = () => `  <recv request="REFER">
     <action>
       <ereg regexp=".*" search_in="hdr" header="Via:" check_it="true" assign_to="refer_via"/>
@@ -99,7 +99,7 @@ export function offer({ port, codec = 'PCMU', direction = 'sendrecv' }: Offer): 
   };
 }
 
-/** `audioPort`: where nobody hears, unless it is told. */
+/** `audioPort`: where nothing listens, unless it is told. */
 export async function startInDialog(steps: readonly SippStep[], audioPort = 9): Promise<Sipp> {
   const text = steps.map((step, index) => step(index + 1)).join('');
   const keys = { steps: text, audio_port: String(audioPort) };

@@ -25,7 +25,7 @@ export type SippOptions = {
   readonly pauseMs?: number;
   /** The `load` scenario hangs up itself when no BYE came by then. */
   readonly hangUpAfterMs?: number;
-  /** Where the scenario's SDP says that its audio is; by default a port where sipp listens to nobody. */
+  /** Where the scenario's SDP says that its audio is; by default a port where sipp listens to nothing. */
   readonly media?: { readonly host: string; readonly port: number };
   /** What stands in the scenario for `[status]` and the like; sipp's own -key cannot make a start line. */
   readonly keys?: Readonly<Record<string, string>>;
@@ -191,7 +191,7 @@ function waitForExit(child: ChildProcess): Promise<number | undefined> {
   });
 }
 
-/** A caller needs nobody to wait for it. A callee listens as soon as its port can no longer be bound. */
+/** A caller need not be waited for. A callee listens as soon as its port can no longer be bound. */
 async function isListening({ sipp, process }: Run, options: SippOptions): Promise<boolean> {
   const deadline = performance.now() + START_DEADLINE_MS;
   while (process.exitCode === null && performance.now() < deadline) {

@@ -83,7 +83,7 @@ export class StandstillWatch {
     }
   }
 
-  /** With a last look. 0 where there is nobody left to be asked: a gateway that died is no gateway that stood still. */
+  /** With a last look. 0 where there is no process left to be asked: a gateway that died is no gateway that stood still. */
   async longestMs(): Promise<number> {
     for (let looks = 0; looks < maxLooksAtTheEnd; looks += 1) {
       const isWhole = await this.#look().catch(() => undefined);

@@ -1,4 +1,4 @@
-// A TCP line that a test can cut: what goes through it is lost, and nobody gets through until it is whole again.
+// A TCP line that a test can cut: what goes through it is lost, and no client gets through until it is whole again.
 
 import { once } from 'node:events';
 import {
@@ -12,7 +12,7 @@ import {
 export type Wire = {
   readonly port: number;
   cut(): void;
-  /** Whoever sends this text from now on gets no answer any more; what is sent goes through. */
+  /** A client that sends this text from now on gets no answer any more; what is sent goes through. */
   muteSenderOf(text: string): void;
   /** Who was muted is cut off, and may come again. */
   heal(): void;

@@ -33,7 +33,7 @@ describe('what is shown at the start', () => {
     expect(text).toContain('DATA_DIR=/tmp/try npx offhook call person');
   });
 
-  test('without a sandbox: no number that somebody may have', () => {
+  test('without a sandbox: no number that a person may have', () => {
     const text = bannerLines({ ...laptop, hasSandbox: false }).join('\n');
 
     expect(text).toContain('offhook call tel:NUMBER');

@@ -1,4 +1,4 @@
-// What somebody sees who watches a gateway's terminal.
+// What a person sees who watches a gateway's terminal.
 
 import { describe, expect, test } from 'vitest';
 import {

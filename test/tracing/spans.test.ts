@@ -1,4 +1,4 @@
-// The spans of calls that do not go straight, and what goes along with notifications where nobody collects them.
+// The spans of calls that do not go straight, and what goes along with notifications where no collector takes them.
 
 import { SpanStatusCode } from '@opentelemetry/api';
 import {
@@ -106,7 +106,7 @@ test('a request whose trace begins here has a span of its own, and no tracestate
   expect(Object.keys(trace)).toEqual(['traceparent']);
 });
 
-describe('where nobody collects traces', () => {
+describe('where no collector takes traces', () => {
   const attempt = async (notifyHeaders: Readonly<Record<string, string>>, trace?: TraceHeaders) => {
     let sent: Readonly<Record<string, string>> = {};
     const deps: DeliveryDeps = {

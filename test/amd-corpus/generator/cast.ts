@@ -79,7 +79,7 @@ export function loadCast(
   };
 }
 
-/** A greeting of a few words is no instruction; and nobody waits for the beep of a longer one than that. */
+/** A greeting of a few words is no instruction; and callers do not wait for the beep of a longer one than that. */
 const longestMs: Partial<Readonly<Record<Role, number>>> = {
   shortGreeting: 6_000,
   longGreeting: 14_000,
@@ -217,7 +217,7 @@ const recitals: readonly Recital[] = [
 ];
 const recitalsOfEach = 8;
 
-/** Phrases of one speaker, one after the other, with the pauses of somebody who reads. */
+/** Phrases of one speaker, one after the other, with the pauses of a reader. */
 function recited(
   paths: readonly string[],
   clips: ClipStore,

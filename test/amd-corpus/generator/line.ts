@@ -52,7 +52,7 @@ function roundTrip(codec: 'PCMA' | 'PCMU', samples: Int16Array): Int16Array {
   return Int16Array.from(encode(codec, samples), (byte) => decodeTable[codec][byte] ?? 0);
 }
 
-/** Somebody before us filled the lost packets with nothing. */
+/** The lost packets were filled with nothing before we got it. */
 function lose(samples: Int16Array, percent: number, random: Random): void {
   for (let at = 0; at < samples.length; at += 160) {
     if (random() * 100 < percent) samples.fill(0, at, at + 160);

@@ -107,7 +107,7 @@ function afterSit(random: Random, cast: Cast): Scene {
 }
 
 function beepAlone(random: Random, cast: Cast): Scene {
-  // Before anybody spoke a tone of the network's pitch is the network's: no machine can be known by it.
+  // Before any voice a tone of the network's pitch is the network's: no machine can be known by it.
   const beeps = cast.beeps.filter(({ hz }) => Math.min(...hz) > 520);
   const { samples, name } = someBeep(random, { ...cast, beeps });
   const timeline = new Timeline()

@@ -1,4 +1,4 @@
-// Scenes in which nobody speaks into the telephone: silent lines, and sounds that are neither person nor machine.
+// Scenes without a voice in front of the telephone: silent lines, and sounds that are neither person nor machine.
 
 import type { Random } from '../../amd/made-up-audio.ts';
 import type { Cast } from './cast.ts';
@@ -6,7 +6,7 @@ import { busyCadences, cadence, colours, noiseOf, ringbacks } from './made-sound
 import { between, excerpt, householdSound, pick, type Scene } from './scene.ts';
 import { Timeline } from './timeline.ts';
 
-function nobody(
+function withoutVoice(
   label: 'silence' | 'other',
   name: string,
   timeline: Timeline,
@@ -20,20 +20,20 @@ function silent(random: Random): Scene {
   const timeline = new Timeline().wait(8_000);
   const dbfs = between(random, -70, -45);
   timeline.behind(noiseOf(pick(random, colours), 8_000, dbfs, Math.floor(random() * 1e9)), 0, 0);
-  return nobody('silence', 'silence', timeline);
+  return withoutVoice('silence', 'silence', timeline);
 }
 
 function homeAlone(random: Random, cast: Cast): Scene {
   const sound = householdSound(random, cast);
   const timeline = new Timeline().wait(between(random, 300, 2_500));
   timeline.sound(sound.samples, sound.db).wait(4_000);
-  return nobody('other', 'household alone', timeline, [sound.name]);
+  return withoutVoice('other', 'household alone', timeline, [sound.name]);
 }
 
 function music(random: Random, cast: Cast): Scene {
   const song = pick(random, cast.music);
   const timeline = new Timeline().sound(excerpt(random, song, 9_000), between(random, -10, 0));
-  return nobody('other', 'music', timeline, [song.name]);
+  return withoutVoice('other', 'music', timeline, [song.name]);
 }
 
 function exchange(random: Random): Scene {
@@ -42,7 +42,7 @@ function exchange(random: Random): Scene {
     .wait(between(random, 50, 800))
     .sound(cadence(hz, times))
     .wait(1_000);
-  return nobody('other', 'exchange', timeline);
+  return withoutVoice('other', 'exchange', timeline);
 }
 
 export const otherScenes: readonly (readonly [number, (random: Random, cast: Cast) => Scene])[] = [

@@ -28,7 +28,7 @@ export class Timeline {
     return this;
   }
 
-  /** Somebody or something says this, and the time passes. */
+  /** A voice or a machine says this, and the time passes. */
   say(clip: Int16Array, db = 0): this {
     for (const [from, to] of spokenIn(clip)) {
       this.#segments.push([this.#nowMs + from, this.#nowMs + to]);
@@ -91,7 +91,7 @@ const quietDb = 32;
 /** Shorter gaps are plosives. */
 const shortestGapMs = 200;
 
-/** Where somebody speaks in a clip, by the level of blocks of 10 ms. */
+/** Where a voice speaks in a clip, by the level of blocks of 10 ms. */
 export function spokenIn(clip: Int16Array): [number, number][] {
   const levels = blockLevels(clip);
   const loudest = levels.toSorted().at(-3) ?? 0;
@@ -122,7 +122,7 @@ function blockLevels(clip: Int16Array): Float64Array {
   });
 }
 
-/** Speech at -20 dBFS, whoever recorded it. */
+/** Speech at -20 dBFS, whatever its source. */
 const speechPower = (32_768 * 0.1) ** 2;
 
 export function levelled(clip: Int16Array): Float64Array {

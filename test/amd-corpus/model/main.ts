@@ -1,4 +1,4 @@
-// npm run amd:model: could a small model decide better than the rules where they call somebody a person after more than a hello?
+// npm run amd:model: could a small model decide better than the rules where they say "person" after more than a hello?
 // Trained on one of the two parts that may be learnt from and measured on the other, voices and sounds apart, both ways.
 
 import { homedir } from 'node:os';

@@ -1,4 +1,4 @@
-// The moments at which the rules call somebody a person who said more than a hello, with what can be measured by then: the
+// The moments at which the rules say "person" of a voice that said more than a hello, with what can be measured by then: the
 // decisions that a model could improve. Explainable numbers only: what was said when, pitch, level, noise.
 
 import { readFile } from 'node:fs/promises';

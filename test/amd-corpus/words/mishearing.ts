@@ -1,5 +1,5 @@
 // Word errors as recognisers make them, from a seed: of ten six are other words, two and a half are left out, one and a half are
-// words that nobody said. What is heard instead is any word of the corpus in the same language, a machine's or a person's.
+// words that were not said. What is heard instead is any word of the corpus in the same language, a machine's or a person's.
 
 import type { Random } from '../../amd/made-up-audio.ts';
 import type { SpokenWord } from './spoken.ts';

@@ -1,5 +1,5 @@
 // Which words an answer of the corpus says, and when: the sentence of its manifest, spread over its segments by length. What is
-// recorded has no sentence: Asterisk's prompts have their texts in their packages, all others are words that nobody understands.
+// recorded has no sentence: Asterisk's prompts have their texts in their packages, all others are words that cannot be understood.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ type Segments = Truth['segments'];
 type Prompts = ReadonlyMap<string, string>;
 
 const promptLanguages = ['en', 'es', 'fr', 'it', 'ru'];
-/** Somebody who says the same again pauses before it. */
+/** A speaker who says the same again pauses before it. */
 const repeatGapMs = 1_000;
 const meanWordMs = 380;
 

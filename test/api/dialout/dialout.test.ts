@@ -218,7 +218,7 @@ describe('a dial-out request', () => {
     expect(request.trunk).toBeUndefined();
   });
 
-  test('members that nobody knows are ignored', async () => {
+  test('members that are not known are ignored', async () => {
     await accepted({ campaign: 'spring', constructor: 'x', toString: 1 });
   });
 });

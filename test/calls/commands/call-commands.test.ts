@@ -336,7 +336,7 @@ describe('a stream', () => {
     expect(await run({ ...command, url: `${url}2` })).toMatchObject({ code: 'id-used' });
   });
 
-  test('ends by null, which nobody judges', async () => {
+  test('ends by null, which is not judged', async () => {
     streamJudgement = Promise.reject(new Error('asked'));
     streamJudgement.catch(() => undefined);
     expect(await run({ command: 'stream', url: null, id: 'bot' })).toEqual(taken);
@@ -431,7 +431,7 @@ describe('the schema', () => {
     ['65 digits', { command: 'dtmf', digits: '1'.repeat(65) }],
     ['a key of 39 ms', { command: 'dtmf', digits: '1', durationMs: 39 }],
     ['a key of more than 5 s', { command: 'dtmf', digits: '1', durationMs: 5_001 }],
-    ['a transfer to nobody', { command: 'transfer' }],
+    ['a transfer without a target', { command: 'transfer' }],
     ['a transfer to a page', { command: 'transfer', to: 'https://x.example' }],
     ['a transfer in no time', { command: 'transfer', to: 'tel:+4930123456', timeoutMs: 0 }],
     ['a stream to nowhere', { command: 'stream' }],

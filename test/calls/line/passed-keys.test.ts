@@ -15,7 +15,7 @@ function passed(key: PressedKey, { transport, takesKeys }: To): readonly Keys[] 
 
 test.each<[string, KeyTransport, To, boolean]>([
   ['by the media worker', 'rtp', { transport: 'rtp', takesKeys: true }, false],
-  ['by nobody', 'rtp', { transport: 'rtp', takesKeys: false }, false],
+  ['by neither way', 'rtp', { transport: 'rtp', takesKeys: false }, false],
   ['by the media worker', 'rtp', { transport: 'info', takesKeys: true }, false],
   ['here', 'rtp', { transport: 'info', takesKeys: false }, true],
   ['here', 'info', { transport: 'rtp', takesKeys: true }, true],

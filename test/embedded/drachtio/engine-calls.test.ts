@@ -161,7 +161,7 @@ describe('calls in trouble', () => {
     await waitFor(() => engine.statistics().clientTransactions === 0);
   });
 
-  test('a call that nobody has answered at all is cancelled, once somebody does, when its application goes', async () => {
+  test('a call without any response is cancelled, once there is one, when its application goes', async () => {
     const call = await invite();
     application.close();
     await waitFor(() => engine.statistics().clients === 0);
@@ -232,7 +232,7 @@ describe('calls in trouble', () => {
     expect(await peer.inbox.take(/^BYE |CSeq: 1 NOTIFY/)).toMatch(/^BYE /);
   });
 
-  test('a call that nobody takes over is hung up', async () => {
+  test('a call that no application takes over is hung up', async () => {
     await answered();
 
     application.close();

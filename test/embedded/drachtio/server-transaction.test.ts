@@ -36,7 +36,7 @@ describe('INVITE server transaction (RFC 3261 section 17.2.1, RFC 6026)', () => 
     expect(sent).toEqual(['trying at 0', 'trying at 0', 'ringing at 0', 'ringing at 0']);
   });
 
-  test('repeats a 2xx up to every T2 until nobody acknowledges it', () => {
+  test('repeats a 2xx up to every T2 while it is not acknowledged', () => {
     const { clock, sent, events, deps } = harness();
     const transaction = new InviteServerTransaction(deps);
 
@@ -106,7 +106,7 @@ describe('non-INVITE server transaction (RFC 3261 section 17.2.2)', () => {
     expect(transaction.respond(200, 'again')).toBe(false);
   });
 
-  test('ends when nobody answers within 64 * T1', () => {
+  test('ends when there is no answer within 64 * T1', () => {
     const { clock, sent, events, deps } = harness();
     new NonInviteServerTransaction(deps);
 

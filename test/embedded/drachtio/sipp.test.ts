@@ -266,7 +266,7 @@ describe('sipp under load', () => {
     },
   );
 
-  test('a callee that hangs up by itself when nobody else does', async () => {
+  test('a callee that hangs up by itself when the caller does not', async () => {
     await using caller = await startCaller();
     await using far = await startSipp({ scenario: 'load', calls: 5, hangUpAfterMs: 100 });
 
@@ -286,7 +286,7 @@ async function answered(result: Promise<CallResult>): Promise<Srf.Dialog> {
   return settled.dialog;
 }
 
-/** Each once: whoever stood still for half a second is sent the INVITE, and sends its answer, again. */
+/** Each once: a side that stood still for half a second is sent the INVITE, and sends its answer, again. */
 function statusesOf({ provisionals }: PlacedCall): readonly number[] {
   return [...new Set(provisionals.map(({ status }) => status))];
 }

@@ -61,7 +61,7 @@ describe('RFC 4475 over TCP, where the answer comes back on the connection', () 
   });
 
   test.each([
-    ['wsinv', '481'], // It is well-formed, and its To tag names a dialog that nobody has.
+    ['wsinv', '481'], // It is well-formed, and its To tag names a dialog that does not exist.
     ['intmeth', '503'], // No application wants this method.
     ['esc01', '200|486'],
     ['escnull', '200'],

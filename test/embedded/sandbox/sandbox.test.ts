@@ -197,7 +197,7 @@ describe.concurrent('callees that answer', () => {
   });
 });
 
-describe.concurrent('callees that nobody hears', () => {
+describe.concurrent('callees that are not heard', () => {
   test('no-answer rings until the caller cancels', async () => {
     const call = await caller.place(numberOf('no-answer'));
     await eventually(() => call.provisionals.length > 0, 'it rings');

@@ -71,7 +71,7 @@ describe('nothing to answer', () => {
     ['wide-band G.711', offer('m=audio 5000 RTP/AVP 97', 'a=rtpmap:97 PCMU/16000')],
     ['encrypted audio', offer('m=audio 5000 RTP/SAVP 0')],
     ['a line that is switched off', offer('m=audio 0 RTP/AVP 0')],
-    ['more lines than anybody has', offer(...Array<string>(20).fill('m=audio 5000 RTP/AVP 0'))],
+    ['more lines than any phone has', offer(...Array<string>(20).fill('m=audio 5000 RTP/AVP 0'))],
     ['rubbish', '\u0000m=audio\r\n\r\nm=\r\nc=IN'],
   ])('%s', (_, sdp) => {
     expect(readOffer(sdp)).toBeUndefined();

@@ -74,7 +74,7 @@ describe('a talker', () => {
     expect(talker.summary.silencedAfterMs).toBeGreaterThan(1_000);
   });
 
-  test('answers three times at most, and knows how long nobody has spoken', () => {
+  test('answers three times at most, and knows how long neither end has spoken', () => {
     const turn = [...says('name'), ...pause(4_000)];
     const { talker } = converse([...turn, ...turn, ...turn, ...turn, ...pause(15_000)]);
 

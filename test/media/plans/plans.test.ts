@@ -49,7 +49,7 @@ describe('a voicemail plan', () => {
     expect(frames(greeted(), 1, { ...quiet, beep: true }, false)).toEqual(start);
   });
 
-  test('takes the beep for one, whoever tells it first', () => {
+  test('takes the beep for one, whether detection or the plan hears it first', () => {
     const plan = greeted();
     frames(plan, 1, { ...quiet, beep: true }, false);
 
@@ -69,7 +69,7 @@ describe('a voicemail plan', () => {
     expect(frames(plan, 100, { ...quiet, beep: true }, false)).toEqual([]);
   });
 
-  test('has nothing to do with a person, or with nobody', () => {
+  test('has nothing to do with a person, or with silence', () => {
     for (const reason of ['human', 'no-speech', 'decision-timeout', 'human-after-screening']) {
       const plan = new VoicemailPlan(settings);
       plan.told({ ...machine, event: 'amd_human_detected' });
@@ -92,7 +92,7 @@ describe('a voicemail plan', () => {
     expect(named(plan.told(stopped('tone-timeout')))).toEqual(['stopPlaying', 'machine']);
   });
 
-  test('waits by itself for a mailbox after a screening that nobody answered', () => {
+  test('waits by itself for a mailbox after a screening without an answer', () => {
     const plan = new VoicemailPlan(settings);
     plan.told(screening);
     expect(named(plan.told(stopped('machine-after-screening')))).toEqual(['muteBot']);
@@ -173,7 +173,7 @@ describe('a screening plan', () => {
     expect(named(actions)).toEqual(['stopDetection', 'armed 3', 'detect']);
   });
 
-  test('has nothing to do where nobody screens', () => {
+  test('has nothing to do where there is no screener', () => {
     const plan = new ScreeningPlan({ sound });
     plan.told(machine);
     plan.told(stopped('tone'));

@@ -1,4 +1,4 @@
-// A call screener is answered on a line: a recogniser that understands it (scripted), then the real detector for whoever comes.
+// A call screener is answered on a line: a recogniser that understands it (scripted), then the real detector for the one who comes.
 
 import { describe, expect, test } from 'vitest';
 import { createDetector } from '../../../src/amd/detector.ts';

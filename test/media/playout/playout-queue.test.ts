@@ -220,7 +220,7 @@ describe('what all calls of a worker may keep', () => {
     expect(greedy.told).toEqual(['end']);
   });
 
-  test('the greediest is refused more, and takes nobody else a second', () => {
+  test('the greediest is refused more, and takes no other a second', () => {
     const pool = new PlayoutPool(3 * blockBytes);
     const modest = queueOf(pool);
     const greedy = queueOf(pool);

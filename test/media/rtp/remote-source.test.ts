@@ -50,7 +50,7 @@ describe('remote source', () => {
     expect(target()).toBe('192.0.2.1:4000');
   });
 
-  test('while the signalled address is heard nobody else is', () => {
+  test('while the signalled address is heard no other is', () => {
     for (let round = 0; round < 50; round += 1) {
       expect(packets(signalled, 4_000, 1)).toEqual([true]);
       expect(packets(elsewhere, 9_999, 2)).toEqual([false, false]);
@@ -121,7 +121,7 @@ describe('remote source', () => {
       expect(packets(signalled, 4_000, 2)).toEqual([false, false]);
     });
 
-    test('silent, it follows no other sender of that host, and nobody of another host', () => {
+    test('silent, it follows no other sender of that host, and none of another host', () => {
       ticks(25);
 
       expect(packets(signalled, 4_321, 5, 2)).not.toContain(true);

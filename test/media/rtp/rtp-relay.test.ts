@@ -157,7 +157,7 @@ describe('audio of the source', () => {
   });
 });
 
-describe('whoever hears it', () => {
+describe('the one who hears it', () => {
   test('gets our silence when nothing came for 100 ms, and a marker when it goes on', () => {
     const { pass, next, relay } = bridge();
     expect(relay.isFlowing).toBe(false);

@@ -267,7 +267,7 @@ describe('RTP session', () => {
       expect(bench.dtmf).toEqual(['5:100', '#:50']);
     });
 
-    test('before the answer are nobody’s', () => {
+    test('before the answer go nowhere', () => {
       bench.session.applyRemote(remote, 'early');
       bench.receive(press(5, 800, true), 101);
 

@@ -47,7 +47,7 @@ describe.each(['127.0.0.1', '::1'])('RTP sockets of %s, connected', (host) => {
     await farEnd[Symbol.asyncDispose]();
   });
 
-  test('send to the peer and hear nobody else, disconnected they hear all', async () => {
+  test('send to the peer and hear no other, disconnected they hear all', async () => {
     await using stranger = await FarEnd.open(host);
     const { sockets, port, heardFrom } = opened;
     sockets.connect(farEnd.port, host);

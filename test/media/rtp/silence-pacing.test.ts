@@ -1,4 +1,4 @@
-// How much silence is sent while nobody speaks on our side: all of it for a second, then a packet now and then.
+// How much silence is sent while our side is silent: all of it for a second, then a packet now and then.
 
 import { expect, test } from 'vitest';
 import { PlayoutPool } from '../../../src/media/playout/playout-pool.ts';

@@ -1,4 +1,4 @@
-// Session descriptions as carriers and exchanges write them (addresses and names changed), and some that nobody should.
+// Session descriptions as carriers and exchanges write them (addresses and names changed), and some that none should.
 
 import type { RemoteMedia } from '../../../src/media/sdp.ts';
 

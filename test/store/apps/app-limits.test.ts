@@ -17,7 +17,7 @@ describe('prefixes of an app', () => {
     ['a premium number of an allowed country', tel('49900123456'), false],
     ['the user of a sip: target, as a global number', sip('+4930123456'), true],
     ['one without its plus, which may be anything', sip('4930123456'), false],
-    ['a name, whose number nobody knows', sip('alice'), false],
+    ['a name, whose number is not known', sip('alice'), false],
     ['an escaped plus', sip('%2B4930123456'), false],
     ['parameters behind the number', sip('+4930123456;ext=9'), false],
   ])('%s', (_what, target, allowed) => {

@@ -124,7 +124,7 @@ describe.each(databaseKinds)('rotation on %s', (kind) => {
   );
 
   test.each<Rotation['what']>(['api-key', 'jwt', 'webhook-secret'])(
-    'of the %s is refused while the former one is in its grace time: somebody may use it',
+    'of the %s is refused while the former one is in its grace time: a client may use it',
     async (what) => {
       const { appId } = await apps.createApp(dialer);
       await rotate(appId, what);

@@ -107,7 +107,7 @@ describe.each(databaseKinds)('bots on %s', (kind) => {
     expect(await bots.list()).toHaveLength(1);
   });
 
-  test('that nobody added belong to the owner of unknown ones, or to nobody', async () => {
+  test('that were not added belong to the owner of unknown ones, or to no account', async () => {
     await bots.add(shop);
 
     expect(await openBots('dev').ownerOf('other')).toEqual({ botId: 'other', accountId: 'dev' });

@@ -1,4 +1,4 @@
-// Taking calls, whoever asks: each is taken once, an answer that was lost can be asked for again, and a trunk's starts and slots
+// Taking calls, whichever process asks: each is taken once, an answer that was lost can be asked for again, and a trunk's starts and slots
 // are counted over all nodes.
 
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -47,7 +47,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
   const idsOf = (grants: readonly { readonly call: AcceptedCall }[]): CallId[] =>
     grants.map(({ call }) => call.callId);
 
-  test('gives out those that have waited longest, each once, and nobody claims them again', async () => {
+  test('gives out those that have waited longest, each once, and no process claims them again', async () => {
     const calls = [await accept(), await accept(), await accept()];
     await accept('another');
 
@@ -111,7 +111,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(third.retryInMs).toBeGreaterThan(0);
   });
 
-  test('saves nothing up while nobody calls', async () => {
+  test('saves nothing up while there are no calls', async () => {
     await rig.database.pool.query(
       `insert into trunk_pacing values ('carrier', now() - interval '1 hour')`,
     );
@@ -186,7 +186,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect(next.startInMs).toBeLessThanOrEqual(10_000);
   });
 
-  test('a call that is stored as taken is nobody’s to take', async () => {
+  test('a call that is stored as taken is not to be taken', async () => {
     const call = acceptedCall({ acceptedAt: new Date() });
     await rig.ledger.accept(call, { takenBy: 'a/1' });
 
@@ -205,7 +205,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect((await nodes[0].sweep([])).notHere).toEqual([call.callId]);
   });
 
-  test('gives a call back that was stored as taken, once, and to whoever takes it then', async () => {
+  test('gives a call back that was stored as taken, once, and to the process that takes it then', async () => {
     const call = acceptedCall({ acceptedAt: new Date() });
     await rig.ledger.accept(call, { takenBy: 'a/1' });
     const source: CallSource = call.request.trunk;
@@ -290,7 +290,7 @@ describe.each(databaseKinds)('taking calls on %s', (kind) => {
     expect((await nodes[0].sweep([known as CallId])).notHere).toEqual([unknown]);
   });
 
-  test('frees the slots of calls that ended while nobody could release them, some time later', async () => {
+  test('frees the slots of calls that ended while no process could release them, some time later', async () => {
     const { pool } = rig.database;
     await createNodeStore(pool, 'a/1', 60_000).register({ nodeId: 'a', version: '1' });
     for (let index = 0; index < 3; index += 1) await accept();

@@ -126,7 +126,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
   });
 
   describe('the fence', () => {
-    test('a call of another process takes nothing, but a leg that somebody must hang up', async () => {
+    test('a call of another process takes nothing, but a leg that must be hung up', async () => {
       const call = await taken('b');
 
       expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'not ours' });
@@ -152,7 +152,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.append('a', call, answer(call))).toEqual({ kind: 'contradicted' });
     });
 
-    test('one of many ends a call that nobody has taken', async () => {
+    test('one of many ends a call that no process has taken', async () => {
       const call = acceptedCall();
       await rig.ledger.accept(call, {});
       const untaken = { isUntaken: true };
@@ -186,7 +186,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(await rig.notificationsOf(call.callId)).toEqual(['1 Answered']);
     });
 
-    test('a queued call is not ended by whoever believes that nobody dials it', async () => {
+    test('a queued call is not ended by a process that believes that none dials it', async () => {
       const call = await taken('b');
       const step = { ending: { event: endOf(call) } };
       expect(await rig.append('a', call, step, { isUntaken: true })).toEqual({ kind: 'not ours' });
@@ -218,7 +218,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       });
     });
 
-    test('also of a call that nobody had taken', async () => {
+    test('also of a call that no process had taken', async () => {
       const call = acceptedCall();
       await rig.ledger.accept(call, {});
       const ending = { ending: { event: endOf(call) } };
@@ -331,7 +331,7 @@ describe.each(databaseKinds)('what happens to calls, on %s', (kind) => {
       expect(rows[1]).toEqual({ state: 'failed', failure: 'gone' });
     });
 
-    test('of a call that nobody is notified of does not exist', async () => {
+    test('of a call that no receiver is notified of does not exist', async () => {
       const { notifyUrl: _none, ...request } = acceptedCall().request;
       const call = await taken('a', acceptedCall({ request }));
       await rig.append('a', call, { ending: { event: endEventOf(call) } });

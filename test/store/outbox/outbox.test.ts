@@ -159,7 +159,7 @@ describe('what happens to calls, on its way into SQL', () => {
     expect(await answer).toBe('stored');
   });
 
-  test('is told to whoever publishes and notifies it, with what that needs to know', async () => {
+  test('is told to what publishes and notifies it, with what that needs to know', async () => {
     const { outbox, told } = rig((statement) => statement.store());
     const [one, other] = [stepsOf(), stepsOf()];
     await outbox.append(one.call, one.dialing);
@@ -181,7 +181,7 @@ describe('what happens to calls, on its way into SQL', () => {
     expect(told).toMatchObject([{ how: owing }]);
   });
 
-  test('of a call that nobody has taken says so', async () => {
+  test('of a call that no process has taken says so', async () => {
     const { outbox, statements } = rig((statement) => statement.store());
     const { call, failed } = stepsOf();
     await outbox.append(call, failed, { isUntaken: true });
@@ -203,7 +203,7 @@ describe('what happens to calls, on its way into SQL', () => {
   });
 
   test.each(['not ours', 'contradicted'] as const)(
-    'of a call that is not this process’s any more (%s) is told to nobody else',
+    'of a call that is not this process’s any more (%s) is told to no other part',
     async (kind) => {
       const { outbox, told, lines } = rig((statement) => statement.store(() => ({ kind })));
       const { call, dialing, ringing } = stepsOf();
@@ -383,7 +383,7 @@ describe('while SQL is unreachable', () => {
   });
 });
 
-describe('one call whose statement fails, for a reason that nobody knows', () => {
+describe('one call whose statement fails, for a reason that is not known', () => {
   test('does not hold the others up, and is tried again', async () => {
     const [bad, good] = [stepsOf(), stepsOf()];
     let isMended = false;
@@ -400,7 +400,7 @@ describe('one call whose statement fails, for a reason that nobody knows', () =>
     expect(await results[0]).toBe('stored');
   });
 
-  test('nor does one of which nobody can be told', async () => {
+  test('nor does one of which no part can be told', async () => {
     const { logger, lines } = recordedLogger();
     const [first, second] = [stepsOf(), stepsOf()];
     const outbox = new Outbox({
@@ -464,7 +464,7 @@ describe('what SQL does not take for its content', () => {
     ]);
   });
 
-  test('is an answer that was not stored: whoever waits for it is told', async () => {
+  test('is an answer that was not stored: what waits for it is told', async () => {
     const { call, answer } = stepsOf();
     const { outbox } = rig(isBad(call));
 
@@ -521,7 +521,7 @@ describe('the end of a process', () => {
     expect(await Promise.all(appended)).toEqual(['stored', 'stored']);
   });
 
-  test('leaves the rest to the next one, and says so to whoever waits for it', async () => {
+  test('leaves the rest to the next one, and says so to what waits for it', async () => {
     const { outbox, statements, statement } = rig();
     const [one, other] = [stepsOf(), stepsOf()];
     const appended = [outbox.append(one.call, one.dialing)];

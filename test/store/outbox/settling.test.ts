@@ -37,7 +37,7 @@ describe('a call that has ended', () => {
   const isSettled = async ({ callId }: AcceptedCall): Promise<boolean> =>
     (await rig.rowOf(callId))?.['end_published_at'] !== null;
 
-  test('and waits for its events to be published leaves no leg for whoever takes it over', async () => {
+  test('and waits for its events to be published leaves no leg for the process that takes it over', async () => {
     const call = await ended();
     open().legsAreOver(call.callId);
 
@@ -57,7 +57,7 @@ describe('a call that has ended', () => {
     expect(await legsOf(call)).toBe(1);
   });
 
-  test('is done with although the database refused it at first, and nobody else is asked to see to it', async () => {
+  test('is done with although the database refused it at first, and no other process is asked to see to it', async () => {
     const [call, other] = [await ended(), await ended()];
     const { pool } = rig.database;
     const { logger, lines } = recordedLogger();

@@ -17,7 +17,7 @@ export type FakeGatewayOptions = {
   readonly customParameters?: Readonly<Record<string, string>>;
   /** How many times faster than a call; a bot whose clock is the audio does not notice. */
   readonly speed?: number;
-  /** Somebody who talks by himself, in place of `speak`. */
+  /** A person who talks by themselves, in place of `speak`. */
   readonly farEnd?: Pick<Talker, 'hear' | 'nextFrame'>;
 };
 

@@ -56,7 +56,7 @@ export class StreamCallee implements AsyncDisposable {
     return { callee: new StreamCallee(sip, invite, await openRtp()), placed };
   }
 
-  /** A phone that nobody has called yet: its URI, and itself once its INVITE has come. */
+  /** A phone that was not called yet: its URI, and itself once its INVITE has come. */
   static async waiting(): Promise<WaitingCallee> {
     const sip = await RawCallee.start({ dropsRepetitions: true });
     const rtp = await openRtp();
@@ -91,7 +91,7 @@ export class StreamCallee implements AsyncDisposable {
     this.#sip.reply(this.#invite, 487, 'Request Terminated');
   }
 
-  /** It is asked to call somebody else; answered where a status is given. */
+  /** It is asked to call an agent; answered where a status is given. */
   async isReferred(status?: number, reason = 'Accepted'): Promise<RawMessage> {
     const refer = await this.#sip.take('REFER');
     if (status !== undefined) this.#sip.reply(refer, status, reason);

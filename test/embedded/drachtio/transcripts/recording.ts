@@ -133,7 +133,7 @@ function parseWire(text: string): Omit<Recording, 'control'> {
     ...unreachable.map(({ to }) => to),
     ...having('AR').map(({ from }) => from),
   ]);
-  // What was sent to a closed port reached nobody, here as there. drachtio greets itself with the word TEST on starting.
+  // What was sent to a closed port did not arrive, here as there. drachtio greets itself with the word TEST on starting.
   const wire = records
     .filter(({ block, from, to }) => block !== undefined && from !== to && !closedPorts.has(to))
     .map(({ atMs, from, to, block = '' }): WireEvent => {

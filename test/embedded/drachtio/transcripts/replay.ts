@@ -46,7 +46,7 @@ export type ReplayOptions = {
   readonly timed: boolean;
   /** Frames that the recorder missed because they were never whole: sent when a connection's first reply is in. */
   readonly unrecorded?: { readonly connection: number; readonly bytes: string };
-  /** Messages that the engine, known to differ, does not send: nobody waits for them. */
+  /** Messages that the engine, known to differ, does not send: they are not waited for. */
   readonly absent: readonly string[];
   /** Messages that the engine, known to differ, adds on a connection: awaited before the client closes it. */
   readonly added: readonly string[];

@@ -93,7 +93,7 @@ function messageEnd(text: string): number | undefined {
   return text.length >= head + 4 + length ? head + 4 + length : undefined;
 }
 
-/** A port that nobody listens on: it was free a moment ago. */
+/** A port without a listener: it was free a moment ago. */
 export async function closedPort(): Promise<number> {
   const peer = await openTcpPeer(() => undefined);
   await peer.close();
