@@ -101,11 +101,11 @@ export class CallTaking {
    * A place for a call that is about to be accepted, and stored as taken by this process. Undefined: it is to be taken when it is
    * stored, for it has to wait for its trunk's turn, for room, or for its lease, or others wait before it.
    */
-  reserve(source: CallSource): Reservation | undefined {
+  reserve(callId: CallId, source: CallSource): Reservation | undefined {
     const isLimited = source !== undefined && this.#ports.limitsOf(source) !== undefined;
     const isBehind = (this.#waiting.get(source) ?? 0) > (this.#taken.get(source) ?? 0);
     if (isLimited || isBehind || !this.#mayTakeMore()) return undefined;
-    return this.#reservations.open();
+    return this.#reservations.open(callId);
   }
 
   /** A call was accepted here: taken at once where there is room, else left to a process that has some. */
@@ -135,7 +135,8 @@ export class CallTaking {
     if (this.#isStopped || !mayTake()) return true;
     await this.#reservations.giveBack();
     if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
-    const known = [...new Set([...here(), ...[...this.#held.values()].map((held) => held.callId)])];
+    const held = [...this.#held.values()].map(({ callId }) => callId);
+    const known = [...new Set([...here(), ...held, ...this.#reservations.callIds])];
     const found = await takes.sweep(known);
     this.#waiting = new Map(found.waiting);
     this.#taken.clear();

@@ -101,7 +101,7 @@ async function accept(
   submission: Submission,
 ): Promise<SubmitResult> {
   const { notifyHeaders, idempotency, limits } = submission;
-  const reservation = ports.taking.reserve(call.request.trunk);
+  const reservation = ports.taking.reserve(call.callId, call.request.trunk);
   const result = await ports.ledger
     .accept(call, {
       ...(limits === undefined ? {} : { limits }),
@@ -110,7 +110,7 @@ async function accept(
       ...(reservation === undefined ? {} : { takenBy: ports.ownerId }),
     })
     .catch((error: unknown) => {
-      reservation?.doubt(call.callId);
+      reservation?.doubt();
       throw error;
     });
   if (result.kind !== 'accepted') {

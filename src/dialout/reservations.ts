@@ -18,7 +18,7 @@ export type Reservation = {
   /** Nothing was stored. */
   cancel(): void;
   /** It may have been stored. */
-  doubt(callId: CallId): void;
+  doubt(): void;
 };
 
 export type ReservationPorts = {
@@ -42,7 +42,7 @@ export class Reservations {
   /** Until when they are given back. */
   readonly #doubtful = new Map<CallId, number>();
   readonly #closings = new Changes();
-  #open = 0;
+  readonly #open = new Set<CallId>();
   #isStopped = false;
 
   constructor(ports: ReservationPorts) {
@@ -50,23 +50,28 @@ export class Reservations {
   }
 
   /** Undefined: too much is in doubt. */
-  open(): Reservation | undefined {
+  open(callId: CallId): Reservation | undefined {
     if (this.#isStopped || this.#doubtful.size >= mostDoubtful) return undefined;
-    this.#open += 1;
+    this.#open.add(callId);
     this.#ports.places.hold(1);
     return {
       start: (call) => {
         // Stored too late for this process, it is for others.
-        if (this.#isStopped || !this.#ports.mayStart()) this.#doubt(call.callId);
+        if (this.#isStopped || !this.#ports.mayStart()) this.#doubt(callId);
         else this.#ports.start(call);
-        this.#close();
+        this.#close(callId);
       },
-      cancel: () => this.#close(),
-      doubt: (callId) => {
+      cancel: () => this.#close(callId),
+      doubt: () => {
         this.#doubt(callId);
-        this.#close();
+        this.#close(callId);
       },
     };
+  }
+
+  /** Calls that SQL may have as this process's, and that are none of its calls yet. */
+  get callIds(): readonly CallId[] {
+    return [...this.#open, ...this.#doubtful.keys()];
   }
 
   get hasDoubtful(): boolean {
@@ -89,14 +94,14 @@ export class Reservations {
   async stop(): Promise<void> {
     this.#isStopped = true;
     const patience = AbortSignal.timeout(lastAnswersTimeoutMs);
-    await this.#closings.until(() => this.#open === 0, patience);
+    await this.#closings.until(() => this.#open.size === 0, patience);
     await this.giveBack().catch((error: unknown) =>
       this.#ports.logger.warn({ err: error }, 'calls that were just accepted are not given back'),
     );
   }
 
-  #close(): void {
-    this.#open -= 1;
+  #close(callId: CallId): void {
+    this.#open.delete(callId);
     this.#ports.places.giveBack(1);
     this.#closings.tell();
   }

@@ -60,10 +60,10 @@ class Sql {
         if (this.faults.release-- > 0) throw new Error('SQL is unreachable');
         for (const callId of callIds) this.slots.delete(callId);
       },
-      sweep: async () => ({
+      sweep: async (here) => ({
         expired: this.expired.splice(0),
         waiting: new Map(this.waiting.length > 0 ? [['carrier', this.waiting.length]] : []),
-        notHere: [...this.notHere],
+        notHere: this.notHere.filter((callId) => !here.includes(callId)),
       }),
     };
   }
@@ -309,15 +309,15 @@ describe('a call that is accepted', () => {
 });
 
 describe('a place for a call that is about to be accepted', () => {
-  const [call] = world().accept(1) as [AcceptedCall];
+  const [call, other] = world().accept(2) as [AcceptedCall, AcceptedCall];
 
   test('is there where there is room, and nothing waits', async () => {
     const w = world({ room: 2 });
     const node = w.node(() => undefined);
-    const reservation = node.reserve('carrier');
-    expect(node.reserve('carrier')).toBeDefined();
+    const reservation = node.reserve(call.callId, 'carrier');
+    expect(node.reserve(other.callId, 'carrier')).toBeDefined();
     // Both are to be held for their calls.
-    expect(node.reserve('carrier')).toBeUndefined();
+    expect(node.reserve(call.callId, 'carrier')).toBeUndefined();
     expect(node.wake('carrier')).toBe(false);
 
     reservation?.start(call);
@@ -328,10 +328,10 @@ describe('a place for a call that is about to be accepted', () => {
   test('is not there for a trunk with limits: SQL shares its turns and slots out', async () => {
     const w = world({ limits: { maxConcurrentCalls: 5 } });
     const node = w.node(ends);
-    expect([node.reserve('carrier'), node.reserve(undefined) === undefined]).toEqual([
-      undefined,
-      false,
-    ]);
+    expect([
+      node.reserve(call.callId, 'carrier'),
+      node.reserve(call.callId, undefined) === undefined,
+    ]).toEqual([undefined, false]);
   });
 
   test('is not there while others wait for longer, nor without the lease, nor after a stop', async () => {
@@ -340,27 +340,27 @@ describe('a place for a call that is about to be accepted', () => {
     const [waiting] = w.accept(1);
     w.lease.isHeld = false;
     if (waiting !== undefined) node.accepted(waiting);
-    expect(node.reserve(undefined)).toBeUndefined();
+    expect(node.reserve(call.callId, undefined)).toBeUndefined();
     w.lease.isHeld = true;
-    expect([node.reserve('carrier'), node.reserve(undefined) === undefined]).toEqual([
-      undefined,
-      false,
-    ]);
-    node.reserve(undefined)?.cancel();
+    expect([
+      node.reserve(call.callId, 'carrier'),
+      node.reserve(call.callId, undefined) === undefined,
+    ]).toEqual([undefined, false]);
+    node.reserve(call.callId, undefined)?.cancel();
     await eventually(async () => {
       await node.sweep();
       return w.started.length === 1;
     }, 'what waited is started');
     await eventually(async () => {
       await node.sweep();
-      return node.reserve('carrier') !== undefined;
+      return node.reserve(call.callId, 'carrier') !== undefined;
     }, 'nothing waits');
   });
 
   test('whose answer was lost is given back by the sweep, before it looks for what waits', async () => {
     const w = world();
     const node = w.node(ends);
-    node.reserve('carrier')?.doubt(call.callId);
+    node.reserve(call.callId, 'carrier')?.doubt();
     w.stored.add(call);
     expect(await node.sweep()).toBe(true);
     await eventually(() => w.started.length === 1, 'it is taken');
@@ -370,6 +370,20 @@ describe('a place for a call that is about to be accepted', () => {
 });
 
 describe('the sweep', () => {
+  test('ends no call that is being stored as taken here, however long that takes', async () => {
+    const w = world();
+    const node = w.node(() => undefined);
+    const [call] = world().accept(1) as [AcceptedCall];
+    const reservation = node.reserve(call.callId, 'carrier');
+    w.notHere.push(call.callId);
+    for (let look = 0; look < 3; look += 1) await node.sweep();
+    expect(w.ended).toEqual([]);
+
+    reservation?.start(call);
+    await node.sweep();
+    expect([w.started, w.ended]).toEqual([[call.callId], []]);
+  });
+
   test('finds what no hint came for', async () => {
     const w = world();
     const node = w.node(ends);

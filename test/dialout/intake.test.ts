@@ -97,15 +97,15 @@ describe('the intake', () => {
   describe('with a place for it here', () => {
     const withPlace = (changes: Parameters<typeof rig>[0] = {}) => {
       const told: string[] = [];
-      const place = {
+      const placeFor = (id: CallId) => ({
         start: ({ callId }: AcceptedCall) => void told.push(`start ${callId}`),
         cancel: () => void told.push('cancel'),
-        doubt: (callId: CallId) => void told.push(`doubt ${callId}`),
-      };
+        doubt: () => void told.push(`doubt ${id}`),
+      });
       const taking: IntakePorts['taking'] = {
         accepted: () => void told.push('accepted'),
         waiting: () => new Map(),
-        reserve: () => place,
+        reserve: placeFor,
       };
       return { ...rig({ taking, onStored: ({ type }) => void told.push(type), ...changes }), told };
     };

@@ -34,8 +34,8 @@ function world() {
     nowMs: () => state.nowMs,
     logger: silentLogger,
   });
-  const open = () => {
-    const reservation = reservations.open();
+  const open = (callId: CallId = acceptedCall().callId) => {
+    const reservation = reservations.open(callId);
     if (reservation === undefined) throw new Error('there is no place');
     return reservation;
   };
@@ -45,9 +45,9 @@ function world() {
 describe('a place for a call that is being accepted', () => {
   test('is held until the call starts, or is not stored', () => {
     const { open, state, started } = world();
-    const [one, other] = [open(), open()];
-    expect(state.held).toBe(2);
     const call = acceptedCall();
+    const [one, other] = [open(call.callId), open()];
+    expect(state.held).toBe(2);
     one.start(call);
     expect([state.held, started]).toEqual([1, [call.callId]]);
     other.cancel();
@@ -58,7 +58,7 @@ describe('a place for a call that is being accepted', () => {
     const { open, reservations, asked, stored, state, started } = world();
     const { callId } = acceptedCall();
     stored.add(callId);
-    open().doubt(callId);
+    open(callId).doubt();
     await reservations.giveBack();
     expect([stored.size, reservations.hasDoubtful]).toEqual([0, false]);
     await reservations.giveBack();
@@ -68,7 +68,7 @@ describe('a place for a call that is being accepted', () => {
   test('is asked about as long as the statement may still commit, and no longer', async () => {
     const { open, reservations, stored, state, asked } = world();
     const [late, never] = [acceptedCall().callId, acceptedCall().callId];
-    for (const callId of [late, never]) open().doubt(callId);
+    for (const callId of [late, never]) open(callId).doubt();
     await reservations.giveBack();
     state.nowMs = 15_000;
     stored.add(late);
@@ -86,7 +86,7 @@ describe('a place for a call that is being accepted', () => {
   test('is asked about again where that failed, however late', async () => {
     const { open, reservations, sql, state, stored } = world();
     const { callId } = acceptedCall();
-    open().doubt(callId);
+    open(callId).doubt();
     stored.add(callId);
     sql.isAway = true;
     state.nowMs = 60_000;
@@ -99,7 +99,7 @@ describe('a place for a call that is being accepted', () => {
   test('gives its call back where it is stored when no INVITE may leave in time', async () => {
     const { open, reservations, stored, state, started } = world();
     const call = acceptedCall();
-    const reservation = open();
+    const reservation = open(call.callId);
     state.mayStart = false;
     stored.add(call.callId);
     reservation.start(call);
@@ -107,28 +107,42 @@ describe('a place for a call that is being accepted', () => {
     expect([started, stored.size, state.held]).toEqual([[], 0, 0]);
   });
 
+  test('says which calls SQL may have as taken, from the first until it is known what became of them', async () => {
+    const { open, reservations, stored } = world();
+    const [started, refused, lost] = [acceptedCall(), acceptedCall(), acceptedCall()];
+    const [one, other, third] = [started, refused, lost].map(({ callId }) => open(callId));
+    expect(reservations.callIds).toEqual([started, refused, lost].map(({ callId }) => callId));
+    one?.start(started);
+    other?.cancel();
+    third?.doubt();
+    expect(reservations.callIds).toEqual([lost.callId]);
+    stored.add(lost.callId);
+    await reservations.giveBack();
+    expect(reservations.callIds).toEqual([]);
+  });
+
   test('is not to be had while too many are in doubt', async () => {
     const { open, reservations, stored } = world();
     for (let index = 0; index < 1_000; index += 1) {
       const { callId } = acceptedCall();
       stored.add(callId);
-      open().doubt(callId);
+      open(callId).doubt();
     }
-    expect(reservations.open()).toBeUndefined();
+    expect(reservations.open(acceptedCall().callId)).toBeUndefined();
     await reservations.giveBack();
-    expect(reservations.open()).toBeDefined();
+    expect(reservations.open(acceptedCall().callId)).toBeDefined();
   });
 
   test('is waited for at a stop, and what is stored by then is left to others', async () => {
     const { open, reservations, stored, started } = world();
     const call = acceptedCall();
-    const reservation = open();
+    const reservation = open(call.callId);
     let isStopped = false;
     const stopped = reservations.stop().then(() => {
       isStopped = true;
     });
     await settled();
-    expect([isStopped, reservations.open()]).toEqual([false, undefined]);
+    expect([isStopped, reservations.open(acceptedCall().callId)]).toEqual([false, undefined]);
     stored.add(call.callId);
     reservation.start(call);
     await stopped;
