@@ -1,12 +1,11 @@
 // The call machine with everything it touches: the line and what stores its steps.
 
-import { fromPromise } from 'xstate';
 import type { Logger } from '../lib/logger.ts';
 import { callMachine } from './call-machine.ts';
-import type { Journal, StoreInput } from './call-setup.ts';
+import type { Journal } from './call-setup.ts';
 import type { AcceptedCall } from './call-types.ts';
 import { createLineActor, type LinePorts } from './line/call-line.ts';
-import type { CallOutbox, StepResult } from './ports.ts';
+import type { CallOutbox } from './ports.ts';
 
 export type CallPorts = LinePorts & {
   readonly outbox: CallOutbox;
@@ -15,12 +14,7 @@ export type CallPorts = LinePorts & {
 
 /** One for all calls: what differs between them is in the input. */
 export function createCallLogic(ports: LinePorts) {
-  const store = fromPromise<StepResult, StoreInput>(({ input: { journal, step } }) =>
-    journal.store(step),
-  );
-  return callMachine.provide({
-    actors: { line: createLineActor(ports), storeAnswer: store, storeEnd: store },
-  });
+  return callMachine.provide({ actors: { line: createLineActor(ports) } });
 }
 
 /** Of one call. */

@@ -21,7 +21,8 @@
 
 import type { ActorRefFrom } from 'xstate';
 import { progressOfAccepted } from './call-events.ts';
-import { type CallMachineContext, callSetup, type StoreInput } from './call-setup.ts';
+import { type CallMachineContext, callSetup } from './call-setup.ts';
+import type { CallStep } from './call-step.ts';
 import {
   acknowledge,
   buildEnd,
@@ -125,18 +126,13 @@ export const callMachine = callSetup.createMachine({
       },
     },
     answering: {
-      invoke: {
-        id: 'storeAnswer',
-        src: 'storeAnswer',
-        input: ({ context }) => storeAnswerInput(context),
-        onDone: [
-          { guard: ({ event }) => event.output === 'stored', target: 'answered' },
-          { target: 'refusing' },
-        ],
-        onError: { target: 'refusing' },
-      },
+      entry: { type: 'storeAnswer', params: ({ context }) => answerStep(context) },
       after: { storeAnswerTimeout: { target: 'refusing' } },
       on: {
+        'journal.answered': [
+          { guard: ({ event }) => event.result === 'stored', target: 'answered' },
+          { target: 'refusing' },
+        ],
         // Remembered while the store is under way; `answered` sees it and goes on to `closing`.
         'line.ended': { actions: endByLeg },
         'line.mediaLost': { actions: hangUpOnFailure },
@@ -242,15 +238,9 @@ export const callMachine = callSetup.createMachine({
       },
     },
     recording: {
-      entry: buildEnd,
-      invoke: {
-        id: 'storeEnd',
-        src: 'storeEnd',
-        input: ({ context }) => storeEndInput(context),
-        onDone: { target: 'ended' },
-        onError: { target: 'ended' },
-      },
+      entry: [buildEnd, { type: 'storeEnd', params: ({ context }) => endStep(context) }],
       after: { storeEndTimeout: { target: 'ended' } },
+      on: { 'journal.ended': { target: 'ended' } },
     },
     ended: { type: 'final' },
   },
@@ -258,28 +248,20 @@ export const callMachine = callSetup.createMachine({
 
 export type CallActor = ActorRefFrom<typeof callMachine>;
 
-function storeAnswerInput({
-  answeredAt,
-  leg,
-  answeredEvent,
-  journal,
-}: CallMachineContext): StoreInput {
+function answerStep({ answeredAt, leg, answeredEvent }: CallMachineContext): CallStep {
   if (answeredAt === undefined || leg === undefined || answeredEvent === undefined) {
     throw new Error('an answer is stored only after it was noted');
   }
-  return { journal, step: { events: [answeredEvent], answeredAt, leg } };
+  return { events: [answeredEvent], answeredAt, leg };
 }
 
-function storeEndInput(context: CallMachineContext): StoreInput {
-  const { endEvent: event, journal, legIsOver } = context;
+function endStep(context: CallMachineContext): CallStep {
+  const { endEvent: event, legIsOver } = context;
   if (event === undefined) throw new Error('an end is stored only after it was built');
   const ifAnswered = endIfAnswered(context);
   return {
-    journal,
-    step: {
-      events: [],
-      ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
-      ...(legIsOver === undefined ? {} : { legIsOver }),
-    },
+    events: [],
+    ending: { event, ...(ifAnswered === undefined ? {} : { ifAnswered }) },
+    ...(legIsOver === undefined ? {} : { legIsOver }),
   };
 }

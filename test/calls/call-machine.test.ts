@@ -323,6 +323,23 @@ describe('a call that is answered', () => {
     },
   );
 
+  test('that is stored late does not pass for the end, which is still to be stored', async () => {
+    let answerIsStored: (result: 'stored') => void = () => undefined;
+    const call = await answered({
+      storeAnswer: () =>
+        new Promise((resolve) => {
+          answerIsStored = resolve;
+        }),
+      storeEnd: () => new Promise(() => {}),
+    });
+    call.advance(4_000);
+
+    answerIsStored('stored');
+    await call.settle();
+
+    expect(call.state()).toBe('recording');
+  });
+
   test('a store that stalls hangs up after its bound', async () => {
     const call = await answered({ storeAnswer: () => new Promise(() => {}) });
     call.advance(3_999);
