@@ -132,8 +132,10 @@ export class CallTaking {
    */
   async sweep(): Promise<boolean> {
     const { takes, mayTake, here } = this.#ports;
-    if (this.#isStopped || !mayTake()) return true;
+    if (this.#isStopped) return true;
+    // Also without the lease, so that others can take them before this process is given up, and they are its last.
     await this.#reservations.giveBack();
+    if (!mayTake()) return true;
     if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
     const held = [...this.#held.values()].map(({ callId }) => callId);
     const known = [...new Set([...here(), ...held, ...this.#reservations.callIds])];

@@ -6,11 +6,14 @@
 //           INVITE of it has left. It is given back, to wait and be taken like any other; again and again, as long as the statement may still
 //           commit.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallTakes } from '../calls/dialout-ports.ts';
 import { Changes } from '../lib/changes.ts';
+import { deadline } from '../lib/deadline.ts';
 import type { Logger } from '../lib/logger.ts';
+import { untilAborted } from '../lib/until-aborted.ts';
 
 export type Reservation = {
   /** It is stored, as taken by this process. */
@@ -36,6 +39,7 @@ const doubtfulForMs = 30_000;
 /** Failures of a moment. While there are more, calls are taken when they are stored. */
 const mostDoubtful = 1_000;
 const lastAnswersTimeoutMs = 10_000;
+const askAgainMs = 1_000;
 
 export class Reservations {
   readonly #ports: ReservationPorts;
@@ -90,14 +94,34 @@ export class Reservations {
     }
   }
 
-  /** Opens no more; what is stored now is left to others. */
+  /** Opens no more; what is stored now is left to others, as far as the database answers in time. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    const patience = AbortSignal.timeout(lastAnswersTimeoutMs);
-    await this.#closings.until(() => this.#open.size === 0, patience);
-    await this.giveBack().catch((error: unknown) =>
-      this.#ports.logger.warn({ err: error }, 'calls that were just accepted are not given back'),
-    );
+    using patience = deadline(lastAnswersTimeoutMs);
+    const { signal } = patience;
+    await this.#closings.until(() => this.#open.size === 0, signal);
+    // Twice: what was not there the first time may have been about to commit.
+    let answersWanted = 2;
+    while (this.hasDoubtful && answersWanted > 0 && !signal.aborted) {
+      await untilAborted(
+        this.#giveBackOrWarn().then((isAnswered) => {
+          if (isAnswered) answersWanted -= 1;
+        }),
+        signal,
+      );
+      if (this.hasDoubtful && answersWanted > 0) await untilAborted(pause(askAgainMs), signal);
+    }
+  }
+
+  /** False: the database is unreachable. */
+  async #giveBackOrWarn(): Promise<boolean> {
+    try {
+      await this.giveBack();
+      return true;
+    } catch (error) {
+      this.#ports.logger.warn({ err: error }, 'calls that were just accepted are not given back');
+      return false;
+    }
   }
 
   #close(callId: CallId): void {
@@ -108,5 +132,7 @@ export class Reservations {
 
   #doubt(callId: CallId): void {
     this.#doubtful.set(callId, this.#ports.nowMs() + doubtfulForMs);
+    // No sweep comes any more; the stop may be over, too.
+    if (this.#isStopped) void this.#giveBackOrWarn();
   }
 }

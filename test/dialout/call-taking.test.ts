@@ -353,8 +353,12 @@ describe('a place for a call that is about to be accepted', () => {
     }, 'what waited is started');
     await eventually(async () => {
       await node.sweep();
-      return node.reserve(call.callId, 'carrier') !== undefined;
+      const reservation = node.reserve(call.callId, 'carrier');
+      reservation?.cancel();
+      return reservation !== undefined;
     }, 'nothing waits');
+    await node.stop();
+    expect(node.reserve(call.callId, undefined)).toBeUndefined();
   });
 
   test('whose answer was lost is given back by the sweep, before it looks for what waits', async () => {
@@ -370,6 +374,18 @@ describe('a place for a call that is about to be accepted', () => {
 });
 
 describe('the sweep', () => {
+  test('gives back what is in doubt also without the lease: it may be this process’s last moment', async () => {
+    const w = world();
+    const node = w.node(ends);
+    const [call] = world().accept(1) as [AcceptedCall];
+    const reservation = node.reserve(call.callId, 'carrier');
+    w.stored.add(call);
+    w.lease.isHeld = false;
+    reservation?.start(call);
+    await node.sweep();
+    expect([w.started, w.stored.size, w.waiting]).toEqual([[], 0, [call]]);
+  });
+
   test('ends no call that is being stored as taken here, however long that takes', async () => {
     const w = world();
     const node = w.node(() => undefined);

@@ -406,13 +406,13 @@ describe('the recovery', () => {
     world.isPublishing = false;
     const next = nextProcess(world);
     await recoverCalls(next.ports);
-    const round = settleEnds(next.ports);
+    const settling = settleEnds(next.ports);
     await settled();
 
     expect(new Set(next.hungUp)).toEqual(new Set(one.legs));
     expect(world.row(one.call.callId).isSettled).toBe(false);
     world.resumePublishing();
-    await round;
+    await settling;
     await settled();
     expect(world.row(one.call.callId).isSettled).toBe(true);
   });
@@ -444,9 +444,9 @@ describe('the recovery', () => {
     };
     const recovery = recoveryOf({ ...next.ports, sip });
     await recovery.endTakenOver();
-    const round = recovery.settleEnds();
+    const settling = recovery.settleEnds();
     await vi.advanceTimersByTimeAsync(20_000);
-    await round;
+    await settling;
     expect(tries).toBeGreaterThan(5);
     recovery.stop();
     await vi.advanceTimersByTimeAsync(20_000);
@@ -812,10 +812,10 @@ describe('ends that SQL holds and the stream may not', () => {
     world.isPublishing = false;
     await recoverCalls(nextProcess(world).ports);
     const stopping = new AbortController();
-    const round = settleEnds(nextProcess(world).ports, stopping.signal);
+    const settling = settleEnds(nextProcess(world).ports, stopping.signal);
     await settled();
     stopping.abort();
-    await round;
+    await settling;
 
     expect(world.row(s.call.callId).isSettled).toBe(false);
   });
@@ -847,7 +847,7 @@ describe('ends of a version that kept its last events with the call', () => {
     expect(hungUp).toEqual(legs);
   });
 
-  test('that cannot be stored now are left to the next round', async () => {
+  test('that cannot be stored now are left to the next sweep', async () => {
     const { world, row } = leftEnded(() => []);
     const { ports } = nextProcess(world);
     const outbox = { append: () => Promise.reject(new Error('too much waits')) };

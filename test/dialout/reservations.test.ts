@@ -148,4 +148,29 @@ describe('a place for a call that is being accepted', () => {
     await stopped;
     expect([started, stored.size]).toEqual([[], 0]);
   });
+
+  test('gives its call back at a stop as soon as the database answers again', async () => {
+    const { open, reservations, stored, sql, asked } = world();
+    const { callId } = acceptedCall();
+    stored.add(callId);
+    open(callId).doubt();
+    sql.isAway = true;
+    const stopped = reservations.stop();
+    await settled();
+    expect([asked.length, stored.size]).toEqual([1, 1]);
+    sql.isAway = false;
+    await stopped;
+    expect([stored.size, reservations.hasDoubtful]).toEqual([0, false]);
+  });
+
+  test('that is stored when the stop is over gives its call back all the same', async () => {
+    const { open, reservations, stored, started } = world();
+    const call = acceptedCall();
+    const reservation = open(call.callId);
+    void reservations.stop();
+    stored.add(call.callId);
+    reservation.start(call);
+    await settled();
+    expect([started, stored.size]).toEqual([[], 0]);
+  });
 });

@@ -36,7 +36,10 @@ returning call_id`;
 
 /** The far end of a call that its node lost may take so long to be hung up. */
 const lostSlotAge = '10 seconds';
-/** Between a take and its machine lie milliseconds, or a take that is asked for again. */
+/**
+ * Between a take and its machine lie milliseconds, or a take that is asked for again. Of a call that was stored as taken it is counted by
+ * the clock of the process that accepted it, which names such calls among its own until it knows of them.
+ */
 const notHereAge = '10 seconds';
 /** They cost two statements each, which they share; the next look finds the rest. */
 const expiredAtOnce = 1_000;
