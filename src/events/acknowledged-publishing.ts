@@ -8,6 +8,7 @@ import {
   type Msg,
   type MsgHdrs,
   type NatsConnection,
+  type Subscription,
 } from '@nats-io/transport-node';
 
 const acknowledgeTimeoutMs = 5_000;
@@ -34,7 +35,7 @@ type Pending = {
   readonly dueAt: number;
 };
 
-export class StreamMessages {
+export class AcknowledgedPublishing {
   readonly #nats: NatsConnection;
   readonly #timeoutMs: number;
   readonly #inbox = createInbox();
@@ -42,16 +43,11 @@ export class StreamMessages {
   readonly #pending = new Map<number, Pending>();
   #last = 0;
   #timer: NodeJS.Timeout | undefined;
+  #acknowledgements: Subscription | undefined;
 
   constructor(nats: NatsConnection, timeoutMs = acknowledgeTimeoutMs) {
     this.#nats = nats;
     this.#timeoutMs = timeoutMs;
-    nats.subscribe(`${this.#inbox}.*`, {
-      callback: (error, message) => {
-        if (error === null) this.#onAcknowledged(message);
-        else this.abandon(error);
-      },
-    });
     void nats.closed().then(() => this.abandon(new Error('the NATS connection is closed')));
   }
 
@@ -64,6 +60,7 @@ export class StreamMessages {
       this.#last += 1;
       const number = this.#last;
       const message = { headers: headersOf(options), reply: `${this.#inbox}.${number}` };
+      this.#acknowledgements ??= this.#subscribe();
       this.#nats.publish(subject, payload, message);
       this.#pending.set(number, {
         ...{ resolve, reject },
@@ -80,6 +77,20 @@ export class StreamMessages {
     const pending = [...this.#pending.values()];
     this.#pending.clear();
     for (const { reject } of pending) reject(reason);
+  }
+
+  #subscribe(): Subscription {
+    return this.#nats.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => {
+        if (error === null) {
+          this.#onAcknowledged(message);
+          return;
+        }
+        // The server has ended it (its permissions were changed): the next message asks for it anew.
+        this.#acknowledgements = undefined;
+        this.abandon(error);
+      },
+    });
   }
 
   #onAcknowledged(message: Msg): void {

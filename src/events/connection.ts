@@ -11,7 +11,7 @@ import {
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/logger.ts';
-import { type PutOptions, StreamMessages } from './stream-messages.ts';
+import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
 
 /** Short, because calls are under way; the jitter keeps many nodes from coming back in one instant. */
 const reconnectWaitMs = 200;
@@ -67,7 +67,7 @@ export type EventConnection = {
 export async function connectEvents(options: ConnectOptions): Promise<EventConnection> {
   const nats = await firstConnect(options);
   let connected = true;
-  const messages = new StreamMessages(nats);
+  const messages = new AcknowledgedPublishing(nats);
   void watchStatus(nats, options.logger, (now) => {
     connected = now;
     // What was put on the old connection has no acknowledgement to come.

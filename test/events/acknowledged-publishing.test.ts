@@ -1,6 +1,15 @@
-import { JetStreamApiError } from '@nats-io/jetstream';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { StreamMessages } from '../../src/events/stream-messages.ts';
+import { findNatsServer } from '../../src/embedded/nats/nats-program.ts';
+import { AcknowledgedPublishing } from '../../src/events/acknowledged-publishing.ts';
+import { eventually } from '../support/eventually.ts';
+import { freeUdpPort } from '../support/free-port.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 
 let nats: TestNats;
@@ -15,7 +24,7 @@ async function newStream() {
   const { nats: connection, manager, prefix } = await nats.connect();
   await manager.streams.add({ name: prefix, subjects: [`${prefix}.>`] });
   const text = async (seq: number) => (await manager.streams.getMessage(prefix, { seq }))?.string();
-  return { connection, manager, prefix, text, messages: new StreamMessages(connection) };
+  return { connection, manager, prefix, text, messages: new AcknowledgedPublishing(connection) };
 }
 
 describe('messages for streams', () => {
@@ -75,7 +84,7 @@ describe('messages for streams', () => {
   test('are rejected when what has their subject acknowledges nothing, each in its time', async () => {
     const { connection, prefix } = await newStream();
     connection.subscribe(`silent.${prefix}`);
-    const messages = new StreamMessages(connection, 50);
+    const messages = new AcknowledgedPublishing(connection, 50);
 
     const silent = messages.put(`silent.${prefix}`, 'one');
     await expect(silent).rejects.toThrow('not acknowledged by NATS in 50 ms');
@@ -102,4 +111,63 @@ describe('messages for streams', () => {
     await Promise.all([expect(waiting).rejects.toThrow('is closed'), connection.close()]);
     await expect(messages.put(`${prefix}.a`, 'two')).rejects.toThrow();
   });
+
+  test('are acknowledged again after the server has taken the permission for it away, and given it back', async () => {
+    await using server = await startServerWithUser();
+    const connection = await connect({
+      servers: server.url,
+      ...{ user: 'gateway', pass: 'secret', maxReconnectAttempts: -1 },
+    });
+    const manager = await jetstreamManager(connection);
+    await manager.streams.add({ name: 'calls', subjects: ['calls.>'] });
+    const messages = new AcknowledgedPublishing(connection, 500);
+    const isAcknowledged = async () => {
+      const sequence = await messages.put('calls.a', 'one').catch(() => undefined);
+      return sequence !== undefined;
+    };
+    expect(await isAcknowledged()).toBe(true);
+
+    await server.deny('_INBOX.>');
+    await eventually(async () => !(await isAcknowledged()), 'the inbox is closed');
+    await server.deny('other');
+    await eventually(isAcknowledged, 'it is open again');
+    await connection.close();
+  });
 });
+
+/** Its one user may not subscribe to what is denied, from then on. */
+async function startServerWithUser() {
+  const folder = await mkdtemp(join(tmpdir(), 'offhook-nats-'));
+  const port = await freeUdpPort();
+  const file = join(folder, 'nats.conf');
+  const configure = (denied: string) =>
+    writeFile(
+      file,
+      `listen: "127.0.0.1:${port}"
+       jetstream: { store_dir: "${folder}" }
+       authorization: { users: [
+         { user: gateway, password: secret, permissions: { subscribe: { deny: ["${denied}"] } } }
+       ] }`,
+    );
+  await configure('other');
+  const program = await findNatsServer(undefined, process.env['PATH'] ?? '');
+  const server = spawn(program, ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  server.stderr.on('data', (chunk: Buffer) => {
+    log += chunk.toString();
+  });
+  await eventually(() => log.includes('Server is ready'), 'nats-server is up');
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    async deny(subject: string): Promise<void> {
+      await configure(subject);
+      server.kill('SIGHUP');
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      const exited = once(server, 'exit');
+      server.kill('SIGTERM');
+      await exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
