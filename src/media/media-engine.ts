@@ -12,7 +12,7 @@ import type {
   MediaWorkerData,
   ToMediaWorker,
 } from './media-messages.ts';
-import { type Pace, phases, tickMs } from './playout/playout.ts';
+import { paceOf, phases, tickMs } from './playout/playout.ts';
 import { PlayoutLoop } from './playout/playout-loop.ts';
 import { PlayoutPool } from './playout/playout-pool.ts';
 import { createPlayoutStatistics, PlayoutQueue } from './playout/playout-queue.ts';
@@ -79,7 +79,12 @@ export class MediaEngine {
       {
         step: (phase, ticks, transmit) => this.#step(phase, ticks, transmit),
         isIdle: () => this.#live.size === 0,
-        pace: () => this.#pace(),
+        pace: () =>
+          paceOf({
+            areBridged: !this.#bridges.isEmpty,
+            haveBot: this.#hasStream(),
+            areHurried: () => this.#hasHurried(),
+          }),
       },
       new ThreadRest(data.rest),
     );
@@ -240,11 +245,9 @@ export class MediaEngine {
     this.#streamed.add(session);
   }
 
-  #pace(): Pace {
-    // What is relayed goes on at once, and a bot is connected in as few turns of the loop as it takes.
-    if (!this.#bridges.isEmpty || this.#hasStream()) return 0;
-    for (const { session } of this.#live.values()) if (session.isHurried) return 1;
-    return 2;
+  #hasHurried(): boolean {
+    for (const { session } of this.#live.values()) if (session.isHurried) return true;
+    return false;
   }
 
   #hasStream(): boolean {

@@ -22,7 +22,7 @@ export type MediaWorkerData = {
   readonly startAfterPort?: number;
   readonly inactivityTimeoutMs: number;
   readonly silenceIntervalMs: number;
-  /** Who posts a message ends the worker's rest. */
+  /** A message ends the worker's rest, unless it can wait. */
   readonly rest: RestMemory;
   readonly streams: StreamWorkerData;
   /** URL of a module that exports `createDetector`; left out: the one of src/amd. */

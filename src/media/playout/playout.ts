@@ -13,6 +13,18 @@ const maxStepsAtOnce = 40;
 /** 0: each phase for itself, every 5 ms. Otherwise all four together, so many ticks at a time, when the turn of the last one has come. */
 export type Pace = 0 | 1 | 2;
 
+/** By what the sessions of a worker are at. */
+export function paceOf(sessions: {
+  /** What is relayed goes on at once. */
+  readonly areBridged: boolean;
+  /** A bot is connected in as few turns of the loop as it takes. */
+  readonly haveBot: boolean;
+  readonly areHurried: () => boolean;
+}): Pace {
+  if (sessions.areBridged || sessions.haveBot) return 0;
+  return sessions.areHurried() ? 1 : 2;
+}
+
 /** `ticks` of 20 ms have passed for the sessions of this phase. `transmit` is false where what is sent would only make a burst. */
 export type PlayoutStep = (phase: number, ticks: number, transmit: boolean) => void;
 

@@ -2,8 +2,11 @@
 
 import { sequenceDistance } from './rtp-packet.ts';
 
-/** The present sender must be silent for two frames before another SSRC from the same place takes over. */
-const silentFrames = 2;
+/**
+ * The present sender must be silent for three frames before another SSRC from the same place takes over: of two at once, its packets
+ * may both be about to be read.
+ */
+const silentFrames = 3;
 
 export class PresentSsrc {
   readonly #onChange: () => void;

@@ -158,9 +158,13 @@ export class RtpSession {
     return this.#plans?.hasCall === true;
   }
 
-  /** The far end hears something of ours, or waits for it after its beep: then a tick more is a pause that people notice. */
+  /**
+   * The far end hears something of ours, or waits for it after its beep: then a tick more is a pause that people notice. Or the first
+   * packet that is listened to is still to come: of two ticks at once both would count as time for which it was held.
+   */
   get isHurried(): boolean {
-    return this.#plans !== undefined || !this.#player.isUnused || this.#keys.isPressing;
+    const speaks = this.#plans !== undefined || !this.#player.isUnused || this.#keys.isPressing;
+    return speaks || this.#jitter?.isStarted === false;
   }
 
   /** Two people talk here from now on. */

@@ -1,6 +1,26 @@
 import { describe, expect, test } from 'vitest';
-import { type Pace, PlayoutClock, phases } from '../../../src/media/playout/playout.ts';
+import { canWait } from '../../../src/media/media-messages.ts';
+import { type Pace, PlayoutClock, paceOf, phases } from '../../../src/media/playout/playout.ts';
 import { PortPool } from '../../../src/media/rtp/port-pool.ts';
+
+describe('the pace of a worker', () => {
+  test.each([
+    { areBridged: false, haveBot: false, areHurried: false, pace: 2 },
+    { areBridged: false, haveBot: false, areHurried: true, pace: 1 },
+    { areBridged: false, haveBot: true, areHurried: false, pace: 0 },
+    { areBridged: true, haveBot: false, areHurried: false, pace: 0 },
+    { areBridged: true, haveBot: true, areHurried: true, pace: 0 },
+  ])(
+    'is $pace where sessions are bridged: $areBridged, have a bot: $haveBot, are hurried: $areHurried',
+    ({ pace, areHurried, ...sessions }) => {
+      expect(paceOf({ ...sessions, areHurried: () => areHurried })).toBe(pace);
+    },
+  );
+
+  test('waits for no message but those that end something', () => {
+    expect([...canWait]).toEqual(['stop', 'close']);
+  });
+});
 
 describe('playout clock', () => {
   function count(clock: PlayoutClock, nowMs: number, pace: Pace = 0) {

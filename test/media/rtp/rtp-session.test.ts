@@ -232,7 +232,38 @@ describe('RTP session', () => {
       bench.timestamp = 123_456;
       for (let level = 11; level <= 20; level += 1) bench.hear(level);
 
-      expect(bench.frames.join(' ')).toBe('- - 1 2 3 - - 12 13 14 15 16 17 18');
+      expect(bench.frames.join(' ')).toBe('- - 1 2 3 4 - - 13 14 15 16 17 18');
+    });
+
+    test('of two SSRCs that overlap the first is heard, also where two frames of both are read at once', () => {
+      bench.session.applyRemote(remote, 'answer');
+      bench.session.startDetection(settingsFor());
+      const own = { ssrc: 7, sequence: 500, timestamp: 8_000, level: 1 };
+      const other = { ssrc: 8, sequence: 30_000, timestamp: 99, level: 20 };
+      const send = ({ level, ...numbers }: typeof own, frame: number) => {
+        const { ssrc, sequence, timestamp } = numbers;
+        Object.assign(bench, {
+          ssrc,
+          sequence: sequence + frame,
+          timestamp: timestamp + frame * 160,
+        });
+        bench.receive(new Uint8Array(160).fill(encodeMulaw(level * 1_000)));
+      };
+      // Who was the last is first the next time, as where a packet of the first sender is late.
+      const batches = [own, other, own, other, own].map((first, index) => {
+        const second = first === own ? other : own;
+        const frame = 2 * index;
+        return [first, second].flatMap((sender) => [
+          { sender, frame },
+          { sender, frame: frame + 1 },
+        ]);
+      });
+      for (const batch of batches) {
+        for (const { sender, frame } of batch) send(sender, frame);
+        bench.tick(2);
+      }
+
+      expect(new Set(bench.frames)).toEqual(new Set(['-', '1']));
     });
 
     test('of two SSRCs that overlap the first is heard', () => {

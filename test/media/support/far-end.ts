@@ -31,7 +31,8 @@ export class FarEnd implements AsyncDisposable {
   }
 
   static async open(host = '127.0.0.1', port = 0): Promise<FarEnd> {
-    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    const type = host.includes(':') ? 'udp6' : 'udp4';
+    const socket = createSocket({ type, recvBufferSize: 4 * 1_024 * 1_024 });
     socket.bind(port, host);
     await once(socket, 'listening');
     return new FarEnd(socket);
