@@ -1,5 +1,5 @@
-// The machine's vocabulary: its events, its commands to the line, its context, delays and guards, and stubs for everything
-// that touches the world. `call-machine.ts` is the statechart, `call-effects.ts` what its transitions do.
+// The machine's vocabulary: its events, its commands to the line and to its journal, its context, delays and guards, and a stub for
+// the line. `call-machine.ts` is the statechart, `effects/call-effects.ts` what its transitions do.
 
 import { fromCallback, sendTo, setup } from 'xstate';
 import type { CallProgress, Sequences } from './call-events.ts';

@@ -125,7 +125,7 @@ describe.each(databaseKinds)('endpoints that keep failing, on %s', (kind) => {
     expect(new Set(published.map(({ id }) => id)).size).toBe(3);
   });
 
-  test('a round tells whether there is anything left to look after', async () => {
+  test('a look tells whether there is anything left to look after', async () => {
     const node = startNode();
     expect([node.hasNews(), await node.look()]).toEqual([false, false]);
 

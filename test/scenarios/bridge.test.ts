@@ -49,6 +49,20 @@ async function hearEachOther(person: StreamCallee, agent: StreamCallee): Promise
   }, 'they hear each other');
 }
 
+/** Said again where some of it came before the bridge: that goes nowhere. */
+async function speakUntilHeard(
+  speaker: StreamCallee,
+  listener: StreamCallee,
+  said: Buffer,
+  heard: Buffer = said,
+): Promise<void> {
+  const isHeard = () => listener.heard.includes(heard);
+  await eventually(async () => {
+    if (!isHeard()) await speaker.speak(said);
+    return isHeard();
+  }, 'one hears the other');
+}
+
 const isSilence = (payload: Buffer): boolean => payload.every((byte) => byte === 0xff);
 const transferOf = async (callId: string) => (await rig.endOf(callId))['transfer'];
 
@@ -99,8 +113,7 @@ describe('a person and an agent', () => {
     const { person, agent, callId } = await connected();
     const answered = performance.now();
     const question = speech(3_200, 3);
-    await person.speak(question);
-    await agent.untilHeard((heard) => heard.includes(question), 'the agent hears the person');
+    await speakUntilHeard(person, agent, question);
     const heard = performance.now();
     const answer = speech(1_600, 40);
     await agent.speak(answer);
@@ -119,9 +132,8 @@ describe('a person and an agent', () => {
     const { person, agent } = await connecting();
     await agent.answer('PCMA');
     const said = speech(1_600, 9);
-    await person.speak(said);
     const inAlaw = Buffer.from(said.map((byte) => mulawToAlaw[byte] ?? 0));
-    await agent.untilHeard((heard) => heard.includes(inAlaw), 'the agent hears A-law');
+    await speakUntilHeard(person, agent, said, inAlaw);
     const reply = speech(1_600, 21);
     await agent.speak(reply, 8);
     const inMulaw = Buffer.from(reply.map((byte) => alawToMulaw[byte] ?? 0));
@@ -177,8 +189,7 @@ describe('while the agent’s phone rings', () => {
     await person.untilHeard((heard) => heard.some((byte) => (byte & 0x7f) < 0x60), 'it rings');
     await agent.answer();
     const said = speech(1_600);
-    await agent.speak(said);
-    await person.untilHeard((heard) => heard.includes(said), 'the agent is heard');
+    await speakUntilHeard(agent, person, said);
     await eventually(() => isSilence(person.packets.at(-1)?.payload ?? said), 'nothing else is');
   });
 

@@ -34,7 +34,8 @@ export class RtpLine implements AsyncDisposable {
   }
 
   static async open(to: { readonly host: string; readonly port: number }): Promise<RtpLine> {
-    const socket = createSocket('udp4');
+    // Half a minute of packets: what a test that stands still does not read in time would be lost.
+    const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
     socket.bind(0, '127.0.0.1');
     await once(socket, 'listening');
     return new RtpLine(socket, to);
