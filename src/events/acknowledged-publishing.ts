@@ -60,7 +60,7 @@ export class AcknowledgedPublishing {
       this.#last += 1;
       const number = this.#last;
       const message = { headers: headersOf(options), reply: `${this.#inbox}.${number}` };
-      this.#acknowledgements ??= this.#subscribe();
+      if (this.#acknowledgements === undefined) this.#acknowledgements = this.#subscribe();
       this.#nats.publish(subject, payload, message);
       this.#pending.set(number, {
         ...{ resolve, reject },
