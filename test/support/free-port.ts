@@ -7,15 +7,30 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 const range = [10_000, 20_000] as const;
+/**
+ * Who is given a port binds it later, and other processes look for one at the same time. So each port has another that stands for it,
+ * on TCP, and that is held for as long as the process lives: nobody else is given the same one. The system lets go of it, however we end.
+ */
+const claimOffset = 10_000;
 /** A few of ten thousand are taken. */
 const tries = 100;
 
 export async function freeUdpPort(): Promise<number> {
   for (let count = 0; count < tries; count += 1) {
     const port = randomInt(...range);
-    if (await isFree(port)) return port;
+    if ((await claim(port)) && (await isFree(port))) return port;
   }
   throw new Error('no free port');
+}
+
+async function claim(port: number): Promise<boolean> {
+  const server = createServer().unref();
+  try {
+    await once(server.listen(port + claimOffset, '127.0.0.1'), 'listening');
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function isFree(port: number): Promise<boolean> {

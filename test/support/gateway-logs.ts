@@ -1,6 +1,6 @@
-// What the gateways of this worker wrote, the last few of them: for who has to explain a failure.
+// What the gateways and sipps of this worker wrote, the last few of them: for who has to explain a failure.
 
-const mostLogs = 4;
+const mostLogs = 12;
 const mostOfALog = 8_000;
 
 const logs: (() => string)[] = [];

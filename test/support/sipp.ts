@@ -10,6 +10,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freeUdpPort } from './free-port.ts';
+import { keepLog } from './gateway-logs.ts';
 import { parseMessages, type SippMessage, withoutRepetitions } from './sipp-log.ts';
 
 export type SippTransport = 'udp' | 'tcp';
@@ -107,6 +108,11 @@ async function launch(options: SippOptions): Promise<Run> {
   let printed = '';
   child.stderr.on('data', (chunk: Buffer) => {
     printed += chunk.toString('utf8');
+  });
+
+  keepLog(() => {
+    const state = child.exitCode === null ? '' : `, ended with ${child.exitCode}`;
+    return `sipp ${options.scenario} on ${port}${state}\n${printed}`;
   });
 
   // A test that ran out of time disposes of nothing, and its process ends.
