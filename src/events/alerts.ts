@@ -10,15 +10,10 @@ export type Alert = {
   readonly appId: string;
 };
 
-const acknowledgeTimeoutMs = 5_000;
-
 /** Rejects when it is not stored in time. */
 export function createAlertPublisher(connection: EventConnection) {
   return async (alert: Alert): Promise<void> => {
-    await connection.jetstream.publish(
-      alertSubject(connection.prefix, alert.accountId, alert.appId),
-      JSON.stringify(alert),
-      { msgID: alert.id, timeout: acknowledgeTimeoutMs },
-    );
+    const subject = alertSubject(connection.prefix, alert.accountId, alert.appId);
+    await connection.put(subject, JSON.stringify(alert), { id: alert.id });
   };
 }

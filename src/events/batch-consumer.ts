@@ -195,9 +195,7 @@ class Pump<Item> {
     try {
       const subject = deadLetterSubject(this.#connection.prefix, name);
       const letter = { reason, subject: message.subject, streamSequence: message.seq };
-      await this.#connection.jetstream.publish(subject, JSON.stringify(letter), {
-        msgID: `${name}-${message.seq}`,
-      });
+      await this.#connection.put(subject, JSON.stringify(letter), { id: `${name}-${message.seq}` });
       message.term();
     } catch (error) {
       logger.error({ err: error, consumer: name }, 'dead letter not stored');

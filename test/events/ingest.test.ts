@@ -210,15 +210,14 @@ describe('ingest', () => {
     const isReleased = new Promise<void>((resolve) => {
       goOn = resolve;
     });
-    const publishLater: EventConnection['jetstream']['publish'] = async (...letter) => {
+    const putLater: EventConnection['put'] = async (...letter) => {
       order.push('begun');
       await isReleased;
-      const stored = await connection.jetstream.publish(...letter);
+      const stored = await connection.put(...letter);
       order.push('stored');
       return stored;
     };
-    const jetstream = Object.assign(Object.create(connection.jetstream), { publish: publishLater });
-    const consumer = await ingest({ ...connection, jetstream }, () => undefined);
+    const consumer = await ingest({ ...connection, put: putLater }, () => undefined);
 
     publish(connection, 'st-bot', 'not json');
     await eventually(() => order.length === 1, 'the letter is being written');
