@@ -14,8 +14,14 @@ import { callContextSchema, callParams } from './call-schemas.ts';
 import type { EventRoutesDependencies } from './event-routes.ts';
 import type { ApiServices } from './services.ts';
 
-/** The time-outs of proxies begin at 60 s. */
 const longestWaitS = 30;
+
+/**
+ * As long as a client may wait, and what a request may take otherwise: what it reads before and after the wait comes on top of
+ * it. Proxies must have more patience: most have 60 s, .docker/haproxy.cfg has 50.
+ * @internal
+ */
+export const longestAnswerMs = longestWaitS * 1_000 + 15_000;
 
 const contextQuery = z.strictObject({
   wait: z
@@ -35,8 +41,7 @@ export function registerContext(
     method: 'GET',
     url: '/api/public/bot/:botId/calls/:callId/context',
     onRequest: caller.require(botRoute('Dialout')),
-    // As long as a client may wait, and what a request may take otherwise.
-    handlerTimeout: longestWaitS * 1_000 + 15_000,
+    handlerTimeout: longestAnswerMs,
     schema: {
       operationId: 'getCallContext',
       summary: 'What a bot flow reads of the call: AMD events, metadata',

@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { longestAnswerMs } from '../../src/api/context-route.ts';
 import { findNatsServer } from '../../src/embedded/nats/nats-program.ts';
 import { problemSchema } from '../../src/http/problem.ts';
-import { readCompose, textOf } from './compose.ts';
+import { durationMs, readCompose, textOf } from './compose.ts';
 
 const compose = readCompose();
 const gateways = Object.entries(compose.services)
@@ -34,6 +35,11 @@ describe('haproxy.cfg', () => {
 
   test('tries another gateway only where nothing was asked yet: a POST may have been accepted', () => {
     expect(section('defaults')).toMatch(/^\s+retry-on conn-failure$/m);
+  });
+
+  test('waits longer than any answer may take', () => {
+    const [, patience = ''] = /^\s+timeout server (\w+)$/m.exec(section('defaults')) ?? [];
+    expect(durationMs(patience)).toBeGreaterThan(longestAnswerMs);
   });
 
   test('says who the client is, whatever the client says, and the gateways take its word alone', () => {
