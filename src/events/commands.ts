@@ -44,7 +44,14 @@ export function serveCommands(
   return { stop: () => subscription.unsubscribe() };
 }
 
+type Refusal = Extract<CommandReply, { readonly ok: false }>;
+type MemberError = NonNullable<Refusal['errors']>[number];
+
+/** Of all members together. */
 const maxErrorLength = 1_000;
+/** As many as the longest command has members; names in it may be as long as the body. */
+const maxErrors = 50;
+const maxMemberLength = 200;
 
 /** Longer than the owner needs to find a call that it is just starting. */
 const commandTimeoutMs = 2_000;
@@ -73,11 +80,10 @@ export async function sendCommand(
 async function answer(message: Msg, handler: CommandHandler, logger: Logger): Promise<void> {
   const callId = message.subject.slice(message.subject.lastIndexOf('.') + 1);
   try {
-    const command = parseCommand(message);
-    const reply: CommandReply | undefined =
-      typeof command === 'string'
-        ? { ok: false, error: command }
-        : await handler(callId, command, askedByOf(message));
+    const parsed = parseCommand(message);
+    const reply: CommandReply | undefined = parsed.ok
+      ? await handler(callId, parsed.command, askedByOf(message))
+      : parsed;
     if (reply !== undefined) message.respond(JSON.stringify(reply));
   } catch (error) {
     logger.error({ err: error, callId }, 'command failed');
@@ -91,30 +97,40 @@ function askedByOf(message: Msg): string {
 }
 
 function respondFailure(message: Msg): void {
+  const refusal: Refusal = { ok: false, code: 'internal', error: 'internal error' };
   try {
-    message.respond(JSON.stringify({ ok: false, error: 'internal error' }));
+    message.respond(JSON.stringify(refusal));
   } catch {
     // The connection is closed: the requester sees its own time-out.
   }
 }
 
-/** A text says what is wrong with it. */
-function parseCommand(message: Msg): Command | string {
-  if (message.data.length > maxBodyBytes) return `the body is larger than ${maxBodyBytes} bytes`;
+function parseCommand(message: Msg): { readonly ok: true; readonly command: Command } | Refusal {
+  if (message.data.length > maxBodyBytes) {
+    return { ok: false, code: 'invalid', error: `the body is larger than ${maxBodyBytes} bytes` };
+  }
   let body: unknown;
   try {
     body = message.json<unknown>();
   } catch {
-    return 'the body is not JSON; {"command":"hangup"} is a command';
+    const error = 'the body is not JSON; {"command":"hangup"} is a command';
+    return { ok: false, code: 'invalid', error };
   }
   const misspelled = misspelledMembers(body);
   const parsed = commandSchema.safeParse(body, { error: describeIssues });
-  if (parsed.success && misspelled.length === 0) return parsed.data;
-  const problems = [
-    ...misspelled.map(({ path, message: problem }) => `${path}: ${problem}`),
-    ...(parsed.error?.issues ?? []).map(
-      ({ path, message: problem }) => `${path.join('.') || 'the body'}: ${problem}`,
-    ),
-  ];
-  return problems.join('; ').slice(0, maxErrorLength);
+  if (parsed.success && misspelled.length === 0) return { ok: true, command: parsed.data };
+  const issues = (parsed.error?.issues ?? []).map(({ path, message: problem }) => ({
+    path: path.join('.'),
+    message: problem,
+  }));
+  return wrongMembers([...misspelled, ...issues]);
+}
+
+function wrongMembers(all: readonly MemberError[]): Refusal {
+  const errors = all.slice(0, maxErrors).map(({ path, message }) => ({
+    path: path.slice(0, maxMemberLength),
+    message: message.slice(0, maxMemberLength),
+  }));
+  const error = errors.map(({ path, message }) => `${path || 'the body'}: ${message}`).join('; ');
+  return { ok: false, code: 'invalid', error: error.slice(0, maxErrorLength), errors };
 }

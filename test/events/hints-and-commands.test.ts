@@ -85,25 +85,61 @@ describe('commands', () => {
 
     expect(await ask(JSON.stringify(body))).toEqual({
       ok: false,
+      code: 'invalid',
       error: 'timeoutMS: is not known; timeoutMs is',
+      errors: [{ path: 'timeoutMS', message: 'is not known; timeoutMs is' }],
     });
     server.stop();
   });
 
-  test.each(['', 'hangup', '{}', '{"command":"dial"}', `{"command":"${'x'.repeat(5_000)}"}`])(
-    'what is no command is answered as such: %#',
-    async (body) => {
-      const { ask, server } = await serving(async () => ({ ok: true }));
+  test('each wrong member is named, as over HTTP', async () => {
+    const body = { command: 'dtmf', digits: '12X', durationMs: 1 };
+    const { ask, server } = await serving(async () => ({ ok: true }));
 
-      expect(await ask(body)).toMatchObject({ ok: false, error: expect.any(String) });
-      server.stop();
-    },
-  );
+    expect(await ask(JSON.stringify(body))).toMatchObject({
+      code: 'invalid',
+      errors: [
+        { path: 'digits', message: 'must be 1 to 64 of 0-9 A-D * # and w' },
+        { path: 'durationMs', message: expect.any(String) },
+      ],
+    });
+    server.stop();
+  });
+
+  test('a refusal does not grow with what is refused', async () => {
+    const parameters = Object.fromEntries(
+      Array.from({ length: 90 }, (_, index) => [`${index}-${'x'.repeat(1_000)}`, 1]),
+    );
+    const body = { command: 'stream', url: 'wss://bot.example/', parameters };
+    const { ask, server } = await serving(async () => ({ ok: true }));
+    const reply = await ask(JSON.stringify(body));
+
+    expect(reply).toMatchObject({ code: 'invalid', errors: expect.any(Array) });
+    expect(JSON.stringify(reply).length).toBeLessThan(25_000);
+    server.stop();
+  });
+
+  test.each([
+    ...['', 'hangup', '{}', '[]', 'null', '{"command":"dial"}'],
+    `{"command":"${'x'.repeat(5_000)}"}`,
+    JSON.stringify({ command: 'hangup', note: 'x'.repeat(256 * 1_024) }),
+  ])('what is no command is answered as such: %#', async (body) => {
+    const { ask, server } = await serving(async () => ({ ok: true }));
+
+    expect(await ask(body)).toMatchObject({
+      ...{ ok: false, code: 'invalid' },
+      error: expect.stringMatching(/./),
+    });
+    server.stop();
+  });
 
   test('a handler that fails says no more than that', async () => {
     const { ask, server } = await serving(() => Promise.reject(new Error('secret detail')));
 
-    expect(await ask('{"command":"hangup"}')).toEqual({ ok: false, error: 'internal error' });
+    expect(await ask('{"command":"hangup"}')).toEqual({
+      ...{ ok: false, code: 'internal' },
+      error: 'internal error',
+    });
     server.stop();
   });
 

@@ -77,19 +77,22 @@ function withId(command: Command, { headers }: FastifyRequest): Command & { read
 }
 
 function answerOf(reply: CommandReply | undefined) {
-  if (reply === undefined) {
-    throw new ProblemError('unavailable', 'The call cannot be reached just now.', {
-      retryAfterS: 5,
-    });
-  }
+  if (reply === undefined) throw unreachable();
   if (reply.ok && reply.state === 'ended') throw hasEnded();
   if (reply.ok) return { ok: true as const, state: reply.state ?? '' };
   if (reply.code === 'forbidden') throw targetForbidden();
+  // At the gateway that has the call: perhaps after the command was done.
+  if (reply.code === 'internal') throw unreachable();
   if (reply.code === 'invalid') throw invalidRequest(reply.errors ?? []);
   throw new ProblemError(
     reply.code === 'id-used' ? 'idempotency-conflict' : 'conflict',
     reply.error,
   );
+}
+
+function unreachable(): ProblemError {
+  const retryAfterS = 5;
+  return new ProblemError('unavailable', 'The call cannot be reached just now.', { retryAfterS });
 }
 
 function targetForbidden(): ProblemError {

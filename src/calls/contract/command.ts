@@ -93,6 +93,7 @@ export const commandRefusals = [
   'digits',
   'invalid',
   'forbidden',
+  'internal',
 ] as const;
 
 const memberErrors = z.array(z.object({ path: z.string(), message: z.string() }));
@@ -107,7 +108,9 @@ export const commandReply = z.union([
     ok: z.literal(false),
     error: z.string(),
     code: z.enum(commandRefusals).exactOptional(),
-    errors: memberErrors.exactOptional().describe('members that this call cannot have'),
+    errors: memberErrors
+      .exactOptional()
+      .describe('of `invalid`: the members that are wrong, or that this call cannot have'),
   }),
 ]);
 export type CommandReply = Immutable<z.infer<typeof commandReply>>;

@@ -85,6 +85,7 @@ describe('POST …/commands', () => {
     [{ ok: false, code: 'forbidden', error: 'The app may not.' }, 403, 'forbidden'],
     [{ ok: false, code: 'invalid', error: 'trunk: there is none' }, 400, 'invalid-request'],
     [{ ok: false, code: 'id-used', error: 'Another came.' }, 409, 'idempotency-conflict'],
+    [{ ok: false, code: 'internal', error: 'internal error' }, 503, 'unavailable'],
     [undefined, 503, 'unavailable'],
   ])('%j becomes a %i', async (answer, status, kind) => {
     reply = answer;
