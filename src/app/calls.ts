@@ -26,12 +26,12 @@ import { eventsOfCall } from '../events/call-stream.ts';
 import { sendDialHint, serveDialHints } from '../events/dial-hints.ts';
 import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
-import { deadline } from '../lib/deadline.ts';
 import { Rest } from '../lib/rest.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';
 import type { Recipient } from '../notifier/recipients.ts';
 import { Recovery } from '../recovery/recovery.ts';
 import { type Commands, openCommands } from './commands.ts';
+import { createDrain } from './drain.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
 import type { Node } from './nodes.ts';
@@ -84,8 +84,6 @@ const maxQueued = 10_000;
 /** A node that lost its lease hangs up what others may not know of, then ends. */
 const lostLeaseTimeoutMs = 3_000;
 const settlePollMs = 25;
-/** After the drain: hanging up, `amd_stopped`, and the end in SQL take well under this. */
-const endAllTimeoutMs = 5_000;
 
 export function openCalls(environment: Environment, parts: Parts): Calls {
   const { config, logger, clock, closers } = environment;
@@ -357,19 +355,3 @@ const shuttingDown = {
   reason: 'this gateway is shutting down',
   retryAfterS: 5,
 } as const;
-
-function createDrain(registry: CallRegistry, stopTaking: () => Promise<void>) {
-  let drained: Promise<void> | undefined;
-  const drainNow: Calls['drain'] = async (drainMs, force) => {
-    await stopTaking();
-    using patience = deadline(drainMs, force);
-    await registry.empty(patience.signal);
-    registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
-    await registry.empty(AbortSignal.timeout(endAllTimeoutMs));
-  };
-  const drain: Calls['drain'] = (drainMs, force) => {
-    drained ??= drainNow(drainMs, force);
-    return drained;
-  };
-  return { drain, isDraining: () => drained !== undefined };
-}

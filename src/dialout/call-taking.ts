@@ -132,10 +132,9 @@ export class CallTaking {
    */
   async sweep(): Promise<boolean> {
     const { takes, mayTake, here } = this.#ports;
-    if (this.#isStopped) return true;
-    // Also without the lease, so that others can take them before this process is given up, and they are its last.
+    // Also while this process drains, or without the lease: others can take them before this process is given up, and they are its last.
     await this.#reservations.giveBack();
-    if (!mayTake()) return true;
+    if (this.#isStopped || !mayTake()) return true;
     if (this.#unreleased.size > 0) await this.#release([...this.#unreleased]);
     const held = [...this.#held.values()].map(({ callId }) => callId);
     const known = [...new Set([...here(), ...held, ...this.#reservations.callIds])];
@@ -225,6 +224,7 @@ export class CallTaking {
   ): void {
     const { callId } = call;
     const hasSlot = source !== undefined && this.#ports.limitsOf(source) !== undefined;
+    this.#reservations.begun(callId);
     this.#held.set(callId, { callId, source, hasSlot, isPlaced: false });
     this.#ports.start(call, queued, turn);
   }

@@ -94,6 +94,11 @@ export class Reservations {
     }
   }
 
+  /** It was given back, taken and begun here: its INVITE leaves. */
+  begun(callId: CallId): void {
+    this.#doubtful.delete(callId);
+  }
+
   /** Opens no more; what is stored now is left to others, as far as the database answers in time. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -132,7 +137,7 @@ export class Reservations {
 
   #doubt(callId: CallId): void {
     this.#doubtful.set(callId, this.#ports.nowMs() + doubtfulForMs);
-    // No sweep comes any more; the stop may be over, too.
+    // The stop may be over, and no sweep may come any more.
     if (this.#isStopped) void this.#giveBackOrWarn();
   }
 }

@@ -29,7 +29,9 @@ class Sql {
   readonly slots = new Set<CallId>();
   /** How far the first event of each call has come. */
   queued: QueuedEvent = 'stored';
-  readonly faults = { take: 0, answer: 0, release: 0 };
+  readonly faults = { take: 0, answer: 0, release: 0, givenBack: 0 };
+  /** Calls that were to be given back, ask by ask. */
+  readonly doubted: (readonly CallId[])[] = [];
   mostUp = 0;
 
   /** As `take_calls` does it for one process and source. */
@@ -54,6 +56,8 @@ class Sql {
         const found = [...this.stored].filter(({ callId }) => callIds.includes(callId));
         for (const call of found) this.stored.delete(call);
         this.waiting.push(...found);
+        this.doubted.push(callIds);
+        if (this.faults.givenBack-- > 0) throw new Error('SQL went away with the answer');
         return found.map(({ callId }) => callId);
       },
       release: async (callIds) => {
@@ -79,7 +83,7 @@ class Sql {
 
 function world({ limits, room = 1_000 }: Options = {}) {
   const sql = new Sql();
-  const { waiting, slots, expired, notHere, stored, faults } = sql;
+  const { waiting, slots, expired, notHere, stored, faults, doubted } = sql;
   const started: CallId[] = [];
   const queued: QueuedEvent[] = [];
   const turns: (Turn | undefined)[] = [];
@@ -143,6 +147,7 @@ function world({ limits, room = 1_000 }: Options = {}) {
       notHere,
       stored,
       faults,
+      doubted,
       lease,
       node,
       accept,
@@ -371,9 +376,36 @@ describe('a place for a call that is about to be accepted', () => {
     expect(w.started).toEqual([call.callId]);
     await node.stop();
   });
+
+  test('is not given back a second time once it is taken here, though the first answer was lost, too', async () => {
+    const w = world();
+    const node = w.node(() => undefined);
+    node.reserve(call.callId, 'carrier')?.doubt();
+    w.stored.add(call);
+    w.faults.givenBack = 1;
+    await expect(node.sweep()).rejects.toThrow('went away');
+    node.wake('carrier');
+    await eventually(() => w.started.length === 1, 'it is taken');
+    await node.sweep();
+    expect(w.doubted).toEqual([[call.callId]]);
+    await node.stop();
+  });
 });
 
 describe('the sweep', () => {
+  test('gives back what is in doubt also while the process drains: its statement may commit late', async () => {
+    const w = world();
+    const node = w.node(ends);
+    const [call] = world().accept(1) as [AcceptedCall];
+    const reservation = node.reserve(call.callId, 'carrier');
+    const stopped = node.stop();
+    reservation?.doubt();
+    await stopped;
+    w.stored.add(call);
+    await node.sweep();
+    expect([w.started, w.stored.size, w.waiting]).toEqual([[], 0, [call]]);
+  });
+
   test('gives back what is in doubt also without the lease: it may be this process’s last moment', async () => {
     const w = world();
     const node = w.node(ends);

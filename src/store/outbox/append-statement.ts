@@ -25,7 +25,7 @@ export const appendStatement = {
   name: 'append to calls',
   text: `
 with given as materialized (
-  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, is_repeated boolean, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
+  select * from json_to_recordset($1::json) as row(call_id text, is_untaken boolean, ringing_at timestamptz, answered_at timestamptz, ending jsonb, ending_if_answered jsonb, event_sequence integer,
     notification_sequence integer, published integer)
   where ${fewRows('call_id')}
 ), moved as (

@@ -172,15 +172,11 @@ function resultOf(
   };
 }
 
-function stepRow(
-  { call, step, isUntaken, isRepeated }: WaitingStep,
-  published: number | undefined,
-): string {
+function stepRow({ call, step, isUntaken }: WaitingStep, published: number | undefined): string {
   const { events, ringingAt, answeredAt, ending } = step;
   return storableJson({
     call_id: call.callId,
     is_untaken: isUntaken,
-    is_repeated: isRepeated,
     ringing_at: ringingAt,
     answered_at: answeredAt,
     ...(ending === undefined

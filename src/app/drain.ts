@@ -1,0 +1,42 @@
+// How the calls of a process end with it: nothing more is taken, those that are up may go on for a while, then they are hung up.
+
+import type { CallRegistry } from '../calls/call-registry.ts';
+import { deadline } from '../lib/deadline.ts';
+import { untilAborted } from '../lib/until-aborted.ts';
+
+/** Hanging up, `amd_stopped`, and the end in SQL take well under this. */
+const endAllTimeoutMs = 5_000;
+
+export type Drain = {
+  /** Resolves when the calls have ended, or are to be left. `force`: they end now. The same one for all who ask. */
+  readonly drain: (drainMs: number, force: AbortSignal) => Promise<void>;
+  readonly isDraining: () => boolean;
+};
+
+/** `stopTaking`: takes nothing more at once; resolves when what is under way is known, which a database that does not answer delays. */
+export function createDrain(
+  registry: Pick<CallRegistry, 'empty' | 'endAll'>,
+  stopTaking: () => Promise<void>,
+): Drain {
+  let drained: Promise<void> | undefined;
+  const endAll = (): void => registry.endAll({ by: 'gateway', reason: 'Gateway shut down' });
+  const drainNow: Drain['drain'] = async (drainMs, force) => {
+    using patience = deadline(drainMs, force);
+    const stopped = stopTaking();
+    await untilAborted(stopped, patience.signal);
+    await registry.empty(patience.signal);
+    endAll();
+    using last = deadline(endAllTimeoutMs);
+    await untilAborted(stopped, last.signal);
+    // What was being taken may have started meanwhile.
+    endAll();
+    await registry.empty(last.signal);
+  };
+  return {
+    drain: (drainMs, force) => {
+      drained ??= drainNow(drainMs, force);
+      return drained;
+    },
+    isDraining: () => drained !== undefined,
+  };
+}
