@@ -6,6 +6,7 @@ import { defaultAmdTimers } from '../../src/calls/call-types.ts';
 import type { AudioEnvelope } from '../../src/calls/capture.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../src/media/media-port.ts';
+import { freePortRange, type PortRange } from '../support/free-port.ts';
 import { FarEnd } from './support/far-end.ts';
 import {
   answerFor,
@@ -205,8 +206,24 @@ describe('media port', () => {
 });
 
 describe('media port, apart', () => {
+  let ports: PortRange;
+  /** Each test has some of its own. */
+  const portAt = (offset: number) => ports.portMin + offset;
+  const portsFrom = (first: number, last: number) => ({
+    portMin: portAt(first),
+    portMax: portAt(last),
+  });
+
+  beforeAll(async () => {
+    ports = await freePortRange(150);
+  });
+
+  afterAll(async () => {
+    await ports[Symbol.asyncDispose]();
+  });
+
   test('closing ends a detection that was not stopped, and the end of all waits for what is to be told', async () => {
-    const media = create({ portMin: 31_290, portMax: 31_299 });
+    const media = create(portsFrom(90, 99));
     const observed = observe();
     const session = await media.open(callId, observed);
     session?.startDetection(settingsFor());
@@ -229,11 +246,12 @@ describe('media port, apart', () => {
   });
 
   test('an exhausted pool refuses, and a closed port rests before it is given again', async () => {
-    await using media = create({ portMin: 31_200, portMax: 31_203, portDrainMs: 1_500 });
+    await using media = create({ ...portsFrom(0, 3), portDrainMs: 1_500 });
     const first = await media.open(callId, observe());
     const second = await media.open(callId, observe());
     expect([first, second].map((session) => portOf(session?.offerSdp ?? ''))).toEqual([
-      31_200, 31_202,
+      portAt(0),
+      portAt(2),
     ]);
     expect(await media.open(callId, observe())).toBeUndefined();
 
@@ -247,41 +265,41 @@ describe('media port, apart', () => {
     }
 
     expect(performance.now() - closedMs).toBeGreaterThanOrEqual(1_500);
-    expect(portOf(again.offerSdp)).toBe(31_200);
+    expect(portOf(again.offerSdp)).toBe(portAt(0));
     expect((await media.statistics()).sessions).toBe(2);
   });
 
   test('a port that another program holds is passed over', async () => {
     const other = createSocket('udp4');
-    other.bind(31_211, '127.0.0.1');
+    other.bind(portAt(11), '127.0.0.1');
     await once(other, 'listening');
     try {
-      await using media = create({ portMin: 31_210, portMax: 31_219 });
+      await using media = create(portsFrom(10, 19));
       const session = await media.open(callId, observe());
 
-      expect(portOf(session?.offerSdp ?? '')).toBe(31_212);
+      expect(portOf(session?.offerSdp ?? '')).toBe(portAt(12));
     } finally {
       other.close();
     }
   });
 
   test('the calls of another gateway on the same range are passed over, however many they are', async () => {
-    const range = { portMin: 31_400, portMax: 31_449 };
+    const range = portsFrom(100, 149);
     await using other = create(range);
     for (let call = 0; call < 20; call += 1) await other.open(callId, observe());
     await using media = create(range);
 
     const session = await media.open(callId, observe());
 
-    expect(portOf(session?.offerSdp ?? '')).toBe(31_440);
+    expect(portOf(session?.offerSdp ?? '')).toBe(portAt(140));
   });
 
   test('a range that is wholly taken refuses the call', async () => {
     const other = createSocket('udp4');
-    other.bind(31_220, '127.0.0.1');
+    other.bind(portAt(20), '127.0.0.1');
     await once(other, 'listening');
     try {
-      await using media = create({ portMin: 31_220, portMax: 31_221, portDrainMs: 0 });
+      await using media = create({ ...portsFrom(20, 21), portDrainMs: 0 });
 
       expect(await media.open(callId, observe())).toBeUndefined();
     } finally {
@@ -290,7 +308,7 @@ describe('media port, apart', () => {
   });
 
   test('two workers share the calls and the ports', async () => {
-    await using media = create({ portMin: 31_230, portMax: 31_245, workers: 2 });
+    await using media = create({ ...portsFrom(30, 45), workers: 2 });
     await media.ready();
     const sessions = [];
     for (let call = 0; call < 8; call += 1) sessions.push(await media.open(callId, observe()));
@@ -302,7 +320,7 @@ describe('media port, apart', () => {
   });
 
   test('a worker that dies fails its calls, closes their detection, and is replaced', async () => {
-    await using media = create({ portMin: 31_250, portMax: 31_269 });
+    await using media = create({ ...portsFrom(50, 69) });
     const killer = observe();
     const bystander = observe();
     const ended = observe();
@@ -325,7 +343,7 @@ describe('media port, apart', () => {
     first?.stopDetection('call-ended');
     first?.close();
     const next = await media.open(callId, observe());
-    expect(portOf(next?.offerSdp ?? '')).toBe(31_256);
+    expect(portOf(next?.offerSdp ?? '')).toBe(portAt(56));
   });
 
   test('a worker that cannot start gives no session, and ends with the port', async () => {
@@ -340,8 +358,7 @@ describe('media port, apart', () => {
     await using media = create({
       host: '::1',
       publicHost: '::1',
-      portMin: 31_270,
-      portMax: 31_279,
+      ...portsFrom(70, 79),
     });
     await using farEnd = await FarEnd.open('::1');
     const observed = observe();
@@ -366,8 +383,7 @@ describe('media port, apart', () => {
     const media = createMediaPort({
       host: '127.0.0.1',
       publicHost: '127.0.0.1',
-      portMin: 31_280,
-      portMax: 31_289,
+      ...portsFrom(80, 89),
       workers: 1,
       inactivityTimeoutMs: 60_000,
       silenceIntervalMs: 20,

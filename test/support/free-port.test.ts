@@ -1,8 +1,50 @@
-import { expect, test } from 'vitest';
-import { freeUdpPort } from './free-port.ts';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { freePortRange, freeUdpPort, type PortRange } from './free-port.ts';
 
 test('nobody is given a port that another was given and does not listen on yet', async () => {
   const ports: number[] = [];
   for (let count = 0; count < 300; count += 1) ports.push(await freeUdpPort());
   expect(new Set(ports).size).toBe(ports.length);
+});
+
+const portsOf = ({ portMin, portMax }: PortRange): readonly number[] =>
+  Array.from({ length: portMax - portMin + 1 }, (_, index) => portMin + index);
+
+describe('a range of ports', () => {
+  test('has none that another range has, and none that is given alone', async () => {
+    const ports: number[] = [];
+    const ranges: PortRange[] = [];
+    onTestFinished(async () => {
+      for (const range of ranges) await range[Symbol.asyncDispose]();
+    });
+    for (const size of [1, 100, 101, 300, 50, 300]) {
+      const range = await freePortRange(size);
+      ranges.push(range);
+      expect(portsOf(range)).toHaveLength(size);
+      ports.push(...portsOf(range));
+    }
+    for (let count = 0; count < 100; count += 1) ports.push(await freeUdpPort());
+
+    expect(new Set(ports).size).toBe(ports.length);
+    // What the system gives to anybody.
+    expect(Math.max(...ports)).toBeLessThan(32_768);
+  });
+
+  test('can be bound whole', async () => {
+    await using range = await freePortRange(150);
+    const sockets = portsOf(range).map((port) => createSocket('udp4').bind(port, '127.0.0.1'));
+    try {
+      await Promise.all(sockets.map((socket) => once(socket, 'listening')));
+    } finally {
+      for (const socket of sockets) socket.close();
+    }
+  });
+
+  test('that there is not is said to be missing', async () => {
+    await expect(freePortRange(10_001)).rejects.toThrow(
+      'no 10001 free UDP ports in a row from 21000 to 30999',
+    );
+  });
 });
