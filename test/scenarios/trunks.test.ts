@@ -8,6 +8,7 @@ import { type SipEngine, startSipEngine } from '../../src/embedded/drachtio/engi
 import { silentLogger } from '../../src/lib/logger.ts';
 import { makeSeededDataDir } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
+import { freeUdpPort } from '../support/free-port.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway-process.ts';
 import { one, RawCallee } from '../support/raw-callee.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -204,9 +205,7 @@ describe('a call over a trunk with two gateways', () => {
   });
 
   test('a port where no server listens, then the next one', async () => {
-    const closed = await RawCallee.start();
-    const { port } = closed;
-    await closed[Symbol.asyncDispose]();
+    const port = await freeUdpPort();
     await withTrunk(trunk('two', [{ port }, { port: carrier(1).port, priority: 2 }]));
 
     const { callId } = await dial({ trunk: 'two' });
