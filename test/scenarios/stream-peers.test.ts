@@ -14,6 +14,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { mulawToAlaw } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
+import { freeUdpPort } from '../support/free-port.ts';
 import { startGateway } from '../support/gateway-process.ts';
 import { startSipp } from '../support/sipp.ts';
 import { goOn, hungUp, offer, startInDialog, steer, steered } from '../support/sipp-steps.ts';
@@ -53,7 +54,7 @@ class Phone {
       if (((packet[1] ?? 0) & 0x7f) !== payloadType) return;
       phone.heard.push({ timestamp: packet.readUInt32BE(4), audio: packet.subarray(12) });
     });
-    phone.#socket.bind(0, '127.0.0.1');
+    phone.#socket.bind(await freeUdpPort(), '127.0.0.1');
     await once(phone.#socket, 'listening');
     return phone;
   }

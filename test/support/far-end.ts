@@ -3,6 +3,7 @@
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { freeUdpPort } from './free-port.ts';
 import { type PhoneVoices, type VoiceName, voiceNames } from './phone-voices.ts';
 import { first, type Message, parse, response, sdpOf } from './sip-text.ts';
 
@@ -88,7 +89,7 @@ export class FarEnd implements AsyncDisposable {
   static async start(audioPort = discardPort, voices?: PhoneVoices): Promise<FarEnd> {
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
     const farEnd = new FarEnd(socket, audioPort, voices);
-    socket.bind(0, '127.0.0.1');
+    socket.bind(await freeUdpPort(), '127.0.0.1');
     await once(socket, 'listening');
     return farEnd;
   }

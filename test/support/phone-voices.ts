@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { joined, silence, tone } from '../../src/embedded/sandbox/tones.ts';
 import { readMulawWav, recordingUrl } from '../../src/embedded/sandbox/wav-file.ts';
 import { encode } from '../../src/media/g711.ts';
+import { freeUdpPort } from './free-port.ts';
 
 const frameBytes = 160;
 const frameMs = 20;
@@ -52,7 +53,7 @@ export class PhoneVoices implements AsyncDisposable {
 
   static async start(): Promise<PhoneVoices> {
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
-    socket.bind(0, '127.0.0.1');
+    socket.bind(await freeUdpPort(), '127.0.0.1');
     await once(socket, 'listening');
     return new PhoneVoices(socket);
   }

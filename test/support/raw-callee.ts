@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { eventually } from './eventually.ts';
+import { freeUdpPort } from './free-port.ts';
 
 export type RawMessage = {
   readonly startLine: string;
@@ -33,7 +34,7 @@ export type RawCalleeOptions = {
 export class RawCallee implements AsyncDisposable {
   readonly inbox: RawMessage[] = [];
   readonly #socket: Socket = createSocket('udp4');
-  /** Another one may have this port soon: its request is no repetition of ours (RFC 3261, 8.1.1.7 and 17.2.3). */
+  /** Its own: no request of another one is a repetition of ours (RFC 3261, 8.1.1.7 and 17.2.3). */
   readonly #id = randomUUID();
   #cseq = 1;
   /** Each message as it came, where repetitions are dropped. */
@@ -46,7 +47,7 @@ export class RawCallee implements AsyncDisposable {
   static async start(options: RawCalleeOptions = {}): Promise<RawCallee> {
     const callee = new RawCallee(options);
     callee.#socket.on('message', (data, from) => callee.#onMessage(data.toString(), from));
-    callee.#socket.bind(0, '127.0.0.1');
+    callee.#socket.bind(await freeUdpPort(), '127.0.0.1');
     await once(callee.#socket, 'listening');
     return callee;
   }

@@ -3,8 +3,8 @@
 
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { eventually } from './eventually.ts';
+import { freeUdpPort } from './free-port.ts';
 
 export type Received = {
   readonly headers: IncomingHttpHeaders;
@@ -25,14 +25,14 @@ export type Notification = {
   readonly [member: string]: unknown;
 };
 
-export async function startReceiver(port = 0) {
+export async function startReceiver(port?: number) {
   const received: Received[] = [];
   /** POSTs that no receiver could read. */
   const unreadable: string[] = [];
   let answer: (notification: Notification) => number | Promise<number> = () => 200;
   let listener: (entry: Received) => void = () => undefined;
   const server = createServer((request, response) => {
-    // No notification: who asks is looking for what had this port before, as a gateway does for a bot that is gone.
+    // No notification: a scanner of this machine's ports, or a gateway that looks for what a test stopped on this one.
     if (request.method !== 'POST') {
       response.writeHead(405).end();
       return;
@@ -55,12 +55,12 @@ export async function startReceiver(port = 0) {
     };
     request.on('end', () => void respond());
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const address = server.address() as AddressInfo;
+  const ownPort = port ?? (await freeUdpPort());
+  await new Promise<void>((resolve) => server.listen(ownPort, '127.0.0.1', resolve));
   const accepted = () => received.filter((entry) => entry.status < 300);
   return {
-    url: `http://127.0.0.1:${address.port}/notify`,
-    port: address.port,
+    url: `http://127.0.0.1:${ownPort}/notify`,
+    port: ownPort,
     received,
     /** 2xx only, in the order of their arrival. */
     accepted,

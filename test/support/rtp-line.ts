@@ -4,6 +4,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { rtpHeaderBytes, writeRtpHeader } from '../../src/media/rtp/rtp-packet.ts';
+import { freeUdpPort } from './free-port.ts';
 import type { Plan, PlannedPacket } from './impairments.ts';
 
 const samplesPerMs = 8;
@@ -36,7 +37,7 @@ export class RtpLine implements AsyncDisposable {
   static async open(to: { readonly host: string; readonly port: number }): Promise<RtpLine> {
     // Half a minute of packets: what a test that stands still does not read in time would be lost.
     const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
-    socket.bind(0, '127.0.0.1');
+    socket.bind(await freeUdpPort(), '127.0.0.1');
     await once(socket, 'listening');
     return new RtpLine(socket, to);
   }

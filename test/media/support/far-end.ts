@@ -9,6 +9,7 @@ import {
   rtpHeaderBytes,
   writeRtpHeader,
 } from '../../../src/media/rtp/rtp-packet.ts';
+import { freeUdpPort } from '../../support/free-port.ts';
 
 export type Received = RtpHeader & { readonly payload: Buffer; readonly fromPort: number };
 
@@ -30,10 +31,10 @@ export class FarEnd implements AsyncDisposable {
     });
   }
 
-  static async open(host = '127.0.0.1', port = 0): Promise<FarEnd> {
+  static async open(host = '127.0.0.1', port?: number): Promise<FarEnd> {
     const type = host.includes(':') ? 'udp6' : 'udp4';
     const socket = createSocket({ type, recvBufferSize: 4 * 1_024 * 1_024 });
-    socket.bind(port, host);
+    socket.bind(port ?? (await freeUdpPort()), host);
     await once(socket, 'listening');
     return new FarEnd(socket);
   }

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { eventually } from '../eventually.ts';
+import { freeUdpPort } from '../free-port.ts';
 import type { ToBot } from './stream-messages.ts';
 
 type EventOf<Name extends ToBot['event']> = Extract<ToBot, { event: Name }>;
@@ -108,9 +109,8 @@ export class ScriptedBot implements AsyncDisposable {
         options.onConnection?.(connection);
       });
     });
-    await new Promise<void>((resolve) => {
-      bot.#http.listen(options.port ?? 0, '127.0.0.1', resolve);
-    });
+    const port = options.port ?? (await freeUdpPort());
+    await new Promise<void>((resolve) => bot.#http.listen(port, '127.0.0.1', resolve));
     return bot;
   }
 

@@ -4,6 +4,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { createRtpHeader, readRtp, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.ts';
 import { eventually } from '../eventually.ts';
+import { freeUdpPort } from '../free-port.ts';
 import { RawCallee, type RawMessage } from '../raw-callee.ts';
 
 export type HeardPacket = {
@@ -249,7 +250,7 @@ export class StreamCallee implements AsyncDisposable {
 async function openRtp(): Promise<Socket> {
   // Half a minute of packets: what a test that stands still does not read in time would be lost.
   const socket = createSocket({ type: 'udp4', recvBufferSize: 4 * 1_024 * 1_024 });
-  socket.bind(0, '127.0.0.1');
+  socket.bind(await freeUdpPort(), '127.0.0.1');
   await once(socket, 'listening');
   return socket;
 }
