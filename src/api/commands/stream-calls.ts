@@ -18,7 +18,10 @@ const errors = {
   unreachable: { code: 20_503, message: 'The call cannot be reached just now.', status: 503 },
 } as const;
 
-type Answer = { readonly status: number; readonly body: object };
+/** Most restarts and fail-overs are over by then. */
+const unreachableRetryAfterS = 5;
+
+type Answer = { readonly status: number; readonly body: object; readonly retryAfterS?: number };
 
 export function registerStreamCalls(server: ApiInstance, services: CallServices): void {
   const failures = createFailedAuthentications();
@@ -34,8 +37,11 @@ export function registerStreamCalls(server: ApiInstance, services: CallServices)
       // Not for people who write against this API: theirs is DELETE.
       { schema: { hide: true } },
       async (request: FastifyRequest, reply: FastifyReply) => {
-        const { status, body } = await answer(request, services, () => failures.failed(request.ip));
+        const { status, body, retryAfterS } = await answer(request, services, () =>
+          failures.failed(request.ip),
+        );
         if (status === 401) void reply.header('www-authenticate', 'Basic realm="streamSecret"');
+        if (retryAfterS !== undefined) void reply.header('retry-after', String(retryAfterS));
         return await reply.code(status).send(body);
       },
     );
@@ -59,7 +65,10 @@ async function answer(
     !isAuthentic(headers.authorization, accountSid, app?.streamSecrets ?? [])
   ) {
     // A call that never was answers as bad credentials do: a client that has none learns nothing of calls.
-    return failure(failed() === undefined ? 'unauthenticated' : 'slowDown');
+    const retryAfterS = failed();
+    return retryAfterS === undefined
+      ? failure('unauthenticated')
+      : { ...failure('slowDown'), retryAfterS };
   }
   const wrong = wrongMembers(body);
   if (wrong !== undefined)
@@ -71,7 +80,7 @@ async function answer(
     case 'unknown':
       return failure('unknown');
     case 'unreachable':
-      return failure('unreachable');
+      return { ...failure('unreachable'), retryAfterS: unreachableRetryAfterS };
   }
 }
 
