@@ -59,6 +59,7 @@ export class MediaEngine {
     (id) => this.#live.get(id)?.session,
     (id) => this.#post({ kind: 'connected', id }),
   );
+  readonly #silenceFrames: number;
   readonly #counts = createRtpCounts();
   readonly #scratch = createRtpScratch();
   readonly #loop: PlayoutLoop;
@@ -71,6 +72,7 @@ export class MediaEngine {
     post: (message: FromMediaWorker) => void,
   ) {
     this.#data = data;
+    this.#silenceFrames = Math.round(data.silenceIntervalMs / tickMs);
     this.#programs = programs;
     this.#post = post;
     this.#playoutPool = new PlayoutPool(data.streams.bufferBytes);
@@ -84,6 +86,7 @@ export class MediaEngine {
             areBridged: !this.#bridges.isEmpty,
             haveBot: this.#hasStream(),
             areHurried: () => this.#hasHurried(),
+            sendAllSilence: this.#silenceFrames === 1,
           }),
       },
       new ThreadRest(data.rest),
@@ -188,7 +191,7 @@ export class MediaEngine {
         createDetector: noting(this.#programs.createDetector, notes),
         openLineListener: this.#programs.openLineListener,
         inactivityFrames: Math.ceil(this.#data.inactivityTimeoutMs / tickMs),
-        silenceFrames: Math.round(this.#data.silenceIntervalMs / tickMs),
+        silenceFrames: this.#silenceFrames,
         scratch: this.#scratch,
         ssrc: random.readUInt32BE(0),
         firstSequence: random.readUInt16BE(4),

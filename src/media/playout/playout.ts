@@ -20,9 +20,11 @@ export function paceOf(sessions: {
   /** A bot is connected in as few turns of the loop as it takes. */
   readonly haveBot: boolean;
   readonly areHurried: () => boolean;
+  /** Silence is sent in every tick: two packets in a row each 40 ms would be jitter at the far end. */
+  readonly sendAllSilence: boolean;
 }): Pace {
   if (sessions.areBridged || sessions.haveBot) return 0;
-  return sessions.areHurried() ? 1 : 2;
+  return sessions.sendAllSilence || sessions.areHurried() ? 1 : 2;
 }
 
 /** `ticks` of 20 ms have passed for the sessions of this phase. `transmit` is false where what is sent would only make a burst. */

@@ -5,17 +5,17 @@ import { PortPool } from '../../../src/media/rtp/port-pool.ts';
 
 describe('the pace of a worker', () => {
   test.each([
-    { areBridged: false, haveBot: false, areHurried: false, pace: 2 },
-    { areBridged: false, haveBot: false, areHurried: true, pace: 1 },
-    { areBridged: false, haveBot: true, areHurried: false, pace: 0 },
-    { areBridged: true, haveBot: false, areHurried: false, pace: 0 },
-    { areBridged: true, haveBot: true, areHurried: true, pace: 0 },
-  ])(
-    'is $pace where sessions are bridged: $areBridged, have a bot: $haveBot, are hurried: $areHurried',
-    ({ pace, areHurried, ...sessions }) => {
-      expect(paceOf({ ...sessions, areHurried: () => areHurried })).toBe(pace);
-    },
-  );
+    { pace: 2 },
+    { areHurried: true, pace: 1 },
+    { sendAllSilence: true, pace: 1 },
+    { haveBot: true, pace: 0 },
+    { areBridged: true, pace: 0 },
+    { areBridged: true, haveBot: true, areHurried: true, sendAllSilence: true, pace: 0 },
+  ])('of sessions that are nothing else: %j', ({ pace, areHurried = false, ...others }) => {
+    const quiet = { areBridged: false, haveBot: false, sendAllSilence: false };
+
+    expect(paceOf({ ...quiet, ...others, areHurried: () => areHurried })).toBe(pace);
+  });
 
   test('waits for no message but those that end something', () => {
     expect([...canWait]).toEqual(['stop', 'close']);
