@@ -146,7 +146,7 @@ export const outcomes = table(
       endBeforeAnswer(failure, at),
       failed,
     ),
-    rowOf('not dialled within `QUEUE_TIMEOUT_MS`', endOfExpiry(at)),
+    rowOf('not dialled within `queueTimeoutMs`', endOfExpiry(at)),
     rowOf(
       'the gateway died while it placed the call; it is not known whether a phone rang',
       endOfUnknown('lost', at),
