@@ -230,7 +230,7 @@ export const callContextSchema = contextContract
                   words: 1,
                   confidence: 0.93,
                 },
-                { event: 'amd_stopped', reason: 'human', elapsedMs: 4_260 },
+                { event: 'amd_stopped', reason: 'human', elapsedMs: 6_260 },
               ],
               amdRingDurationInMs: 3_080,
               amdConnectDurationInMs: 4_100,

@@ -128,9 +128,7 @@ const ofStream = {
  * instants ISO 8601 UTC.
  */
 export const callEventData = {
-  queued: z
-    .object({ trunk: z.string().exactOptional() })
-    .describe('the request is stored, and the call waits to be dialled'),
+  queued: z.object({ trunk: z.string().exactOptional() }).describe('the request is stored'),
   dialing: z
     .object({
       trunk: z.string().exactOptional(),
