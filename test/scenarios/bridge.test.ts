@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { alawToMulaw, mulawToAlaw } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
+import { hearEachOther, speakUntilHeard } from '../support/streams/bridged.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav } from '../support/wav.ts';
@@ -37,30 +38,6 @@ async function connected(bridge?: Bridge) {
   await agent.answer();
   await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
   return { person, agent, callId };
-}
-
-/** The event says what was asked of the media worker: who speaks before it has come to that is not heard. */
-async function hearEachOther(person: StreamCallee, agent: StreamCallee): Promise<void> {
-  const hello = speech(160, 77);
-  await eventually(() => {
-    person.send(hello);
-    agent.send(hello);
-    return agent.heard.includes(hello) && person.heard.includes(hello);
-  }, 'they hear each other');
-}
-
-/** Said again where some of it came before the bridge: that goes nowhere. */
-async function speakUntilHeard(
-  speaker: StreamCallee,
-  listener: StreamCallee,
-  said: Buffer,
-  heard: Buffer = said,
-): Promise<void> {
-  const isHeard = () => listener.heard.includes(heard);
-  await eventually(async () => {
-    if (!isHeard()) await speaker.speak(said);
-    return isHeard();
-  }, 'one hears the other');
 }
 
 const isSilence = (payload: Buffer): boolean => payload.every((byte) => byte === 0xff);
@@ -141,13 +118,12 @@ describe('a person and an agent', () => {
 
     await agent.reoffer('sendrecv', 'PCMU');
     const more = speech(1_600, 33);
-    await person.speak(more);
-    await agent.untilHeard((heard) => heard.includes(more), 'the agent hears µ-law now');
+    await speakUntilHeard(person, agent, more);
   });
 
   test('are told of each other by keys; a hold of one is answered by us, and silence for the other', async () => {
     const { person, agent, callId } = await connected();
-    await person.speak(speech(320));
+    await hearEachOther(person, agent);
     person.press(5);
     await eventually(
       () => agent.packets.filter(({ payloadType }) => payloadType === 101).length === 3,
@@ -177,8 +153,7 @@ describe('a person and an agent', () => {
     expect(agent.packets.slice(-5).every(({ payload }) => isSilence(payload))).toBe(true);
     await person.reoffer('sendrecv');
     const said = speech(1_600, 50);
-    await person.speak(said);
-    await agent.untilHeard((heard) => heard.includes(said), 'they hear each other again');
+    await speakUntilHeard(person, agent, said);
   });
 });
 

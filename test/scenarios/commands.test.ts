@@ -6,6 +6,7 @@ import { DtmfReceiver } from '../../src/media/rtp/dtmf-receiver.ts';
 import { convert } from '../../src/sounds/conversion.ts';
 import { eventually } from '../support/eventually.ts';
 import { one } from '../support/raw-callee.ts';
+import { speakUntilHeard } from '../support/streams/bridged.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav, seeded } from '../support/wav.ts';
@@ -218,9 +219,10 @@ describe('a person who is transferred by command', () => {
       await eventually(() => rig.typesOf(callId).includes('transfer-answered'), 'it is bridged');
 
       const [question, answer] = [speech(1_600, 3), speech(1_600, 40)];
-      await Promise.all([person.speak(question), agent.speak(answer)]);
-      await agent.untilHeard((heard) => heard.includes(question), 'the agent hears the person');
-      await person.untilHeard((heard) => heard.includes(answer), 'the person hears the agent');
+      await Promise.all([
+        speakUntilHeard(person, agent, question),
+        speakUntilHeard(agent, person, answer),
+      ]);
       // Repeated under its id, as after a lost answer; and another one beside it.
       expect(await doors.nats(command)).toEqual(taken);
       expect(await doors.http({ ...command, id: 'another' })).toMatchObject({

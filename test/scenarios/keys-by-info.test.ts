@@ -8,8 +8,8 @@ import type { Dialer } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Laptop, startLaptop } from '../support/laptop.ts';
 import { one } from '../support/raw-callee.ts';
+import { hearEachOther } from '../support/streams/bridged.ts';
 import { StreamCallee, type WaitingCallee } from '../support/streams/stream-callee.ts';
-import { speech } from '../support/streams/stream-rig.ts';
 
 let phones: WaitingCallee;
 let guests: WaitingCallee;
@@ -93,7 +93,7 @@ describe('keys over a trunk with dtmf: info', () => {
       laptop.events.filter((event) => event.callId === callId).map(({ type }) => type);
     await eventually(() => typesOf().includes('transfer-answered'), 'it is bridged');
 
-    await agent.speak(speech(320));
+    await hearEachOther(person, agent);
     agent.press(5);
     expect((await person.isPressed()).body).toMatch(/^Signal=5\r\n/);
     agent.info('*');
