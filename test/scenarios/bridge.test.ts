@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { alawToMulaw, mulawToAlaw } from '../../src/media/g711.ts';
 import { eventually } from '../support/eventually.ts';
 import { hearEachOther, speakUntilHeard } from '../support/streams/bridged.ts';
+import { speakUntilBotHears } from '../support/streams/spoken-to-bot.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
 import { makeWav } from '../support/wav.ts';
@@ -219,8 +220,7 @@ describe('a bot', () => {
       transfer: { mode: 'bridge', outcome: 'busy', reason: '486 Busy Here', sipStatus: 486 },
     });
     const said = speech(3_200);
-    await person.speak(said);
-    await eventually(() => connection.heard.includes(said.subarray(1_600)), 'the bot hears again');
+    await speakUntilBotHears(person, connection, said, said.subarray(1_600));
     person.hangUp();
 
     expect(await transferOf(callId)).toMatchObject({ outcome: 'busy', sipStatus: 486 });

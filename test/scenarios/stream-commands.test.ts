@@ -6,6 +6,7 @@ import type { CommandReply } from '../../src/calls/contract/command.ts';
 import { readDevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
+import { speakUntilBotHears } from '../support/streams/spoken-to-bot.ts';
 import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { problemsOfStream } from '../support/streams/stream-messages.ts';
 import { type StreamRig, speech, startStreamRig } from '../support/streams/stream-rig.ts';
@@ -62,8 +63,7 @@ describe('a bot that a command calls', () => {
     const [question, answer] = [speech(1_600, 3), speech(1_600, 40)];
     connection.say(answer);
     await callee.untilHeard((heard) => heard.includes(answer), 'the person hears the bot');
-    await callee.speak(question);
-    await eventually(() => connection.heard.includes(question), 'the bot hears the person');
+    await speakUntilBotHears(callee, connection, question);
 
     expect(connection.request.url).toBe(`/audio?key=${secret}`);
     expect(connection.of('start')[0]?.start.customParameters).toMatchObject({
