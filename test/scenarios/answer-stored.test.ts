@@ -2,14 +2,14 @@
 // say in time that it was: the phone is hung up, and the caller is told what the database holds.
 
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { appendStatement } from '../../src/store/outbox/append-statement.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
-import { type FarCall, numberFor } from '../support/far-end.ts';
 import type { GatewayProcess } from '../support/gateway-process.ts';
 import { glance } from '../support/receiver.ts';
+import { StreamCallee } from '../support/streams/stream-callee.ts';
 import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
 
 describe('an answer', () => {
@@ -18,13 +18,15 @@ describe('an answer', () => {
   let cluster: Cluster;
   let gateway: GatewayProcess;
   let wire: Wire;
-  let calls = 0;
   beforeAll(async () => {
     database = await openTestDatabase('postgres');
     databaseUrl = database.location.databaseUrl ?? '';
     cluster = await startCluster({ databaseUrl });
     wire = await layDatabaseWire(databaseUrl);
-    gateway = await cluster.startNode('a', { DATABASE_URL: through(databaseUrl, wire) });
+    gateway = await cluster.startNode('a', {
+      DATABASE_URL: through(databaseUrl, wire),
+      SIP_ALLOWED_NETWORKS: '127.0.0.0/8',
+    });
   });
   afterAll(async () => {
     await cluster[Symbol.asyncDispose]();
@@ -32,19 +34,15 @@ describe('an answer', () => {
     await database.remove();
   });
 
-  /** A phone that rings for a second and a half, long enough for the ring to be stored. */
-  async function ringing(): Promise<{ readonly callId: string; readonly phone: FarCall }> {
-    calls += 1;
-    const number = numberFor('late-stay', 15, calls);
-    const { callId } = await gateway.dialer.dial({
-      target: `tel:+${number}`,
-      notifyurl: cluster.receiver.url,
-    });
-    const find = () => cluster.farEnd.calls.find((call) => call.number === number);
-    await eventually(() => find()?.rangAt !== undefined, 'it rings');
+  /** A phone that rings until it picks up, and its ring is stored. */
+  async function ringing(): Promise<{ readonly callId: string; readonly phone: StreamCallee }> {
+    const { callee: phone, placed } = await StreamCallee.called((target) =>
+      gateway.dialer.dial({ target, notifyurl: cluster.receiver.url }),
+    );
+    onTestFinished(() => phone[Symbol.asyncDispose]());
+    const { callId } = placed;
+    phone.ring();
     await eventually(async () => (await stateOf(callId)) === 'ringing', 'the ring is stored');
-    const phone = find();
-    if (phone === undefined) throw new Error('no phone');
     return { callId, phone };
   }
 
@@ -56,7 +54,10 @@ describe('an answer', () => {
     return rows[0]?.state;
   }
 
-  const isHungUp = (phone: FarCall) => () => phone.endedAt !== undefined;
+  async function picksUpAndIsHungUp(phone: StreamCallee): Promise<void> {
+    await phone.answer();
+    await phone.isHungUp();
+  }
 
   async function expectFailed(callId: string): Promise<void> {
     const bodies = await cluster.receiver.untilEnded(callId);
@@ -74,22 +75,22 @@ describe('an answer', () => {
   test('that never left for the database: the call failed', async () => {
     const { callId, phone } = await ringing();
     wire.cut();
-    await eventually(isHungUp(phone), 'the phone is hung up', 15_000);
+    await picksUpAndIsHungUp(phone);
     expect(await stateOf(callId)).toBe('ringing');
     wire.heal();
 
     await expectFailed(callId);
-  }, 40_000);
+  });
 
   test('that is stored, though the database’s reply is lost: the call was answered', async () => {
     const { callId, phone } = await ringing();
     wire.muteSenderOf(appendStatement.name);
-    await eventually(isHungUp(phone), 'the phone is hung up', 15_000);
+    await picksUpAndIsHungUp(phone);
     expect(await stateOf(callId)).toBe('answered');
     wire.heal();
 
     await expectAnswered(callId);
-  }, 40_000);
+  });
 
   test('that is stored later than that: the call was answered', async () => {
     const { callId, phone } = await ringing();
@@ -97,10 +98,10 @@ describe('an answer', () => {
     await holder.connect();
     await holder.query('begin');
     await holder.query('select from calls where call_id = $1 for update', [callId]);
-    await eventually(isHungUp(phone), 'the phone is hung up', 15_000);
+    await picksUpAndIsHungUp(phone);
     await holder.query('commit');
     await holder.end();
 
     await expectAnswered(callId);
-  }, 40_000);
+  });
 });
