@@ -125,7 +125,7 @@ describe('messages for streams', () => {
       const sequence = await messages.put('calls.a', 'one').catch(() => undefined);
       return sequence !== undefined;
     };
-    expect(await isAcknowledged()).toBe(true);
+    await eventually(isAcknowledged, 'it is acknowledged');
 
     await server.deny('_INBOX.>');
     await eventually(async () => !(await isAcknowledged()), 'the inbox is closed');
