@@ -2,6 +2,7 @@
 
 import { eventually } from '../eventually.ts';
 import { type PublishedEvent, startLaptop } from '../laptop.ts';
+import { seeded } from '../wav.ts';
 import { ScriptedBot, type ScriptedBotOptions } from './scripted-bot.ts';
 import { StreamCallee } from './stream-callee.ts';
 
@@ -46,9 +47,8 @@ export async function startStreamRig(variables: Readonly<Record<string, string>>
 
 export type StreamRig = Awaited<ReturnType<typeof startStreamRig>>;
 
-/** Audio without a byte of silence in which no frame is like another. */
+/** Audio without a byte of silence: noise, so that no frame is like another, nor is in what is said by another seed. */
 export function speech(length: number, seed = 0): Buffer {
-  return Buffer.from(
-    Uint8Array.from({ length }, (_, index) => (index * 7 + (index >> 7) * 3 + seed) % 0x7f),
-  );
+  const random = seeded(seed);
+  return Buffer.from(Uint8Array.from({ length }, () => random() * 0x7f));
 }
