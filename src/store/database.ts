@@ -63,7 +63,7 @@ async function openPostgres(databaseUrl: string, logger: Logger): Promise<Databa
     keepAlive: true,
     ...timeouts,
   });
-  logIdleErrors(pool, logger);
+  surviveLostConnections(pool, logger);
   try {
     await untilReachable(pool, logger);
     await migrate(pool, logger, 'shared');
@@ -96,7 +96,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
       });
     },
   });
-  logIdleErrors(pool, logger);
+  surviveLostConnections(pool, logger);
   const growth = repeat({ name: 'grown tables', everyMs: growthLookMs, logger }, () =>
     analyzeGrown(pool),
   );
@@ -115,9 +115,11 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
   return { kind: 'pglite', pool, close };
 }
 
-/** Without a listener the loss of an idle connection would end the process; the pool replaces it by itself. */
-function logIdleErrors(pool: Pool, logger: Logger): void {
+/** Without a listener the loss of a connection would end the process; the pool replaces it by itself. */
+function surviveLostConnections(pool: Pool, logger: Logger): void {
   pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));
+  // The pool listens only to idle ones: one that is lost in a transaction fails its statement, or the next, which says so.
+  pool.on('connect', (client) => client.on('error', () => undefined));
 }
 
 async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
