@@ -43,8 +43,10 @@ export type SubmitResult =
       readonly limit: 'callsAtOnce' | 'callsPerDay';
       readonly retryAfterS: number;
     }
-  /** The database is unreachable, or the process stops; nothing was accepted. */
-  | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterS: number };
+  /** Nothing was accepted: the process stops, or the database is unreachable. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterS: number }
+  /** The database's answer was lost, or what the key was answered before cannot be read: it may be accepted, and dialled. */
+  | { readonly kind: 'unknown'; readonly reason: string; readonly retryAfterS: number };
 
 export type Intake = { submit(submission: Submission): Promise<SubmitResult> };
 

@@ -19,6 +19,7 @@ import type { Logger } from '../lib/logger.ts';
 import type { CallTaking } from './call-taking.ts';
 
 export type IntakeLedger = {
+  /** @throws Error where it is not known whether it was stored. */
   accept(
     call: AcceptedCall,
     extra: {
@@ -32,6 +33,7 @@ export type IntakeLedger = {
     | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
     | { readonly kind: 'conflict' }
     | { readonly kind: 'refused'; readonly limit: 'target' | 'callsAtOnce' | 'callsPerDay' }
+    | { readonly kind: 'not-stored'; readonly cause: unknown }
   >;
 };
 
@@ -73,8 +75,8 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
         }
         return await accept(ports, call, submission);
       } catch (error) {
-        ports.logger.error({ err: error }, 'dial-out request could not be stored');
-        return { kind: 'unavailable', reason: 'the request could not be stored', retryAfterS };
+        ports.logger.error({ err: error }, 'dial-out request may have been stored');
+        return { kind: 'unknown', reason: 'the answer of the database is lost', retryAfterS };
       }
     },
   };
@@ -115,6 +117,7 @@ async function accept(
     });
   if (result.kind !== 'accepted') {
     reservation?.cancel();
+    if (result.kind === 'not-stored') return notStored(ports, submission, result.cause);
     return result.kind === 'refused' ? refusalOf(result.limit, call.acceptedAt) : result;
   }
   const { sid, callId, conversationId } = call;
@@ -122,6 +125,17 @@ async function accept(
   if (reservation === undefined) ports.taking.accepted(call);
   else reservation.start(call);
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
+}
+
+/** One with a key may have been accepted before: only the database could tell. */
+function notStored(
+  { logger }: IntakePorts,
+  { idempotency }: Submission,
+  cause: unknown,
+): SubmitResult {
+  logger.error({ err: cause }, 'dial-out request could not be stored');
+  const kind = idempotency === undefined ? 'unavailable' : 'unknown';
+  return { kind, reason: 'the request could not be stored', retryAfterS };
 }
 
 /** A day is over at midnight in UTC; one of many calls ends any moment. */

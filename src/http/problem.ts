@@ -24,6 +24,10 @@ export const problemKinds = {
   'headers-too-large': { status: 431, title: 'The headers are too large' },
   internal: { status: 500, title: 'Internal error' },
   unavailable: { status: 503, title: 'Service unavailable' },
+  'acceptance-unknown': {
+    status: 503,
+    title: 'It is not known whether the request was accepted',
+  },
 } as const;
 
 export type ProblemKind = keyof typeof problemKinds;
@@ -129,7 +133,7 @@ export const problemSchema = z
 export const defaultBodyLimit = 256 * 1_024;
 
 /** Seconds that a caller should wait when a dependency is unreachable: most restarts and fail-overs are over by then. */
-const dependencyRetryAfterS = 5;
+export const dependencyRetryAfterS = 5;
 
 /** @param bodyLimit of the route, bytes: what a body that is too large is told. */
 export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): ProblemError {

@@ -18,6 +18,9 @@ export type BatcherOptions = {
   readonly wholeTurns?: boolean;
 };
 
+/** The item was not added. */
+export class BatchQueueFullError extends Error {}
+
 /**
  * `write` gets the items in the order of their arrival and returns one result for each, in the same order.
  * A throw of `write` rejects every item of its batch.
@@ -39,7 +42,9 @@ export class Batcher<Item, Result> {
 
   add(item: Item): Promise<Result> {
     if (this.#waiting.length >= this.#options.maxWaiting) {
-      return Promise.reject(new Error(`batch queue is full (${this.#options.maxWaiting} waiting)`));
+      return Promise.reject(
+        new BatchQueueFullError(`batch queue is full (${this.#options.maxWaiting} waiting)`),
+      );
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });

@@ -8,7 +8,11 @@ const conflict = /^(40001|40P01)$/;
 /** Sockets and names; class 08, shutdown and start-up; too many clients, a time-out of a statement or a lock. */
 const away =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03)$/;
+/** Of these, what only a new connection fails with: the socket, its name, PostgreSQL that starts or has no room. */
+const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|57P03|53300)$/;
 /** `pg` has no code for these, and words are all it gives. */
+const unconnectedPool =
+  /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect)$/;
 const poolFailure =
   /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout)/;
 
@@ -37,6 +41,14 @@ export function isConflict(error: unknown): boolean {
 /** The database cannot be reached, or is too busy to answer: nothing is wrong with what was asked. */
 export function isUnreachable(error: unknown): boolean {
   return chainOf(error).some((each) => away.test(codeOf(each)) || poolFailure.test(each.message));
+}
+
+/** It never left for the database, or the database undid it. False: it is not known, as where the answer is lost. */
+export function isCertainlyUndone(error: unknown): boolean {
+  const isUnsent = chainOf(error).some(
+    (each) => unconnected.test(codeOf(each)) || unconnectedPool.test(each.message),
+  );
+  return isUnsent || isRefusedData(error) || isConflict(error);
 }
 
 /** `run` is one statement, or one transaction. */

@@ -15,6 +15,8 @@ const submission: Submission = {
   request: acceptedCall().request,
 };
 
+const notStored = { kind: 'not-stored', cause: new Error('SQL is unreachable') } as const;
+
 function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<never> } = {}) {
   const accepted: AcceptedCall[] = [];
   const stored: CallEvent[] = [];
@@ -140,8 +142,14 @@ describe('the intake', () => {
           },
         },
       });
-      expect(await intake.submit(submission)).toMatchObject({ kind: 'unavailable' });
+      expect(await intake.submit(submission)).toMatchObject({ kind: 'unknown' });
       expect(told).toEqual([`doubt ${tried[0]}`]);
+    });
+
+    test('leaves it where SQL certainly does not have it', async () => {
+      const { intake, told } = withPlace({ ledger: { accept: async () => notStored } });
+      expect(await intake.submit(submission)).toMatchObject({ kind: 'unavailable' });
+      expect(told).toEqual(['cancel']);
     });
   });
 
@@ -158,15 +166,29 @@ describe('the intake', () => {
   });
 
   test('says so where SQL does not store it, and wakes no taker', async () => {
-    const { intake, stored, woken } = rig({
-      accept: () => Promise.reject(new Error('SQL is unreachable')),
-    });
+    const { intake, stored, woken } = rig({ ledger: { accept: async () => notStored } });
 
     expect(await intake.submit(submission)).toMatchObject({
       kind: 'unavailable',
       reason: 'the request could not be stored',
     });
     expect([stored, woken]).toEqual([[], []]);
+  });
+
+  test('does not call refused what SQL may have, and wakes no taker', async () => {
+    const { intake, stored, woken } = rig({
+      accept: () => Promise.reject(new Error('the answer is lost')),
+    });
+
+    expect(await intake.submit(submission)).toMatchObject({ kind: 'unknown', retryAfterS: 5 });
+    expect([stored, woken]).toEqual([[], []]);
+  });
+
+  test('does not call refused what could not be stored, and may have been accepted before', async () => {
+    const { intake } = rig({ ledger: { accept: async () => notStored } });
+    const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+
+    expect(await intake.submit({ ...submission, idempotency })).toMatchObject({ kind: 'unknown' });
   });
 
   test.each([

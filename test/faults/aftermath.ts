@@ -30,6 +30,8 @@ export type EngineDeath = { readonly at: number; readonly backAt?: number };
 export type Aftermath = {
   /** Call ids that were answered with 200, by the number that they dial. */
   readonly accepted: ReadonlyMap<string, string>;
+  /** The numbers of requests that were answered with a word that nothing was accepted. */
+  readonly refused: ReadonlySet<string>;
   readonly farCalls: readonly FarCall[];
   /** Raw, as the stream holds them. */
   readonly events: readonly { readonly raw: string; readonly event: StreamEvent }[];

@@ -47,6 +47,7 @@ const phone: FarCall = {
 };
 const good: Aftermath = {
   accepted: new Map([['1', 'c']]),
+  refused: new Set(['3']),
   farCalls: [phone],
   events: [event(1, 'queued'), event(2, 'answered'), event(3, 'completed')],
   notifications: [told(1, 'Answered'), told(2, 'completed')],
@@ -67,6 +68,7 @@ describe('the invariants', () => {
   test.each<[string, Partial<Aftermath>]>([
     ['0 terminal events', { events: good.events.slice(0, 2) }],
     ['0 terminal notifications', { notifications: [told(1, 'Answered')] }],
+    ['1: its request was refused, and it rang', { refused: new Set(['1']) }],
     ['2 INVITEs', { farCalls: [phone, { ...phone, sipCallId: 's2' }] }],
     ['has 1 queued, 3 completed', { events: [event(1, 'queued'), event(3, 'completed')] }],
     ['3 completed, 3 amd', { events: [...good.events, event(3, 'amd')] }],

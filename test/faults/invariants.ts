@@ -14,6 +14,7 @@ export function violations(aftermath: Aftermath): readonly string[] {
   return [
     ...endsOnce(aftermath),
     ...neverTwice(aftermath),
+    ...refusedAreSilent(aftermath),
     ...wholeOnStream(aftermath),
     ...wholeAtReceiver(aftermath),
     ...nobodyLeftUp(aftermath),
@@ -50,6 +51,13 @@ function neverTwice({ farCalls, ...known }: Aftermath): string[] {
   return [...byNumber].flatMap(([number, sipCallIds]) =>
     sipCallIds.size === 1 ? [] : [`${callIdOf(known, number)}: ${sipCallIds.size} INVITEs`],
   );
+}
+
+function refusedAreSilent({ farCalls, refused }: Aftermath): string[] {
+  const rung = new Set(
+    farCalls.map(({ number }) => number).filter((number) => refused.has(number)),
+  );
+  return [...rung].map((number) => `${number}: its request was refused, and it rang`);
 }
 
 function wholeOnStream({ events }: Aftermath): string[] {

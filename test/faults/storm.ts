@@ -100,6 +100,7 @@ async function report(world: FaultyCluster, traffic: Traffic, pool: Pool): Promi
   const taken = receiver.accepted();
   const broken = violations({
     accepted: traffic.accepted,
+    refused: traffic.refused,
     farCalls: farEnd.calls,
     events,
     notifications: taken.map(({ rawBody, body }) => ({ raw: rawBody, body })),

@@ -14,18 +14,24 @@ type Request = {
   readonly commands: Wish['commands'];
 };
 
+function isRefusal(status: number, { type }: { readonly type?: string }): boolean {
+  return status === 429 || (status === 503 && type === 'urn:offhook:problem:unavailable');
+}
+
 /** After the storm every node answers; more than a few tries mean that something is wrong. */
 const mostDoubtTries = 50;
 export class Traffic {
   /** Call ids by number. */
   readonly accepted = new Map<string, string>();
+  /** Numbers of requests of which nothing was accepted. */
+  readonly refused = new Set<string>();
   readonly #world: FaultyCluster;
   readonly #random: Random;
   readonly #wishes: Wishes;
   readonly #everyMs: number;
   readonly #doubts: Request[] = [];
   readonly #underWay = new Set<Promise<void>>();
-  readonly #counts = { requests: 0, refused: 0, unanswered: 0, hungUp: 0, commanded: 0 };
+  readonly #counts = { requests: 0, unanswered: 0, hungUp: 0, commanded: 0 };
   #running: Promise<void> | undefined;
   #isStopping = false;
 
@@ -71,7 +77,7 @@ export class Traffic {
   }
 
   counts(): Readonly<Record<string, number>> {
-    return { ...this.#counts, accepted: this.accepted.size };
+    return { ...this.#counts, refused: this.refused.size, accepted: this.accepted.size };
   }
 
   async #run(): Promise<void> {
@@ -115,9 +121,9 @@ export class Traffic {
         if (commands.length > 0) this.#commandLater(callId, commands);
         return true;
       }
-      // A 503 or 429 says that nothing was accepted; what else may come says nothing.
-      if (answer.status !== 503 && answer.status !== 429) return false;
-      this.#counts.refused += 1;
+      // Those say that nothing was accepted; what else may come, as a 503 that does not know, says nothing.
+      if (!isRefusal(answer.status, answer.body)) return false;
+      this.refused.add(number);
       return true;
     } catch {
       this.#counts.unanswered += 1;

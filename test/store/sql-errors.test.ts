@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   dataRefusal,
+  isCertainlyUndone,
   isConflict,
   isRefusedData,
   isUnreachable,
@@ -14,6 +15,36 @@ const meaningsOf = (error: unknown) => ({
   away: isUnreachable(error),
 });
 const none = { refusedData: false, conflict: false, away: false };
+
+describe('a statement that failed', () => {
+  test.each(['ECONNREFUSED', 'ENOENT', '57P03', '53300', '23505', '40P01'])(
+    'with %s certainly did nothing',
+    (code) => {
+      expect(isCertainlyUndone(new Error('query failed', { cause: coded(code) }))).toBe(true);
+    },
+  );
+
+  test.each([
+    'Connection terminated due to connection timeout',
+    'timeout exceeded when trying to connect',
+  ])('with "%s" certainly did nothing', (message) => {
+    expect(isCertainlyUndone(new Error(message))).toBe(true);
+  });
+
+  test.each(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', '08006', '57P01', '57014', '40003'])(
+    'with %s may have taken effect',
+    (code) => {
+      expect(isCertainlyUndone(coded(code))).toBe(false);
+    },
+  );
+
+  test.each(['Connection terminated unexpectedly', 'Query read timeout'])(
+    'with "%s" may have taken effect',
+    (message) => {
+      expect(isCertainlyUndone(new Error(message))).toBe(false);
+    },
+  );
+});
 
 describe('an error of the database means', () => {
   test.each([

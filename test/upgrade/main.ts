@@ -131,7 +131,7 @@ async function judge(
   when: { readonly startedAt: number; readonly engineDeaths: readonly EngineDeath[] },
 ): Promise<number> {
   const found = violations({
-    ...{ accepted, ...when, botConnections: [], agents: new Map() },
+    ...{ accepted, refused: new Set<string>(), ...when, botConnections: [], agents: new Map() },
     // Both processes die in the middle of calls.
     faults: ['the old process dies', 'the new process dies'].map((what) => ({
       ...{ what, from: when.startedAt },

@@ -5,7 +5,12 @@ import { mayDial } from '../../calls/app-limits.ts';
 import { assertNever, type DialTarget } from '../../calls/call-types.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import type { Metrics } from '../../http/metrics.ts';
-import { invalidRequest, type MemberError, ProblemError } from '../../http/problem.ts';
+import {
+  dependencyRetryAfterS,
+  invalidRequest,
+  type MemberError,
+  ProblemError,
+} from '../../http/problem.ts';
 import { authenticated, responses } from '../../http/route-schema.ts';
 import { validatorCompiler } from '../../http/validation.ts';
 import { parseTraceHeaders } from '../../lib/trace-context.ts';
@@ -32,7 +37,7 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       operationId: 'dialOut',
       summary: 'Place an outbound call',
       description:
-        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target` or `bridge.to`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.\n\nA `traceparent` and its `tracestate` (W3C Trace Context) are carried to every event and notification of the call.',
+        'Answers as soon as the request is stored, before the call is placed. With an `Idempotency-Key` a repeated request gets the first answer and `Idempotent-Replayed: true`, and no number is called twice.\n\nA 503 of the type `acceptance-unknown` does not say that nothing was accepted: repeat the request with the same key. Without a key, the phone may then ring twice.\n\nAn app may have limits: a number that it may not dial is a 403 that names `target` or `bridge.to`; a call beyond its calls at once, or its calls a day (in UTC), is a 429 with `Retry-After`. A repeated request counts for nothing.\n\nA `traceparent` and its `tracestate` (W3C Trace Context) are carried to every event and notification of the call.',
       tags: ['calls'],
       params: botParams,
       body: dialoutSchema,
@@ -46,6 +51,12 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
     // The schema documents the body; `parseDialout` reads it, because spellings and routes concern several members.
     validatorCompiler: (part) =>
       part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part),
+    // The request may be accepted when the time for its answer is up. Whatever is thrown goes to the server's own handler.
+    errorHandler: (error, request) => {
+      if (error.code !== 'FST_ERR_HANDLER_TIMEOUT') throw error;
+      const hasKey = request.headers['idempotency-key'] !== undefined;
+      throw acceptanceUnknown(hasKey, dependencyRetryAfterS, { cause: error });
+    },
     handler: async (request, reply) => {
       const submission = toSubmission(request, deps);
       const result = await deps.services.intake.submit(submission);
@@ -82,6 +93,22 @@ function idempotencyKeyProblems(key: string | string[] | undefined): readonly Me
   if (key === undefined) return [];
   const { error } = idempotencyKey.safeParse(key);
   return (error?.issues ?? []).map(({ message }) => ({ path: 'Idempotency-Key', message }));
+}
+
+/** Without a key there is no way to ask again that is safe. */
+function acceptanceUnknown(
+  hasKey: boolean,
+  retryAfterS: number,
+  { cause }: { readonly cause: Error },
+): ProblemError {
+  const advice = hasKey
+    ? 'Repeat it with the same Idempotency-Key.'
+    : 'It had no Idempotency-Key: where it is repeated, the phone may ring twice.';
+  return new ProblemError(
+    'acceptance-unknown',
+    `It is not known whether the request was accepted. ${advice}`,
+    { retryAfterS, cause },
+  );
 }
 
 const limitDetails = {
@@ -125,6 +152,10 @@ function answerOf(result: SubmitResult, submission: Submission): DialoutAnswer {
     case 'unavailable':
       throw new ProblemError('unavailable', 'Nothing was accepted. Try again shortly.', {
         retryAfterS: result.retryAfterS,
+        cause: new Error(result.reason),
+      });
+    case 'unknown':
+      throw acceptanceUnknown(submission.idempotency !== undefined, result.retryAfterS, {
         cause: new Error(result.reason),
       });
     default:

@@ -4,9 +4,11 @@ import type { Pool } from 'pg';
 import { type AppLimits, targetsOf } from '../../calls/app-limits.ts';
 import { queuedEvent } from '../../calls/call-events.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
+import { BatchQueueFullError } from '../../lib/batcher.ts';
 import { GroupWriter } from '../group-writer.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import type { SecretBox } from '../secrets.ts';
+import { isCertainlyUndone } from '../sql-errors.ts';
 import { acceptWithin, type LimitedCall, type LimitName } from './limited-intake.ts';
 
 export type AcceptExtra = {
@@ -30,7 +32,9 @@ export type AcceptResult =
   | { readonly kind: 'replayed'; readonly answer: AcceptedAnswer }
   | { readonly kind: 'conflict' }
   /** Over a limit of the app; nothing was stored. */
-  | { readonly kind: 'refused'; readonly limit: LimitName };
+  | { readonly kind: 'refused'; readonly limit: LimitName }
+  /** Certainly not, now; whether its key came before was not asked. */
+  | { readonly kind: 'not-stored'; readonly cause: unknown };
 
 type Item = {
   /** The call id. */
@@ -111,10 +115,9 @@ export function createCallIntake(
       requestHash: extra.idempotency?.requestHash,
     };
     const limited = limitedCall(call, extra);
-    const verdict =
-      limited === undefined
-        ? await writer.add(item)
-        : await limitedWriter.add({ ...item, call: limited });
+    const added =
+      limited === undefined ? writer.add(item) : limitedWriter.add({ ...item, call: limited });
+    const verdict = await added.catch(notStored);
     if (verdict.kind === 'unanswered') {
       throw new Error('the earlier answer of an idempotency key could not be read', {
         cause: verdict.cause,
@@ -122,6 +125,14 @@ export function createCallIntake(
     }
     return verdict;
   };
+}
+
+/** @throws what does not say that nothing was stored. */
+function notStored(cause: unknown): AcceptResult {
+  if (cause instanceof BatchQueueFullError || isCertainlyUndone(cause)) {
+    return { kind: 'not-stored', cause };
+  }
+  throw cause;
 }
 
 function limitedCall(

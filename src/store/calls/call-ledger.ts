@@ -10,7 +10,7 @@ import { type AcceptExtra, type AcceptResult, createCallIntake } from './call-in
 import { type CallReads, createCallReads } from './call-reads.ts';
 
 export type CallLedger = CallReads & {
-  /** Durable when it resolves, exactly once for each idempotency key (kept for 24 h). */
+  /** Durable when it resolves so, exactly once for each idempotency key (kept for 24 h). @throws Error where it is not known. */
   accept(call: AcceptedCall, extra: AcceptExtra): Promise<AcceptResult>;
   /** Deletes calls that ended before, with all that belongs to them, and expired keys and attempts. Calls deleted. */
   purge(before: Date, stopped?: AbortSignal): Promise<number>;

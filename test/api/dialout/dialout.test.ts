@@ -1,5 +1,6 @@
 // The dial-out request: what is accepted as what, and what is refused with which path.
 
+import { errorCodes } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { provesOnAny } from '../../companion/proves.ts';
 import {
@@ -577,7 +578,37 @@ describe('an intake that cannot take more', () => {
     expect(response.statusCode).toBe(503);
     expect(response.headers['retry-after']).toBe('3');
     expect(response.body).not.toContain('10.0.0.5');
+    expect(response.json()).toMatchObject({
+      type: 'urn:offhook:problem:unavailable',
+      detail: 'Nothing was accepted. Try again shortly.',
+    });
   });
+
+  test.each([
+    [{ 'idempotency-key': 'k' }, 'Repeat it with the same Idempotency-Key.'],
+    [{}, 'It had no Idempotency-Key: where it is repeated, the phone may ring twice.'],
+  ])(
+    'an answer that is lost is a 503 that does not say that nothing was accepted: %j',
+    async (headers, advice) => {
+      const problem = {
+        type: 'urn:offhook:problem:acceptance-unknown',
+        detail: `It is not known whether the request was accepted. ${advice}`,
+      };
+      harness.result = { kind: 'unknown', reason: 'postgres at 10.0.0.5', retryAfterS: 3 };
+      const lost = await dial(harness, minimal, headers);
+      // What the server answers when the handler's time is up.
+      harness.result = new errorCodes.FST_ERR_HANDLER_TIMEOUT();
+      const late = await dial(harness, minimal, headers);
+
+      for (const response of [lost, late]) {
+        expect(response.statusCode).toBe(503);
+        expect(response.json()).toMatchObject(problem);
+        expect(response.body).not.toContain('10.0.0.5');
+      }
+      expect(lost.headers['retry-after']).toBe('3');
+      expect(late.headers['retry-after']).toBe('5');
+    },
+  );
 
   test('a surprise is a 500 that tells nothing but the request id', async () => {
     harness.result = new Error('secret detail');

@@ -1,0 +1,73 @@
+// The database has a request, and its answer is lost: the caller is told that it is not known, for the phone rings all the same.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { numberFor } from '../support/far-end.ts';
+import type { GatewayProcess } from '../support/gateway-process.ts';
+import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
+
+describe('a request that is stored, though the database’s answer is lost', () => {
+  let database: TestDatabase;
+  let cluster: Cluster;
+  let gateway: GatewayProcess;
+  let wire: Wire;
+  beforeAll(async () => {
+    database = await openTestDatabase('postgres');
+    const databaseUrl = database.location.databaseUrl ?? '';
+    cluster = await startCluster({ databaseUrl });
+    wire = await layDatabaseWire(databaseUrl);
+    gateway = await cluster.startNode('a', { DATABASE_URL: through(databaseUrl, wire) });
+  });
+  afterAll(async () => {
+    await cluster[Symbol.asyncDispose]();
+    await wire.close();
+    await database.remove();
+  });
+
+  /** Ends with the answer to it, when the call is stored. */
+  async function postUnanswered(number: string, headers: Record<string, string> = {}) {
+    wire.muteSenderOf('accept calls');
+    const answered = gateway.dialer.post({ target: `tel:+${number}` }, headers);
+    const isStored = async () =>
+      (await database.pool.query(`select from calls where request::text like $1`, [`%${number}%`]))
+        .rowCount === 1;
+    await eventually(isStored, 'it is stored');
+    wire.heal();
+    return await answered;
+  }
+
+  const invitesOf = (number: string) =>
+    cluster.farEnd.calls.filter((call) => call.number === number).length;
+
+  test('is not called refused, and with its Idempotency-Key it is the same call', async () => {
+    const number = numberFor('stay', 0, 1);
+    const key = { 'idempotency-key': 'order-17' };
+    const lost = await postUnanswered(number, key);
+
+    expect(lost.status).toBe(503);
+    expect(lost.headers['retry-after']).toBe('5');
+    expect(lost.body).toMatchObject({
+      type: 'urn:offhook:problem:acceptance-unknown',
+      detail: expect.stringContaining('Repeat it with the same Idempotency-Key'),
+    });
+    await eventually(() => invitesOf(number) === 1, 'the phone rings');
+    const again = await gateway.dialer.post({ target: `tel:+${number}` }, key);
+    expect([again.status, again.headers['idempotent-replayed']]).toEqual([200, 'true']);
+    await gateway.dialer.end((again.body as { callId: string }).callId);
+    expect(invitesOf(number)).toBe(1);
+  });
+
+  test('that had no key is not called refused either', async () => {
+    const number = numberFor('stay', 0, 2);
+    const lost = await postUnanswered(number);
+
+    expect(lost.status).toBe(503);
+    expect(lost.body).toMatchObject({
+      type: 'urn:offhook:problem:acceptance-unknown',
+      detail: expect.stringContaining('no Idempotency-Key'),
+    });
+    await eventually(() => invitesOf(number) === 1, 'the phone rings');
+  });
+});
