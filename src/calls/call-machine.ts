@@ -133,9 +133,9 @@ export const callMachine = callSetup.createMachine({
           { guard: ({ event }) => event.result === 'stored', target: 'answered' },
           { target: 'refusing' },
         ],
-        // Remembered while the store is under way; `answered` sees it and goes on to `closing`.
+        // Remembered while the store is under way; `answered` sees it and goes on to `closing`. Lost media is told only then: the line
+        // holds what it hears until the answer is acknowledged.
         'line.ended': { actions: endByLeg },
-        'line.mediaLost': { actions: hangUpOnFailure },
         'command.end': { actions: hangUpByCommand },
       },
     },
