@@ -91,7 +91,6 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
           NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
           // The phones send no audio.
           RTP_INACTIVITY_TIMEOUT_MS: '3600000',
-          ...(await mediaPorts()),
           ...options.variables,
           ...variables,
         },
@@ -129,15 +128,6 @@ function trunkFile(port: number, lines: readonly string[]): string {
     ...lines.map((line) => `    ${line}`),
     '',
   ].join('\n');
-}
-
-let ranges = 0;
-
-/** Nodes of one machine must not take each other's ports. */
-async function mediaPorts(): Promise<Record<string, string>> {
-  ranges += 1;
-  const first = 20_000 + ((process.pid + ranges) % 20) * 2_000;
-  return { MEDIA_PORT_MIN: String(first), MEDIA_PORT_MAX: String(first + 1_998) };
 }
 
 async function startEngine(): Promise<Part & { readonly url: string }> {

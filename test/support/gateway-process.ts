@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createDialer, type DevApp, readDevApp } from './dialer-client.ts';
+import { freePortRange } from './free-port.ts';
 import { keepLog } from './gateway-logs.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
@@ -17,6 +18,11 @@ const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
  */
 export const forAShortLife: readonly string[] =
   process.env['VITEST'] === undefined ? [] : ['--liftoff-only', '--interrupt-budget=1000000'];
+/**
+ * What is said to a call that is over is heard by none of another gateway's. Tests have at most sixty calls at once, some of two legs;
+ * what tools and benches start has more, and those that need more still give the range.
+ */
+const mediaPortsEach = process.env['VITEST'] === undefined ? 2_000 : 300;
 /** A machine with ten other things to do needs its time. */
 const startTimeoutMs = 60_000;
 
@@ -52,6 +58,7 @@ export async function startGateway(
   /** The folder of another build. */
   build = dist,
 ): Promise<GatewayProcess> {
+  const media = 'MEDIA_PORT_MIN' in variables ? undefined : await freePortRange(mediaPortsEach);
   const child = spawn(process.execPath, [...forAShortLife, join(build, 'main.js')], {
     env: {
       PATH: process.env['PATH'],
@@ -60,6 +67,10 @@ export async function startGateway(
       SIP_PORT: '0',
       LOG_LEVEL: 'warn',
       SHUTDOWN_TIMEOUT_MS: '0',
+      ...(media && {
+        MEDIA_PORT_MIN: String(media.portMin),
+        MEDIA_PORT_MAX: String(media.portMax),
+      }),
       ...variables,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -69,6 +80,7 @@ export async function startGateway(
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
   keepLog(() => output);
   const exited = once(child, 'exit');
+  child.once('exit', () => void media?.[Symbol.asyncDispose]());
   const runtime = await untilUp(child, dataDir, () => output);
   const end = async (signal: NodeJS.Signals) => {
     if (child.exitCode === null && child.signalCode === null) {

@@ -12,21 +12,24 @@ import {
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { createMediaPort, type MediaGateway } from '../../../src/media/media-port.ts';
 import { eventually } from '../../support/eventually.ts';
+import { freePortRange, type PortRange } from '../../support/free-port.ts';
 import { undisturbed } from '../../support/undisturbed.ts';
 import { type Caller, startCaller } from './support/caller.ts';
 
 let sandbox: SandboxThread;
 let caller: Caller;
 let media: MediaGateway;
+let ports: PortRange;
 
 beforeAll(async () => {
   sandbox = await startSandboxThread({ sipHost: '127.0.0.1', logLevel: 'silent', nodeId: 'test' });
   caller = await startCaller(sandbox);
+  ports = await freePortRange(100);
   media = createMediaPort({
     host: '127.0.0.1',
     publicHost: '127.0.0.1',
-    portMin: 21_000,
-    portMax: 29_000,
+    portMin: ports.portMin,
+    portMax: ports.portMax,
     workers: 1,
     inactivityTimeoutMs: 30_000,
     silenceIntervalMs: 200,
@@ -37,6 +40,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await media[Symbol.asyncDispose]();
+  await ports[Symbol.asyncDispose]();
   await caller.close();
   await sandbox.close();
 });
