@@ -38,6 +38,7 @@ export class StreamCallee implements AsyncDisposable {
   #version = 0;
   #sequence = 100;
   #timestamp = 4_000;
+  #latestMs = 0;
 
   private constructor(sip: RawCallee, invite: RawMessage, rtp: Socket) {
     this.#sip = sip;
@@ -66,6 +67,11 @@ export class StreamCallee implements AsyncDisposable {
       called: async () => new StreamCallee(sip, await sip.take('INVITE'), rtp),
       isCalled: () => sip.has('INVITE'),
     };
+  }
+
+  /** How late the latest packet of what it spoke was sent: for how long this process, or the machine, stood still. */
+  get latestMs(): number {
+    return this.#latestMs;
   }
 
   get invite(): RawMessage {
@@ -157,6 +163,8 @@ export class StreamCallee implements AsyncDisposable {
   async speak(audio: Uint8Array, payloadType = 0): Promise<void> {
     const startMs = performance.now();
     for (let at = 0; at * frameBytes < audio.length; at += 1) {
+      const dueMs = startMs + Math.max(0, at - leadFrames) * 20;
+      this.#latestMs = Math.max(this.#latestMs, performance.now() - dueMs);
       this.#send(payloadType, audio.subarray(at * frameBytes, (at + 1) * frameBytes));
       const waitMs = startMs + (at + 1 - leadFrames) * 20 - performance.now();
       if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
