@@ -20,8 +20,6 @@ const liveCalls = [500, 1_500] as const;
 const usageMs = 6_000;
 /** The callee hangs up after this. */
 const callMs = 50;
-/** 1,500 calls at once, and the ports of those that are over rest. */
-const allMediaPorts = { MEDIA_PORT_MIN: '20000', MEDIA_PORT_MAX: '29999' };
 const secretsKey = 'ab'.repeat(32);
 
 type Bench = {
@@ -74,7 +72,7 @@ async function benchOn(
   const app = databaseUrl === undefined ? undefined : await createAppIn(databaseUrl, secretsKey);
   const gateway = await startGateway(
     dataDir.path,
-    { NODE_OPTIONS: heapProbe(probe.path), ...allMediaPorts, ...variablesFor(databaseUrl) },
+    { NODE_OPTIONS: heapProbe(probe.path), ...variablesFor(databaseUrl) },
     app satisfies DevApp | undefined,
   );
   try {

@@ -91,6 +91,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
           NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
           // The phones send no audio.
           RTP_INACTIVITY_TIMEOUT_MS: '3600000',
+          ...stormMediaPorts(),
           ...options.variables,
           ...variables,
         },
@@ -128,6 +129,16 @@ function trunkFile(port: number, lines: readonly string[]): string {
     ...lines.map((line) => `    ${line}`),
     '',
   ].join('\n');
+}
+
+let ranges = 0;
+
+/** Nodes of a storm or a bench must not take each other's ports; those of tests are given theirs. */
+function stormMediaPorts(): Record<string, string> {
+  if (process.env['VITEST'] !== undefined) return {};
+  ranges += 1;
+  const first = 20_000 + ((process.pid + ranges) % 20) * 2_000;
+  return { MEDIA_PORT_MIN: String(first), MEDIA_PORT_MAX: String(first + 1_998) };
 }
 
 async function startEngine(): Promise<Part & { readonly url: string }> {

@@ -19,10 +19,10 @@ const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 export const forAShortLife: readonly string[] =
   process.env['VITEST'] === undefined ? [] : ['--liftoff-only', '--interrupt-budget=1000000'];
 /**
- * What is said to a call that is over is heard by none of another gateway's. Tests have at most sixty calls at once, some of two legs;
- * what tools and benches start has more, and those that need more still give the range.
+ * What is said to a call that is over is heard by none of another gateway's. Tests have at most sixty calls at once, some of two legs; a
+ * gateway of a bench is alone, and has the ports that users have.
  */
-const mediaPortsEach = process.env['VITEST'] === undefined ? 2_000 : 300;
+const testMediaPorts = 300;
 /** A machine with ten other things to do needs its time. */
 const startTimeoutMs = 60_000;
 
@@ -58,7 +58,8 @@ export async function startGateway(
   /** The folder of another build. */
   build = dist,
 ): Promise<GatewayProcess> {
-  const media = 'MEDIA_PORT_MIN' in variables ? undefined : await freePortRange(mediaPortsEach);
+  const hasOwnPorts = process.env['VITEST'] === undefined || 'MEDIA_PORT_MIN' in variables;
+  const media = hasOwnPorts ? undefined : await freePortRange(testMediaPorts);
   const child = spawn(process.execPath, [...forAShortLife, join(build, 'main.js')], {
     env: {
       PATH: process.env['PATH'],
