@@ -116,10 +116,10 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const taking = openTaking(environment, parts, { registry, ends, recovery, out });
   tellOfEnds({ sip, registry }, { taking, secondLegs, commands, out, metrics });
   const rest = new Rest(storage.longestRestMs);
-  const intake = openIntake(environment, parts, { taking, rest, out });
   closers.add('recovery', () => recovery.stop());
   const work = createWork(environment, parts, { recovery, taking, commands, rest });
   const { drain, isDraining } = createDrain(registry, work.stop);
+  const intake = openIntake(environment, parts, { taking, rest, out, isStopping: isDraining });
   parts.node.onLost(() => {
     logger.fatal('another node took this one for dead and ended its calls');
     registry.discardAll();
@@ -131,10 +131,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   return {
     registry,
     startTaking: work.start,
-    // What is accepted while the last calls finish would wait for the next process.
-    intake: {
-      submit: async (submission) => (isDraining() ? shuttingDown : await intake.submit(submission)),
-    },
+    intake,
     control: commands.control,
     commands: commands.routing,
     drain,
@@ -286,7 +283,13 @@ function openIntake(
     taking,
     rest,
     out,
-  }: { readonly taking: CallTaking; readonly rest: Rest; readonly out: OutboxParts },
+    isStopping,
+  }: {
+    readonly taking: CallTaking;
+    readonly rest: Rest;
+    readonly out: OutboxParts;
+    readonly isStopping: () => boolean;
+  },
 ): Intake {
   const { storage, limitsOf, notifier } = parts;
   const { ledger } = storage;
@@ -296,7 +299,7 @@ function openIntake(
     out.relay.send([event]);
   };
   const intake = createIntake(
-    { ledger, taking, limitsOf, onStored, clock, logger, ownerId: config.ownerId },
+    { ledger, taking, limitsOf, onStored, isStopping, clock, logger, ownerId: config.ownerId },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
   // The call may have been stored although it failed.
@@ -349,9 +352,3 @@ function createWork(
   };
   return { start, stop: () => taking.stop() };
 }
-
-const shuttingDown = {
-  kind: 'unavailable',
-  reason: 'this gateway is shutting down',
-  retryAfterS: 5,
-} as const;

@@ -35,6 +35,15 @@ export type IntakeLedger = {
     | { readonly kind: 'refused'; readonly limit: 'target' | 'callsAtOnce' | 'callsPerDay' }
     | { readonly kind: 'not-stored'; readonly cause: unknown }
   >;
+  /** What the key was answered before. @throws Error where that is not known. */
+  earlier(
+    call: AcceptedCall,
+    idempotency: { readonly key: string; readonly requestHash: string },
+  ): Promise<
+    | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
+    | { readonly kind: 'conflict' }
+    | undefined
+  >;
 };
 
 export type IntakePorts = {
@@ -45,6 +54,8 @@ export type IntakePorts = {
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
   /** Stored with the call, and to be published now. */
   readonly onStored: (event: CallEvent, submission: Submission) => void;
+  /** What is accepted while the last calls finish would wait for the next process. */
+  readonly isStopping: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 };
@@ -68,11 +79,9 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
       const mayDialAll = targetsOf(request).every((target) => mayDial(allowed, target));
       if (idempotency === undefined && !mayDialAll) return targetForbidden;
       const call = acceptedCall(submission, ports.clock.now(), limits);
+      const refusal = refusalOfNow(ports, call, limits);
+      if (refusal !== undefined) return await earlierOr(refusal, ports, call, submission);
       try {
-        // Counted a second ago at the earliest: it guards memory and patience, not a contract.
-        if (isFull(ports.taking.waiting(), call, ports, limits)) {
-          return { kind: 'full', retryAfterS };
-        }
         return await accept(ports, call, submission);
       } catch (error) {
         ports.logger.error({ err: error }, 'dial-out request may have been stored');
@@ -80,6 +89,36 @@ export function createIntake(ports: IntakePorts, limits: IntakeLimits): Intake {
       }
     },
   };
+}
+
+/** Why nothing new is accepted. */
+function refusalOfNow(
+  ports: IntakePorts,
+  call: AcceptedCall,
+  limits: IntakeLimits,
+): SubmitResult | undefined {
+  if (ports.isStopping()) {
+    return { kind: 'unavailable', reason: 'this gateway is shutting down', retryAfterS };
+  }
+  // Counted a second ago at the earliest: it guards memory and patience, not a contract.
+  const isFullNow = isFull(ports.taking.waiting(), call, ports, limits);
+  return isFullNow ? { kind: 'full', retryAfterS } : undefined;
+}
+
+/** What was accepted before keeps its answer. */
+async function earlierOr(
+  refusal: SubmitResult,
+  { ledger, logger }: IntakePorts,
+  call: AcceptedCall,
+  { idempotency }: Submission,
+): Promise<SubmitResult> {
+  if (idempotency === undefined) return refusal;
+  try {
+    return (await ledger.earlier(call, idempotency)) ?? refusal;
+  } catch (error) {
+    logger.error({ err: error }, 'an idempotency key could not be looked up');
+    return { kind: 'unknown', reason: 'the key could not be looked up', retryAfterS };
+  }
 }
 
 /** All in all; and for a trunk with a rate, what it could not dial in time any more. */

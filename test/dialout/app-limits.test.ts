@@ -37,6 +37,7 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
         ownerId: 'node/1',
         limitsOf: () => undefined,
         onStored: () => undefined,
+        isStopping: () => false,
         clock,
         logger: silentLogger,
       },

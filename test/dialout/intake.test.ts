@@ -15,6 +15,7 @@ const submission: Submission = {
   request: acceptedCall().request,
 };
 
+const noneEarlier = async () => undefined;
 const notStored = { kind: 'not-stored', cause: new Error('SQL is unreachable') } as const;
 
 function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<never> } = {}) {
@@ -27,6 +28,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
   const intake = createIntake(
     {
       ledger: {
+        earlier: noneEarlier,
         accept: async (call, extra) => {
           await changes.accept?.();
           accepted.push(call);
@@ -42,6 +44,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
       ownerId: 'node/1',
       limitsOf: () => undefined,
       onStored: (event) => void stored.push(event),
+      isStopping: () => false,
       clock: { now: () => now },
       logger: silentLogger,
       ...changes,
@@ -78,6 +81,7 @@ describe('the intake', () => {
     const told: string[] = [];
     const { intake } = rig({
       ledger: {
+        earlier: noneEarlier,
         accept: async () => {
           await settled();
           told.push('SQL');
@@ -124,6 +128,7 @@ describe('the intake', () => {
       async (kind) => {
         const { intake, told } = withPlace({
           ledger: {
+            earlier: noneEarlier,
             accept: async () => (kind === 'refused' ? { kind, limit: 'callsAtOnce' } : { kind }),
           },
         });
@@ -136,6 +141,7 @@ describe('the intake', () => {
       const tried: CallId[] = [];
       const { intake, told } = withPlace({
         ledger: {
+          earlier: noneEarlier,
           accept: async ({ callId }) => {
             tried.push(callId);
             throw new Error('SQL is unreachable');
@@ -147,7 +153,9 @@ describe('the intake', () => {
     });
 
     test('leaves it where SQL certainly does not have it', async () => {
-      const { intake, told } = withPlace({ ledger: { accept: async () => notStored } });
+      const { intake, told } = withPlace({
+        ledger: { earlier: noneEarlier, accept: async () => notStored },
+      });
       expect(await intake.submit(submission)).toMatchObject({ kind: 'unavailable' });
       expect(told).toEqual(['cancel']);
     });
@@ -155,7 +163,10 @@ describe('the intake', () => {
 
   test('tells of nothing where an app is over its limit', async () => {
     const { intake, stored, woken } = rig({
-      ledger: { accept: async () => ({ kind: 'refused', limit: 'callsAtOnce' }) },
+      ledger: {
+        earlier: noneEarlier,
+        accept: async () => ({ kind: 'refused', limit: 'callsAtOnce' }),
+      },
     });
 
     expect(await intake.submit(submission)).toMatchObject({
@@ -166,7 +177,9 @@ describe('the intake', () => {
   });
 
   test('says so where SQL does not store it, and wakes no taker', async () => {
-    const { intake, stored, woken } = rig({ ledger: { accept: async () => notStored } });
+    const { intake, stored, woken } = rig({
+      ledger: { earlier: noneEarlier, accept: async () => notStored },
+    });
 
     expect(await intake.submit(submission)).toMatchObject({
       kind: 'unavailable',
@@ -185,7 +198,7 @@ describe('the intake', () => {
   });
 
   test('does not call refused what could not be stored, and may have been accepted before', async () => {
-    const { intake } = rig({ ledger: { accept: async () => notStored } });
+    const { intake } = rig({ ledger: { earlier: noneEarlier, accept: async () => notStored } });
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 
     expect(await intake.submit({ ...submission, idempotency })).toMatchObject({ kind: 'unknown' });
@@ -196,7 +209,7 @@ describe('the intake', () => {
     { kind: 'replayed', answer: { sid: 'sid-1', callId: 'call-1', conversationId: 'c-1' } },
   ] as const)('an idempotency key that is known ($kind) starts nothing', async (earlier) => {
     const { intake, stored, woken } = rig({
-      ledger: { accept: async () => earlier },
+      ledger: { earlier: noneEarlier, accept: async () => earlier },
     });
     const idempotency = { key: 'key-1', requestHash: 'hash-1' };
 

@@ -4,16 +4,18 @@ import type { Pool } from 'pg';
 import { type AppLimits, targetsOf } from '../../calls/app-limits.ts';
 import { queuedEvent } from '../../calls/call-events.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
-import { BatchQueueFullError } from '../../lib/batcher.ts';
+import { Batcher, BatchQueueFullError } from '../../lib/batcher.ts';
 import { GroupWriter } from '../group-writer.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import type { SecretBox } from '../secrets.ts';
 import { isCertainlyUndone } from '../sql-errors.ts';
 import { acceptWithin, type LimitedCall, type LimitName } from './limited-intake.ts';
 
+export type Idempotency = { readonly key: string; readonly requestHash: string };
+
 export type AcceptExtra = {
   readonly notifyHeaders?: Readonly<Record<string, string>>;
-  readonly idempotency?: { readonly key: string; readonly requestHash: string };
+  readonly idempotency?: Idempotency;
   /** Of the app; left out: none. */
   readonly limits?: AppLimits;
   /** The process whose call it is from the first; left out: it waits to be taken. */
@@ -42,6 +44,17 @@ type Item = {
   /** The row as JSON, made for each call by itself, so that one that cannot be written down fails alone. */
   readonly row: string;
   readonly requestHash: string | undefined;
+};
+
+type KeyedItem = Item & { readonly requestHash: string };
+
+export type EarlierResult = Extract<AcceptResult, { kind: 'replayed' | 'conflict' }> | undefined;
+
+export type CallIntake = {
+  /** Durable when it resolves so, exactly once for each idempotency key (kept for 24 h). @throws Error where it is not known. */
+  accept(call: AcceptedCall, extra: AcceptExtra): Promise<AcceptResult>;
+  /** What the key was answered before; undefined: it did not come, or it has expired. @throws Error where that is not known. */
+  earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult>;
 };
 
 type LimitedItem = Item & { readonly call: LimitedCall };
@@ -85,15 +98,11 @@ select call_id from accepted`,
 
 const earlierStatement = `
 select i.call_id, k.request_hash, k.answer
-from json_to_recordset($1::json) as i(call_id text, app_id text, bot_id text, key text)
-join idempotency_keys k using (app_id, bot_id, key)`;
+from json_to_recordset($1::json) as i(call_id text, app_id text, bot_id text, key text, accepted_at timestamptz)
+join idempotency_keys k using (app_id, bot_id, key) where k.expires_at > i.accepted_at`;
 
 /** One batch at a time on the one session of PGlite; on PostgreSQL a second is written while the first is being synced. */
-export function createCallIntake(
-  pool: Pool,
-  secrets: SecretBox,
-  concurrency: number,
-): (call: AcceptedCall, extra: AcceptExtra) => Promise<AcceptResult> {
+export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: number): CallIntake {
   const batches = {
     maxBatch: 200,
     // Ten seconds' worth of what a node can take; the intake refuses with 429 long before.
@@ -108,7 +117,7 @@ export function createCallIntake(
     (items) => acceptLimitedBatch(pool, items),
     { ...batches, concurrency: 1 },
   );
-  return async (call, extra) => {
+  const accept: CallIntake['accept'] = async (call, extra) => {
     const item = {
       key: call.callId,
       row: intakeRow(call, extra, secrets),
@@ -125,6 +134,20 @@ export function createCallIntake(
     }
     return verdict;
   };
+  // Also a batch: where the queue is full, those that ask again are many.
+  const asked = new Batcher<KeyedItem, EarlierResult>((items) => readEarlier(pool, items), {
+    ...batches,
+    concurrency: 1,
+  });
+  return { accept, earlier: (call, idempotency) => asked.add(keyedItem(call, idempotency)) };
+}
+
+function keyedItem(
+  { callId, appId, botId, acceptedAt }: AcceptedCall,
+  { key, requestHash }: Idempotency,
+): KeyedItem {
+  const row = { call_id: callId, app_id: appId, bot_id: botId, key, accepted_at: acceptedAt };
+  return { key: callId, row: storableJson(row), requestHash };
 }
 
 /** @throws what does not say that nothing was stored. */
@@ -230,19 +253,25 @@ type Earlier = {
 /** Never throws: the other calls of the batch are accepted by now, and must be told so. */
 async function judgeLate(pool: Pool, late: readonly Item[]): Promise<Map<string, Acceptance>> {
   try {
-    const { rows } = await pool.query<Earlier>(earlierStatement, [
-      jsonRows(late.map((item) => item.row)),
-    ]);
-    const earlier = new Map(rows.map((row) => [row.call_id, row]));
-    return new Map(late.map((item) => [item.key, judge(item, earlier.get(item.key))]));
+    const earlier = await readEarlier(pool, late);
+    // None only if the key expired and was purged between the two statements.
+    const gone = { kind: 'unanswered', cause: new Error('the key is gone') } as const;
+    return new Map(late.map((item, index) => [item.key, earlier[index] ?? gone]));
   } catch (cause) {
     return new Map(late.map((item) => [item.key, { kind: 'unanswered', cause }]));
   }
 }
 
-function judge(item: Item, earlier: Earlier | undefined): Acceptance {
-  // Only if the key expired and was purged between the two statements.
-  if (earlier === undefined) return { kind: 'unanswered', cause: new Error('the key is gone') };
+async function readEarlier(pool: Pool, items: readonly Item[]): Promise<readonly EarlierResult[]> {
+  const { rows } = await pool.query<Earlier>(earlierStatement, [
+    jsonRows(items.map((item) => item.row)),
+  ]);
+  const earlier = new Map(rows.map((row) => [row.call_id, row]));
+  return items.map((item) => judge(item, earlier.get(item.key)));
+}
+
+function judge(item: Item, earlier: Earlier | undefined): EarlierResult {
+  if (earlier === undefined) return undefined;
   return earlier.request_hash === item.requestHash
     ? { kind: 'replayed', answer: earlier.answer }
     : { kind: 'conflict' };

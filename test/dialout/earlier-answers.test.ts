@@ -1,0 +1,94 @@
+// A request that came before keeps its answer, also where the intake takes no new one.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createIntake } from '../../src/dialout/intake.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+
+const noon = new Date('2026-03-01T12:00:00.000Z');
+const tomorrow = new Date('2026-03-02T12:00:00.000Z');
+
+describe.each(databaseKinds)('a request with a key, on %s', (kind) => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterEach(async () => {
+    await database.clear();
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+
+  function open() {
+    const state = { now: noon, waiting: 0, isStopping: false, isAway: false };
+    const clock = { now: () => state.now };
+    const ledger = createCallLedger({
+      database,
+      secrets: createSecretBox(Buffer.alloc(32, 7)),
+      logger: silentLogger,
+      clock,
+    });
+    const intake = createIntake(
+      {
+        ledger: {
+          accept: (...call) => ledger.accept(...call),
+          earlier: async (...asked) => {
+            if (state.isAway) throw new Error('SQL is unreachable');
+            return await ledger.earlier(...asked);
+          },
+        },
+        taking: {
+          accepted: () => undefined,
+          waiting: () => new Map([[undefined, state.waiting]]),
+          reserve: () => undefined,
+        },
+        ownerId: 'node/1',
+        limitsOf: () => undefined,
+        onStored: () => undefined,
+        isStopping: () => state.isStopping,
+        clock,
+        logger: silentLogger,
+      },
+      { maxQueued: 3, queueTimeoutMs: 300_000 },
+    );
+    return { intake, state };
+  }
+
+  const submission = {
+    appId: 'app-1',
+    accountId: 'account-1',
+    botId: 'bot-1',
+    request: acceptedCall().request,
+  };
+  const keyed = { ...submission, idempotency: { key: 'key-1', requestHash: 'hash-1' } };
+  const other = { ...submission, idempotency: { key: 'key-1', requestHash: 'hash-2' } };
+  const strange = { ...submission, idempotency: { key: 'key-2', requestHash: 'hash-1' } };
+
+  test.each([
+    ['the queue is full', { waiting: 3 }, { kind: 'full', retryAfterS: 5 }],
+    ['the process stops', { isStopping: true }, { kind: 'unavailable', retryAfterS: 5 }],
+  ])('that came before gets its first answer while %s', async (_, change, refusal) => {
+    const { intake, state } = open();
+    const first = await intake.submit(keyed);
+    Object.assign(state, change);
+
+    expect(first.kind).toBe('accepted');
+    expect(await intake.submit(keyed)).toEqual({ ...first, kind: 'replayed' });
+    expect(await intake.submit(other)).toEqual({ kind: 'conflict' });
+    expect(await intake.submit(strange)).toMatchObject(refusal);
+    expect(await intake.submit({ ...keyed, botId: 'bot-2' })).toMatchObject(refusal);
+    expect(await intake.submit(submission)).toMatchObject(refusal);
+
+    state.isAway = true;
+    expect(await intake.submit(keyed)).toMatchObject({ kind: 'unknown' });
+    expect(await intake.submit(submission)).toMatchObject(refusal);
+
+    Object.assign(state, { isAway: false, now: tomorrow });
+    expect(await intake.submit(keyed)).toMatchObject(refusal);
+    expect((await database.pool.query('select from calls')).rowCount).toBe(1);
+  });
+});
