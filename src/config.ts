@@ -68,7 +68,9 @@ const environment = z.object({
   TRUNKS_FILE: z
     .string()
     .optional()
-    .describe('trunks.yaml; absent: sip-config/trunks.yaml if it exists, else only the sandbox'),
+    .describe(
+      'trunks.yaml, or `none`; absent: sip-config/trunks.yaml if it exists. Without one there is only the sandbox',
+    ),
   STT_PROVIDERS_FILE: z
     .string()
     .optional()
@@ -232,9 +234,10 @@ export function loadConfig(
   return Object.freeze(resolveDefaults(parsed.data));
 }
 
-/** The same, with these variables set otherwise; an empty one is not set. */
-export function loadConfigWith(changes: Readonly<Record<string, string>>): Config {
-  return loadConfig({ ...process.env, ...changes });
+/** These settings; of the environment only where programs are found. */
+export function loadConfigOf(settings: Readonly<Record<string, string>>): Config {
+  const { PATH, NATS_SERVER_BIN } = process.env;
+  return loadConfig({ PATH, NATS_SERVER_BIN, ...settings });
 }
 
 function httpOf(env: z.infer<typeof environment>) {

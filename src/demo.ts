@@ -23,10 +23,11 @@ import {
 import { type BotClient, createGatewayClient, tokensOf } from './cli/gateway-client.ts';
 import { readBody } from './cli/notification-lines.ts';
 import { type ReceivedNotification, startReceiver } from './cli/receiver.ts';
-import { type Config, loadConfigWith } from './config.ts';
+import { type Config, loadConfigOf } from './config.ts';
 import { recordingUrl } from './embedded/sandbox/wav-file.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
+import { noTrunksFile } from './sip/trunks/trunks-path.ts';
 
 /** The longest scene takes some 20 s; a machine that is busy elsewhere gets twice that. */
 const scenesTimeoutMs = 45_000;
@@ -45,25 +46,16 @@ async function main(): Promise<boolean> {
   }
 }
 
-/** Everything embedded, on free ports, whatever else the environment says. */
+/** Everything embedded, on free ports, whatever the environment says and whatever files lie about. */
 function demoConfig(dataDir: string, verbose: boolean): Config {
-  return loadConfigWith({
+  return loadConfigOf({
     DATA_DIR: dataDir,
     HTTP_HOST: '127.0.0.1',
     HTTP_PORT: '0',
-    PUBLIC_URL: '',
-    DATABASE_URL: '',
-    SECRETS_KEY: '',
-    NATS_URL: '',
-    NATS_PREFIX: '',
-    DRACHTIO_URL: '',
     SIP_HOST: '127.0.0.1',
     SIP_PORT: '0',
-    SIP_ALLOWED_NETWORKS: '',
-    MEDIA_HOST: '',
-    MEDIA_PUBLIC_HOST: '',
+    TRUNKS_FILE: noTrunksFile,
     NOTIFY_ALLOWED_NETWORKS: '127.0.0.0/8',
-    STREAM_ALLOWED_NETWORKS: '',
     SANDBOX: 'on',
     LOG_LEVEL: verbose ? 'info' : 'silent',
   });
@@ -139,7 +131,6 @@ class Stage {
       const answer = await client.dial({
         target,
         caller: '+12025550199',
-        // A trunks.yaml that lies about does not matter here.
         trunk: 'sandbox',
         notifyurl,
         machineDetection: 'detect',

@@ -25,6 +25,10 @@ async function runDemo(): Promise<Finished> {
   const demo = run('demo', ['--json'], {
     DATABASE_URL: 'postgres://127.0.0.1:1/none',
     NATS_URL: 'nats://127.0.0.1:1',
+    TRUNKS_FILE: '/nowhere/trunks.yaml',
+    STT_PROVIDERS_FILE: '/nowhere/providers.yaml',
+    STREAM_ALLOWED_NETWORKS: 'none',
+    MAX_CONCURRENT_CALLS: '1',
   });
   const { httpUrl } = JSON.parse(await demo.line()) as { readonly httpUrl: string };
   const before = ticksLate;
