@@ -321,9 +321,11 @@ describe('while a call is up', { timeout: 120_000 }, () => {
     await receiver.untilEnded((first.body as { callId: string }).callId);
   });
 
-  test('a bot can hang up while the gateway lets its last calls end', async () => {
+  test('while a gateway lets its last calls end a bot can hang up, and a repeated request keeps its answer', async () => {
     const own = await startLaptop({ SHUTDOWN_TIMEOUT_MS: '60000' });
-    const { callId } = await own.dial(numbers.personStays);
+    const body = { target: numbers.personStays, notifyurl: own.receiver.url };
+    const key = { 'idempotency-key': 'order-17' };
+    const { callId } = await own.gateway.dialer.dial(body, key);
     await eventually(() => own.receiver.of(callId).length > 0, 'it is answered');
     own.gateway.child.kill('SIGTERM');
     const isDraining = async () =>
@@ -331,6 +333,8 @@ describe('while a call is up', { timeout: 120_000 }, () => {
     await eventually(isDraining, 'it is shutting down');
     // What stops with the drain has stopped by then.
     await expect(own.dial(numbers.person)).rejects.toThrow();
+    const repeated = await own.gateway.dialer.post(body, key);
+    expect(repeated).toMatchObject({ status: 200, body: { callId } });
     const reply = await own.nats.request(`offhook.command.${callId}`, '{"command":"hangup"}', {
       timeout: 30_000,
     });
