@@ -14,6 +14,7 @@ import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import { type ContextStore, openContextStore } from '../interactions/context-store.ts';
 import { createCallQueries } from '../interactions/stored-calls.ts';
+import { atMost } from '../lib/at-most.ts';
 import { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
@@ -66,6 +67,8 @@ export type App = {
 
 /** A receiver that is slow does not hold a shutdown up: the next process owes it. */
 const settleTimeoutMs = 3_000;
+/** That others are told is no reason to let a person wait: where the database does not answer, they learn it from the lease. */
+const tellOthersTimeoutMs = 500;
 
 /** @throws Error that says which part did not start; what was opened by then is closed again. */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
@@ -145,7 +148,7 @@ async function openApp(environment: Environment): Promise<App> {
     callCount: activeCalls,
     reload: () => sip.reloadTrunks(),
     async close({ delayMs = 0, drainMs = 0, force = AbortSignal.abort() } = {}) {
-      await node.drain();
+      await atMost(node.drain(), tellOthersTimeoutMs);
       // A load balancer has seen /ready by then, and no request that comes through it is refused.
       await pause(delayMs, undefined, { signal: force }).catch(() => undefined);
       await calls.drain(drainMs, force);

@@ -27,9 +27,9 @@ export function createDrain(
     await registry.empty(patience.signal);
     endAll();
     using last = deadline(endAllTimeoutMs);
+    // What was being taken may start now, or when the database answers again: nobody else would hang it up.
+    void stopped.then(endAll, () => undefined);
     await untilAborted(stopped, last.signal);
-    // What was being taken may have started meanwhile.
-    endAll();
     await registry.empty(last.signal);
   };
   return {

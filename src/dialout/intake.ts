@@ -114,7 +114,10 @@ async function earlierOr(
 ): Promise<SubmitResult> {
   if (idempotency === undefined) return refusal;
   try {
-    return (await ledger.earlier(call, idempotency)) ?? refusal;
+    const earlier = await ledger.earlier(call, idempotency);
+    if (earlier !== undefined || refusal.kind === 'full') return earlier ?? refusal;
+    // The first one may be being stored at this moment.
+    return { kind: 'unknown', reason: 'this gateway is shutting down', retryAfterS };
   } catch (error) {
     logger.error({ err: error }, 'an idempotency key could not be looked up');
     return { kind: 'unknown', reason: 'the key could not be looked up', retryAfterS };

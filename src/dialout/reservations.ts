@@ -94,7 +94,7 @@ export class Reservations {
     }
   }
 
-  /** It was given back, taken and begun here: its INVITE leaves. */
+  /** It has a machine here now: if it was in doubt, it is not given back any more. */
   begun(callId: CallId): void {
     this.#doubtful.delete(callId);
   }

@@ -9,7 +9,7 @@ import {
   misspelledMembers,
 } from '../../calls/contract/command.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
-import { invalidRequest, ProblemError } from '../../http/problem.ts';
+import { dependencyRetryAfterS, invalidRequest, ProblemError } from '../../http/problem.ts';
 import { accepted, authenticated } from '../../http/route-schema.ts';
 import { callIdOf, found } from '../call-routes.ts';
 import { callParams } from '../call-schemas.ts';
@@ -91,8 +91,9 @@ function answerOf(reply: CommandReply | undefined) {
 }
 
 function unreachable(): ProblemError {
-  const retryAfterS = 5;
-  return new ProblemError('unavailable', 'The call cannot be reached just now.', { retryAfterS });
+  return new ProblemError('unavailable', 'The call cannot be reached just now.', {
+    retryAfterS: dependencyRetryAfterS,
+  });
 }
 
 function targetForbidden(): ProblemError {

@@ -5,6 +5,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createFailedAuthentications } from '../../http/failed-authentications.ts';
 import type { ApiInstance } from '../../http/http.ts';
+import { dependencyRetryAfterS } from '../../http/problem.ts';
 import type { ApiServices } from '../services.ts';
 
 const path = '/2010-04-01/Accounts/:accountSid/Calls/:callFile';
@@ -17,9 +18,6 @@ const errors = {
   slowDown: { status: 429, code: 20_429, message: 'Too many requests with bad credentials' },
   unreachable: { code: 20_503, message: 'The call cannot be reached just now.', status: 503 },
 } as const;
-
-/** Most restarts and fail-overs are over by then. */
-const unreachableRetryAfterS = 5;
 
 type Answer = { readonly status: number; readonly body: object; readonly retryAfterS?: number };
 
@@ -80,7 +78,7 @@ async function answer(
     case 'unknown':
       return failure('unknown');
     case 'unreachable':
-      return { ...failure('unreachable'), retryAfterS: unreachableRetryAfterS };
+      return { ...failure('unreachable'), retryAfterS: dependencyRetryAfterS };
   }
 }
 

@@ -9,6 +9,7 @@ import { GroupWriter } from '../group-writer.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import type { SecretBox } from '../secrets.ts';
 import { isCertainlyUndone } from '../sql-errors.ts';
+import { earlierStatement } from './earlier-requests.ts';
 import { acceptWithin, type LimitedCall, type LimitName } from './limited-intake.ts';
 
 export type Idempotency = { readonly key: string; readonly requestHash: string };
@@ -95,11 +96,6 @@ with input as (
 )
 select call_id from accepted`,
 } as const;
-
-const earlierStatement = `
-select i.call_id, k.request_hash, k.answer
-from json_to_recordset($1::json) as i(call_id text, app_id text, bot_id text, key text, accepted_at timestamptz)
-join idempotency_keys k using (app_id, bot_id, key) where k.expires_at > i.accepted_at`;
 
 /** One batch at a time on the one session of PGlite; on PostgreSQL a second is written while the first is being synced. */
 export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: number): CallIntake {

@@ -7,6 +7,7 @@ import type { Pool, PoolClient } from 'pg';
 import { type AppLimits, mayDial } from '../../calls/app-limits.ts';
 import type { DialTarget } from '../../calls/call-types.ts';
 import { inTransaction } from '../transaction.ts';
+import { earlierStatement } from './earlier-requests.ts';
 
 export type LimitName = 'target' | 'callsAtOnce' | 'callsPerDay';
 
@@ -36,11 +37,6 @@ returning app_id, calls`;
 const openStatement = `
 select app_id, count(*)::integer as calls from calls
 where end_published_at is null and ended_at is null and app_id = any($1::text[]) group by app_id`;
-
-const knownStatement = `
-select i.call_id from json_to_recordset($1::json)
-  as i(call_id text, app_id text, bot_id text, key text, accepted_at timestamptz)
-join idempotency_keys k using (app_id, bot_id, key) where k.expires_at > i.accepted_at`;
 
 const countStatement = `
 update app_usage u set calls = u.calls + i.calls
@@ -114,7 +110,9 @@ async function knownCalls(
         },
   );
   if (keyed.length === 0) return new Set();
-  const { rows } = await client.query<{ call_id: string }>(knownStatement, [JSON.stringify(keyed)]);
+  const { rows } = await client.query<{ call_id: string }>(earlierStatement, [
+    JSON.stringify(keyed),
+  ]);
   return new Set(rows.map((row) => row.call_id));
 }
 

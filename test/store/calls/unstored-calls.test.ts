@@ -8,6 +8,7 @@ import { createSecretBox } from '../../../src/store/secrets.ts';
 import { acceptedCall } from '../../support/call-records.ts';
 import { openTestDatabase } from '../../support/databases.ts';
 import { eventually } from '../../support/eventually.ts';
+import { freeUdpPort } from '../../support/free-port.ts';
 import { layDatabaseWire, through } from '../../support/wire.ts';
 
 const pools: Pool[] = [];
@@ -29,15 +30,9 @@ function ledgerOn(config: PoolConfig) {
   });
 }
 
-async function closedPort(): Promise<number> {
-  const wire = await layDatabaseWire('postgres://127.0.0.1:1/none');
-  await wire.close();
-  return wire.port;
-}
-
 describe('a call is certainly not stored', () => {
   test.each<[string, () => Promise<PoolConfig>]>([
-    ['PostgreSQL is down', async () => ({ host: '127.0.0.1', port: await closedPort() })],
+    ['PostgreSQL is down', async () => ({ host: '127.0.0.1', port: await freeUdpPort() })],
     ['PGlite is gone', async () => ({ host: '/nowhere/pglite' })],
   ])('where %s', async (_, configOf) => {
     const ledger = ledgerOn(await configOf());
@@ -59,7 +54,7 @@ describe('a call is certainly not stored', () => {
   });
 
   test('where too many wait to be stored', async () => {
-    const ledger = ledgerOn({ host: '127.0.0.1', port: await closedPort() });
+    const ledger = ledgerOn({ host: '127.0.0.1', port: await freeUdpPort() });
 
     const results = await Promise.all(
       Array.from({ length: 5_001 }, () => ledger.accept(acceptedCall(), {})),
