@@ -26,6 +26,8 @@ export class PlannedCall {
   #listener: LineListener | undefined;
   /** A sound of a plan. */
   #isPlaying = false;
+  /** Some of the message went out. */
+  #hasLeftMessage = false;
   /** As it was told. */
   #holder: PlanName | undefined;
   #isDone = false;
@@ -62,6 +64,7 @@ export class PlannedCall {
   }
 
   played(report: PlaybackReport): void {
+    if (report.kind === 'started' && report.source === 'voicemail') this.#hasLeftMessage = true;
     if (report.kind === 'finished' && report.source !== 'command') this.#isPlaying = false;
   }
 
@@ -153,8 +156,14 @@ export class PlannedCall {
         this.#host.detectAnew();
         break;
       case 'report':
-        this.#host.report(action.report);
+        this.#host.report(this.#asPlayed(action.report));
         break;
     }
+  }
+
+  /** A voice may stop a message before any of it went out, after a worker stood still: nothing was left then. */
+  #asPlayed(report: PlanReport): PlanReport {
+    const claimsMessage = report.kind === 'over' && report.outcome === 'voicemail-left';
+    return claimsMessage && !this.#hasLeftMessage ? { kind: 'over', outcome: 'machine' } : report;
   }
 }

@@ -268,6 +268,20 @@ describe('the plans of a call', () => {
     expect(holding.reports).toEqual(['held by voicemail', 'held by undefined', 'done']);
   });
 
+  test.each([
+    ['machine', false],
+    ['voicemail-left', true],
+  ])('tell %s where it is %s that some of the message went out', (outcome, isHeard) => {
+    const { call, reports } = planned({ voicemail: settings });
+    call.told(machine);
+    call.told(tone);
+    if (isHeard) call.played({ kind: 'started', source: 'voicemail' } as PlaybackReport);
+    call.played({ kind: 'finished', source: 'voicemail' } as PlaybackReport);
+    for (let frame = 0; frame < 12; frame += 1) call.tick(new Int16Array(160), false, 0);
+
+    expect(reports).toContain(outcome);
+  });
+
   test('are done with when the last round of a screening is over with detection', () => {
     const { call, reports } = planned(loaded);
     for (let round = 1; round <= 4; round += 1) {
