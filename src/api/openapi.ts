@@ -21,6 +21,7 @@ const tags = [
   { name: 'tables', description: 'Rows of data tables' },
   { name: 'history', description: 'Messages between bot and user' },
   { name: 'conversations', description: 'Conversation sessions of a contact center' },
+  { name: 'twilio', description: "For programs that were written with Twilio's libraries" },
 ];
 
 const securitySchemes = {
@@ -37,6 +38,12 @@ const securitySchemes = {
     name: 'x-api-key',
     description:
       'API key of a registered app. Too many failures from one address are answered 429; good keys are taken all the same. That of the app `dev` is `apiKey` in `.offhook/dev-app.json`, where the gateway runs; `npx offhook apps create` and `npx offhook apps rotate ID api-key` print a new one, once.',
+  },
+  streamSecret: {
+    type: 'http',
+    scheme: 'basic',
+    description:
+      'As Twilio has it: the user is the `accountSid` (`AC…`), the password is the `streamSecret` of the app, which `npx offhook apps create` prints. That of the app `dev` is in `.offhook/dev-app.json`.',
   },
 } as const;
 

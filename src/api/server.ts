@@ -28,7 +28,7 @@ import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
 import { registerCallRoutes } from './call-routes.ts';
 import { registerCommands } from './commands/command-routes.ts';
-import { registerStreamCalls } from './commands/stream-calls.ts';
+
 import { registerContext } from './context-route.ts';
 import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout/dialout-route.ts';
@@ -36,6 +36,7 @@ import { registerEventRoutes } from './event-routes.ts';
 import { registerOpenApi } from './openapi.ts';
 import type { ApiServices } from './services.ts';
 import { registerSounds } from './sound-routes.ts';
+import { registerTwilioRoutes } from './twilio/twilio-routes.ts';
 
 export type ApiServerOptions = {
   readonly services: ApiServices;
@@ -130,7 +131,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerEventRoutes(server, { services, streams, caller });
   registerDeadLetters(server, { services, caller });
   registerAppWideRoutes(server, { services, caller });
-  registerStreamCalls(server, services);
+  registerTwilioRoutes(server, { services, logger });
   for (const register of options.areas ?? []) register(server, caller, { services, streams });
   return server;
 }

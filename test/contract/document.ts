@@ -55,10 +55,14 @@ export function allOperationsOf(document: OpenApiDocument): readonly Operation[]
   );
 }
 
-/** Those that answer with a document; a stream of events has no end, and tests of its own (test/api/events.test.ts). */
+/**
+ * The operations that answer with a JSON document in our form. A stream of events has no end, and tests of its own
+ * (test/api/events.test.ts); what has Twilio's form has them in test/api/twilio.
+ */
 export function operationsOf(document: OpenApiDocument): readonly Operation[] {
   return allOperationsOf(document).filter(
-    ({ responses }) => responses['200']?.content?.['text/event-stream'] === undefined,
+    ({ responses, tags = [] }) =>
+      responses['200']?.content?.['text/event-stream'] === undefined && !tags.includes('twilio'),
   );
 }
 

@@ -123,9 +123,14 @@ export const openApiShape = {
         { example: true, examples: mapOf(object({}, { value: true, summary: text })) },
       ),
     },
-    securityScheme: object(
-      { type: { const: 'apiKey' }, name: text, in: { enum: ['header', 'query', 'cookie'] } },
-      { description: text },
-    ),
+    securityScheme: {
+      oneOf: [
+        object(
+          { type: { const: 'apiKey' }, name: text, in: { enum: ['header', 'query', 'cookie'] } },
+          { description: text },
+        ),
+        object({ type: { const: 'http' }, scheme: { const: 'basic' } }, { description: text }),
+      ],
+    },
   },
 };

@@ -1,0 +1,204 @@
+// A call as Twilio's REST API shows it, for programs that read it with Twilio's own libraries. Twilio documents the members at
+// "Call resource" of its Voice API; members that have no meaning here are null, as Twilio sends those that do not apply.
+
+import { z } from 'zod';
+import type { CallOutcome } from '../../calls/contract/call-words.ts';
+import type { CallDetails, TimelineEntry } from '../../interactions/call-queries.ts';
+
+const statuses = [
+  'queued',
+  'ringing',
+  'in-progress',
+  'completed',
+  'busy',
+  'failed',
+  'no-answer',
+  'canceled',
+] as const;
+export type TwilioStatus = (typeof statuses)[number];
+
+const answerers = [
+  'human',
+  'machine_start',
+  'machine_end_beep',
+  'machine_end_silence',
+  'fax',
+  'unknown',
+] as const;
+type AnsweredBy = (typeof answerers)[number];
+
+const rfc2822 = z.string().describe('RFC 2822, UTC');
+
+export const callResourceSchema = z
+  .object({
+    sid: z.string().describe('`CA…`, the `callSid` of the stream'),
+    account_sid: z.string().describe('`AC…`, made of the id of the app'),
+    to: z.string().describe('E.164 with `+`, or a `sip:` URI'),
+    to_formatted: z.string(),
+    from: z.string().describe('the caller ID of the request'),
+    from_formatted: z.string(),
+    status: z
+      .enum(statuses)
+      .describe('`queued` until the phone rings or answers; `declined` is `busy`'),
+    start_time: rfc2822.nullable().describe('when the first INVITE left; null: not yet'),
+    end_time: rfc2822.nullable(),
+    duration: z.string().nullable().describe('seconds from the answer; null: not answered, or up'),
+    date_created: rfc2822,
+    date_updated: rfc2822,
+    answered_by: z
+      .enum(answerers)
+      .nullable()
+      .describe('null: not answered, without detection, or not decided yet'),
+    direction: z.literal('outbound-api'),
+    api_version: z.literal('2010-04-01'),
+    uri: z.string(),
+    subresource_uris: z.object({}),
+    parent_call_sid: z.null(),
+    phone_number_sid: z.null(),
+    price: z.null(),
+    price_unit: z.null(),
+    forwarded_from: z.null(),
+    group_sid: z.null(),
+    caller_name: z.null(),
+    queue_time: z.string().describe('milliseconds before the first INVITE left'),
+    trunk_sid: z.null(),
+  })
+  .meta({
+    id: 'TwilioCall',
+    examples: [
+      {
+        sid: `CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}`,
+        account_sid: `AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}`,
+        to: '+12025550110',
+        to_formatted: '+12025550110',
+        from: '+15559876543',
+        from_formatted: '+15559876543',
+        status: 'completed',
+        start_time: 'Fri, 20 Nov 2026 09:00:00 +0000',
+        end_time: 'Fri, 20 Nov 2026 09:00:31 +0000',
+        duration: '27',
+        date_created: 'Fri, 20 Nov 2026 09:00:00 +0000',
+        date_updated: 'Fri, 20 Nov 2026 09:00:31 +0000',
+        answered_by: 'machine_end_beep',
+        direction: 'outbound-api',
+        api_version: '2010-04-01',
+        uri: `/2010-04-01/Accounts/AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}/Calls/CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}.json`,
+        subresource_uris: {},
+        parent_call_sid: null,
+        phone_number_sid: null,
+        price: null,
+        price_unit: null,
+        forwarded_from: null,
+        group_sid: null,
+        caller_name: null,
+        queue_time: '0',
+        trunk_sid: null,
+      },
+    ],
+  });
+
+export type CallResource = z.output<typeof callResourceSchema>;
+
+export type TwilioNames = { readonly accountSid: string; readonly callSid: string };
+
+export function callResource(
+  call: CallDetails,
+  { accountSid, callSid }: TwilioNames,
+): CallResource {
+  const to = numberOf(call.target);
+  const dialledAt = call.timeline.find(({ type }) => type === 'dialing')?.time;
+  const updatedAt = call.endedAt ?? call.timeline.at(-1)?.time ?? call.acceptedAt;
+  return {
+    sid: callSid,
+    account_sid: accountSid,
+    to,
+    to_formatted: to,
+    from: call.caller,
+    from_formatted: call.caller,
+    status: statusOf(call),
+    start_time: inRfc2822(dialledAt),
+    end_time: inRfc2822(call.endedAt),
+    duration: durationOf(call),
+    date_created: inRfc2822(call.acceptedAt),
+    date_updated: inRfc2822(updatedAt),
+    answered_by: answeredBy(call),
+    direction: 'outbound-api',
+    api_version: '2010-04-01',
+    uri: `/2010-04-01/Accounts/${accountSid}/Calls/${callSid}.json`,
+    subresource_uris: {},
+    queue_time: String(Math.max(0, Date.parse(dialledAt ?? call.acceptedAt) - acceptedAtMs(call))),
+    ...withoutMeaning,
+  };
+}
+
+const withoutMeaning = {
+  parent_call_sid: null,
+  phone_number_sid: null,
+  price: null,
+  price_unit: null,
+  forwarded_from: null,
+  group_sid: null,
+  caller_name: null,
+  trunk_sid: null,
+} as const;
+
+function statusOf({ state, answeredAt, outcome }: CallDetails): TwilioStatus {
+  if (state === 'queued' || state === 'dialing') return 'queued';
+  if (state === 'ringing') return 'ringing';
+  if (state === 'answered') return 'in-progress';
+  return answeredAt === undefined ? (failures[outcome ?? 'unknown'] ?? 'failed') : 'completed';
+}
+
+/** Twilio counts a declined call as busy, as most carriers do: a phone that declines sends 486 or 603. */
+const failures: Partial<Readonly<Record<CallOutcome, TwilioStatus>>> = {
+  busy: 'busy',
+  declined: 'busy',
+  'no-answer': 'no-answer',
+  unavailable: 'no-answer',
+  cancelled: 'canceled',
+};
+
+function durationOf({ answeredAt, endedAt }: CallDetails): string | null {
+  if (answeredAt === undefined || endedAt === undefined) return null;
+  return String(Math.round((Date.parse(endedAt) - Date.parse(answeredAt)) / 1_000));
+}
+
+/**
+ * What detection says so far. `machine_start` becomes `machine_end_beep` at the beep, or `machine_end_silence` once the greeting
+ * is over, as with Twilio's `DetectMessageEnd`.
+ */
+function answeredBy({ verdict, timeline }: CallDetails): AnsweredBy | null {
+  if (verdict === undefined) return null;
+  if (verdict === 'amd_human_detected') return 'human';
+  return verdict === 'amd_machine_detected' ? machineOf(timeline) : 'unknown';
+}
+
+function machineOf(timeline: readonly TimelineEntry[]): AnsweredBy {
+  const detected = timeline.flatMap(({ type, data }) => (type === 'amd' ? [amdOf(data)] : []));
+  if (detected.some(({ reason }) => reason === 'fax-tone')) return 'fax';
+  if (detected.some(({ event }) => event === 'amd_tone_detected')) return 'machine_end_beep';
+  const isOver = detected.some(({ event }) => event === 'amd_machine_stopped_speaking');
+  return isOver ? 'machine_end_silence' : 'machine_start';
+}
+
+const amdData = z.object({ amd: z.object({ event: z.string(), reason: z.string() }) });
+
+/** The timeline is read from SQL, where `data` has no type. */
+function amdOf(data: unknown): { readonly event?: string; readonly reason?: string } {
+  return amdData.safeParse(data).data?.amd ?? {};
+}
+
+function numberOf(target: string): string {
+  return target.replace(/^tel:/, '');
+}
+
+function acceptedAtMs({ acceptedAt }: CallDetails): number {
+  return Date.parse(acceptedAt);
+}
+
+function inRfc2822(instant: string): string;
+function inRfc2822(instant: string | undefined): string | null;
+function inRfc2822(instant: string | undefined): string | null {
+  // ECMAScript fixes the form of toUTCString; Twilio's libraries parse an offset in place of its zone name.
+  return instant === undefined ? null : new Date(instant).toUTCString().replace('GMT', '+0000');
+}

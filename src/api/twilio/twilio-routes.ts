@@ -1,0 +1,248 @@
+// Two requests in the form of Twilio's REST API, for programs that were written with Twilio's libraries:
+//
+//   GET  /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json                     reads a call
+//   POST /2010-04-01/Accounts/{AC…}/Calls/{CA…}.json  Status=completed   hangs it up, as DELETE does
+//
+// Those libraries fix path, form and errors. This file does nothing else in Twilio's form.
+
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { createFailedAuthentications } from '../../http/failed-authentications.ts';
+import type { ApiInstance } from '../../http/http.ts';
+import { dependencyRetryAfterS, problemHeaders, toProblem } from '../../http/problem.ts';
+import type { CallDetails } from '../../interactions/call-queries.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { ApiServices, StreamedCall } from '../services.ts';
+import { callResource, callResourceSchema } from './call-resource.ts';
+
+type TwilioServices = Pick<ApiServices, 'apps' | 'calls' | 'control' | 'streams'>;
+type Dependencies = { readonly services: TwilioServices; readonly logger: Logger };
+
+const path = '/2010-04-01/Accounts/:accountSid/Calls/:callSid.json';
+
+const params = z.object({
+  accountSid: z.string().describe('`AC…`, the `accountSid` of the stream'),
+  callSid: z
+    .string()
+    .describe('`CA…`, the `callSid` of the stream; without one, `CA` and the hex digits of the id'),
+});
+
+const form = z
+  .object({ Status: z.literal('completed') })
+  .meta({ id: 'TwilioCallUpdate', examples: [{ Status: 'completed' }] });
+
+const errorSchema = z
+  .object({ code: z.number().int(), message: z.string(), status: z.number().int() })
+  .meta({
+    id: 'TwilioError',
+    examples: [{ code: 20_404, message: 'The call is not there, or has ended', status: 404 }],
+  });
+
+/** By kind, with the codes of Twilio's error dictionary. */
+const errors = {
+  invalid: { status: 400, code: 20_001 },
+  unauthenticated: { status: 401, code: 20_003 },
+  unknown: { status: 404, code: 20_404 },
+  tooManyFailures: { status: 429, code: 20_429 },
+  unreachable: { status: 503, code: 20_503 },
+} as const;
+
+/** A request that cannot be done. */
+class TwilioError extends Error {
+  readonly kind: keyof typeof errors;
+  readonly retryAfterS: number | undefined;
+
+  constructor(kind: keyof typeof errors, message: string, retryAfterS?: number) {
+    super(message);
+    this.kind = kind;
+    this.retryAfterS = retryAfterS;
+  }
+}
+
+export function registerTwilioRoutes(
+  server: ApiInstance,
+  { services, logger }: Dependencies,
+): void {
+  const authenticate = createAuthentication(services);
+  void server.register((scope, _options, done) => {
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string' },
+      async (_request: FastifyRequest, body: string) =>
+        Object.fromEntries(new URLSearchParams(body)),
+    );
+    scope.setErrorHandler((error, request, reply) =>
+      answerError(error, { request, reply, logger }),
+    );
+    // Credentials come before what the form says, and errors have Twilio's form.
+    scope.setValidatorCompiler(() => (value: unknown) => ({ value }));
+    scope.get(path, { schema: schemas.read }, async (request) => {
+      const call = await authenticate(request);
+      return callResource(await detailsOf(services, call), call);
+    });
+    scope.post(path, { schema: schemas.hangUp }, async (request) => {
+      const call = await authenticate(request);
+      checkForm(request.body);
+      await hangUp(services, call);
+      // What the hang-up leads to: the call itself ends a moment later.
+      const details = await detailsOf(services, call);
+      const status = details.answeredAt === undefined ? 'canceled' : 'completed';
+      return { ...callResource(details, call), status };
+    });
+    done();
+  });
+}
+
+/** A call, the app that placed it, and the names by which Twilio's libraries know both. */
+type TwilioCall = StreamedCall & { readonly callSid: string; readonly accountId: string };
+
+/** Reads and checks who asks. @throws TwilioError of an unknown call as of bad credentials, so that guesses learn nothing. */
+function createAuthentication({ apps, streams }: TwilioServices) {
+  const failures = createFailedAuthentications();
+  return async ({ params: given, headers, ip }: FastifyRequest): Promise<TwilioCall> => {
+    const { accountSid = '', callSid = '' } = given as Readonly<Record<string, string>>;
+    const isSid = /^CA[0-9a-f]{32}$/.test(callSid);
+    const call = isSid ? await streams.callOf(callSid) : undefined;
+    const app = call === undefined ? undefined : await apps.find(call.appId);
+    const secrets = app?.streamSecrets ?? [];
+    if (
+      call?.accountSid === accountSid &&
+      app !== undefined &&
+      isAuthentic(headers.authorization, accountSid, secrets)
+    ) {
+      return { ...call, callSid, accountId: app.accountId };
+    }
+    const retryAfterS = failures.failed(ip);
+    if (retryAfterS === undefined) throw new TwilioError('unauthenticated', 'Authenticate');
+    throw new TwilioError('tooManyFailures', 'Too many requests with bad credentials', retryAfterS);
+  };
+}
+
+/** Compares with each live secret, in a time that does not depend on the secret. */
+function isAuthentic(
+  header: string | undefined,
+  accountSid: string,
+  secrets: readonly string[],
+): boolean {
+  const [, encoded = ''] = /^Basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header ?? '') ?? [];
+  const given = Buffer.from(encoded, 'base64');
+  const matches = secrets.map((secret) => {
+    const wanted = Buffer.from(`${accountSid}:${secret}`);
+    return wanted.length === given.length && timingSafeEqual(wanted, given);
+  });
+  return matches.includes(true);
+}
+
+async function detailsOf(
+  { calls }: TwilioServices,
+  { accountId, callId }: TwilioCall,
+): Promise<CallDetails> {
+  const details = await calls.details({ accountId, botIds: 'all' }, callId);
+  // Retention removed it after it was found.
+  if (details === undefined) throw new TwilioError('unknown', 'The call is not there');
+  return details;
+}
+
+async function hangUp({ control }: TwilioServices, { callId, appId }: TwilioCall): Promise<void> {
+  switch (await control.end(callId, `bot of ${appId}`)) {
+    case 'ending':
+      return;
+    case 'ended':
+    case 'unknown':
+      throw new TwilioError('unknown', 'The call is not there, or has ended');
+    case 'unreachable':
+      throw new TwilioError(
+        'unreachable',
+        'The call cannot be reached just now.',
+        dependencyRetryAfterS,
+      );
+  }
+}
+
+/** @throws TwilioError that names the parameters of an update that mean something to Twilio and nothing here. */
+function checkForm(body: unknown): void {
+  const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
+  const others = members.map(([name]) => name).filter((name) => name !== 'Status');
+  if (others.length > 0) {
+    const names = others.join(', ').slice(0, 200);
+    throw new TwilioError('invalid', `Only Status is taken here, not ${names}`);
+  }
+  if (!members.some(([, value]) => value === 'completed'))
+    throw new TwilioError('invalid', 'Status must be completed');
+}
+
+type Answering = {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly logger: Logger;
+};
+
+function answerError(error: unknown, { request, reply, logger }: Answering): FastifyReply {
+  if (error instanceof TwilioError) {
+    const { status, code } = errors[error.kind];
+    if (status === 401) void reply.header('www-authenticate', 'Basic realm="streamSecret"');
+    if (error.retryAfterS !== undefined)
+      void reply.header('retry-after', String(error.retryAfterS));
+    return reply.code(status).send({ code, message: error.message, status });
+  }
+  const problem = toProblem(error, request.routeOptions.bodyLimit);
+  const { status, message } = problem;
+  if (status >= 500) {
+    const route = request.routeOptions.url;
+    logger.error({ requestId: request.id, route, err: problem.cause ?? problem }, 'request failed');
+  }
+  return (
+    reply
+      .code(status)
+      .headers(problemHeaders(problem))
+      // Twilio sends problems as plain JSON. Its codes of this kind are 20,000 and the status.
+      .type('application/json')
+      .send({ code: 20_000 + status, message, status })
+  );
+}
+
+const descriptions = {
+  400: 'The form has anything but `Status=completed`',
+  401: 'The credentials are not those of the call, or there is no such call',
+  404: 'The call is not there, or has ended',
+  413: 'The form is too large',
+  415: 'The body is not a form',
+  429: 'Too many requests with bad credentials came from the same address; see `Retry-After`',
+  500: 'Something went wrong on our side',
+  503: 'The call or the database cannot be reached just now; see `Retry-After`',
+} as const;
+
+function answersOf(success: string, failures: readonly (keyof typeof descriptions)[]) {
+  const content = { 'application/json': { schema: errorSchema } };
+  const failed = failures.map(
+    (status) => [status, { description: descriptions[status], content }] as const,
+  );
+  return {
+    200: { description: success, content: { 'application/json': { schema: callResourceSchema } } },
+    ...Object.fromEntries(failed),
+  };
+}
+
+const common = { tags: ['twilio'], params, security: [{ streamSecret: [] }] };
+const schemas = {
+  read: {
+    ...common,
+    operationId: 'readCallAsTwilio',
+    summary: "A call, in the form of Twilio's REST API",
+    response: answersOf('The call', [401, 404, 429, 500, 503]),
+  },
+  hangUp: {
+    ...common,
+    operationId: 'hangUpAsTwilio',
+    summary: "Hangs a call up, in the form of Twilio's REST API",
+    description:
+      '`Status=completed` ends the call in every state, as `DELETE` does. Other parameters of an update are refused by name.',
+    consumes: ['application/x-www-form-urlencoded'],
+    body: form,
+    response: answersOf(
+      'The call is being hung up; `status` says what it is about to be',
+      [400, 401, 404, 413, 415, 429, 500, 503],
+    ),
+  },
+};
