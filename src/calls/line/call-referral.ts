@@ -1,27 +1,42 @@
-// A referral of one call: the far end of its first leg is asked to call an agent (RFC 3515), and what it says of that is
-// followed. When it has them, or hangs up after it took the request, the call is over here.
+// A referral of one call: the far end of its first leg is asked to call an agent (RFC 3515), and the referral follows what the
+// far end reports. When the far end has the agent, or hangs up after it took the REFER, the call is over here. One time-out bounds
+// all of it: the wait for the permission to call there, which SQL gives, the REFER, and its NOTIFYs. The bot is deaf for no longer.
 
 import type { AcceptedCall } from '../call-types.ts';
-import type { CallLeg, MediaSession, ReferEvent } from '../ports.ts';
+import type { CallLeg, MediaSession, ReferEvent, SecondLegPort } from '../ports.ts';
 import type { Transfer } from '../transfer.ts';
-import type { TransferReport } from '../transfer-report.ts';
+import type { TransferEnd, TransferReport } from '../transfer-report.ts';
 import type { OngoingTransfer, TransferPorts } from './transfer-ports.ts';
+
+type ReferralPorts = Pick<TransferPorts, 'clock'> & {
+  readonly admission: Pick<SecondLegPort, 'admit'>;
+};
+
+type ReferredLine = {
+  readonly leg: CallLeg;
+  readonly session: Pick<MediaSession, 'gateStream'>;
+};
 
 export class CallReferral implements OngoingTransfer {
   readonly #call: AcceptedCall;
   readonly #transfer: Transfer;
   readonly #leg: CallLeg;
-  readonly #session: MediaSession;
-  readonly #ports: TransferPorts;
+  readonly #session: Pick<MediaSession, 'gateStream'>;
+  readonly #ports: ReferralPorts;
   readonly #tell: (report: TransferReport) => void;
-  #isTaken = false;
-  #isOver = false;
+  /**
+   * waiting: no REFER has left, and after `over` none ever leaves. asked: the leg has sent the REFER, and bounds it by the time that
+   * is left. taken: the far end reports progress. over: the end was reported, or the transfer was given up.
+   */
+  #state: 'waiting' | 'asked' | 'taken' | 'over' = 'waiting';
+  readonly #beganMs = performance.now();
+  readonly #timer: NodeJS.Timeout;
 
   constructor(
     call: AcceptedCall,
     transfer: Transfer,
-    { leg, session }: { readonly leg: CallLeg; readonly session: MediaSession },
-    ports: TransferPorts,
+    { leg, session }: ReferredLine,
+    ports: ReferralPorts,
     tell: (report: TransferReport) => void,
   ) {
     this.#call = call;
@@ -30,30 +45,37 @@ export class CallReferral implements OngoingTransfer {
     this.#session = session;
     this.#ports = ports;
     this.#tell = tell;
+    this.#timer = setTimeout(() => this.#failHere('No permission in time'), transfer.timeoutMs);
   }
 
   start(): void {
     if (!this.#transfer.keepStream) this.#session.gateStream(true);
-    void this.#ask();
+    this.#ask().catch((error: unknown) => {
+      this.#failHere(`Not asked: ${error instanceof Error ? error.message : 'unknown error'}`);
+    });
   }
 
   async #ask(): Promise<void> {
+    const isWanted = (): boolean => this.#state === 'waiting';
+    const admitted = await this.#ports.admission.admit(this.#call, this.#transfer, isWanted);
+    if (!isWanted()) return;
+    if (admitted.ok) this.#refer();
+    else {
+      const at = this.#ports.clock.now();
+      this.#fail({ kind: 'refused', at, reason: admitted.reason });
+    }
+  }
+
+  #refer(): void {
     const { to: target, headers, timeoutMs } = this.#transfer;
     const { trunk } = this.#call.request;
-    const admitted = await this.#ports.admission.admit(
-      this.#call,
-      this.#transfer,
-      () => !this.#isOver,
-    );
-    if (this.#isOver) return;
-    if (!admitted.ok) {
-      const at = this.#ports.clock.now();
-      this.#fail({ kind: 'failed', failure: { kind: 'refused', at, reason: admitted.reason } });
-      return;
-    }
+    clearTimeout(this.#timer);
+    this.#state = 'asked';
+    // A timer of this length would have run if nothing were left.
+    const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#beganMs));
     this.#leg.refer(
       {
-        ...{ target, timeoutMs },
+        ...{ target, timeoutMs: leftMs },
         ...(trunk === undefined ? {} : { trunk }),
         ...(headers === undefined ? {} : { headers }),
       },
@@ -61,23 +83,23 @@ export class CallReferral implements OngoingTransfer {
     );
   }
 
-  /** Carriers that take a REFER often say so with a BYE and nothing else: true, and the machine was told. */
+  /** True if the far end took the REFER before it hung up: many carriers say that an agent answered with a BYE alone. */
   endsBySuccess(): boolean {
-    if (this.#isOver || !this.#isTaken) return false;
+    if (this.#state !== 'taken') return false;
     this.#succeed({ hasHungUp: true });
     return true;
   }
 
   giveUp(): void {
-    this.#isOver = true;
+    this.#finish();
   }
 
   #observe(event: ReferEvent): void {
-    if (this.#isOver) return;
+    if (this.#state === 'over') return;
     const at = this.#ports.clock.now();
     switch (event.kind) {
       case 'progress':
-        this.#isTaken = true;
+        this.#state = 'taken';
         // 202 is the REFER's own, 100 the next hop's.
         if (event.sipStatus >= 180 && event.sipStatus < 200) {
           this.#tell({ kind: 'ringing', sipStatus: event.sipStatus, earlyMedia: false });
@@ -87,22 +109,33 @@ export class CallReferral implements OngoingTransfer {
         this.#succeed({ hasHungUp: false });
         break;
       case 'failed':
-        this.#fail({ kind: 'failed', failure: { kind: 'leg', failure: event.failure } });
+        this.#fail({ kind: 'leg', failure: event.failure });
         break;
       case 'unheard':
-        this.#fail({ kind: 'failed', failure: { kind: 'unheard', at, reason: event.reason } });
+        this.#fail({ kind: 'unheard', at, reason: event.reason });
         break;
     }
   }
 
   #succeed(how: { readonly hasHungUp: boolean }): void {
-    this.#isOver = true;
+    this.#finish();
     this.#tell({ kind: 'referred', at: this.#ports.clock.now(), ...how });
   }
 
-  #fail(report: TransferReport): void {
-    this.#isOver = true;
+  #failHere(reason: string): void {
+    this.#fail({ kind: 'gateway', at: this.#ports.clock.now(), reason });
+  }
+
+  /** Reports it once. The call may go on with its bot, which hears the person again. */
+  #fail(failure: TransferEnd): void {
+    if (this.#state === 'over') return;
+    this.#finish();
     this.#session.gateStream(false);
-    this.#tell(report);
+    this.#tell({ kind: 'failed', failure });
+  }
+
+  #finish(): void {
+    this.#state = 'over';
+    clearTimeout(this.#timer);
   }
 }

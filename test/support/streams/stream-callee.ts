@@ -105,6 +105,10 @@ export class StreamCallee implements AsyncDisposable {
     return refer;
   }
 
+  get isBeingReferred(): boolean {
+    return this.#sip.has('REFER');
+  }
+
   /** A key comes as SIP INFO. */
   async isPressed(status = 200, reason = 'OK'): Promise<RawMessage> {
     const info = await this.#sip.take('INFO');

@@ -1,0 +1,75 @@
+// A referral whose permission PostgreSQL does not give: it fails within its time-out, the bot hears the person again, and the REFER
+// does not leave when the database answers again.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import type { GatewayProcess } from '../support/gateway-process.ts';
+import { ScriptedBot } from '../support/streams/scripted-bot.ts';
+import { StreamCallee } from '../support/streams/stream-callee.ts';
+import { speech } from '../support/streams/stream-rig.ts';
+import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
+
+const timeoutMs = 2_000;
+
+let database: TestDatabase;
+let cluster: Cluster;
+let wire: Wire;
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  database = await openTestDatabase('postgres');
+  const databaseUrl = database.location.databaseUrl ?? '';
+  cluster = await startCluster({ databaseUrl });
+  // The calls of a day are counted in SQL each time: nothing of this permission is cached.
+  await database.pool.query(`update apps set limits = '{"callsPerDay": 100}'`);
+  wire = await layDatabaseWire(databaseUrl);
+  gateway = await cluster.startNode('a', {
+    DATABASE_URL: through(databaseUrl, wire),
+    SIP_ALLOWED_NETWORKS: '127.0.0.0/8',
+  });
+});
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]();
+  await wire.close();
+  await database.remove();
+});
+
+type Timeline = { readonly timeline: readonly { readonly type: string; readonly data: unknown }[] };
+
+test('fails in time, gives the person back to the bot, and sends no REFER afterwards', async () => {
+  await using bot = await ScriptedBot.start();
+  const { callee: person, placed } = await StreamCallee.called((target) =>
+    gateway.dialer.dial({
+      ...{ target, machineDetection: 'disabled', stream: { url: bot.url } },
+      bridge: { to: 'sip:agents@pbx.example', mode: 'refer', on: 'answered', timeoutMs },
+    }),
+  );
+  await using _person = person;
+  const failure = async () => {
+    const { body } = await gateway.dialer.call(placed.callId);
+    return (body as Timeline).timeline.find(({ type }) => type === 'transfer-failed');
+  };
+  wire.muteSenderOf('app_usage');
+  await person.answer();
+  const connection = await bot.connection();
+  await eventually(async () => (await failure()) !== undefined, 'the transfer fails');
+
+  expect(await failure()).toMatchObject({
+    data: { mode: 'refer', outcome: 'gateway-failure', reason: 'No permission in time' },
+  });
+  await eventually(() => connection.texts.some((text) => text.includes('"transfer-failed"')), 'it');
+  const said = speech(8_000);
+  const heardFrom = connection.heard.length;
+  await person.speak(said);
+  const isHeard = () => connection.heard.subarray(heardFrom).includes(said.subarray(4_000, 4_160));
+  await eventually(isHeard, 'the bot hears the person again');
+
+  wire.heal();
+  const tries = () => gateway.output().split('a second leg is not admitted yet').length - 1;
+  await eventually(() => tries() === 1, 'the one attempt ends');
+  await gateway.dialer.end(placed.callId);
+  await person.isHungUp();
+  expect(person.isBeingReferred).toBe(false);
+  expect(tries()).toBe(1);
+});
