@@ -43,8 +43,12 @@ function createContext(): CliContext {
   return {
     config,
     gateway: () => readRuntime(config),
-    print: (line) => void process.stdout.write(`${line}\n`),
-    note: (line) => void process.stderr.write(`${line}\n`),
+    print: (line) => {
+      process.stdout.write(`${line}\n`);
+    },
+    note: (line) => {
+      process.stderr.write(`${line}\n`);
+    },
     interrupted: interrupted.signal,
   };
 }

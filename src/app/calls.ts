@@ -89,7 +89,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
   const { config, logger, clock, closers } = environment;
   const { storage, metrics } = parts;
   const { lease } = parts.node;
-  const sip = guardSip(parts.sip, { mayPlace: () => lease.isHeld, clock });
+  const sip = guardSip(parts.sip, { mayPlace: () => lease.isHeld, clock, logger });
   const secondLegs = openSecondLegs(environment, parts);
   const out = openOutbox(environment, {
     ...parts,
@@ -101,7 +101,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
       streams: createStreamPort(storage),
       sounds: parts.sounds.port,
       transfers: {
-        ...{ sip, clock, admission: secondLegs },
+        ...{ sip, clock, logger, admission: secondLegs },
         storeLeg: (call, leg) => storeSecondLeg(out.outbox, call, leg),
       },
     },
@@ -124,7 +124,8 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     logger.fatal('another node took this one for dead and ended its calls');
     registry.discardAll();
     const error = new Error('the lease of this node is lost');
-    void sip.idle(lostLeaseTimeoutMs).then(() => environment.onFatal(error));
+    const end = (): void => environment.onFatal(error);
+    sip.idle(lostLeaseTimeoutMs).then(end, end);
   });
   // The drain did not end them where a later part did not start.
   closers.add('calls', () => drain(0, AbortSignal.abort()));
@@ -346,7 +347,7 @@ function createWork(
       recovery.stop();
       return Promise.all(sweeps.map((sweep) => sweep.stop()));
     });
-    const hints = serveDialHints(connection, (source) => void taking.wake(source), logger);
+    const hints = serveDialHints(connection, (source) => taking.wake(source), logger);
     closers.add('hints', () => hints.stop());
     commands.serve();
   };

@@ -28,7 +28,7 @@ export function createDrain(
     endAll();
     using last = deadline(endAllTimeoutMs);
     // What was being taken may start now, or when the database answers again: nobody else would hang it up.
-    void stopped.then(endAll, () => undefined);
+    stopped.then(endAll, () => undefined);
     await untilAborted(stopped, last.signal);
     await registry.empty(last.signal);
   };

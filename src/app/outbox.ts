@@ -125,7 +125,9 @@ export function openOutbox(
           );
       } else if (queued === 'stored' && !relay.knows(call.callId)) relay.send([event]);
     },
-    machineEnded: (callId) => void withMachine.delete(callId),
+    machineEnded: (callId) => {
+      withMachine.delete(callId);
+    },
     settle: (callId) => settling.settle(callId),
     legsAreOver: (callId) => settling.legsAreOver(callId),
     holds: (callId) => outbox.holds(callId) || relay.holds(callId) || settling.holds(callId),

@@ -1,6 +1,5 @@
 // The call machine with everything it touches: the line and what stores its steps.
 
-import type { Logger } from '../lib/logger.ts';
 import { callMachine } from './call-machine.ts';
 import type { Journal } from './call-setup.ts';
 import type { AcceptedCall } from './call-types.ts';
@@ -9,7 +8,6 @@ import type { CallOutbox } from './ports.ts';
 
 export type CallPorts = LinePorts & {
   readonly outbox: CallOutbox;
-  readonly logger: Logger;
 };
 
 /** One for all calls: what differs between them is in the input. */

@@ -229,13 +229,11 @@ export const callSetup = setup({
     append: ({ context }, step: CallStep) => context.journal.append(step),
     // Events tell what became of these two: an actor for each took a sixth of the machine's CPU.
     storeAnswer: ({ context, self }, step: CallStep) =>
-      void resultOf(context.journal.store(step)).then((result) =>
+      tellOf(context.journal.store(step), (result) =>
         self.send({ type: 'journal.answered', result }),
       ),
     storeEnd: ({ context, self }, step: CallStep) =>
-      void resultOf(context.journal.store(step)).then((result) =>
-        self.send({ type: 'journal.ended', result }),
-      ),
+      tellOf(context.journal.store(step), (result) => self.send({ type: 'journal.ended', result })),
     commandLine: sendTo('line', (_, command: LineCommand) => command),
   },
   delays: {
@@ -262,10 +260,6 @@ export const callSetup = setup({
   },
 });
 
-async function resultOf(stored: Promise<StepResult>): Promise<StoreResult> {
-  try {
-    return await stored;
-  } catch {
-    return 'unknown';
-  }
+function tellOf(stored: Promise<StepResult>, tell: (result: StoreResult) => void): void {
+  stored.then(tell, () => tell('unknown'));
 }

@@ -13,6 +13,7 @@ import type { MediaObserver, MediaPort } from '../calls/ports.ts';
 import { atMost } from '../lib/at-most.ts';
 import { Batcher } from '../lib/batcher.ts';
 import { BoundedMap } from '../lib/bounded-map.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { AudioView, CaptureView, StoredCapture } from './capture-store.ts';
 import { SipLog } from './sip-log.ts';
@@ -151,7 +152,7 @@ export class Captures implements SipCapture {
     const due = this.#over;
     this.#over = this.#justOver;
     this.#justOver = new Set();
-    for (const callId of due) void this.#store(callId);
+    for (const callId of due) inBackground(this.#store(callId), this.#logger, 'storing a capture');
     const isOver = this.#over.size === 0;
     this.#sweepTimer = isOver ? undefined : setTimeout(() => this.#sweep(), sweepMs);
   }

@@ -31,7 +31,7 @@ const longestBodyBytes = 1_024 * 1_024;
 
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const server = createServer((request, response) => {
-    void readBody(request).then(
+    readBody(request).then(
       (rawBody) => {
         const { ok, ...rest } = verify(
           rawBody,

@@ -5,6 +5,8 @@
 import type { CallId } from '../calls/contract/identity.ts';
 import type { CallLeg, Clock, LegObserver, PlaceRequest, SipPort } from '../calls/ports.ts';
 import { atMost } from '../lib/at-most.ts';
+import { inBackground } from '../lib/in-background.ts';
+import type { Logger } from '../lib/logger.ts';
 
 export type GuardedSip = SipPort & {
   /** Resolves when the call's legs are off the wire; at once where it has none. */
@@ -27,7 +29,7 @@ export type LegWatcher = {
 
 export function guardSip(
   sip: SipPort,
-  options: { readonly mayPlace: () => boolean; readonly clock: Clock },
+  options: { readonly mayPlace: () => boolean; readonly clock: Clock; readonly logger: Logger },
 ): GuardedSip {
   /** By call: its first leg, and a second one or what is left of former ones. */
   const legs = new Map<CallId, Set<Promise<void>>>();
@@ -44,13 +46,14 @@ export function guardSip(
     const ofCall = legs.get(callId) ?? new Set();
     ofCall.add(leg.released);
     legs.set(callId, ofCall);
-    void leg.released.then(() => {
+    const released = leg.released.then(() => {
       ofCall.delete(leg.released);
       for (const watcher of watchers) watcher.onReleased(legId);
       if (ofCall.size > 0) return;
       legs.delete(callId);
       for (const watcher of watchers) watcher.onOffTheWire(callId);
     });
+    inBackground(released, options.logger, 'telling that a leg is off the wire');
     return leg;
   }
 
@@ -64,7 +67,9 @@ export function guardSip(
     endOrphan: (orphan) => sip.endOrphan(orphan),
     place,
     untilReleased,
-    watch: (watcher) => void watchers.push(watcher),
+    watch: (watcher) => {
+      watchers.push(watcher);
+    },
     onTheWire: () => [...legs.keys()],
     idle: (timeoutMs) =>
       atMost(Promise.all([...legs.values()].flatMap((each) => [...each])), timeoutMs),

@@ -12,6 +12,7 @@ import type { CallId } from '../calls/contract/identity.ts';
 import type { CallTakes } from '../calls/dialout-ports.ts';
 import { Changes } from '../lib/changes.ts';
 import { deadline } from '../lib/deadline.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
 
@@ -138,6 +139,7 @@ export class Reservations {
   #doubt(callId: CallId): void {
     this.#doubtful.set(callId, this.#ports.nowMs() + doubtfulForMs);
     // The stop may be over, and no sweep may come any more.
-    if (this.#isStopped) void this.#giveBackOrWarn();
+    if (!this.#isStopped) return;
+    inBackground(this.#giveBackOrWarn(), this.#ports.logger, 'giving calls back after the stop');
   }
 }

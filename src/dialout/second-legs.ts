@@ -7,6 +7,7 @@ import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallTakes, SecondLegTakes, TrunkLimits } from '../calls/dialout-ports.ts';
 import type { Clock, SecondLegPort } from '../calls/ports.ts';
 import type { Transfer } from '../calls/transfer.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createTurn, timed } from './turn.ts';
 
@@ -58,7 +59,7 @@ export class SecondLegs implements SecondLegPort {
 
   giveBack(legId: string): void {
     if (!this.#held.delete(legId)) return;
-    void this.#release(legId);
+    inBackground(this.#release(legId), this.#ports.logger, 'giving back a slot');
   }
 
   /** Undefined: it is not wanted any more. */

@@ -48,7 +48,8 @@ export class AcknowledgedPublishing {
   constructor(nats: NatsConnection, timeoutMs = acknowledgeTimeoutMs) {
     this.#nats = nats;
     this.#timeoutMs = timeoutMs;
-    void nats.closed().then(() => this.abandon(new Error('the NATS connection is closed')));
+    const abandon = (): void => this.abandon(new Error('the NATS connection is closed'));
+    nats.closed().then(abandon, abandon);
   }
 
   /**

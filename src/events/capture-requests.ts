@@ -3,6 +3,7 @@
 
 import type { Msg } from '@nats-io/transport-node';
 import type { CallId } from '../calls/contract/identity.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { captureSubject } from './subjects.ts';
@@ -29,7 +30,8 @@ export function serveCaptureRequests(
   };
   const subscription = connection.nats.subscribe(captureSubject(connection.prefix, ownerId), {
     callback: (error, message) => {
-      if (error === null) void answer(message);
+      if (error === null)
+        inBackground(answer(message), logger, 'answering a request for a capture');
       else logger.warn({ err: error }, 'subscription for captures failed');
     },
   });

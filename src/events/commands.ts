@@ -8,6 +8,7 @@ import {
   commandSchema,
   misspelledMembers,
 } from '../calls/contract/command.ts';
+import { inBackground } from '../lib/in-background.ts';
 import { describeIssues } from '../lib/issues.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
@@ -38,7 +39,7 @@ export function serveCommands(
         logger.warn({ err: error }, 'command subscription failed');
         return;
       }
-      void answer(message, handler, logger);
+      inBackground(answer(message, handler, logger), logger, 'answering a command');
     },
   });
   return { stop: () => subscription.unsubscribe() };

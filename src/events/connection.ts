@@ -10,6 +10,7 @@ import {
 } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { atMost } from '../lib/at-most.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { AcknowledgedPublishing, type PutOptions } from './acknowledged-publishing.ts';
 
@@ -68,11 +69,12 @@ export async function connectEvents(options: ConnectOptions): Promise<EventConne
   const nats = await firstConnect(options);
   let connected = true;
   const messages = new AcknowledgedPublishing(nats);
-  void watchStatus(nats, options.logger, (now) => {
+  const watching = watchStatus(nats, options.logger, (now) => {
     connected = now;
     // What was put on the old connection has no acknowledgement to come.
     if (now) messages.abandon(new Error('reconnected'));
   });
+  inBackground(watching, options.logger, 'watching the NATS connection');
   let manager: JetStreamManager;
   try {
     manager = await jetstreamManager(nats, { timeout: requestTimeoutMs });

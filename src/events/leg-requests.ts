@@ -8,6 +8,7 @@ import {
   type StoredLeg,
   storedLeg,
 } from '../calls/contract/stored-leg.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { legSubject } from './subjects.ts';
@@ -33,7 +34,7 @@ export function serveLegRequests(
   const subscription = connection.nats.subscribe(legSubject(connection.prefix), {
     queue: 'legs',
     callback: (error, message) => {
-      if (error === null) void answer(message);
+      if (error === null) inBackground(answer(message), logger, 'answering a request to end a leg');
       else logger.warn({ err: error }, 'subscription for legs failed');
     },
   });

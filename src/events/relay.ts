@@ -3,6 +3,7 @@
 
 import { type CallEvent, isEnd } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { RunningPublisher } from './publisher.ts';
 
@@ -88,10 +89,11 @@ export class EventRelay {
   #finish(callId: CallId): void {
     this.#forget(callId);
     this.#releasing.add(callId);
-    void this.#ports.untilReleased(callId).then(() => {
+    const settled = this.#ports.untilReleased(callId).then(() => {
       this.#releasing.delete(callId);
       this.#ports.settle(callId);
     });
+    inBackground(settled, this.#ports.logger, 'settling a call');
   }
 
   #forget(callId: CallId): void {

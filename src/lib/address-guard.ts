@@ -45,11 +45,14 @@ export function createAddressGuard(
       const host = url.hostname.replace(/^\[|\]$/g, '');
       return isIP(host) === 0 || isAddressAllowed(host);
     },
-    lookup: (hostname, options, callback) => {
-      void answerLookup(
-        () => resolveChecked(hostname, resolve, isAddressAllowed),
-        options.all === true,
-        callback,
+    lookup: (hostname, options, answer) => {
+      // In the form of `dns.lookup`, which is what sockets ask.
+      resolveChecked(hostname, resolve, isAddressAllowed).then(
+        (addresses) => {
+          if (options.all === true) answer(null, [...addresses]);
+          else answer(null, addresses[0].address, addresses[0].family);
+        },
+        (error: unknown) => answer(asError(error), ''),
       );
     },
   };
@@ -67,21 +70,8 @@ async function resolveChecked(
   return [first, ...more];
 }
 
-/** In the form of `dns.lookup`, which is what sockets ask. */
-async function answerLookup(
-  resolve: () => Promise<readonly [LookupAddress, ...LookupAddress[]]>,
-  all: boolean,
-  callback: Parameters<LookupFunction>[2],
-): Promise<void> {
-  let addresses: readonly [LookupAddress, ...LookupAddress[]];
-  try {
-    addresses = await resolve();
-  } catch (error) {
-    callback(error instanceof Error ? error : new Error('name not resolved', { cause: error }), '');
-    return;
-  }
-  if (all) callback(null, [...addresses]);
-  else callback(null, addresses[0].address, addresses[0].family);
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error('name not resolved', { cause: error });
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;

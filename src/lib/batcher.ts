@@ -70,23 +70,23 @@ export class Batcher<Item, Result> {
     while (this.#running < this.#options.concurrency && this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, this.#options.maxBatch);
       this.#running += 1;
-      void this.#run(batch);
+      this.#run(batch)
+        .catch((error: unknown) => {
+          for (const waiting of batch) waiting.reject(error);
+        })
+        .finally(() => {
+          this.#running -= 1;
+          this.#pump();
+        });
     }
   }
 
   async #run(batch: readonly Waiting<Item, Result>[]): Promise<void> {
-    try {
-      const results = await this.#write(batch.map((waiting) => waiting.item));
-      if (results.length !== batch.length) {
-        throw new Error(`batch of ${batch.length} gave ${results.length} results`);
-      }
-      // The length was checked, so every index exists.
-      for (const [index, waiting] of batch.entries()) waiting.resolve(results[index] as Result);
-    } catch (error) {
-      for (const waiting of batch) waiting.reject(error);
-    } finally {
-      this.#running -= 1;
-      this.#pump();
+    const results = await this.#write(batch.map((waiting) => waiting.item));
+    if (results.length !== batch.length) {
+      throw new Error(`batch of ${batch.length} gave ${results.length} results`);
     }
+    // The length was checked, so every index exists.
+    for (const [index, waiting] of batch.entries()) waiting.resolve(results[index] as Result);
   }
 }

@@ -8,6 +8,7 @@
 // The shared reader looks when it is woken (an event was published), and once a second in case that was lost. Without followers nothing is read.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { compare, type Position, readCursor, writeCursor } from './cursor.ts';
 import type { EventLog, EventScope, LoggedEvent, LogPage } from './event-log.ts';
@@ -158,7 +159,8 @@ export class LiveEvents {
     if (this.#timer !== undefined && this.#dueAt <= at) return;
     clearTimeout(this.#timer);
     this.#dueAt = at;
-    this.#timer = setTimeout(() => void this.#read(), at - performance.now());
+    const read = (): void => inBackground(this.#read(), this.#logger, 'reading events');
+    this.#timer = setTimeout(read, at - performance.now());
   }
 
   async #read(): Promise<void> {

@@ -96,7 +96,9 @@ export class MediaEngine {
   handle(message: ToMediaWorker): void {
     switch (message.kind) {
       case 'open':
-        void this.#open(message.id);
+        this.#open(message.id).catch((error: unknown) => {
+          this.#post({ kind: 'refused', id: message.id, reason: stackOf(error) });
+        });
         return;
       case 'remote':
         this.#live.get(message.id)?.session.applyRemote(message.remote, message.phase);

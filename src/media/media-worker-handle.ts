@@ -10,6 +10,7 @@ import type { CallPlans } from '../calls/plans.ts';
 import type { MediaObserver } from '../calls/ports.ts';
 import { Changes } from '../lib/changes.ts';
 import { deadline } from '../lib/deadline.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createRestMemory, wake } from '../lib/threads/thread-rest.ts';
 import { spawnWorker } from '../lib/threads/worker-threads.ts';
@@ -348,7 +349,8 @@ export class MediaWorkerHandle implements AsyncDisposable {
       setTimeout(() => {
         if (!isWaiting()) return;
         this.#logger.error({}, 'media worker does not answer');
-        if ('worker' in this.#life) void this.#life.worker?.terminate();
+        const ended = 'worker' in this.#life ? this.#life.worker?.terminate() : undefined;
+        if (ended !== undefined) inBackground(ended, this.#logger, 'ending a media worker');
       }, answerTimeoutMs).unref();
     }, answerTimeoutMs).unref();
   }

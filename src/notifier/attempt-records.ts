@@ -37,9 +37,9 @@ export class AttemptRecords {
 
   /** Until attempts are stored; ends at once when something is added to the queue. */
   async pauseForMore(queue: CallQueue): Promise<void> {
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
       queue.onMore = resolve;
-      void this.#pause.end().then(resolve);
+      this.#pause.end().then(resolve, reject);
     });
     delete queue.onMore;
   }

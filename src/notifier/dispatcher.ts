@@ -6,6 +6,7 @@
 // at the start.
 
 import { atMost } from '../lib/at-most.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Rest } from '../lib/rest.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
@@ -124,7 +125,9 @@ export class NotificationDispatcher {
 
   async start(): Promise<void> {
     await this.takeOver();
-    this.#renewTimer = setInterval(() => void this.#renew(), renewEveryMs);
+    const renew = (): void =>
+      inBackground(this.#renew(), this.#deps.logger, 'renewing leases of notifications');
+    this.#renewTimer = setInterval(renew, renewEveryMs);
     this.#poller.soon(true);
   }
 

@@ -3,6 +3,7 @@
 // another one has taken over, it never states anything again.
 
 import { atMost } from '../lib/at-most.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 
 export type LeasePorts = {
@@ -75,12 +76,19 @@ export class Lease {
   #schedule(): void {
     if (this.#state !== 'running') return;
     this.#timer = setTimeout(
-      // One that hangs, e.g. for want of a connection, must not keep the next from being made.
-      () =>
-        void atMost(this.#renew(), this.#leaseMs / renewalsInLease).then(() => this.#schedule()),
+      () => inBackground(this.#renewAndSchedule(), this.#ports.logger, 'renewing the lease'),
       this.#leaseMs / (this.#isFailing ? triesInLease : renewalsInLease),
     );
     this.#timer.unref();
+  }
+
+  async #renewAndSchedule(): Promise<void> {
+    try {
+      // One that hangs, e.g. for want of a connection, must not keep the next from being made.
+      await atMost(this.#renew(), this.#leaseMs / renewalsInLease);
+    } finally {
+      this.#schedule();
+    }
   }
 
   #isHeldFor(ms: number): boolean {

@@ -17,6 +17,7 @@ import type {
 } from '../calls/ports.ts';
 import type { EndRecorder } from '../dialout/end-recorder.ts';
 import { deadline } from '../lib/deadline.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { takeTurns } from '../lib/turns.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
@@ -141,7 +142,9 @@ export class Recovery {
       logger.warn({ callId: call.callId }, 'ending a call without a machine');
       await this.#tryToEnd(unfinished);
       // Not waited for: a far end that does not answer takes its time.
-      void this.#endFarEnds(call.callId, legs).finally(() => this.#farEnds.delete(call.callId));
+      const isEnding = this.#endFarEnds(call.callId, legs);
+      const forgotten = isEnding.finally(() => this.#farEnds.delete(call.callId));
+      inBackground(forgotten, logger, 'hanging up a far end');
     }
     if (found.length === 0) return;
     // Not waited for: NATS may be away.

@@ -16,6 +16,7 @@ import type { DrachtioServer } from '../config.ts';
 import { atMost } from '../lib/at-most.ts';
 import { Changes } from '../lib/changes.ts';
 import { deadline } from '../lib/deadline.ts';
+import { inBackground } from '../lib/in-background.ts';
 import type { Logger } from '../lib/logger.ts';
 import { EngineConnection } from './engine/engine-connection.ts';
 import type { EngineLink } from './engine/engine-link.ts';
@@ -170,8 +171,9 @@ class DrachtioPool implements DrachtioSip {
       capture: this.#options.capture,
     });
     this.#legs.add(leg);
-    void leg.released.then(() => this.#legs.delete(leg));
-    void this.#dial(leg, request);
+    const forgotten = leg.released.then(() => this.#legs.delete(leg));
+    inBackground(forgotten, logger, 'forgetting a leg that is off the wire');
+    inBackground(this.#dial(leg, request), logger, 'placing a call');
     return leg;
   }
 

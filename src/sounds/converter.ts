@@ -38,7 +38,10 @@ export function createConverter(): Converter {
     worker ??= spawnWorker(siblingModule('./conversion-worker', import.meta.url), undefined);
     try {
       const converted = await answerOf(worker, file);
-      idle = setTimeout(() => void stop(), idleMs);
+      // Ending a thread does not fail: Node fulfils that promise when the thread has exited.
+      idle = setTimeout(() => {
+        stop().catch(() => undefined);
+      }, idleMs);
       idle.unref();
       return converted;
     } catch (error) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import type { LegFailure, LegObserver, PlaceRequest, SipPort } from '../../src/calls/ports.ts';
 import { guardSip } from '../../src/dialout/guarded-sip.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
 
 const request = { callId: 'call-1' as CallId } as PlaceRequest;
 
@@ -30,6 +31,7 @@ function rig() {
   const guarded = guardSip(sip, {
     mayPlace: () => line.mayPlace,
     clock: { now: () => new Date(0) },
+    logger: silentLogger,
   });
   guarded.watch({
     onPlaced: (legId) => placedCalls.push(legId),

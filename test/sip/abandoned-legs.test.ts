@@ -2,10 +2,10 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
 import type { EngineLink } from '../../src/sip/engine/engine-link.ts';
 import { defaultSipLimits } from '../../src/sip/engine/sip-limits.ts';
 import { AbandonedLegs } from '../../src/sip/legs/abandoned-legs.ts';
+import { recordedLogger } from '../support/recorded-logger.ts';
 import { storedLeg } from '../support/scripted-call.ts';
 
 beforeEach(
@@ -15,20 +15,23 @@ afterEach(() => void vi.useRealTimers());
 
 const answeredLeg = { ...storedLeg, dialogId: 'dialog-1' };
 
-type Answer = LegEndResult | Promise<LegEndResult>;
+type Answer = LegEndResult | Promise<LegEndResult> | Error;
 
 /** Others answer one after the other; the last answer is repeated. */
 function rig(...answers: readonly [Answer, ...Answer[]]) {
   const asked: StoredLeg[] = [];
   const links: { own?: EngineLink; other?: EngineLink } = {};
+  const { logger, lines } = recordedLogger('error');
   const legs = new AbandonedLegs({
     limits: { ...defaultSipLimits, crossingMs: 1 },
-    logger: silentLogger,
+    logger,
     linkOf: () => links.own,
     otherLink: () => links.other,
     askOthers: async (leg) => {
       asked.push(leg);
-      return await (answers[Math.min(asked.length, answers.length) - 1] ?? 'unreachable');
+      const answer = await (answers[Math.min(asked.length, answers.length) - 1] ?? 'unreachable');
+      if (answer instanceof Error) throw answer;
+      return answer;
     },
   });
   const add = (leg: StoredLeg) => {
@@ -38,7 +41,7 @@ function rig(...answers: readonly [Answer, ...Answer[]]) {
     });
     return entry;
   };
-  return { legs, asked, add, links };
+  return { legs, asked, add, links, lines };
 }
 
 type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
@@ -71,6 +74,33 @@ test('others are asked again until one of them could end it', async () => {
 
   expect(asked).toHaveLength(3);
   expect(entry.isOver).toBe(true);
+});
+
+test('a request to others that fails is logged, and made again', async () => {
+  const { asked, add, lines } = rig(new Error('a defect'), 'ended');
+  const entry = add(answeredLeg);
+
+  await vi.advanceTimersByTimeAsync(10_000);
+
+  expect(asked).toHaveLength(2);
+  expect(entry.isOver).toBe(true);
+  expect(lines).toMatchObject([{ work: 'asking for a leg’s end', err: { message: 'a defect' } }]);
+});
+
+test('an engine that cannot be asked is logged, and asked again', async () => {
+  const { add, links, lines } = rig('unreachable');
+  const entry = add(answeredLeg);
+  let tries = 0;
+  links.own = linkOf(answeredLeg.engine, () => {
+    tries += 1;
+    if (tries === 1) throw new Error('a defect');
+    return { ok: false, reason: 'unable to find dialog' };
+  });
+
+  await vi.advanceTimersByTimeAsync(10_000);
+
+  expect(entry.isOver).toBe(true);
+  expect(lines).toMatchObject([{ work: 'ending an abandoned leg', err: { message: 'a defect' } }]);
 });
 
 test('no leg is forgotten, however close to the limit the clock stands while it is looked at', async () => {

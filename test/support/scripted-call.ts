@@ -132,6 +132,7 @@ export function scriptCall(options: ScriptOptions = {}) {
         endOrphan: async () => 'gone',
       },
       clock: { now },
+      logger: silentLogger,
       admission: { admit: async () => ({ ok: true }), giveBack: () => undefined },
       storeLeg: async (call, secondLeg) =>
         await ports.outbox.append(call, { events: [], secondLegs: [secondLeg] }).then(

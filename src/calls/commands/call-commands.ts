@@ -59,9 +59,10 @@ export class CallCommands {
     const reply = obey(id);
     commanded.remembered.set(id, { digest, reply });
     // What was not done may be asked for again: the call may have been answered by then.
-    void reply.then(({ ok }) => {
-      if (!ok) commanded.remembered.delete(id);
-    });
+    const forget = (): void => commanded.remembered.delete(id);
+    reply.then(({ ok }) => {
+      if (!ok) forget();
+    }, forget);
     return reply;
   }
 

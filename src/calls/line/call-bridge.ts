@@ -3,6 +3,7 @@
 // machine is told what comes of it, and hangs up the first leg when the second one is over.
 
 import { within } from '../../lib/at-most.ts';
+import { inBackground } from '../../lib/in-background.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { StoredLeg } from '../contract/stored-leg.ts';
 import type { CallLeg, LegEvent, MediaSession, PartnerSession } from '../ports.ts';
@@ -101,7 +102,8 @@ export class CallBridge implements OngoingTransfer {
     this.#state = 'placed';
     this.#leg = this.#placeLeg(partner);
     this.#taker = this.#takerOf(this.#leg, partner);
-    void this.#leg.released.then(() => this.#ports.storeLeg(this.#call, { legId }));
+    const forgotten = this.#leg.released.then(() => this.#ports.storeLeg(this.#call, { legId }));
+    inBackground(forgotten, this.#ports.logger, 'storing that a second leg is over');
   }
 
   #placeLeg({ offerSdp }: PartnerSession): CallLeg {
@@ -172,7 +174,10 @@ export class CallBridge implements OngoingTransfer {
     }
     // Not after the store: what an agent says first is said now.
     this.#partner.bridge('answered');
-    void this.#storeAnswer(leg, at);
+    this.#storeAnswer(leg, at).catch((error: unknown) => {
+      this.#ports.logger.error({ err: error }, 'the answer of a second leg is given up');
+      this.#lose('The answer could not be recorded');
+    });
   }
 
   async #storeAnswer(leg: StoredLeg, at: Date): Promise<void> {
@@ -222,7 +227,8 @@ export class CallBridge implements OngoingTransfer {
     leg?.cancel(reason);
   }
 
-  #loseMedia(reason: string): void {
+  /** This process cannot go on with it. */
+  #lose(reason: string): void {
     const state = this.#state;
     const leg = this.#leg;
     if (state === 'over' || state === 'preparing') return;
@@ -243,8 +249,8 @@ export class CallBridge implements OngoingTransfer {
       onAmd: () => undefined,
       onDtmf: (digit: string, durationMs: number) =>
         this.#passToPerson({ digit, durationMs, source: 'rtp' }),
-      onInactive: () => this.#loseMedia('No RTP from the second leg'),
-      onFailed: (reason: string) => this.#loseMedia(reason),
+      onInactive: () => this.#lose('No RTP from the second leg'),
+      onFailed: (reason: string) => this.#lose(reason),
       onConnected: () => {
         const elapsedMs = Math.round(performance.now() - this.#answeredAtMs);
         if (this.#state === 'bridged') this.#tellConnected(elapsedMs);
@@ -280,13 +286,16 @@ export class CallBridge implements OngoingTransfer {
     const byInfo = new LineKeys(
       (digit, durationMs) => leg.press(digit, durationMs),
       () => undefined,
+      this.#ports.logger,
     );
     return { transport, takesKeys, press: (keys) => byInfo.press(keys) };
   }
 
   /** Not waited for: the INVITE is on its way in any case. */
   #store(leg: StoredLeg): void {
-    void this.#ports.storeLeg(this.#call, { legId: this.#transfer.legId, leg });
+    const { storeLeg, logger } = this.#ports;
+    const stored = storeLeg(this.#call, { legId: this.#transfer.legId, leg });
+    inBackground(stored, logger, 'storing a second leg');
   }
 
   /** Tells it once. The call may go on: with its bot, which hears again. */

@@ -2,6 +2,7 @@
 // re-offer), holds detection's events until the answer is acknowledged, and leaves nothing open when it is stopped.
 
 import { fromCallback } from 'xstate';
+import type { Logger } from '../../lib/logger.ts';
 import type { LineCommand, LineEvent } from '../call-setup.ts';
 import { type AcceptedCall, assertNever } from '../call-types.ts';
 import type { CallId } from '../contract/identity.ts';
@@ -31,6 +32,7 @@ export type LinePorts = {
   readonly sip: SipPort;
   readonly media: MediaPort;
   readonly clock: Clock;
+  readonly logger: Logger;
   /** Left out: no call has a stream. */
   readonly streams?: StreamPort;
   /** Left out: no call plays anything. */
@@ -208,6 +210,7 @@ class Line {
     return new LineKeys(
       async (digit, durationMs) => (await this.#leg?.press(digit, durationMs)) === true,
       (report) => this.#sendKeysSent(report),
+      this.#ports.logger,
     );
   }
 

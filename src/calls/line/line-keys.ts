@@ -2,6 +2,8 @@
 // taken and is up again. What is told of them is what the media worker tells of those that it sends (`src/media/rtp/key-sender.ts`).
 
 import { setTimeout as pause } from 'node:timers/promises';
+import { inBackground } from '../../lib/in-background.ts';
+import type { Logger } from '../../lib/logger.ts';
 import type { Keys, KeysSent } from '../keys.ts';
 
 const waitSign = 'w';
@@ -21,6 +23,7 @@ type Waiting = Keys & {
 export class LineKeys {
   readonly #press: (digit: string, durationMs: number) => Promise<boolean>;
   readonly #report: (report: KeysSent) => void;
+  readonly #logger: Logger;
   readonly #waiting: Waiting[] = [];
   #isPressing = false;
 
@@ -28,9 +31,11 @@ export class LineKeys {
   constructor(
     press: (digit: string, durationMs: number) => Promise<boolean>,
     report: (report: KeysSent) => void,
+    logger: Logger,
   ) {
     this.#press = press;
     this.#report = report;
+    this.#logger = logger;
   }
 
   press(keys: Keys): void {
@@ -40,7 +45,7 @@ export class LineKeys {
       return;
     }
     this.#waiting.push(waiting);
-    if (!this.#isPressing) void this.#pressAll();
+    if (!this.#isPressing) inBackground(this.#pressAll(), this.#logger, 'pressing keys');
   }
 
   /** A key that is on its way counts as pressed. */
@@ -50,16 +55,25 @@ export class LineKeys {
 
   async #pressAll(): Promise<void> {
     this.#isPressing = true;
-    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-      const isTaken = await this.#pressNext(first);
-      // It was stopped meanwhile, and told.
-      if (first !== this.#waiting[0]) continue;
-      if (isTaken) first.done += 1;
-      if (isTaken && first.done < first.digits.length) continue;
-      this.#waiting.shift();
-      this.#tell(first);
+    try {
+      for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+        await this.#pressOneOf(first);
+      }
+    } finally {
+      this.#isPressing = false;
+      // After a defect some still wait.
+      this.stop();
     }
-    this.#isPressing = false;
+  }
+
+  async #pressOneOf(keys: Waiting): Promise<void> {
+    const isTaken = await this.#pressNext(keys);
+    // It was stopped meanwhile, and told.
+    if (keys !== this.#waiting[0]) return;
+    if (isTaken) keys.done += 1;
+    if (isTaken && keys.done < keys.digits.length) return;
+    this.#waiting.shift();
+    this.#tell(keys);
   }
 
   async #pressNext(keys: Waiting): Promise<boolean> {

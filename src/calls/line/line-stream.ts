@@ -34,7 +34,7 @@ export class LineStream {
   /** The phone rings. `isRinging`: still. */
   prepare(session: MediaSession, isRinging: () => boolean): void {
     const wanted = this.#wanted;
-    void wanted?.settings.then(
+    wanted?.settings.then(
       (settings) => {
         if (this.#wanted === wanted && isRinging()) session.prepareStream(settings);
       },
@@ -44,7 +44,7 @@ export class LineStream {
 
   answer(session: MediaSession, isAnswered: () => boolean): void {
     const wanted = this.#wanted;
-    void wanted?.settings.then(
+    wanted?.settings.then(
       (settings) => {
         if (this.#wanted === wanted && isAnswered()) session.answerStream(settings);
       },

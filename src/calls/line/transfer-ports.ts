@@ -1,5 +1,6 @@
 // What a transfer needs, and what its call's line asks of it.
 
+import type { Logger } from '../../lib/logger.ts';
 import type { SecondLeg } from '../call-step.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { Clock, SecondLegPort, SipPort } from '../ports.ts';
@@ -8,6 +9,7 @@ import type { PressedKey } from './passed-keys.ts';
 export type TransferPorts = {
   readonly sip: SipPort;
   readonly clock: Clock;
+  readonly logger: Logger;
   readonly admission: SecondLegPort;
   /** As soon as possible; false: it was not stored, and the call is not this process's any more, or has ended. Never rejects. */
   readonly storeLeg: (call: AcceptedCall, leg: SecondLeg) => Promise<boolean>;

@@ -42,7 +42,9 @@ export function jsonReporter(): Reporter {
 }
 
 export function textReporter(): Reporter {
-  const line = (text: string): void => void process.stdout.write(`${text}\n`);
+  const line = (text: string): void => {
+    process.stdout.write(`${text}\n`);
+  };
   return {
     started: (httpUrl, receiverUrl) => {
       line(`Offhook runs on ${httpUrl}: SIP engine, sandbox carrier, nats-server, PGlite.`);

@@ -75,7 +75,9 @@ export function registerTableRoutes(
     onRequest: [
       caller.require({ scheme: 'jwt' }),
       // Before a byte of the body is read, as with scopes.
-      async (request: FastifyRequest) => void (await grantedTable(request)),
+      async (request: FastifyRequest) => {
+        await grantedTable(request);
+      },
     ],
   };
 

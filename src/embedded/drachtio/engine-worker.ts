@@ -1,6 +1,7 @@
 // The SIP engine in a worker thread: started with its options as worker data, says where it listens, stops when told to.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { inBackground } from '../../lib/in-background.ts';
 import { createLogger } from '../../lib/logger.ts';
 import { startSipEngine } from './engine.ts';
 import type { EngineThreadMessage, EngineThreadOptions } from './engine-thread.ts';
@@ -16,7 +17,8 @@ async function run(options: EngineThreadOptions): Promise<void> {
       return;
     }
     // The port keeps the thread alive: closing both ends it.
-    void engine.close().finally(() => parentPort?.close());
+    const closed = engine.close().finally(() => parentPort?.close());
+    inBackground(closed, logger, 'closing the SIP engine');
   });
   const { sipHost, sipPort, controlHost, controlPort } = engine;
   say({ kind: 'listening', sipHost, sipPort, controlHost, controlPort });

@@ -1,6 +1,7 @@
 // The sandbox in a worker thread: starts with its options as worker data, says where it listens, stops when told to.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { inBackground } from '../../lib/in-background.ts';
 import { createLogger } from '../../lib/logger.ts';
 import { startSandbox } from './sandbox.ts';
 import type { SandboxListening, SandboxThreadOptions } from './sandbox-thread.ts';
@@ -14,7 +15,8 @@ async function run({ logLevel, nodeId, ...options }: SandboxThreadOptions): Prom
   });
   parentPort?.once('message', () => {
     // The port keeps the thread alive: closing both ends it.
-    void sandbox.close().finally(() => parentPort?.close());
+    const closed = sandbox.close().finally(() => parentPort?.close());
+    inBackground(closed, logger, 'closing the sandbox');
   });
   const listening: SandboxListening = { host: sandbox.host, port: sandbox.port };
   parentPort?.postMessage(listening);

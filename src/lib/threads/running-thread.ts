@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
+import { atMost } from '../at-most.ts';
 
 export type RunningThread = AsyncDisposable & {
   /** Resolves when it has ended. Idempotent. */
@@ -64,7 +65,6 @@ async function firstMessage<First>(worker: Worker, name: string): Promise<First>
 async function stop(worker: Worker, message: unknown): Promise<void> {
   const exited = once(worker, 'exit');
   worker.postMessage(message);
-  const timer = setTimeout(() => void worker.terminate(), stopTimeoutMs);
-  await exited;
-  clearTimeout(timer);
+  await atMost(exited, stopTimeoutMs);
+  await worker.terminate();
 }

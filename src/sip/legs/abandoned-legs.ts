@@ -4,6 +4,7 @@
 // the far end into a call that no process has.
 
 import type { LegEndResult, StoredLeg } from '../../calls/contract/stored-leg.ts';
+import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { SipLimits } from '../engine/sip-limits.ts';
@@ -29,7 +30,6 @@ export type AbandonedLegsDependencies = {
   readonly linkOf: (engine: string) => EngineLink | undefined;
   /** A link to another engine than this one, if there is one. */
   readonly otherLink: (engine: string) => EngineLink | undefined;
-  /** Never rejects. */
   readonly askOthers: (leg: StoredLeg) => Promise<LegEndResult>;
 };
 
@@ -88,28 +88,37 @@ export class AbandonedLegs {
     const { linkOf, otherLink } = this.#dependencies;
     const { engine } = entry.leg;
     const link = linkOf(engine) ?? (hasDialog(entry.leg) ? otherLink(engine) : undefined);
-    if (link === undefined) void this.#askOthers(entry);
+    const { logger } = this.#dependencies;
+    if (link === undefined) inBackground(this.#askOthers(entry), logger, 'asking for a leg’s end');
     else this.#end(link, entry);
   }
 
+  /** A failure leaves the leg here: the next sweep tries again. */
   #end(link: EngineLink, entry: Abandoned): void {
     if (entry.isBeingEnded) return;
     entry.isBeingEnded = true;
-    void endStoredLegOn(link, entry.leg, this.#dependencies.limits).then((result) => {
+    const ended = this.#endOn(link, entry).finally(() => {
       entry.isBeingEnded = false;
-      // The engine went away again: it is ended when it is back the next time.
-      const isLost = result === 'unreachable' && !link.isUp;
-      if (!isLost && !this.#mayBeAnswered(entry, result)) this.#drop(entry, result);
     });
+    inBackground(ended, this.#dependencies.logger, 'ending an abandoned leg');
   }
 
+  async #endOn(link: EngineLink, entry: Abandoned): Promise<void> {
+    const result = await endStoredLegOn(link, entry.leg, this.#dependencies.limits);
+    // The engine went away again: it is ended when it is back the next time.
+    const isLost = result === 'unreachable' && !link.isUp;
+    if (!isLost && !this.#mayBeAnswered(entry, result)) this.#drop(entry, result);
+  }
+
+  /** A failure leaves the leg here: the next sweep asks again. */
   async #askOthers(entry: Abandoned): Promise<void> {
     if (entry.isAskedFor || this.#asked >= askedAtOnce) return;
     entry.isAskedFor = true;
     this.#asked += 1;
-    const result = await this.#dependencies.askOthers(entry.leg);
-    this.#asked -= 1;
-    entry.isAskedFor = false;
+    const result = await this.#dependencies.askOthers(entry.leg).finally(() => {
+      this.#asked -= 1;
+      entry.isAskedFor = false;
+    });
     if (result === 'unreachable' || this.#mayBeAnswered(entry, result)) return;
     // One that has not rung is known to its own engine only, which the other process may not have asked.
     const isKnown = hasDialog(entry.leg) || entry.cancelledAt !== undefined;

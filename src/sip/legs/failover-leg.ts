@@ -9,6 +9,7 @@ import type {
   ReferEvent,
   ReferRequest,
 } from '../../calls/ports.ts';
+import { inBackground } from '../../lib/in-background.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { Route } from '../trunks/routing.ts';
 import { type AttemptFailure, mayFailOver } from './failover.ts';
@@ -102,10 +103,11 @@ export class FailoverLeg implements CallLeg {
     const attempt = new OutboundLeg(this.#request, this.#listen(route), this.#dependencies);
     this.#attempt = attempt;
     this.#onTheWire.add(attempt);
-    void attempt.released.then(() => {
+    const released = attempt.released.then(() => {
       this.#onTheWire.delete(attempt);
       this.#settle();
     });
+    inBackground(released, this.#dependencies.logger, 'noting that an attempt is off the wire');
     attempt.start(link, route);
   }
 

@@ -4,6 +4,7 @@
 
 import type { StoredLeg } from '../../calls/contract/stored-leg.ts';
 import type { CallLeg, LegEnd, PlaceRequest, ReferEvent, ReferRequest } from '../../calls/ports.ts';
+import { inBackground } from '../../lib/in-background.ts';
 import {
   type DialogOwner,
   type EngineLink,
@@ -346,20 +347,24 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     clearTimeout(this.#timer);
     this.#wire = { kind: 'closing' };
     if (wire.kind === 'answered') this.#sendAck(wire.ack);
-    void this.#finishDialog(link, wire.dialogId);
+    const { logger } = this.#dependencies;
+    inBackground(this.#finishDialog(link, wire.dialogId), logger, 'hanging up a dialog');
   }
 
   async #finishDialog(link: EngineLink, dialogId: string): Promise<void> {
     const { limits, logger } = this.#dependencies;
     const dialog = { dialogId, stored: this.#stored, credentials: this.#credentials };
-    const result = await endDialog(link, dialog, limits.byeTimeoutMs);
-    // Also what was not sent because the connection went: the other leg of a bridge may have been told of it first.
-    const isLost = result.kind === 'lost' || (result.kind === 'refused' && !link.isUp);
-    if (isLost && this.#stored !== undefined) this.#abandon(this.#stored);
-    if (result.kind !== 'response') {
-      logger.info({ callId: this.#request.callId, result }, 'BYE not answered');
+    try {
+      const result = await endDialog(link, dialog, limits.byeTimeoutMs);
+      // Also what was not sent because the connection went: the other leg of a bridge may have been told of it first.
+      const isLost = result.kind === 'lost' || (result.kind === 'refused' && !link.isUp);
+      if (isLost && this.#stored !== undefined) this.#abandon(this.#stored);
+      if (result.kind !== 'response') {
+        logger.info({ callId: this.#request.callId, result }, 'BYE not answered');
+      }
+    } finally {
+      this.#finish();
     }
-    this.#finish();
   }
 
   /** Its engine is gone: off the wire is what the leg is when another process has ended it. */
@@ -393,6 +398,6 @@ export class OutboundLeg implements CallLeg, LinkOwner, DialogOwner {
     clearTimeout(this.#timer);
     if (this.#dialogId !== undefined) this.#link?.dialogs.delete(this.#dialogId);
     this.#link?.detach(this);
-    void this.#ended.then(this.#release);
+    this.#ended.then(this.#release, this.#release);
   }
 }

@@ -2,6 +2,7 @@
 // failures in a row and it is down, so many answers in a row and it is up again. An INVITE that the gateway met with silence
 // counts as a failed probe. Beside this, a 503 with Retry-After takes any gateway out for the time that it asked for.
 
+import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { gatewayName } from './gateway-name.ts';
 import type { Gateway, HealthSettings, Trunk } from './trunks.ts';
@@ -114,7 +115,8 @@ export class GatewayHealth {
   }
 
   #arm(watched: Watched, delayMs: number): void {
-    watched.timer = setTimeout(() => void this.#ask(watched), delayMs);
+    const ask = (): void => inBackground(this.#ask(watched), this.#logger, 'asking a gateway');
+    watched.timer = setTimeout(ask, delayMs);
     watched.timer.unref();
   }
 

@@ -3,6 +3,7 @@
 // at the end: other nodes may use the same engine, and what is not renewed runs out by itself.
 
 import { randomUUID } from 'node:crypto';
+import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { EngineLink } from '../engine/engine-link.ts';
 import type { SipLimits } from '../engine/sip-limits.ts';
@@ -82,6 +83,11 @@ type Outcome =
   /** The engine is gone; its successor begins anew. */
   | { readonly kind: 'lost' };
 
+/** A defect is tried again like a refusal. */
+function failedBy(error: unknown): Outcome {
+  return { kind: 'failed', reason: error instanceof Error ? error.message : 'internal error' };
+}
+
 class Registration {
   readonly #link: EngineLink;
   readonly #options: RegistrationOptions;
@@ -95,7 +101,7 @@ class Registration {
     this.#link = link;
     this.#options = options;
     this.#expiresS = options.trunk.register.expiresS;
-    void this.#register();
+    this.#registerNow();
   }
 
   stop(): void {
@@ -103,12 +109,16 @@ class Registration {
     clearTimeout(this.#timer);
   }
 
+  #registerNow(): void {
+    inBackground(this.#register(), this.#options.logger, 'registering');
+  }
+
   async #register(): Promise<void> {
-    const outcome = await this.#ask();
+    const outcome = await this.#ask().catch(failedBy);
     if (this.#state === 'stopped' || outcome.kind === 'lost') return;
     const delayMs = this.#take(outcome);
     if (delayMs === undefined) return;
-    this.#timer = setTimeout(() => void this.#register(), delayMs);
+    this.#timer = setTimeout(() => this.#registerNow(), delayMs);
     this.#timer.unref();
   }
 

@@ -3,6 +3,7 @@
 
 import type { Pool } from 'pg';
 import type { CallId } from '../../calls/contract/identity.ts';
+import { inBackground } from '../../lib/in-background.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { fewRows } from '../few-rows.ts';
 
@@ -104,7 +105,9 @@ export class Settling {
 
   #arm(waitMs = lingerMs): void {
     if (this.#isStopping) return;
-    this.#timer ??= setTimeout(() => void this.#flush(), waitMs);
+    const flush = (): void =>
+      inBackground(this.#flush(), this.#logger, 'marking calls as done with');
+    this.#timer ??= setTimeout(flush, waitMs);
   }
 
   async #write(): Promise<void> {

@@ -6,6 +6,7 @@ import { lstat, mkdir, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
+import { atMost } from '../../lib/at-most.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { siblingModule, spawnWorker } from '../../lib/threads/worker-threads.ts';
 import { ensurePgliteFolder } from './pglite-creation.ts';
@@ -63,7 +64,7 @@ export async function startPglite(
   worker.on('error', (error: Error) => {
     cause = error;
   });
-  void exited.then((code) => {
+  worker.once('exit', (code) => {
     if (!closing) onFatal(new Error(`the embedded database's worker ended (${code})`, { cause }));
   });
   return {
@@ -109,9 +110,8 @@ async function untilReady(worker: Worker): Promise<void> {
 
 async function stop(worker: Worker, exited: Promise<number>): Promise<void> {
   worker.postMessage('stop');
-  const timer = setTimeout(() => void worker.terminate(), stopTimeoutMs);
-  await exited;
-  clearTimeout(timer);
+  await atMost(exited, stopTimeoutMs);
+  await worker.terminate();
 }
 
 /** A folder that only this user may enter: a program that reaches the socket is the database's superuser. */

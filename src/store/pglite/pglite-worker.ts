@@ -18,9 +18,7 @@ database.execProtocolRawStream = async (message, options) => {
   try {
     await execute(message, options);
   } catch (error) {
-    setImmediate(() => {
-      throw new Error('PGlite failed', { cause: error });
-    });
+    endThread('PGlite failed', error);
     throw error;
   }
 };
@@ -33,9 +31,17 @@ await server.start();
 
 const port = parentPort;
 port?.once('message', () => {
-  void server
+  server
     .stop()
     .then(() => database.close())
-    .finally(() => port.close());
+    .finally(() => port.close())
+    .catch((error: unknown) => endThread('PGlite did not close', error));
 });
 port?.postMessage('ready');
+
+/** Thrown where nobody catches it: the thread that started this one is told. */
+function endThread(message: string, cause: unknown): void {
+  setImmediate(() => {
+    throw new Error(message, { cause });
+  });
+}

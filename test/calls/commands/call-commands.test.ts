@@ -256,6 +256,18 @@ describe('under an id', () => {
     expect(await run(play)).toMatchObject({ ok: true });
   });
 
+  test('what failed ends nothing but its answer, and may be asked for again', async () => {
+    const asked = { command: 'transfer', to: 'tel:+15550177', id: 'k' };
+    const command = commandSchema.parse(asked);
+    judgement = Promise.reject(new Error('the database is away'));
+    const answers = await Promise.allSettled([run(command), run(command)]);
+    await settled();
+    judgement = Promise.resolve({ ok: true, transfer });
+
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await run(command)).toMatchObject({ ok: true, commandId: 'k' });
+  });
+
   test('the last 1,000 of a call are remembered', async () => {
     for (let index = 0; index < 1_001; index += 1) await run({ command: 'stop', id: `s-${index}` });
     const before = sent.length;

@@ -3,7 +3,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { KeysSent } from '../../../src/calls/keys.ts';
 import { LineKeys } from '../../../src/calls/line/line-keys.ts';
+import { silentLogger } from '../../../src/lib/logger.ts';
 import { eventually } from '../../support/eventually.ts';
+import { recordedLogger } from '../../support/recorded-logger.ts';
 
 let pressed: string[];
 let told: KeysSent[];
@@ -19,6 +21,7 @@ beforeEach(() => {
       return new Promise((resolve) => answers.push(resolve));
     },
     (report) => told.push(report),
+    silentLogger,
   );
 });
 
@@ -79,4 +82,25 @@ describe('keys by SIP INFO', () => {
 
     expect(told).toEqual([{ commandId: '100', digits: '', complete: false }]);
   });
+});
+
+test('a defect while a key is pressed is logged, and the keys that wait are told as not pressed', async () => {
+  const { logger, lines } = recordedLogger();
+  const reports: KeysSent[] = [];
+  const broken = new LineKeys(
+    async () => {
+      throw new Error('a defect');
+    },
+    (report) => reports.push(report),
+    logger,
+  );
+  broken.press({ commandId: 'one', digits: '12', durationMs: 40 });
+  broken.press({ commandId: 'two', digits: '3', durationMs: 40 });
+  await eventually(() => reports.length === 2, 'both are told');
+
+  expect(reports).toMatchObject([
+    { commandId: 'one', complete: false },
+    { commandId: 'two', digits: '', complete: false },
+  ]);
+  expect(lines).toMatchObject([{ work: 'pressing keys', err: { message: 'a defect' } }]);
 });

@@ -64,7 +64,10 @@ export class ControlServer implements AsyncDisposable {
   }
 
   #accept(socket: Socket): void {
-    if (this.#sockets.size >= maxClients) return void socket.destroy();
+    if (this.#sockets.size >= maxClients) {
+      socket.destroy();
+      return;
+    }
     this.#sockets.add(socket);
     socket.setNoDelay(true);
     socket.setKeepAlive(true);

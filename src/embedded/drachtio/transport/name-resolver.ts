@@ -24,28 +24,22 @@ export class NameResolver {
     this.#family = family;
   }
 
-  /** `done` runs at once for a cached name. */
-  resolve(target: NameTarget, done: (peer: SipPeer | undefined) => void): void {
+  /** `tell` runs at once for a cached name. */
+  resolve(target: NameTarget, tell: (peer: SipPeer | undefined) => void): void {
     const cached = this.#cache.get(target.host);
     if (cached !== undefined && cached.untilMs > Date.now()) {
-      done(toPeer(target, cached.address));
+      tell(toPeer(target, cached.address));
       return;
     }
     const pending = this.#pending.get(target.host) ?? this.#start(target.host);
     if (pending === undefined) {
-      done(undefined);
+      tell(undefined);
       return;
     }
-    void this.#report(pending, target, done);
-  }
-
-  async #report(
-    pending: Promise<string | undefined>,
-    target: NameTarget,
-    done: (peer: SipPeer | undefined) => void,
-  ): Promise<void> {
-    const address = await pending;
-    done(address === undefined ? undefined : toPeer(target, address));
+    pending.then(
+      (address) => tell(address === undefined ? undefined : toPeer(target, address)),
+      () => tell(undefined),
+    );
   }
 
   #start(host: string): Promise<string | undefined> | undefined {

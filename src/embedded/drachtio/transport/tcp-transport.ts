@@ -91,8 +91,11 @@ export class TcpTransport implements AsyncDisposable {
 
   #accept(socket: Socket): void {
     const { remoteAddress, remotePort } = socket;
-    if (remoteAddress === undefined || remotePort === undefined) return void socket.destroy();
-    if (this.#accepted >= maxAcceptedConnections) return void socket.destroy();
+    const isFull = this.#accepted >= maxAcceptedConnections;
+    if (remoteAddress === undefined || remotePort === undefined || isFull) {
+      socket.destroy();
+      return;
+    }
     this.#accepted += 1;
     socket.on('close', () => {
       this.#accepted -= 1;
