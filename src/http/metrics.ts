@@ -177,7 +177,7 @@ const rtpCounters = {
   packetsReceived: ['offhook_rtp_packets_received_total', 'RTP packets of far ends'],
   packetsDiscarded: [
     'offhook_rtp_packets_discarded_total',
-    'Packets that were no RTP, not of the agreed payload, or from another source',
+    'Packets that were no RTP or RTCP, not of the agreed payload, or from another source',
   ],
   packetsLate: ['offhook_rtp_packets_late_total', 'RTP packets that came too late to be heard'],
   packetsSent: ['offhook_rtp_packets_sent_total', 'RTP packets to far ends'],

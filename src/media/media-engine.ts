@@ -162,7 +162,7 @@ export class MediaEngine {
       const opened = await RtpSockets.open(this.#data.host, port, {
         onPacket: (packet, address, fromPort) =>
           this.#receive(session, id, packet, address, fromPort),
-        onRtcp: (packet, address) => session.receiveRtcp(packet, address),
+        onRtcp: (packet, address, fromPort) => session.receiveRtcp(packet, address, fromPort),
         onUnreachable: () => session.unreachable(),
         onError: (failure) => this.#fail(id, failure),
       });

@@ -142,7 +142,7 @@ export type MediaStatistics = {
   readonly sessions: number;
   readonly idlePorts: number;
   readonly packetsReceived: number;
-  /** Not RTP, not the agreed payload, or from another source. */
+  /** Not RTP or RTCP, not the agreed payload, or from another source. */
   readonly packetsDiscarded: number;
   readonly packetsSent: number;
   /** Those of ticks to which the clock came over 60 ms late. */

@@ -13,7 +13,8 @@ const maxLines = 400;
 /** Fax and video beside audio make three; an answer must repeat them all. */
 const maxMediaLines = 16;
 
-const usedLines = /^(?:[ocm]=|v=|a=(?:rtpmap|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
+const usedLines =
+  /^(?:[ocm]=|v=|a=(?:rtpmap|rtcp|sendrecv|sendonly|recvonly|inactive)(?=[:\s]|$)|t=)/;
 
 export const directions = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as const;
 export type Direction = (typeof directions)[number];
@@ -31,6 +32,8 @@ export type SdpMedia = {
   readonly formats: string;
   readonly connection?: SdpConnection;
   readonly direction?: Direction;
+  /** `a=rtcp`, with a host if it names one. */
+  readonly rtcp?: { readonly port: number; readonly connection?: SdpConnection };
   readonly rtpmaps: readonly {
     readonly payloadType: number;
     readonly encoding: string;
@@ -55,6 +58,11 @@ const rtpmap = z.object({
   rate: z.number().int().positive().optional().catch(undefined),
 });
 
+const rtcp = z
+  .object({ port: portNumber, address: z.coerce.string().optional() })
+  .optional()
+  .catch(undefined);
+
 const media = z.object({
   type: z.string(),
   port: portNumber,
@@ -62,6 +70,7 @@ const media = z.object({
   payloads: z.coerce.string().default(''),
   connection: connection.catch(undefined),
   direction,
+  rtcp,
   rtp: z.array(z.unknown()).default([]),
 });
 
@@ -115,6 +124,7 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
     formats: line.payloads.replaceAll(/[^\x20-\x7e]/g, '').trim(),
     ...optionalConnection(line.connection),
     ...optionalDirection(line.direction),
+    ...optionalRtcp(line.rtcp),
     rtpmaps: line.rtp.flatMap((entry) => {
       const map = rtpmap.safeParse(entry);
       if (!map.success) return [];
@@ -132,6 +142,13 @@ function toMedia(line: z.infer<typeof media>): SdpMedia {
 
 function optionalDirection(value: Direction | undefined): { direction?: Direction } {
   return value === undefined ? {} : { direction: value };
+}
+
+function optionalRtcp(value: z.infer<typeof rtcp>): Pick<SdpMedia, 'rtcp'> {
+  if (value === undefined) return {};
+  const { port, address } = value;
+  const connection = address === undefined ? undefined : (readAddress(address) ?? 'unreadable');
+  return { rtcp: { port, ...(connection === undefined ? {} : { connection }) } };
 }
 
 function optionalConnection(value: z.infer<typeof connection>): { connection?: SdpConnection } {

@@ -34,6 +34,8 @@ export type LocalMedia = {
 export type RemoteMedia = {
   readonly address: string;
   readonly port: number;
+  /** Where the far end sends and receives RTCP. */
+  readonly rtcp: { readonly address: string; readonly port: number };
   /** The old hold (RFC 2543), `c=IN IP4 0.0.0.0`: there is no address to send to. */
   readonly addressWithheld: boolean;
   /** False on hold: the far end wants no audio. */
@@ -142,6 +144,7 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
   return {
     address: connection.address,
     port: line.port,
+    rtcp: rtcpOf(line, connection.address),
     addressWithheld: held,
     weSend: !held && (direction === 'sendrecv' || direction === 'recvonly'),
     theySend: direction === 'sendrecv' || direction === 'sendonly',
@@ -151,6 +154,14 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
     telephoneEvents: telephoneEventTypes(formats),
     ...(keys === undefined ? {} : { keyPayloadType: keys.payloadType }),
   };
+}
+
+/** `a=rtcp` (RFC 3605), or the port above that of RTP (RFC 3550, section 11). An unreadable host there names no other one. */
+function rtcpOf({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] {
+  if (rtcp === undefined) return { address, port: port + 1 };
+  const { connection } = rtcp;
+  const isNamed = connection !== undefined && connection !== 'unreadable';
+  return { address: isNamed ? connection.address : address, port: rtcp.port };
 }
 
 /** RTP/SAVP was not offered and cannot be spoken; RTP/AVPF only adds feedback that need not be sent. */

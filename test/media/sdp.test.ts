@@ -102,6 +102,18 @@ describe('an answer', () => {
   });
 
   test.each([
+    ['the port above that of RTP', [], '203.0.113.5', 4_001],
+    ['the port that a=rtcp names', ['a=rtcp:53020'], '203.0.113.5', 53_020],
+    ['its host, too', ['a=rtcp:53020 IN IP4 198.51.100.1'], '198.51.100.1', 53_020],
+    ['not a host’s name', ['a=rtcp:53020 IN IP4 pbx.example'], '203.0.113.5', 53_020],
+    ['not nonsense', ['a=rtcp:99999999'], '203.0.113.5', 4_001],
+  ])('says where RTCP is: %s', (_, attributes, address, port) => {
+    const text = answer('m=audio 4000 RTP/AVP 0', ...attributes);
+
+    expect(readAnswer(text, 4)?.rtcp).toEqual({ address, port });
+  });
+
+  test.each([
     ['sendrecv', true, true],
     ['sendonly', false, true],
     ['recvonly', true, false],

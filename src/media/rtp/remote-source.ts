@@ -17,6 +17,9 @@ const maxSequenceGap = 5;
 export class RemoteSource {
   #signalledAddress = '';
   #signalledPort = 0;
+  /** Where the SDP says that the far end's RTCP is. */
+  #rtcpAddress = '';
+  #rtcpPort = 0;
   /** Where media is sent to and heard from. */
   #address = '';
   #port = 0;
@@ -70,6 +73,12 @@ export class RemoteSource {
     this.#heard = false;
   }
 
+  /** An offer or answer named this address for RTCP. */
+  signalRtcp(address: string, port: number): void {
+    this.#rtcpAddress = address;
+    this.#rtcpPort = port;
+  }
+
   /** Every 20 ms. */
   tick(): void {
     this.#framesSinceHeard += 1;
@@ -92,6 +101,21 @@ export class RemoteSource {
     this.#unreachable = false;
     this.#hear(ssrc);
     return true;
+  }
+
+  /**
+   * Returns whether RTCP from there, sent by this SSRC, is the far end's. Its host alone proves nothing: a media relay serves
+   * hundreds of calls from one address, and goes on reporting for a call that had this port before. One of these must hold:
+   * - The SDP names the address for RTCP: by `a=rtcp` (RFC 3605), or as the port above that of RTP (RFC 3550, section 11).
+   * - The port belongs to the audio that is heard: the port above it, for a NAT that keeps them together, or the same port,
+   *   for a far end that multiplexes (RFC 5761) although nobody offered it.
+   * - It comes from the host of the audio and names the SSRC of the audio: the port is a NAT's, any other one.
+   */
+  reportsFrom(address: string, port: number, ssrc: number): boolean {
+    if (address === this.#rtcpAddress && port === this.#rtcpPort) return true;
+    if (address !== this.#address) return false;
+    if (port === this.#port || port === this.#port + 1) return true;
+    return this.#heard && ssrc === this.#ssrc;
   }
 
   #hear(ssrc: number): void {

@@ -83,12 +83,13 @@ export function writeRtpHeader(packet: Uint8Array, fields: RtpFields): void {
   putUint32(packet, 8, fields.ssrc);
 }
 
-/** The bounds were checked by the caller. */
-function uint16(bytes: Uint8Array, at: number): number {
+/** The caller has checked the bounds. */
+export function uint16(bytes: Uint8Array, at: number): number {
   return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }
 
-function uint32(bytes: Uint8Array, at: number): number {
+/** The caller has checked the bounds. */
+export function uint32(bytes: Uint8Array, at: number): number {
   return ((uint16(bytes, at) << 16) | uint16(bytes, at + 2)) >>> 0;
 }
 

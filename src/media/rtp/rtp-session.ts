@@ -22,6 +22,7 @@ import { JitterBuffer } from './jitter-buffer.ts';
 import { KeySender } from './key-sender.ts';
 import { PresentSsrc } from './present-ssrc.ts';
 import { RemoteSource } from './remote-source.ts';
+import { readRtcpSender } from './rtcp-packet.ts';
 import type { RtpCounts } from './rtp-counts.ts';
 import { type RtpHeader, readRtp, rtpHeaderBytes } from './rtp-packet.ts';
 import { RtpRelay } from './rtp-relay.ts';
@@ -96,6 +97,7 @@ export class RtpSession {
     for (const type of remote.telephoneEvents) this.#kinds.set(type, 'event');
     // The old hold (0.0.0.0) names no address: where the far end was heard stays good. An offer that changes nothing (a
     // session timer's refresh) is no reason to open the lock.
+    if (!remote.addressWithheld) this.#source.signalRtcp(remote.rtcp.address, remote.rtcp.port);
     if (!remote.addressWithheld && (changed || hasMoved(before, remote))) {
       this.#source.signal(remote.address, remote.port);
       this.#silence.restart();
@@ -217,7 +219,7 @@ export class RtpSession {
 
   receive(packet: Uint8Array, address: string, port: number): void {
     if (!this.#isTheirs(packet, address, port)) {
-      this.#counts.discarded += 1;
+      this.receiveRtcp(packet, address, port);
       return;
     }
     const { header } = this.#options.scratch;
@@ -239,12 +241,12 @@ export class RtpSession {
     this.#jitter?.put(packet, payloadStart, payloadEnd, header.sequence, timestamp, decode);
   }
 
-  /** RTCP is not used, but it is a sign of life of a far end that sends nothing during silence. */
-  receiveRtcp(packet: Uint8Array, address: string): void {
-    // RFC 3550 6.1: version 2, and a compound packet begins with a report.
-    const isReport = packet.length >= 8 && (packet[1] === 200 || packet[1] === 201);
-    if (!isReport || (packet[0] as number) >> 6 !== 2) return;
-    if (address === this.#source.address) this.#quietFrames = 0;
+  /** RTCP serves only as a sign of life, for a far end that sends no audio while its person is silent. */
+  receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
+    const sender = readRtcpSender(datagram);
+    if (sender !== undefined && this.#source.reportsFrom(address, port, sender)) {
+      this.#quietFrames = 0;
+    } else this.#counts.discarded += 1;
   }
 
   /** ICMP says that what we sent did not arrive. No end of the call: its BYE may be on its way, or another address. */

@@ -6,7 +6,7 @@ import { isIPv6 } from 'node:net';
 
 export type RtpSocketHandlers = {
   onPacket(packet: Uint8Array, address: string, port: number): void;
-  onRtcp(packet: Uint8Array, address: string): void;
+  onRtcp(packet: Uint8Array, address: string, port: number): void;
   /** The far end, or a router before it, refuses what is sent: no fault of the socket. */
   onUnreachable(): void;
   onError(reason: string): void;
@@ -61,7 +61,7 @@ export class RtpSockets {
       if (pathErrors.has(error.code)) handlers.onUnreachable();
       else handlers.onError(reasonOf(error));
     });
-    rtcp.on('message', (packet, from) => handlers.onRtcp(packet, from.address));
+    rtcp.on('message', (packet, from) => handlers.onRtcp(packet, from.address, from.port));
     // Nothing to lose here: the call does not depend on RTCP.
     rtcp.on('error', () => {});
     return { kind: 'open', sockets: new RtpSockets(host, rtp, rtcp) };

@@ -180,4 +180,43 @@ describe('remote source', () => {
     packets(elsewhere, 7_777, 2);
     expect(target()).toBe('198.51.100.7:7777');
   });
+
+  describe('RTCP', () => {
+    const reports = (address: string, port: number, ssrc = 1) =>
+      source.reportsFrom(address, port, ssrc);
+
+    test('is the far end’s from where the SDP says', () => {
+      source.signalRtcp(elsewhere, 7_000);
+
+      expect(reports(elsewhere, 7_000)).toBe(true);
+      expect(reports(elsewhere, 7_001)).toBe(false);
+      expect(reports(signalled, 7_000)).toBe(false);
+    });
+
+    test('is the far end’s from the port of its audio and the one above, wherever a NAT has put them', () => {
+      packets(elsewhere, 9_999, 2);
+
+      expect([9_998, 9_999, 10_000, 10_001].map((port) => reports(elsewhere, port, 5))).toEqual([
+        ...[false, true, true, false],
+      ]);
+      expect(reports(signalled, 4_001, 5)).toBe(false);
+    });
+
+    test('is the far end’s from any port of its host where it names the SSRC that is heard', () => {
+      expect(reports(signalled, 5_555)).toBe(false);
+      packets(signalled, 4_000, 1);
+
+      expect(reports(signalled, 5_555)).toBe(true);
+      expect(reports(signalled, 5_555, 2)).toBe(false);
+      expect(reports(elsewhere, 5_555)).toBe(false);
+    });
+
+    test('names nothing that is heard after the far end has moved', () => {
+      packets(signalled, 4_000, 1);
+      source.signal(elsewhere, 6_000);
+
+      expect(reports(elsewhere, 5_555)).toBe(false);
+      expect(reports(signalled, 5_555)).toBe(false);
+    });
+  });
 });

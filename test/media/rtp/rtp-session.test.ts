@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { encodeAlaw, encodeMulaw } from '../../../src/media/g711.ts';
 import { settingsFor } from '../support/observed.ts';
 import { seededRandom } from '../support/random.ts';
+import { receiverReport } from '../support/rtcp.ts';
 import { inactivityFrames, remote, SessionBench } from '../support/session-bench.ts';
 
 describe('RTP session', () => {
@@ -209,7 +210,7 @@ describe('RTP session', () => {
         );
         packet.set([0x80, [0, 8, 13, 101][round % 4] ?? 0].slice(0, packet.length));
         bench.session.receive(packet, '192.0.2.1', 4_000);
-        bench.session.receiveRtcp(packet, '192.0.2.1');
+        bench.session.receiveRtcp(packet, '192.0.2.1', 4_001);
         if (round % 3 === 0) bench.tick(1);
       }
 
@@ -385,20 +386,25 @@ describe('RTP session', () => {
     });
 
     test('RTCP reports of the far end are a sign of life, of others they are not', () => {
-      const report = Uint8Array.from([0x80, 201, 0, 1, 0, 0, 0, 7]);
-      const live = (packet: Uint8Array, address: string) => {
+      const report = Uint8Array.from(receiverReport(7));
+      const live = (packet: Uint8Array, address: string, port: number) => {
         for (let round = 0; round < 4; round += 1) {
           bench.tick(inactivityFrames / 2);
-          bench.session.receiveRtcp(packet, address);
+          bench.session.receiveRtcp(packet, address, port);
         }
         return bench.inactive;
       };
       bench.session.applyRemote(remote, 'answer');
 
-      expect(live(report, '192.0.2.1')).toBe(0);
-      expect(live(Uint8Array.from([0x80, 201]), '192.0.2.1')).toBe(1);
+      expect(live(report, '192.0.2.1', 4_001)).toBe(0);
+      expect(live(report.subarray(0, 2), '192.0.2.1', 4_001)).toBe(1);
+      expect(bench.counts.discarded).toBe(4);
       bench.hear(1);
-      expect(live(report, '203.0.113.66')).toBe(2);
+      expect(live(report, '203.0.113.66', 4_001)).toBe(2);
+      bench.hear(1);
+      expect(live(Uint8Array.from(receiverReport(8)), '192.0.2.1', 4_005)).toBe(3);
+      bench.hear(1);
+      expect(live(report, '192.0.2.1', 4_005)).toBe(3);
     });
 
     test('is not counted on hold', () => {

@@ -16,6 +16,7 @@ import type { RemoteMedia } from '../../../src/media/sdp.ts';
 export const remote: RemoteMedia = {
   address: '192.0.2.1',
   port: 4_000,
+  rtcp: { address: '192.0.2.1', port: 4_001 },
   addressWithheld: false,
   weSend: true,
   theySend: true,
