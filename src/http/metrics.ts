@@ -50,6 +50,7 @@ export type MediaMetric = {
   readonly packetsSent: number;
   readonly packetsUnsent: number;
   readonly ticksLate: number;
+  readonly framesLate: number;
   readonly streams: StreamMetric;
 };
 
@@ -188,6 +189,10 @@ const rtpCounters = {
   ticksLate: [
     'offhook_media_ticks_late_total',
     'Ticks of 20 ms to which a media worker came over 60 ms late',
+  ],
+  framesLate: [
+    'offhook_media_frames_late_total',
+    'Frames of 20 ms that detection or a bot heard over 60 ms late, or not at all, as a media worker stood still',
   ],
 } as const;
 

@@ -12,6 +12,7 @@ import type {
   MediaWorkerData,
   ToMediaWorker,
 } from './media-messages.ts';
+import { LateFrames } from './playout/late-frames.ts';
 import { paceOf, phases, tickMs } from './playout/playout.ts';
 import { PlayoutLoop } from './playout/playout-loop.ts';
 import { PlayoutPool } from './playout/playout-pool.ts';
@@ -77,6 +78,9 @@ export class MediaEngine {
     this.#post = post;
     this.#playoutPool = new PlayoutPool(data.streams.bufferBytes);
     this.#pool = new PortPool({ ...data, drainMs: data.portDrainMs });
+    const lateFrames = new LateFrames(this.#counts, (report) =>
+      post({ kind: 'framesLate', report }),
+    );
     this.#loop = new PlayoutLoop(
       {
         step: (phase, ticks, transmit) => this.#step(phase, ticks, transmit),
@@ -88,6 +92,7 @@ export class MediaEngine {
             areHurried: () => this.#hasHurried(),
             sendAllSilence: this.#silenceFrames === 1,
           }),
+        ran: (lateMs, hasCaughtUp) => lateFrames.look(performance.now(), lateMs, hasCaughtUp),
       },
       new ThreadRest(data.rest),
     );
@@ -346,6 +351,7 @@ export class MediaEngine {
       packetsUnsent: this.#counts.unsent,
       packetsLate: this.#counts.jitter.late,
       ticksLate: this.#loop.ticksLate,
+      framesLate: this.#counts.framesLate,
       maxLateMs: Math.round(this.#loop.maxLateMs),
       streams: {
         ...this.#streamStatistics,

@@ -9,6 +9,7 @@ import type { Playback, PlaybackReport } from '../calls/playback.ts';
 import type { StreamReport, StreamSettings } from '../calls/stream.ts';
 import type { BridgePhase, TransferFailure } from '../calls/transfer.ts';
 import type { RestMemory } from '../lib/threads/thread-rest.ts';
+import type { LateFramesReport } from './playout/late-frames.ts';
 import type { RemoteMedia } from './sdp.ts';
 import type { StreamStatistics } from './stream-port.ts';
 
@@ -90,6 +91,8 @@ export type FromMediaWorker =
   | { readonly kind: 'opened'; readonly id: number; readonly port: number }
   | { readonly kind: 'refused'; readonly id: number; readonly reason: string }
   | { readonly kind: 'amd'; readonly id: number; readonly events: readonly AmdEvent[] }
+  /** For the log, when the worker stood still. */
+  | { readonly kind: 'framesLate'; readonly report: LateFramesReport }
   /** For the log; the observer is told `amd_error`. At most once per session. */
   | { readonly kind: 'detectorError'; readonly reason: string }
   /**
@@ -151,6 +154,8 @@ export type MediaStatistics = {
   readonly packetsLate: number;
   /** Of 20 ms, over 60 ms late. */
   readonly ticksLate: number;
+  /** What detection or a bot was to hear in those ticks, call by call. */
+  readonly framesLate: number;
   /** The latest that the playout clock ever was: what a worker with too much to do shows first. */
   readonly maxLateMs: number;
   readonly streams: Readonly<StreamStatistics> & {

@@ -5,9 +5,10 @@ import { isIP, isIPv6 } from 'node:net';
 import type { MediaPort, VoiceCodec } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import { siblingModule } from '../lib/threads/worker-threads.ts';
+import { createLateFramesLog } from './late-frames-log.ts';
 import type { MediaStatistics, StreamWorkerData } from './media-messages.ts';
 import { createMediaSession } from './media-session.ts';
-import { MediaWorkerHandle } from './media-worker-handle.ts';
+import { MediaWorkerHandle, type MediaWorkerListener } from './media-worker-handle.ts';
 import { createStreamStatistics } from './stream-port.ts';
 import { createTranscriptionLog } from './transcription-log.ts';
 
@@ -84,7 +85,10 @@ export function createMediaPort(options: MediaPortOptions): MediaGateway {
 function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
   const { host, portMin, portMax, inactivityTimeoutMs, silenceIntervalMs, logger } = options;
   const { detectorModule, detectorData, streams = noStreams } = options;
-  const onTranscriptionFailed = createTranscriptionLog(logger);
+  const listener: MediaWorkerListener = {
+    onTranscriptionFailed: createTranscriptionLog(logger),
+    onFramesLate: createLateFramesLog(logger),
+  };
   const entryUrl = siblingModule('../app/media-worker', import.meta.url);
   return Array.from(
     { length: options.workers },
@@ -105,7 +109,7 @@ function startWorkers(options: MediaPortOptions): readonly MediaWorkerHandle[] {
           ...(detectorData === undefined ? {} : { detectorData }),
         },
         logger.child({ mediaWorker: workerIndex }),
-        onTranscriptionFailed,
+        listener,
       ),
   );
 }
@@ -154,6 +158,7 @@ const zeroStatistics: MediaStatistics = {
   packetsUnsent: 0,
   packetsLate: 0,
   ticksLate: 0,
+  framesLate: 0,
   maxLateMs: 0,
   streams: {
     ...createStreamStatistics(),

@@ -21,6 +21,7 @@ import {
   type MediaWorkerData,
   type ToMediaWorker,
 } from './media-messages.ts';
+import type { LateFramesReport } from './playout/late-frames.ts';
 import type { TranscriptionReport } from './transcription-log.ts';
 
 /** Loading the detector takes under a second; a loaded machine may need many times that. */
@@ -33,6 +34,12 @@ const flushTimeoutMs = 1_000;
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;
 
+/** Shared by all workers, for what is said of them together. */
+export type MediaWorkerListener = {
+  readonly onTranscriptionFailed: (report: TranscriptionReport) => void;
+  readonly onFramesLate: (report: LateFramesReport) => void;
+};
+
 type Told =
   | 'envelope'
   | 'stream'
@@ -44,6 +51,8 @@ type Told =
   | 'bridge'
   | 'gate'
   | 'transferFailed';
+
+type Logged = 'detectorError' | 'transcriptionFailed' | 'framesLate' | 'streamWarning';
 
 /** The worker's life. */
 type Life =
@@ -73,7 +82,7 @@ export class MediaWorkerHandle implements AsyncDisposable {
   readonly #data: Omit<MediaWorkerData, 'rest'>;
   readonly #rest = createRestMemory();
   readonly #logger: Logger;
-  readonly #onTranscriptionFailed: (report: TranscriptionReport) => void;
+  readonly #listener: MediaWorkerListener;
   readonly #entries = new Map<number, Entry>();
   readonly #statisticsWaiting = new Map<
     number,
@@ -89,9 +98,9 @@ export class MediaWorkerHandle implements AsyncDisposable {
     entryUrl: URL,
     data: Omit<MediaWorkerData, 'rest'>,
     logger: Logger,
-    onTranscriptionFailed: (report: TranscriptionReport) => void,
+    listener: MediaWorkerListener,
   ) {
-    this.#onTranscriptionFailed = onTranscriptionFailed;
+    this.#listener = listener;
     this.#entryUrl = entryUrl;
     this.#data = data;
     this.#logger = logger;
@@ -266,10 +275,10 @@ export class MediaWorkerHandle implements AsyncDisposable {
         for (const event of message.events) this.#tellAmd(message.id, event);
         return;
       case 'detectorError':
-        this.#logger.error({ reason: message.reason }, 'detector failed');
-        return;
       case 'transcriptionFailed':
-        this.#onTranscriptionFailed(message);
+      case 'framesLate':
+      case 'streamWarning':
+        this.#log(message);
         return;
       case 'dtmf':
         this.#tellLive(message.id, (observer) =>
@@ -294,9 +303,6 @@ export class MediaWorkerHandle implements AsyncDisposable {
         // Also of one that is being closed.
         this.#tell(message.id, (observer) => observer.onEnvelope?.(message.envelope));
         return;
-      case 'streamWarning':
-        this.#logger.warn({ warning: message.warning }, 'a bot does not keep to the wire format');
-        return;
       case 'connected':
         this.#tellLive(message.id, (observer) => observer.onConnected?.());
         return;
@@ -311,6 +317,25 @@ export class MediaWorkerHandle implements AsyncDisposable {
         return;
       case 'statistics':
         this.#statisticsWaiting.get(message.request)?.(message.statistics);
+        return;
+      default:
+        assertNever(message);
+    }
+  }
+
+  #log(message: Extract<FromMediaWorker, { kind: Logged }>): void {
+    switch (message.kind) {
+      case 'detectorError':
+        this.#logger.error({ reason: message.reason }, 'detector failed');
+        return;
+      case 'transcriptionFailed':
+        this.#listener.onTranscriptionFailed(message);
+        return;
+      case 'framesLate':
+        this.#listener.onFramesLate(message.report);
+        return;
+      case 'streamWarning':
+        this.#logger.warn({ warning: message.warning }, 'a bot does not keep to the wire format');
         return;
       default:
         assertNever(message);

@@ -47,7 +47,7 @@ describe('the metrics of media', () => {
     };
     const rtp = {
       ...{ packetsReceived: 900, packetsDiscarded: 8, packetsLate: 7, packetsSent: 800 },
-      ...{ packetsUnsent: 6, ticksLate: 3 },
+      ...{ packetsUnsent: 6, ticksLate: 3, framesLate: 12 },
     };
     const metrics = createMetrics(undefined, undefined, async () => ({ ...rtp, streams: counted }));
     await metrics.render();
@@ -67,6 +67,7 @@ describe('the metrics of media', () => {
       'offhook_streams_open 2',
     ]);
     expect(lines.filter((line) => /^offhook_(rtp|media)/.test(line)).sort()).toEqual([
+      'offhook_media_frames_late_total 12',
       'offhook_media_ticks_late_total 3',
       'offhook_rtp_packets_discarded_total 8',
       'offhook_rtp_packets_late_total 7',

@@ -12,6 +12,8 @@ export type PlayoutLoopSink = {
    * two: each time that it wakes, it finds the processor's caches full of other threads' work.
    */
   pace(): Pace;
+  /** Steps were run, `lateMs` after the first of them was due. False: more are due, and come after the sockets were read. */
+  ran(lateMs: number, hasCaughtUp: boolean): void;
 };
 
 export class PlayoutLoop {
@@ -68,11 +70,13 @@ export class PlayoutLoop {
       return;
     }
     const nowMs = performance.now();
-    this.#maxLateMs = Math.max(this.#maxLateMs, nowMs - this.#dueMs);
+    const lateMs = nowMs - this.#dueMs;
+    this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
     const caughtUp = clock.run(nowMs, this.#sink.pace(), (phase, ticks, transmit) => {
       if (phase === 0 && !transmit) this.#ticksLate += ticks;
       this.#sink.step(phase, ticks, transmit);
     });
+    this.#sink.ran(lateMs, caughtUp);
     if (caughtUp) this.#wait(clock);
     else setImmediate(() => this.#run(clock));
   }

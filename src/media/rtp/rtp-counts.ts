@@ -8,9 +8,18 @@ export type RtpCounts = {
   sent: number;
   /** What a late clock left out. */
   unsent: number;
+  /** Frames of ticks to which the clock came over 60 ms late, of calls that detection or a bot hears: heard late, or never. */
+  framesLate: number;
   readonly jitter: JitterStatistics;
 };
 
 export function createRtpCounts(): RtpCounts {
-  return { received: 0, discarded: 0, sent: 0, unsent: 0, jitter: createJitterStatistics() };
+  return {
+    received: 0,
+    discarded: 0,
+    sent: 0,
+    unsent: 0,
+    framesLate: 0,
+    jitter: createJitterStatistics(),
+  };
 }

@@ -263,7 +263,7 @@ export class RtpSession {
     this.#ssrc.tick();
     this.#sender.tick();
     // First: what a plan wants to be played after a beep is sent in the same tick.
-    this.#listen();
+    this.#listen(transmit);
     this.#relay?.tick();
     this.#envelope?.tick();
     if (this.#answered && this.#remote !== undefined) {
@@ -273,10 +273,11 @@ export class RtpSession {
     this.streaming.tick();
   }
 
-  #listen(): void {
+  #listen(isInTime: boolean): void {
     const { isOn } = this.streaming;
     if (this.#answered && isOn) this.#jitter ??= new JitterBuffer(this.#counts.jitter);
     if (this.#jitter === undefined) return;
+    if (!isInTime) this.#counts.framesLate += 1;
     const { frame, mulaw, silence } = this.#options.scratch;
     const received = this.#jitter.take(frame);
     if (isOn) {

@@ -21,6 +21,7 @@ function loopOf(pace: Pace) {
         return world.isIdle;
       },
       pace: () => pace,
+      ran: () => undefined,
     },
     // The thread does not stand still here: the loop finds that no step is due, and rests again.
     {

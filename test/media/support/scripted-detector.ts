@@ -13,6 +13,8 @@ export const script = {
   kills: 3,
   /** Throws when it is created. */
   throwsAtStart: 4,
+  /** Keeps the whole worker thread busy for half a second at the third frame. */
+  blocks: 5,
 } as const;
 
 export function createDetector(settings: AmdSettings): Detector {
@@ -32,6 +34,7 @@ export function createDetector(settings: AmdSettings): Detector {
       frames += 1;
       if (chosen === script.throws && frames === 3) throw new Error('scripted');
       if (chosen === script.kills && frames === 3) process.exit(3);
+      if (chosen === script.blocks && frames === 3) standStill();
       if (chosen !== script.firstSound || !frame.some((sample) => Math.abs(sample) > 1_000)) {
         return [];
       }
@@ -43,4 +46,11 @@ export function createDetector(settings: AmdSettings): Detector {
     },
     stop: (reason) => [stopped(reason)],
   };
+}
+
+export const standstillMs = 500;
+
+function standStill(): void {
+  const endMs = performance.now() + standstillMs;
+  while (performance.now() < endMs);
 }

@@ -1,0 +1,105 @@
+// A media worker that stands still: the frames that detection and bots heard late are counted, and one warning a minute says so.
+
+import { describe, expect, test } from 'vitest';
+import { createLateFramesLog } from '../../src/media/late-frames-log.ts';
+import { LateFrames, type LateFramesReport } from '../../src/media/playout/late-frames.ts';
+import { eventually } from '../support/eventually.ts';
+import { freePortRange } from '../support/free-port.ts';
+import { recordedLogger } from '../support/recorded-logger.ts';
+import { FarEnd } from './support/far-end.ts';
+import { answerFor, callId, createScripted } from './support/gateway.ts';
+import { observe, settingsFor } from './support/observed.ts';
+import { script, standstillMs } from './support/scripted-detector.ts';
+
+const tickMs = 20;
+/** Later than this, a frame counts as late. */
+const inTimeMs = 60;
+const warning = 'a media worker stood still: detection or a bot heard late';
+
+test('a worker that is kept busy is counted for the calls that are listened to, and warned of once', async () => {
+  const { logger, lines } = recordedLogger();
+  await using ports = await freePortRange(20);
+  await using media = createScripted({ ...ports, logger });
+  await using farEnd = await FarEnd.open();
+  const open = async () => {
+    const session = await media.open(callId, observe());
+    session?.applyAnswer(answerFor(farEnd.port), 'answer');
+    return session;
+  };
+  const late = async () => (await media.statistics()).framesLate;
+  const fewest = Math.floor((standstillMs - inTimeMs) / tickMs) - 1;
+  // A call that nobody listens to, one that detection hears, and the one that keeps the thread busy.
+  await open();
+  (await open())?.startDetection(settingsFor());
+  (await open())?.startDetection(settingsFor(script.blocks));
+  await eventually(async () => (await late()) >= 2 * fewest, 'the frames are counted');
+  const first = await late();
+  (await open())?.startDetection(settingsFor(script.blocks));
+  await eventually(async () => (await late()) >= first + 3 * fewest, 'and those of a second time');
+
+  const warnings = lines.filter(({ msg }) => msg === warning);
+  expect(warnings).toHaveLength(1);
+  expect(warnings[0]?.['frames']).toBeGreaterThan(0);
+  expect(warnings[0]?.['lateMs']).toBeGreaterThan(inTimeMs);
+  const { ticksLate, framesLate } = await media.statistics();
+  // Never those of the call that nobody listens to.
+  expect(framesLate).toBeLessThanOrEqual(3 * ticksLate);
+});
+
+describe('the reports of a worker', () => {
+  function reporting() {
+    const counts = { framesLate: 0 };
+    const reports: LateFramesReport[] = [];
+    const frames = new LateFrames(counts, (report) => reports.push(report));
+    return { counts, reports, frames };
+  }
+
+  test('are none while every frame is in time', () => {
+    const { frames, reports } = reporting();
+    frames.look(20, 5, true);
+    frames.look(40, 59, true);
+
+    expect(reports).toEqual([]);
+  });
+
+  test('are one for each standstill, when it was made up for', () => {
+    const { frames, counts, reports } = reporting();
+    counts.framesLate = 10;
+    frames.look(1_000, 700, false);
+    counts.framesLate = 30;
+    frames.look(1_005, 505, false);
+    counts.framesLate = 35;
+    frames.look(1_010, 310, true);
+    frames.look(1_030, 1, true);
+    counts.framesLate = 36;
+    frames.look(2_000, 81, true);
+
+    expect(reports).toEqual([
+      { frames: 35, lateMs: 700 },
+      { frames: 1, lateMs: 81 },
+    ]);
+  });
+
+  test('come once a second from one that never catches up', () => {
+    const { frames, counts, reports } = reporting();
+    for (let nowMs = 0; nowMs <= 3_000; nowMs += 10) {
+      counts.framesLate += 1;
+      frames.look(nowMs, 100 + nowMs, false);
+    }
+
+    expect(reports.map((report) => report.frames)).toEqual([101, 101]);
+  });
+});
+
+test('the log has one warning a minute, of all workers together, with all that was late since the last one', () => {
+  const { logger, lines } = recordedLogger();
+  let nowMs = 5_000;
+  const tell = createLateFramesLog(logger, () => nowMs);
+  for (; nowMs <= 125_000; nowMs += 1_000) tell({ frames: 2, lateMs: nowMs === 30_000 ? 900 : 80 });
+
+  expect(lines).toMatchObject([
+    { level: 40, msg: warning, frames: 2, lateMs: 80 },
+    { msg: warning, frames: 120, lateMs: 900 },
+    { msg: warning, frames: 120, lateMs: 80 },
+  ]);
+});
