@@ -192,7 +192,7 @@ const rtpCounters = {
   ],
   framesLate: [
     'offhook_media_frames_late_total',
-    'Frames of 20 ms that detection or a bot heard over 60 ms late, or not at all, as a media worker stood still',
+    'Frames of 20 ms that detection or a bot heard over 60 ms late, or not at all',
   ],
 } as const;
 

@@ -1,9 +1,9 @@
-// Work that nobody waits for. Node ends the process when a promise is rejected that nobody handles: such work is started here,
-// or handles its failure where it is started.
+// Work that nobody waits for. Node ends the process when a promise is rejected that nobody handles:
+// such work starts here, or handles its failure where it starts.
 
 import type { Logger } from './logger.ts';
 
-/** Logs the failure of the work, and lets everything else go on. `what` names the work in the log. */
+/** Logs a failure of the work, and lets everything else go on. `what` names the work in the log. */
 export function inBackground(
   work: Promise<unknown>,
   logger: Pick<Logger, 'error'>,

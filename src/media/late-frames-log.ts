@@ -1,5 +1,5 @@
-// What the log says of media workers that stood still, of all workers together: one warning a minute, however starved the machine is.
-// The metric `offhook_media_frames_late_total` counts every frame.
+// What the log says of media workers that stood still: one warning a minute for all of them, however
+// starved the machine is. The metric `offhook_media_frames_late_total` counts every frame.
 
 import type { Logger } from '../lib/logger.ts';
 import type { LateFramesReport } from './playout/late-frames.ts';

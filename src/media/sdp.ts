@@ -156,7 +156,10 @@ function readAudio(sdp: Sdp, line: SdpMedia, ipVersion: 4 | 6): RemoteMedia | un
   };
 }
 
-/** `a=rtcp` (RFC 3605), or the port above that of RTP (RFC 3550, section 11). An unreadable host there names no other one. */
+/**
+ * What `a=rtcp` names (RFC 3605), or the port above that of RTP (RFC 3550, section 11). A host there
+ * that cannot be read stands for that of RTP.
+ */
 function rtcpOf({ port, rtcp }: SdpMedia, address: string): RemoteMedia['rtcp'] {
   if (rtcp === undefined) return { address, port: port + 1 };
   const { connection } = rtcp;

@@ -1,4 +1,5 @@
-// A media worker that stands still: the frames that detection and bots heard late are counted, and one warning a minute says so.
+// A media worker that stands still: the frames that detection and bots heard late are counted, and
+// one warning a minute says so.
 
 import { describe, expect, test } from 'vitest';
 import { createLateFramesLog } from '../../src/media/late-frames-log.ts';

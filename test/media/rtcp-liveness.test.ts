@@ -1,4 +1,4 @@
-// Which RTCP keeps a call alive whose far end sends no audio: real datagrams, to the RTCP port of a media worker.
+// Which RTCP keeps a call alive while the far end sends no audio: real datagrams to a media worker.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { MediaGateway } from '../../src/media/media-port.ts';
@@ -40,7 +40,7 @@ async function answered(phone: FarEnd, extra = '') {
   return { observed, session, rtpPort: portOf(session.offerSdp) };
 }
 
-/** So many of these are ignored. One that is no report comes behind them, by the same way: when it is counted, they are read. */
+/** A datagram that is no report follows by the same way: when it is counted, the others were read. */
 async function expectIgnored(
   count: number,
   from: FarEnd,

@@ -1,5 +1,5 @@
-// A referral whose permission PostgreSQL does not give: it fails within its time-out, the bot hears the person again, and the REFER
-// does not leave when the database answers again.
+// A referral that PostgreSQL does not permit in time, because it does not answer: the transfer fails
+// within its time-out, the bot hears the person again, and no REFER leaves when PostgreSQL is back.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';

@@ -175,7 +175,8 @@ export class CallBridge implements OngoingTransfer {
     // Not after the store: what an agent says first is said now.
     this.#partner.bridge('answered');
     this.#storeAnswer(leg, at).catch((error: unknown) => {
-      this.#ports.logger.error({ err: error }, 'the answer of a second leg is given up');
+      const { callId } = this.#call;
+      this.#ports.logger.error({ err: error, callId }, 'the answer of a second leg is given up');
       this.#lose('The answer could not be recorded');
     });
   }
@@ -227,7 +228,7 @@ export class CallBridge implements OngoingTransfer {
     leg?.cancel(reason);
   }
 
-  /** This process cannot go on with it. */
+  /** This process cannot go on with the second leg. */
   #lose(reason: string): void {
     const state = this.#state;
     const leg = this.#leg;

@@ -1,6 +1,7 @@
-// A referral of one call: the far end of its first leg is asked to call an agent (RFC 3515), and the referral follows what the
-// far end reports. When the far end has the agent, or hangs up after it took the REFER, the call is over here. One time-out bounds
-// all of it: the wait for the permission to call there, which SQL gives, the REFER, and its NOTIFYs. The bot is deaf for no longer.
+// A referral of one call: the far end of its first leg is asked to call an agent (RFC 3515), and the
+// referral follows what the far end reports. When the far end has the agent, or hangs up after it
+// took the REFER, the call is over here. One time-out bounds all of it: the wait for the permission
+// to call there, which SQL gives, the REFER, and its NOTIFYs. The bot is deaf for no longer.
 
 import type { AcceptedCall } from '../call-types.ts';
 import type { CallLeg, MediaSession, ReferEvent, SecondLegPort } from '../ports.ts';
@@ -25,8 +26,9 @@ export class CallReferral implements OngoingTransfer {
   readonly #ports: ReferralPorts;
   readonly #tell: (report: TransferReport) => void;
   /**
-   * waiting: no REFER has left, and after `over` none ever leaves. asked: the leg has sent the REFER, and bounds it by the time that
-   * is left. taken: the far end reports progress. over: the end was reported, or the transfer was given up.
+   * waiting: for the permission. asked: the leg has the REFER, and bounds it by the time that is left.
+   * taken: the far end reports progress. over: the end was reported, or the transfer was given up;
+   * a REFER that has not left by then never leaves.
    */
   #state: 'waiting' | 'asked' | 'taken' | 'over' = 'waiting';
   readonly #beganMs = performance.now();
@@ -71,7 +73,7 @@ export class CallReferral implements OngoingTransfer {
     const { trunk } = this.#call.request;
     clearTimeout(this.#timer);
     this.#state = 'asked';
-    // A timer of this length would have run if nothing were left.
+    // A timer may be late: something is left in any case.
     const leftMs = Math.max(1, timeoutMs - (performance.now() - this.#beganMs));
     this.#leg.refer(
       {
@@ -83,7 +85,10 @@ export class CallReferral implements OngoingTransfer {
     );
   }
 
-  /** True if the far end took the REFER before it hung up: many carriers say that an agent answered with a BYE alone. */
+  /**
+   * Returns true if the far end took the REFER before it hung up: many carriers say with a BYE alone
+   * that the agent has answered.
+   */
   endsBySuccess(): boolean {
     if (this.#state !== 'taken') return false;
     this.#succeed({ hasHungUp: true });

@@ -1,12 +1,13 @@
-// What a worker tells the main thread when it stood still: one report for a standstill, when the worker has made up for it. A
-// worker that never catches up, because it has more to do than its processor can, reports once a second.
+// What a worker tells the main thread when it stood still: one report for each standstill, when the
+// worker has caught up. A worker that never catches up, because it has more to do than its processor
+// can, reports once a second.
 
 import type { RtpCounts } from '../rtp/rtp-counts.ts';
 
 const longestWaitMs = 1_000;
 
 export type LateFramesReport = {
-  /** Frames of 20 ms, of all calls together, that came over 60 ms late to detection or a bot, or were lost meanwhile. */
+  /** Frames of 20 ms of all calls that detection or a bot heard over 60 ms late, or not at all. */
   readonly frames: number;
   /** How late the playout clock was, at most. */
   readonly lateMs: number;

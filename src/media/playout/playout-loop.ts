@@ -12,7 +12,10 @@ export type PlayoutLoopSink = {
    * two: each time that it wakes, it finds the processor's caches full of other threads' work.
    */
   pace(): Pace;
-  /** Steps were run, `lateMs` after the first of them was due. False: more are due, and come after the sockets were read. */
+  /**
+   * Steps were run, `lateMs` after the first of them was due. If the clock has not caught up, more
+   * steps follow when the sockets have been read.
+   */
   ran(lateMs: number, hasCaughtUp: boolean): void;
 };
 

@@ -104,12 +104,14 @@ export class RemoteSource {
   }
 
   /**
-   * Returns whether RTCP from there, sent by this SSRC, is the far end's. Its host alone proves nothing: a media relay serves
-   * hundreds of calls from one address, and goes on reporting for a call that had this port before. One of these must hold:
-   * - The SDP names the address for RTCP: by `a=rtcp` (RFC 3605), or as the port above that of RTP (RFC 3550, section 11).
-   * - The port belongs to the audio that is heard: the port above it, for a NAT that keeps them together, or the same port,
-   *   for a far end that multiplexes (RFC 5761) although nobody offered it.
-   * - It comes from the host of the audio and names the SSRC of the audio: the port is a NAT's, any other one.
+   * Returns whether RTCP from there, sent by this SSRC, is the far end's. The host alone proves
+   * nothing: a media relay serves hundreds of calls from one address, and may go on reporting for a
+   * call that had our port before. One of these must hold:
+   * - The SDP names the address for RTCP: by `a=rtcp` (RFC 3605), or as the port above that of RTP
+   *   (RFC 3550, section 11).
+   * - The port goes with the audio that is heard: it is the port above, behind a NAT that keeps the
+   *   two together, or the same port, of a far end that multiplexes (RFC 5761) without an agreement.
+   * - The host is that of the audio, and the SSRC is that of the audio: the NAT chose another port.
    */
   reportsFrom(address: string, port: number, ssrc: number): boolean {
     if (address === this.#rtcpAddress && port === this.#rtcpPort) return true;

@@ -1,5 +1,5 @@
-// Compound RTCP packets (RFC 3550, section 6.1), read as far as a sign of life needs: is this datagram one, and who sent it.
-// Reads without allocation, and never throws.
+// Compound RTCP packets (RFC 3550, section 6.1), read as far as a sign of life needs: is this datagram
+// one, and who sent it. Reads without allocation, and never throws.
 //
 //   0                   1                   2                   3
 //   |V=2|P|   RC    |  SR=200, RR=201   |  length in words, less one  |
@@ -16,8 +16,9 @@ const senderInfoBytes = 20;
 const reportBlockBytes = 24;
 
 /**
- * Returns the SSRC that sent a compound packet. Returns undefined if the datagram fails the checks of RFC 3550, appendix A.2: it
- * begins with a report that has no padding, each packet in it has version 2, and their lengths add up to the datagram's.
+ * Returns the SSRC that sent a compound packet. Returns undefined if the datagram fails the checks of
+ * RFC 3550, appendix A.2: it begins with a report that has no padding, each packet in it has version
+ * 2, and their lengths add up to the datagram's.
  */
 export function readRtcpSender(datagram: Uint8Array): number | undefined {
   if (!beginsWithReport(datagram)) return undefined;

@@ -8,7 +8,7 @@ export type RtpCounts = {
   sent: number;
   /** What a late clock left out. */
   unsent: number;
-  /** Frames of ticks to which the clock came over 60 ms late, of calls that detection or a bot hears: heard late, or never. */
+  /** Frames of late ticks (over 60 ms), in calls that detection or a bot hears: heard late, or never. */
   framesLate: number;
   readonly jitter: JitterStatistics;
 };

@@ -241,7 +241,7 @@ export class RtpSession {
     this.#jitter?.put(packet, payloadStart, payloadEnd, header.sequence, timestamp, decode);
   }
 
-  /** RTCP serves only as a sign of life, for a far end that sends no audio while its person is silent. */
+  /** RTCP serves only as a sign of life: some far ends send no audio while their person is silent. */
   receiveRtcp(datagram: Uint8Array, address: string, port: number): void {
     const sender = readRtcpSender(datagram);
     if (sender !== undefined && this.#source.reportsFrom(address, port, sender)) {

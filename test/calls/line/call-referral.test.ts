@@ -1,5 +1,5 @@
-// One time-out for the whole of a referral: the wait for the permission, which SQL gives, the REFER, and what is heard of it. When it
-// is over the bot hears the person again, and no REFER leaves any more.
+// One time-out for the whole of a referral: the wait for the permission, which SQL gives, the REFER,
+// and what is heard of it. When it is over the bot hears the person again, and no REFER leaves.
 
 import { afterEach, expect, test } from 'vitest';
 import { CallReferral } from '../../../src/calls/line/call-referral.ts';
