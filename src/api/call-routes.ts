@@ -132,8 +132,8 @@ function registerEnd(
     },
     handler: async (request) => {
       const callId = callIdOf(request.params.callId);
-      const call = found(await services.calls.details(scopeOf(request), callId));
-      if (call.state === 'ended') return { callId, state: 'ended' as const };
+      const state = found(await services.calls.state(scopeOf(request), callId));
+      if (state === 'ended') return { callId, state: 'ended' as const };
       const result = await services.control.end(callId, caller.of(request).appId);
       if (result === 'unknown' || result === 'unreachable') throw outOfReach();
       return { callId, state: result };

@@ -35,8 +35,9 @@ export function openCaptureReader(
   const view = captures.view.bind(captures);
   const serving = serveCaptureRequests(connection, ownerId, view, logger);
   closers.add('captures for other nodes', () => serving.stop());
-  return async (callId) => {
-    const known = (await captures.view(callId)) ?? (await readCapture(database.pool, callId));
+  return async (callId, accountId) => {
+    const known =
+      (await captures.view(callId)) ?? (await readCapture(database.reads(accountId), callId));
     if (known !== undefined) return known;
     const found = await ledger.ownership(callId);
     if (found?.phase !== 'claimed' || found.ownerId === ownerId) return undefined;

@@ -9,6 +9,7 @@ import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import { detectionSummary } from '../interactions/detection-summary.ts';
 import { failingReceivers } from '../notifier/failing-receivers.ts';
 import { trunkUse } from '../store/calls/trunk-use.ts';
+import { listNodes } from '../store/nodes.ts';
 import { openCaptureReader } from './captures.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
@@ -27,7 +28,7 @@ export function openConsole(
   { storage, sip, captures, events }: Parts,
 ): RegisterRoutes {
   const { config, clock } = environment;
-  const { pool } = storage.database;
+  const { reads } = storage.database;
   return consoleRoutes({
     sessions: createSessionStore(storage.database, clock),
     publicUrl: config.http.publicUrl,
@@ -35,10 +36,10 @@ export function openConsole(
     captureOf: openCaptureReader(environment, { storage, captures, events }),
     sandboxNumbers:
       sip.sandbox === undefined ? [] : sandboxNumbers.map(({ number, name }) => ({ number, name })),
-    receivers: (accountId) => failingReceivers(pool, accountId),
-    trunks: async () => trunksOf(sip, await trunkUse(pool)),
-    nodes: async () =>
-      (await storage.nodes.list()).map((node) => ({
+    receivers: (accountId) => failingReceivers(reads(accountId), accountId),
+    trunks: async (accountId) => trunksOf(sip, await trunkUse(reads(accountId))),
+    nodes: async (accountId) =>
+      (await listNodes(reads(accountId))).map((node) => ({
         nodeId: node.nodeId,
         state: node.state,
         calls: node.calls,
@@ -47,7 +48,7 @@ export function openConsole(
         leaseAgeMs: node.leaseAgeMs,
         isThis: node.ownerId === config.ownerId,
       })),
-    detection: () => detectionSummary(pool, clock.now()),
+    detection: (accountId) => detectionSummary(reads(accountId), clock.now()),
   });
 }
 

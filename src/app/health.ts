@@ -1,9 +1,11 @@
 // What /ready asks: can this process take requests, and if not, what keeps it from that.
 
+import type { Pool } from 'pg';
 import type { HealthCheck } from '../http/health-check.ts';
+import { checkWritable } from '../store/database.ts';
 
 export type HealthSources = {
-  readonly database: { query(statement: string): Promise<unknown> };
+  readonly database: Pick<Pool, 'query'>;
   readonly nats: { connected(): boolean };
   readonly sip: { ready(): boolean };
   readonly node: {
@@ -17,9 +19,9 @@ export function healthChecks({ database, nats, sip, node }: HealthSources): read
   return [
     {
       name: 'database',
-      failure: 'the database does not answer',
+      failure: 'the database does not answer, or only reads',
       check: async () => {
-        await database.query('select 1');
+        await checkWritable(database);
         return { ok: true };
       },
     },

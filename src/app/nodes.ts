@@ -33,7 +33,7 @@ export async function openNode(
 ): Promise<Node> {
   const isAlone = config.databaseUrl === undefined;
   const leaseMs = isAlone ? Math.max(config.leaseMs, leaseAloneMs) : config.leaseMs;
-  const store = createNodeStore(storage.database.pool, config.ownerId, leaseMs);
+  const store = createNodeStore(storage.database, config.ownerId, leaseMs);
   let calls = (): number => 0;
   let draining = false;
   let started = false;
@@ -42,7 +42,7 @@ export async function openNode(
   const nowMs = (): number => performance.now();
   const lease = new Lease(
     {
-      renew: () => store.renew({ calls: calls(), draining }),
+      renew: (how) => store.renew({ calls: calls(), draining }, how),
       nowMs,
       onLost: () => {
         isLost = true;

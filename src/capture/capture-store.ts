@@ -95,9 +95,16 @@ type Columns = {
   readonly notes: Buffer | null;
 };
 
+type Queries = {
+  query<Row extends object>(statement: string, values: unknown[]): Promise<{ rows: Row[] }>;
+};
+
 /** Undefined: none was kept. */
-export async function readCapture(pool: Pool, callId: string): Promise<CaptureView | undefined> {
-  const { rows } = await pool.query<Columns>(
+export async function readCapture(
+  queries: Queries,
+  callId: string,
+): Promise<CaptureView | undefined> {
+  const { rows } = await queries.query<Columns>(
     'select sip, audio, notes from call_captures where call_id = $1',
     [callId],
   );

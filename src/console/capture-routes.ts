@@ -19,7 +19,7 @@ export type SharedCapture = CaptureView & {
 
 export type CaptureSources = {
   /** Undefined: nothing was kept. */
-  readonly captureOf: (callId: CallId) => Promise<SharedCapture | undefined>;
+  readonly captureOf: (callId: CallId, accountId: string) => Promise<SharedCapture | undefined>;
   /** The engine is a drachtio-server, which does not tell all. */
   readonly isDrachtio: boolean;
 };
@@ -42,6 +42,8 @@ export function registerCaptures(
     const scope = await appScopeOf(bots, caller.of(request));
     return { callId, details: found(await calls.details(scope, callId)) };
   };
+  const captureOf = (request: FastifyRequest, callId: CallId) =>
+    sources.captureOf(callId, caller.of(request).accountId);
 
   server.route({
     method: 'GET',
@@ -53,7 +55,7 @@ export function registerCaptures(
       const lines = Object.fromEntries(
         details.timeline.map(({ eventId, type, data }) => [eventId, lineOf(type, data)]),
       );
-      return { isDrachtio: sources.isDrachtio, lines, ...(await sources.captureOf(callId)) };
+      return { isDrachtio: sources.isDrachtio, lines, ...(await captureOf(request, callId)) };
     },
   });
 
@@ -66,7 +68,7 @@ export function registerCaptures(
       const { callId, details } = await visible(request, request.params.callId);
       const scope = { accountId: caller.of(request).accountId, botId: details.botId };
       const notifications = await calls.notifications(scope, callId);
-      const capture = await sources.captureOf(callId);
+      const capture = await captureOf(request, callId);
       void reply.header('content-disposition', `attachment; filename="${callId}.json"`);
       return { call: details, notifications, ...capture };
     },
@@ -79,7 +81,7 @@ export function registerCaptures(
     schema: { params },
     handler: async (request, reply) => {
       const { callId } = await visible(request, request.params.callId);
-      const { sip, keptBy } = found(await sources.captureOf(callId));
+      const { sip, keptBy } = found(await captureOf(request, callId));
       if (keptBy !== undefined) throw keptElsewhere(keptBy);
       void reply.header('content-disposition', `attachment; filename="${callId}.pcap"`);
       void reply.type('application/vnd.tcpdump.pcap');

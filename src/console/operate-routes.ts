@@ -32,10 +32,11 @@ export type SandboxNumberView = { readonly number: string; readonly name: string
 export type OperateSources = {
   /** None where no sandbox runs. */
   readonly sandboxNumbers: readonly SandboxNumberView[];
+  /** Each read counts as one of the account that asks. */
   readonly receivers: (accountId: string) => Promise<readonly FailingReceiver[]>;
-  readonly trunks: () => Promise<readonly TrunkView[]>;
-  readonly nodes: () => Promise<readonly NodeView[]>;
-  readonly detection: () => Promise<DetectionSummary>;
+  readonly trunks: (accountId: string) => Promise<readonly TrunkView[]>;
+  readonly nodes: (accountId: string) => Promise<readonly NodeView[]>;
+  readonly detection: (accountId: string) => Promise<DetectionSummary>;
 };
 
 export function registerOperate(
@@ -49,19 +50,25 @@ export function registerOperate(
     throw new ProblemError('not-found', 'There is nothing at this address.');
   };
 
+  const accountOf = (request: FastifyRequest): string => caller.of(request).accountId;
+
   server.get(
     '/api/receivers',
     { onRequest: caller.require({ scope: 'Dialout' }) },
     async (request) => ({
-      receivers: await sources.receivers(caller.of(request).accountId),
+      receivers: await sources.receivers(accountOf(request)),
     }),
   );
   server.get('/api/sandbox', { onRequest: caller.require({ scope: 'Dialout' }) }, async () => ({
     numbers: sources.sandboxNumbers,
   }));
-  server.get('/api/operate/trunks', { onRequest }, async () => ({
-    trunks: await sources.trunks(),
+  server.get('/api/operate/trunks', { onRequest }, async (request) => ({
+    trunks: await sources.trunks(accountOf(request)),
   }));
-  server.get('/api/operate/nodes', { onRequest }, async () => ({ nodes: await sources.nodes() }));
-  server.get('/api/operate/detection', { onRequest }, () => sources.detection());
+  server.get('/api/operate/nodes', { onRequest }, async (request) => ({
+    nodes: await sources.nodes(accountOf(request)),
+  }));
+  server.get('/api/operate/detection', { onRequest }, (request) =>
+    sources.detection(accountOf(request)),
+  );
 }

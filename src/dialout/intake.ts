@@ -18,6 +18,13 @@ import type { Clock } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { CallTaking } from './call-taking.ts';
 
+/** Certainly not, now. `isKeyNew`: its key did not come before either; left out: that is not known. */
+type NotStored = {
+  readonly kind: 'not-stored';
+  readonly cause: unknown;
+  readonly isKeyNew?: true;
+};
+
 export type IntakeLedger = {
   /** @throws Error where it is not known whether it was stored. */
   accept(
@@ -33,7 +40,7 @@ export type IntakeLedger = {
     | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
     | { readonly kind: 'conflict' }
     | { readonly kind: 'refused'; readonly limit: 'target' | 'callsAtOnce' | 'callsPerDay' }
-    | { readonly kind: 'not-stored'; readonly cause: unknown }
+    | NotStored
   >;
   /** What the key was answered before. @throws Error where that is not known. */
   earlier(
@@ -159,7 +166,7 @@ async function accept(
     });
   if (result.kind !== 'accepted') {
     reservation?.cancel();
-    if (result.kind === 'not-stored') return notStored(ports, submission, result.cause);
+    if (result.kind === 'not-stored') return notStored(ports, submission, result);
     return result.kind === 'refused' ? refusalOf(result.limit, call.acceptedAt) : result;
   }
   const { sid, callId, conversationId } = call;
@@ -169,14 +176,14 @@ async function accept(
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
 }
 
-/** One with a key may have been accepted before: only the database could tell. */
+/** One with a key may have been accepted before: only the database can tell, where it can be read. */
 function notStored(
   { logger }: IntakePorts,
   { idempotency }: Submission,
-  cause: unknown,
+  { cause, isKeyNew }: NotStored,
 ): SubmitResult {
   logger.error({ err: cause }, 'dial-out request could not be stored');
-  const kind = idempotency === undefined ? 'unavailable' : 'unknown';
+  const kind = idempotency === undefined || isKeyNew === true ? 'unavailable' : 'unknown';
   return { kind, reason: 'the request could not be stored', retryAfterS };
 }
 

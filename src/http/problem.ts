@@ -5,6 +5,7 @@
 import type { FastifyError } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { ReadRefusedError } from '../store/reads.ts';
 import { isConflict, isUnreachable } from '../store/sql-errors.ts';
 
 /** By kind; the table of src/api/README.md. */
@@ -148,6 +149,12 @@ export function toProblem(error: unknown, bodyLimit = defaultBodyLimit): Problem
   }
   const fastifyProblem = isFastifyError(error) ? fromFastify(error, bodyLimit) : undefined;
   if (fastifyProblem !== undefined) return fastifyProblem;
+  if (error instanceof ReadRefusedError) {
+    return new ProblemError('unavailable', error.message, {
+      retryAfterS: dependencyRetryAfterS,
+      cause: error,
+    });
+  }
   if (isUnreachable(error) || isConflict(error)) {
     const state = isConflict(error) ? 'busy' : 'unreachable';
     return new ProblemError('unavailable', `The database is ${state}. Try again shortly.`, {

@@ -98,6 +98,8 @@ export type CallQueries = {
   ): Promise<
     { readonly calls: readonly CallSummary[]; readonly nextCursor?: string } | 'bad-cursor'
   >;
+  /** For hang-ups and commands, which wait for no other read. */
+  state(scope: CallScope, callId: string): Promise<CallState | undefined>;
   details(scope: CallScope | AppScope, callId: string): Promise<CallDetails | undefined>;
   context(scope: CallScope, callId: string): Promise<CallContext | undefined>;
   notifications(scope: CallScope, callId: string): Promise<readonly NotificationView[] | undefined>;

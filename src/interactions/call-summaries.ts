@@ -1,10 +1,10 @@
 // The interactions view: one page of calls, newest first, each as its summary.
 
-import type { Pool } from 'pg';
 import { faultOf } from '../calls/call-outcome.ts';
 import type { DialTarget } from '../calls/call-types.ts';
 import { type AmdEventName, amdVerdicts } from '../calls/contract/amd-event.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
+import type { Queries } from '../store/queries.ts';
 import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
 import { queuePositions } from './queue-position.ts';
@@ -55,7 +55,7 @@ export const summaryColumns = sql`
   ${verdict} as verdict`;
 
 export async function listCalls(
-  pool: Pool,
+  queries: Queries,
   scope: CallScope | AppScope,
   filter: CallFilter,
 ): Promise<
@@ -66,14 +66,14 @@ export async function listCalls(
   // One more than asked for tells whether there is another page.
   const limit = filter.limit + 1;
   const wanted = all([...conditions(filter), position && before(position)]);
-  const { rows } = await pool.query<SummaryColumns>(sql`
+  const { rows } = await queries.query<SummaryColumns>(sql`
     select ${summaryColumns} from calls
     where ${'botId' in scope ? all([inScope(scope), wanted]) : inPageOf(scope, wanted, limit)}
     order by accepted_at desc, call_id desc limit ${limit}`);
   const page = rows.slice(0, filter.limit);
   const last = page.at(-1);
   const queued = page.filter(({ state }) => state === 'queued').map((row) => row.call_id);
-  const positions = await queuePositions(pool, queued);
+  const positions = await queuePositions(queries, queued);
   return {
     calls: page.map((row) => {
       const queuePosition = positions.get(row.call_id);

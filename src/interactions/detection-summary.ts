@@ -1,6 +1,6 @@
 // What detection decided lately: verdicts with their reasons, how sure it was, how long it took.
 
-import type { Pool } from 'pg';
+import type { Queries } from '../store/queries.ts';
 import type { CallOutcome } from '../calls/contract/call-words.ts';
 
 export type DetectionVerdict = {
@@ -48,9 +48,9 @@ type Columns = {
 };
 
 /** Over all tenants. */
-export async function detectionSummary(pool: Pool, now: Date): Promise<DetectionSummary> {
+export async function detectionSummary(queries: Queries, now: Date): Promise<DetectionSummary> {
   const since = new Date(now.getTime() - periodMs);
-  const { rows } = await pool.query<Columns>({ ...statement, values: [since] });
+  const { rows } = await queries.query<Columns>({ ...statement, values: [since] });
   return {
     calls: rows.length,
     since: since.toISOString(),

@@ -1,7 +1,7 @@
 // How many accepted calls of the same trunk are dialled before a call that waits: the order in which trunks take them, by
 // acceptance and then by id.
 
-import type { Pool } from 'pg';
+import type { Queries } from '../store/queries.ts';
 import { sql } from '../store/sql.ts';
 
 /**
@@ -18,11 +18,11 @@ export const queuePosition = sql`
 
 /** Of the calls of a page, all at once: counted for each by itself they would cost as much as there are calls before them. */
 export async function queuePositions(
-  pool: Pool,
+  queries: Queries,
   callIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   if (callIds.length === 0) return new Map();
-  const { rows } = await pool.query<{ call_id: string; position: number }>(sql`
+  const { rows } = await queries.query<{ call_id: string; position: number }>(sql`
     select call_id, position from (
       select call_id, (row_number() over (partition by trunk order by accepted_at, call_id))::integer as position
       from calls

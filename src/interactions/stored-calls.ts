@@ -1,9 +1,10 @@
 // `CallQueries` on SQL, with the context bucket in front for calls that are up.
 
-import type { Pool } from 'pg';
 import type { CallContext } from '../calls/contract/call-context.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
+import type { CallState } from '../calls/contract/call-words.ts';
 import type { Database } from '../store/database.ts';
+import type { Queries } from '../store/queries.ts';
 import { sql } from '../store/sql.ts';
 import type {
   AppScope,
@@ -26,14 +27,16 @@ import { queuePosition } from './queue-position.ts';
 type Metadata = Readonly<Record<string, unknown>>;
 
 export function createCallQueries(
-  { pool }: Pick<Database, 'pool'>,
+  { pool, reads }: Pick<Database, 'pool' | 'reads'>,
   contexts: Pick<ContextStore, 'get'>,
 ): CallQueries {
+  const readsOf = ({ accountId }: CallScope | AppScope): Queries => reads(accountId);
   return {
-    list: (scope, filter) => listCalls(pool, scope, filter),
-    details: (scope, callId) => details(pool, scope, callId),
-    context: (scope, callId) => context(pool, contexts, scope, callId),
-    notifications: (scope, callId) => notificationsOf(pool, scope, callId),
+    list: (scope, filter) => listCalls(readsOf(scope), scope, filter),
+    state: (scope, callId) => stateOf(pool, scope, callId),
+    details: (scope, callId) => details(readsOf(scope), scope, callId),
+    context: (scope, callId) => context(readsOf(scope), contexts, scope, callId),
+    notifications: (scope, callId) => notificationsOf(readsOf(scope), scope, callId),
   };
 }
 
@@ -46,17 +49,28 @@ type DetailsColumns = SummaryColumns & {
   readonly end_event: CallEvent | null;
 };
 
+async function stateOf(
+  queries: Queries,
+  scope: CallScope,
+  callId: string,
+): Promise<CallState | undefined> {
+  const { rows } = await queries.query<{ state: CallState }>(
+    sql`select state from calls where ${inScope(scope)} and call_id = ${callId}`,
+  );
+  return rows[0]?.state;
+}
+
 async function details(
-  pool: Pool,
+  queries: Queries,
   scope: CallScope | AppScope,
   callId: string,
 ): Promise<CallDetails | undefined> {
-  const { rows } = await pool.query<DetailsColumns>(sql`
+  const { rows } = await queries.query<DetailsColumns>(sql`
     select ${summaryColumns}, ${queuePosition}, request->'metadata' as metadata, answered_event, end_event
     from calls where ${inScope(scope)} and call_id = ${callId}`);
   const [row] = rows;
   if (row === undefined) return undefined;
-  const stored = await storedTimeline(pool, callId);
+  const stored = await storedTimeline(queries, callId);
   // What SQL stored first is on the timeline even while its event is on the way through the stream.
   const known = [row.answered_event, row.end_event].flatMap((event) =>
     event === null ? [] : [entryOf(event)],
@@ -70,8 +84,8 @@ async function details(
   };
 }
 
-async function storedTimeline(pool: Pool, callId: string): Promise<readonly TimelineEntry[]> {
-  const { rows } = await pool.query<Omit<TimelineEntry, 'time'> & { readonly time: Date }>(
+async function storedTimeline(queries: Queries, callId: string): Promise<readonly TimelineEntry[]> {
+  const { rows } = await queries.query<Omit<TimelineEntry, 'time'> & { readonly time: Date }>(
     `select event_id as "eventId", event_sequence as "eventSequence", type, time, data
      from call_events where call_id = $1 order by event_sequence`,
     [callId],
@@ -85,13 +99,13 @@ function entryOf(event: CallEvent): TimelineEntry {
 }
 
 async function context(
-  pool: Pool,
+  queries: Queries,
   contexts: Pick<ContextStore, 'get'>,
   scope: CallScope,
   callId: string,
 ): Promise<CallContext | undefined> {
   // SQL first: the bucket's keys do not say whose a call is.
-  const { rows } = await pool.query<{
+  const { rows } = await queries.query<{
     metadata: Metadata;
     final: CallContext | null;
     answered: CallContext | null;
@@ -108,7 +122,7 @@ async function context(
     .catch(() => undefined);
   return (
     current ??
-    (await lastStored(pool, callId)) ??
+    (await lastStored(queries, callId)) ??
     row.answered ?? {
       session: { UserSession: { amd: [], amdInfo: {} } },
       metadata: row.metadata,
@@ -116,8 +130,8 @@ async function context(
   );
 }
 
-async function lastStored(pool: Pool, callId: string): Promise<CallContext | undefined> {
-  const { rows } = await pool.query<{ context: CallContext }>(
+async function lastStored(queries: Queries, callId: string): Promise<CallContext | undefined> {
+  const { rows } = await queries.query<{ context: CallContext }>(
     `select data->'context' as context from call_events
      where call_id = $1 and type in ('answered', 'amd') order by event_sequence desc limit 1`,
     [callId],
@@ -128,16 +142,16 @@ async function lastStored(pool: Pool, callId: string): Promise<CallContext | und
 // ── Notifications ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function notificationsOf(
-  pool: Pool,
+  queries: Queries,
   scope: CallScope,
   callId: string,
 ): Promise<readonly NotificationView[] | undefined> {
-  const { rows: calls } = await pool.query(
+  const { rows: calls } = await queries.query(
     sql`select from calls where ${inScope(scope)} and call_id = ${callId}`,
   );
   if (calls.length === 0) return undefined;
   const ofCall = async <Columns extends object>(from: string): Promise<readonly Columns[]> =>
-    (await pool.query<Columns>(from, [callId])).rows;
+    (await queries.query<Columns>(from, [callId])).rows;
   const sent = await ofCall<NotificationColumns>(
     `select event_id, sequence, body, state, created_at, delivered_at, failed_at, failure
      from notifications where call_id = $1 order by sequence`,

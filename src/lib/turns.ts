@@ -4,18 +4,35 @@ type Turns = <Result>(work: () => Promise<Result>, how?: TurnOptions) => Promise
 
 type TurnOptions = { readonly isUrgent?: boolean };
 
-/** `waiting`: one more than so many that wait gets `refusal`. */
-export function takeTurns(
-  most: { readonly running: number; readonly waiting: number },
-  refusal: () => Error,
-): Turns {
+type TurnLimits = {
+  readonly running: number;
+  /** One more than so many that wait gets the refusal. */
+  readonly waiting: number;
+  /** Who has waited this long gets the refusal; left out: waits as long as it takes. */
+  readonly waitMs?: number;
+};
+
+export function takeTurns(most: TurnLimits, refusal: () => Error): Turns {
   let running = 0;
   const urgent: (() => void)[] = [];
   const waiting: (() => void)[] = [];
+  const turnIn = (line: (() => void)[]): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        line.splice(line.indexOf(begin), 1);
+        reject(refusal());
+      };
+      const timer = most.waitMs === undefined ? undefined : setTimeout(giveUp, most.waitMs);
+      const begin = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      line.push(begin);
+    });
   return async (work, { isUrgent = false } = {}) => {
     if (running < most.running) running += 1;
     else if (urgent.length + waiting.length >= most.waiting) throw refusal();
-    else await new Promise<void>((resolve) => (isUrgent ? urgent : waiting).push(resolve));
+    else await turnIn(isUrgent ? urgent : waiting);
     try {
       return await work();
     } finally {

@@ -2,9 +2,9 @@
 // under way: whatever commits later has a higher id than all that was read. A transaction that stays open holds the log up, and
 // nothing is skipped; ours are of one statement each. (A long transaction of another program that writes to the same server does too.)
 
-import type { Pool } from 'pg';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { Database } from '../store/database.ts';
+import type { Queries } from '../store/queries.ts';
 import { type Sql, sql } from '../store/sql.ts';
 import { beforeTransaction, type Position } from './cursor.ts';
 
@@ -43,25 +43,27 @@ type Columns = {
 
 export type EventLog = {
   /** Where the log ends now: events that come later stand behind it. */
-  end(): Promise<Position>;
+  end(scope: EventScope): Promise<Position>;
+  /** Without a scope: for all followers of this process at once. */
   read(after: Position, scope?: EventScope): Promise<LogPage>;
   /** Whether the position can have been given by this database: another one (restored, replaced) counts anew. */
-  knows(position: Position): Promise<boolean>;
+  knows(position: Position, scope: EventScope): Promise<boolean>;
 };
 
-export function createEventLog({ pool }: Pick<Database, 'pool'>): EventLog {
+export function createEventLog({ pool, reads }: Pick<Database, 'pool' | 'reads'>): EventLog {
   return {
-    end: async () => beforeTransaction((await boundOf(pool)).bound),
-    read: (after, scope) => readPage(pool, after, scope),
-    knows: async ({ transactionId }) => {
-      const { next } = await boundOf(pool);
+    end: async ({ accountId }) => beforeTransaction((await boundOf(reads(accountId))).bound),
+    read: (after, scope) =>
+      readPage(scope === undefined ? pool : reads(scope.accountId), after, scope),
+    knows: async ({ transactionId }, { accountId }) => {
+      const { next } = await boundOf(reads(accountId));
       return BigInt(transactionId) <= BigInt(next);
     },
   };
 }
 
-async function boundOf(pool: Pool): Promise<{ readonly bound: string; readonly next: string }> {
-  const { rows } = await pool.query<{ bound: string; next: string }>(
+async function boundOf(queries: Queries): Promise<{ readonly bound: string; readonly next: string }> {
+  const { rows } = await queries.query<{ bound: string; next: string }>(
     `select pg_snapshot_xmin(pg_current_snapshot())::text as bound, pg_snapshot_xmax(pg_current_snapshot())::text as next`,
   );
   const [row] = rows;
@@ -70,14 +72,14 @@ async function boundOf(pool: Pool): Promise<{ readonly bound: string; readonly n
 }
 
 async function readPage(
-  pool: Pool,
+  queries: Queries,
   { transactionId, callId, eventSequence }: Position,
   scope: EventScope | undefined,
 ): Promise<LogPage> {
   const wanted = scope === undefined ? sql`true` : inScope(scope);
   // Of one call by its own key; the log of all by theirs.
   const within = scope?.callId === undefined ? sql`true` : sql`call_id = ${scope.callId}`;
-  const { rows } = await pool.query<Columns>(sql`
+  const { rows } = await queries.query<Columns>(sql`
     with place as materialized (
       select pg_snapshot_xmin(pg_current_snapshot()) as bound
     ), page as materialized (

@@ -127,9 +127,9 @@ export class LiveEvents {
     const isKnown =
       cursor !== undefined &&
       cursor.at.getTime() >= oldest &&
-      (await this.#log.knows(cursor.position));
+      (await this.#log.knows(cursor.position, scope));
     if (isKnown) return { position: cursor.position, chunk: placeOf(cursor.position, cursor.at) };
-    const position = scope.callId === undefined ? await this.#log.end() : beginningOfCall;
+    const position = scope.callId === undefined ? await this.#log.end(scope) : beginningOfCall;
     if (text === undefined) return { position, chunk: placeOf(position, this.#now()) };
     const reason = cursor === undefined ? 'the cursor is none of ours' : 'the cursor is too old';
     const data = JSON.stringify({ reason });

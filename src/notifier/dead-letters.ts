@@ -2,6 +2,7 @@
 // the 24 hours and the schedule begin anew.
 
 import type { Failure } from './delivery-rules.ts';
+import type { Database } from '../store/database.ts';
 import type { SqlClient } from './sql-client.ts';
 
 /** Whose dead letters may be seen: an account and one of its bots. */
@@ -167,7 +168,7 @@ where n.event_id = $3 and c.account_id = $1 and c.bot_id = $2`,
 
 /** `onReplayed`: something is owed again. */
 export function createDeadLetters(
-  sql: SqlClient,
+  { pool: sql, reads }: Pick<Database, 'pool' | 'reads'>,
   clock: { now(): Date },
   onReplayed: () => void,
 ): DeadLetters {
@@ -184,7 +185,7 @@ export function createDeadLetters(
   return {
     list: (scope, filter) => {
       const statement = 'botId' in scope ? listStatement : listOfAppStatement;
-      return list(sql, statement, values(scope, filter), filter);
+      return list(reads(scope.accountId), statement, values(scope, filter), filter);
     },
     async replayOne(scope, by, eventId) {
       const { rowCount } = await sql.query({

@@ -8,7 +8,7 @@ import type { Logger } from '../lib/logger.ts';
 
 export type LeasePorts = {
   /** False: this process was marked lost. Throws while the database is unreachable. */
-  readonly renew: () => Promise<boolean>;
+  readonly renew: (how: { readonly afterFailure: boolean }) => Promise<boolean>;
   /** Monotonic, and it goes on while the process is stopped (CLOCK_MONOTONIC). */
   readonly nowMs: () => number;
   readonly onLost: () => void;
@@ -99,7 +99,7 @@ export class Lease {
     // The database counts from when it was asked, at the earliest.
     const askedAtMs = this.#ports.nowMs();
     try {
-      const isOurs = await this.#ports.renew();
+      const isOurs = await this.#ports.renew({ afterFailure: this.#isFailing });
       this.#isFailing = false;
       if (this.#state !== 'running') return;
       if (isOurs) {

@@ -63,9 +63,9 @@ type SoundRow = Omit<StoredSound, 'durationMs'>;
 
 export function createSoundStore(
   {
-    database: { pool },
+    database: { pool, reads },
     clock,
-  }: { readonly database: Pick<Database, 'pool'>; readonly clock: Clock },
+  }: { readonly database: Pick<Database, 'pool' | 'reads'>; readonly clock: Clock },
   limits: SoundLimits = soundLimits,
 ): SoundStore {
   return {
@@ -82,14 +82,14 @@ export function createSoundStore(
         return { kind: isNew ? 'created' : 'replaced', sound: soundOf(sound) };
       }),
     async list(accountId) {
-      const { rows } = await pool.query<SoundRow>(
+      const { rows } = await reads(accountId).query<SoundRow>(
         `select ${columns} from sounds where account_id = $1 order by name collate "C"`,
         [accountId],
       );
       return rows.map(soundOf);
     },
     async find(accountId, name) {
-      const { rows } = await pool.query<SoundRow>(
+      const { rows } = await reads(accountId).query<SoundRow>(
         `select ${columns} from sounds where account_id = $1 and name = $2`,
         [accountId, name],
       );

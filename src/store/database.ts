@@ -1,5 +1,6 @@
-// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. Both are spoken to by `pg` through one pool, so
-// that everything above is written, and fails, the same way.
+// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. Both are spoken to by `pg`, so that everything above
+// is written, and fails, the same way. On PostgreSQL there are three kinds of connection: what clients read can keep neither the
+// calls nor the lease waiting. PGlite has one session.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
@@ -8,11 +9,17 @@ import { repeat } from '../lib/repeat.ts';
 import { migrate } from './migrations/migrate.ts';
 import { startPglite } from './pglite/pglite-server.ts';
 import { analyzeGrown, growthLookMs, statisticsTarget } from './pglite/pglite-statistics.ts';
+import { createReads, pgliteReads, postgresReads, type Reads, readTimeoutMs } from './reads.ts';
 import { isUnreachable } from './sql-errors.ts';
 
 export type Database = {
   readonly kind: 'postgres' | 'pglite';
+  /** For calls, and all that is not below. */
   readonly pool: Pool;
+  /** For the renewals of the lease alone. */
+  readonly leasePool: Pool;
+  /** For what clients of the API read. */
+  readonly reads: Reads;
   close(): Promise<void>;
 };
 
@@ -36,8 +43,18 @@ const timeouts = {
   query_timeout: 20_000,
 } as const satisfies PoolConfig;
 
-/** Far below PostgreSQL's default of 100 for several nodes; group commit needs few. */
-const postgresConnections = 10;
+/** The client's own is for a server that does not end the statement. */
+const readTimeouts = {
+  connectionTimeoutMillis: readTimeoutMs,
+  statement_timeout: readTimeoutMs,
+  lock_timeout: readTimeoutMs,
+  query_timeout: readTimeoutMs + 2_000,
+} as const satisfies PoolConfig;
+
+/** Together far below PostgreSQL's default of 100 for several nodes; group commit needs few. */
+export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
+/** A renewal is tried again every few seconds: one that waits for a connection for longer would only stand in the way. */
+const leaseConnectTimeoutMs = 2_000;
 /**
  * A new connection parses each statement, and plans it five times: 15 ms of CPU, as much as thirty of them take. They are needed in bursts,
  * so that with the pool's own ten seconds one was made every other second at twenty calls a second. Firewalls forget one after four minutes.
@@ -55,23 +72,38 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 async function openPostgres(databaseUrl: string, logger: Logger): Promise<Database> {
-  const pool = new Pool({
-    connectionString: databaseUrl,
-    application_name: 'offhook',
-    max: postgresConnections,
-    idleTimeoutMillis: idleConnectionMs,
-    keepAlive: true,
-    ...timeouts,
+  const openPool = (options: PoolConfig): Pool => {
+    const opened = new Pool({
+      connectionString: databaseUrl,
+      application_name: 'offhook',
+      idleTimeoutMillis: idleConnectionMs,
+      keepAlive: true,
+      ...timeouts,
+      ...options,
+    });
+    surviveLostConnections(opened, logger);
+    return opened;
+  };
+  const pool = openPool({ max: postgresConnections.calls });
+  const readPool = openPool({ max: postgresConnections.reads, ...readTimeouts });
+  const leasePool = openPool({
+    max: postgresConnections.lease,
+    connectionTimeoutMillis: leaseConnectTimeoutMs,
   });
-  surviveLostConnections(pool, logger);
+  const close = async (): Promise<void> => {
+    await Promise.all([pool, readPool, leasePool].map((each) => each.end()));
+  };
   try {
     await untilReachable(pool, logger);
     await migrate(pool, logger, 'shared');
   } catch (error) {
-    await pool.end();
+    await close();
     throw error;
   }
-  return { kind: 'postgres', pool, close: () => pool.end() };
+  return {
+    ...{ kind: 'postgres', pool, leasePool, close },
+    reads: createReads(readPool, postgresReads),
+  };
 }
 
 async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promise<Database> {
@@ -112,7 +144,7 @@ async function openPglite({ dataDir, logger, onFatal }: DatabaseOptions): Promis
     await close();
     throw error;
   }
-  return { kind: 'pglite', pool, close };
+  return { kind: 'pglite', pool, leasePool: pool, reads: createReads(pool, pgliteReads), close };
 }
 
 /** Without a listener the loss of a connection would end the process; the pool replaces it by itself. */
@@ -122,12 +154,25 @@ function surviveLostConnections(pool: Pool, logger: Logger): void {
   pool.on('connect', (client) => client.on('error', () => undefined));
 }
 
+/** Fails as a write would on a server that only reads; the connection that led there is then not used again. */
+const writableStatement = `
+do $$ begin
+  if current_setting('transaction_read_only')::boolean then
+    raise exception 'the server only reads' using errcode = 'read_only_sql_transaction';
+  end if;
+end $$`;
+
+/** @throws Error while the database does not answer, or takes nothing: also a standby only reads. */
+export async function checkWritable(pool: Pick<Pool, 'query'>): Promise<void> {
+  await pool.query(writableStatement);
+}
+
 async function untilReachable(pool: Pool, logger: Logger): Promise<void> {
   const deadline = Date.now() + startPatienceMs;
   let logged: unknown;
   for (;;) {
     try {
-      await pool.query('select 1');
+      await checkWritable(pool);
       return;
     } catch (error) {
       // Anything but "not yet" is a mistake to be told at once.

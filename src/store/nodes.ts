@@ -1,7 +1,13 @@
 // The processes that share the database. Leases run by the database's clock, so that no other clock matters: a process
 // that does not renew in time is marked lost by another one, once, and can never renew again.
+//
+// After an outage of the database all leases have run out, although every process may be alive. So only a steady process marks
+// others lost: its own renewals have arrived for a whole lease without a gap, in which time the others could renew, too. This is
+// judged in the statement itself, from what the database stored and by its clock: a statement that left before the outage may
+// arrive after it.
 
-import type { Pool } from 'pg';
+import type { Database } from './database.ts';
+import type { Queries } from './queries.ts';
 
 export type NodeRow = {
   readonly ownerId: string;
@@ -23,11 +29,12 @@ export type NodeState = { readonly calls: number; readonly draining: boolean };
 
 export type NodeStore = {
   register(node: { readonly nodeId: string; readonly version: string }): Promise<void>;
-  /** False: another process has marked this one lost. */
-  renew(state: NodeState): Promise<boolean>;
+  /** False: another process has marked this one lost. `afterFailure`: the renewal before this one failed. */
+  renew(state: NodeState, how?: { readonly afterFailure: boolean }): Promise<boolean>;
   /**
-   * Marks those lost whose lease ran out, and takes their calls over; `evenIfRunning`: all others, where this process has the
-   * database alone.
+   * Marks those lost whose lease ran out, and takes their calls over. While this process is not steady, it marks only its
+   * predecessors: those of its `NODE_ID` that have not renewed since it started. `evenIfRunning`: all others, where this process
+   * has the database alone.
    */
   expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
   /** Takes over what processes left that are gone, or took in their last moment. How many calls. */
@@ -40,33 +47,52 @@ export type NodeStore = {
   forgetLost(): Promise<void>;
 };
 
-/** Shorter than any lease: a renewal that hangs must not keep the next from being tried. */
-const renewTimeoutMs = 2_000;
+/** A renewal that hangs must not keep the next from being tried. */
+const longestRenewalMs = 2_000;
 
-export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): NodeStore {
-  const lease = `now() + ${Math.trunc(leaseMs)} * interval '1 millisecond'`;
+/** As an interval of SQL. */
+function interval(ms: number): string {
+  return `${Math.trunc(ms)} * interval '1 millisecond'`;
+}
+
+export function createNodeStore(
+  { pool, leasePool }: Pick<Database, 'pool' | 'leasePool'>,
+  ownerId: string,
+  leaseMs: number,
+): NodeStore {
+  const lease = interval(leaseMs);
+  // Renewals are a quarter of the lease apart, and one may take another quarter. An outage as short as that costs nobody the lease.
+  const longestGap = interval(leaseMs / 2);
   return {
     async register({ nodeId, version }) {
       await pool.query(
-        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, lease_until, calls, draining, appends)
-         values ($1, $2, $3, now(), now(), ${lease}, 0, false, true)`,
+        `insert into nodes (owner_id, node_id, version, started_at, renewed_at, steady_since, lease_until, calls, draining, appends)
+         values ($1, $2, $3, now(), now(), now(), now() + ${lease}, 0, false, true)`,
         [ownerId, nodeId, version],
       );
     },
-    async renew({ calls, draining }) {
-      const result = await pool.query({
-        text: `update nodes set renewed_at = now(), lease_until = ${lease}, calls = $2, draining = $3
+    async renew({ calls, draining }, { afterFailure } = { afterFailure: false }) {
+      const renewal = {
+        // `between`: another server that took over may have an earlier clock.
+        text: `update nodes set renewed_at = now(), lease_until = now() + ${lease}, calls = $2, draining = $3,
+                 steady_since = case when $4 or renewed_at not between now() - ${longestGap} and now()
+                   then now() else steady_since end
                where owner_id = $1 and lost_at is null`,
-        values: [ownerId, calls, draining],
-        query_timeout: renewTimeoutMs,
-      } as { text: string; values: unknown[] });
-      return result.rowCount === 1;
+        values: [ownerId, calls, draining, afterFailure],
+        query_timeout: Math.min(longestRenewalMs, leaseMs / 2),
+      };
+      const { rowCount } = await leasePool.query(renewal);
+      return rowCount === 1;
     },
     async expireOthers({ evenIfRunning } = { evenIfRunning: false }) {
       const { rows } = await pool.query<{ owner_id: string }>(
         `with lost as (
-           update nodes set lost_at = now(), lost_by = $1
-           where owner_id <> $1 and lost_at is null and ($2 or lease_until < now()) returning owner_id
+           update nodes other set lost_at = now(), lost_by = $1
+           where owner_id <> $1 and lost_at is null and ($2 or lease_until < now() and exists (
+             select from nodes self where self.owner_id = $1 and self.lost_at is null and (
+               self.steady_since <= now() - ${lease} and self.renewed_at >= now() - ${longestGap}
+               or other.node_id = self.node_id and other.renewed_at < self.started_at)))
+           returning owner_id
          ), taken_over as (
            update calls c set previous_owner_id = c.owner_id, owner_id = $1 from lost
            where c.end_published_at is null and c.owner_id = lost.owner_id
@@ -110,13 +136,13 @@ export function createNodeStore(pool: Pool, ownerId: string, leaseMs: number): N
 /** `alone`: the asking process has the database alone, so that no node runs, whatever its lease says. */
 export type Onlooker = { readonly alone: boolean };
 
-export function createNodeDirectory(pool: Pool, onlooker?: Onlooker): NodeDirectory {
+export function createNodeDirectory(pool: Queries, onlooker?: Onlooker): NodeDirectory {
   return { list: () => listNodes(pool, onlooker) };
 }
 
 /** Without lost ones that have left no calls and were started again under their name. */
 export async function listNodes(
-  pool: Pool,
+  pool: Queries,
   { alone }: Onlooker = { alone: false },
 ): Promise<readonly NodeRow[]> {
   const { rows } = await pool.query<NodeRow>(

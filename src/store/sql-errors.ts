@@ -10,6 +10,8 @@ const away =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03)$/;
 /** Of these, what only a new connection fails with: the socket, its name, PostgreSQL that starts or has no room. */
 const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|57P03|53300)$/;
+/** A server that only reads: a standby, or a primary that was told to. Another one takes what is written, or this one will again. */
+const readOnly = /^25006$/;
 /** `pg` has no code for these, and words are all it gives. */
 const unconnectedPool =
   /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect)$/;
@@ -40,7 +42,22 @@ export function isConflict(error: unknown): boolean {
 
 /** The database cannot be reached, or is too busy to answer: nothing is wrong with what was asked. */
 export function isUnreachable(error: unknown): boolean {
-  return chainOf(error).some((each) => away.test(codeOf(each)) || poolFailure.test(each.message));
+  return (
+    isReadOnlyServer(error) ||
+    chainOf(error).some((each) => away.test(codeOf(each)) || poolFailure.test(each.message))
+  );
+}
+
+/** The server answers, and takes nothing: what was read of it may be old. */
+export function isReadOnlyServer(error: unknown): boolean {
+  return chainOf(error).some((each) => readOnly.test(codeOf(each)));
+}
+
+/** The database, or our patience, ended a statement that took too long. */
+export function isStatementTimeout(error: unknown): boolean {
+  return chainOf(error).some(
+    (each) => codeOf(each) === '57014' || each.message.startsWith('Query read timeout'),
+  );
 }
 
 /** It never left for the database, or the database undid it. False: it is not known, as where the answer is lost. */
@@ -48,7 +65,7 @@ export function isCertainlyUndone(error: unknown): boolean {
   const isUnsent = chainOf(error).some(
     (each) => unconnected.test(codeOf(each)) || unconnectedPool.test(each.message),
   );
-  return isUnsent || isRefusedData(error) || isConflict(error);
+  return isUnsent || isReadOnlyServer(error) || isRefusedData(error) || isConflict(error);
 }
 
 /** `run` is one statement, or one transaction. */

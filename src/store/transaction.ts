@@ -1,6 +1,7 @@
 // One transaction on a connection of its own.
 
 import type { Pool, PoolClient } from 'pg';
+import { isUnreachable } from './sql-errors.ts';
 
 /** `work` must ask nothing but its client: the embedded database has one connection. */
 export async function inTransaction<Result>(
@@ -15,6 +16,8 @@ export async function inTransaction<Result>(
     await client.query('commit');
     return result;
   } catch (error) {
+    // One that leads to a server that does not answer, or only reads, would fail the next transaction too.
+    if (isUnreachable(error)) failure = new Error('the database is away', { cause: error });
     await client.query('rollback').catch((cause: unknown) => {
       failure = new Error('a transaction could not be rolled back', { cause });
     });

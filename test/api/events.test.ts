@@ -43,6 +43,7 @@ beforeEach(async () => {
     },
     calls: {
       list: async () => ({ calls: [] }),
+      state: async () => undefined,
       details: async ({ accountId }) =>
         accountId === 'acme' ? ({ callId, state: 'answered' } as CallDetails) : undefined,
       context: async ({ accountId }) => (accountId === 'acme' ? context : undefined),

@@ -124,6 +124,7 @@ export async function startHarness(
         listed.push({ scope, filter });
         return filter.cursor === 'bad' ? 'bad-cursor' : { calls: [] };
       },
+      state: async (scope) => (scope.accountId === 'acme' ? harness.call?.state : undefined),
       details: async (scope) => (scope.accountId === 'acme' ? harness.call : undefined),
       context: async () => undefined,
       notifications: async () => undefined,

@@ -34,7 +34,7 @@ async function databaseWith(fill: Fill): Promise<Env> {
   const database = await openTestDatabase('postgres');
   onTestFinished(() => database.remove());
   await fill((nodeId, leaseMs = 60_000) => {
-    const store = createNodeStore(database.pool, `${nodeId}/1`, leaseMs);
+    const store = createNodeStore(database, `${nodeId}/1`, leaseMs);
     return { ...store, enter: () => store.register({ nodeId, version: '1.2.3' }) };
   });
   const { databaseUrl = '', dataDir } = database.location;

@@ -70,7 +70,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     }),
     sounds: createSoundLibrary(createSoundStore({ database, clock }), converter),
     speechToTextProviders: undefined,
-    deadLetters: createDeadLetters(database.pool, clock, () => undefined),
+    deadLetters: createDeadLetters(database, clock, () => undefined),
     isNotifiable: () => true,
     streams: {
       isReachable: () => true,

@@ -22,7 +22,7 @@ test.each(databaseKinds)(
     const environment = { config, logger: silentLogger, closers } as unknown as Environment;
     const node = await openNode(environment, { database } as unknown as Storage);
 
-    await createNodeStore(database.pool, 'b/1', 60_000).expireOthers({ evenIfRunning: true });
+    await createNodeStore(database, 'b/1', 60_000).expireOthers({ evenIfRunning: true });
     await node.lease.renewNow();
     let lost = 0;
     node.onLost(() => {

@@ -21,7 +21,7 @@ describe.each(databaseKinds)('dead letters, on %s', (kind) => {
   let deadLetters: DeadLetters;
   beforeAll(async () => {
     database = await openTestDatabase(kind);
-    deadLetters = createDeadLetters(database.pool, { now: () => new Date() }, () => rig.wake());
+    deadLetters = createDeadLetters(database, { now: () => new Date() }, () => rig.wake());
   });
   afterAll(async () => {
     await database.remove();

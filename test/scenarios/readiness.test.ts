@@ -156,7 +156,7 @@ describe('/ready of a gateway', () => {
 
   test('names the database while it is unreachable', async () => {
     await allowDatabase(false);
-    await untilUnready('database', 'the database does not answer');
+    await untilUnready('database', 'the database does not answer, or only reads');
     await allowDatabase(true);
     await untilReady();
   });
@@ -172,7 +172,7 @@ describe('/ready of a gateway', () => {
     const connection = await bot.connection();
     await nats.stop();
     await allowDatabase(false);
-    await untilUnready('database', 'the database does not answer');
+    await untilUnready('database', 'the database does not answer, or only reads');
     const said = speech(8_000);
     connection.say(said);
     connection.mark('said');

@@ -25,7 +25,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
   });
 
   async function node(ownerId: string, leaseMs = 60_000): Promise<NodeStore> {
-    const store = createNodeStore(database.pool, ownerId, leaseMs);
+    const store = createNodeStore(database, ownerId, leaseMs);
     await store.register({ nodeId: ownerId.replace(/\/.*/, ''), version: '1.2.3' });
     return store;
   }

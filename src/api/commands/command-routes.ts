@@ -54,8 +54,8 @@ export function registerCommands(
       const { botId } = caller.botOf(request);
       const callId = callIdOf(request.params.callId);
       const command = withId(request.body, request);
-      const call = found(await services.calls.details({ accountId, botId }, callId));
-      if (call.state === 'ended') throw hasEnded();
+      const state = found(await services.calls.state({ accountId, botId }, callId));
+      if (state === 'ended') throw hasEnded();
       if (command.command === 'transfer' && !mayAskFor(limits, command)) throw targetForbidden();
       const answer = answerOf(await services.commands.run(callId, command, appId));
       return await reply.code(202).send({ ...answer, commandId: command.id });

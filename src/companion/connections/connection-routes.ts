@@ -45,7 +45,7 @@ export function registerConnections(
 function registerReads(
   server: ApiInstance,
   caller: Caller,
-  { database: { pool } }: CompanionDependencies,
+  { database: { reads } }: CompanionDependencies,
 ): void {
   const onRequest = caller.require({ scope: 'View Connections', scheme: 'apiKey' });
 
@@ -60,7 +60,10 @@ function registerReads(
       querystring: connectionFilter,
       response: responses('Without their fields', connectionList, [400, 401, 403, 406]),
     },
-    handler: (request) => listConnections(pool, caller.of(request).accountId, request.query),
+    handler: (request) => {
+      const { accountId } = caller.of(request);
+      return listConnections(reads(accountId), accountId, request.query);
+    },
   });
 
   server.route({
@@ -76,7 +79,7 @@ function registerReads(
     },
     handler: async (request) => {
       const { accountId } = caller.of(request);
-      return found(await findConnection(pool, accountId, idOf(request.params)));
+      return found(await findConnection(reads(accountId), accountId, idOf(request.params)));
     },
   });
 }

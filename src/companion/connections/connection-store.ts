@@ -1,6 +1,7 @@
 // Connections in SQL, always within an account.
 
 import type { Pool } from 'pg';
+import type { Queries } from '../../store/queries.ts';
 import { all, sql } from '../../store/sql.ts';
 import type {
   Connection,
@@ -26,7 +27,7 @@ const summary = sql`
 const whole = sql`${summary}, settings->'fields' as fields`;
 
 export async function listConnections(
-  pool: Pool,
+  queries: Queries,
   account: string,
   { provider, status, limit }: ConnectionFilter,
 ): Promise<ConnectionList> {
@@ -36,7 +37,7 @@ export async function listConnections(
     status && sql`status = ${status}`,
   ]);
   // Counted before the limit, in the same instant; the limit is 1 at least, so that a row carries it where any match.
-  const { rows } = await pool.query<Summary & { readonly total: number }>(sql`
+  const { rows } = await queries.query<Summary & { readonly total: number }>(sql`
     select ${summary}, (count(*) over ())::integer as total from connections where ${wanted}
     order by created_on desc, connection_id desc limit ${limit}`);
   const total = rows[0]?.total ?? 0;
@@ -44,11 +45,11 @@ export async function listConnections(
 }
 
 export async function findConnection(
-  pool: Pool,
+  queries: Queries,
   account: string,
   id: string,
 ): Promise<Connection | undefined> {
-  const { rows } = await pool.query<Whole>({
+  const { rows } = await queries.query<Whole>({
     name: 'companion-find-connection',
     text: `select ${whole.text} from connections where account_id = $1 and connection_id = $2`,
     values: [account, id],

@@ -21,13 +21,13 @@ type CallColumns = {
 };
 
 export async function findCall(
-  { pool }: Pick<Database, 'pool'>,
+  { reads }: Pick<Database, 'reads'>,
   { accountId, botId }: BotOwner,
   sessionId: string,
 ): Promise<FoundConversation | undefined> {
   const callId = callIdOfSession(sessionId);
   if (callId === undefined) return undefined;
-  const { rows } = await pool.query<CallColumns>(
+  const { rows } = await reads(accountId).query<CallColumns>(
     `select conversation_id, bot_id, request, accepted_at, dial_started_at, answered_at, ended_at, end_event
      from calls where call_id = $1 and account_id = $2 and bot_id = $3`,
     [callId, accountId, botId],

@@ -62,12 +62,12 @@ export async function storeConversations(
 }
 
 export async function findPublished(
-  { pool }: Pick<Database, 'pool'>,
+  { reads }: Pick<Database, 'reads'>,
   { accountId, botId }: BotOwner,
   sessionId: string,
 ): Promise<FoundConversation | undefined> {
   // Stored by us, from the schema that it was published by.
-  const { rows } = await pool.query<{ version: string; document: ConversationSession }>(
+  const { rows } = await reads(accountId).query<{ version: string; document: ConversationSession }>(
     `select version, document from conversations
      where account_id = $1 and bot_id = $2 and session_id = $3`,
     [accountId, botId, sessionId],

@@ -49,14 +49,17 @@ type Walk = { readonly rows: readonly Row[]; readonly more: boolean };
 type Select = <Found extends object>(statement: Sql) => Promise<readonly Found[]>;
 
 export function createHistoryReader(
-  { pool }: Pick<Database, 'pool'>,
+  { reads }: Pick<Database, 'reads'>,
   clock: { now(): Date },
 ): HistoryReader {
-  // Rows are what the statements select.
-  const select: Select = async <Found extends object>(statement: Sql) =>
-    (await pool.query<Found>(statement)).rows;
+  const selectOf =
+    (accountId: string): Select =>
+    // Rows are what the statements select.
+    async <Found extends object>(statement: Sql) =>
+      (await reads(accountId).query<Found>(statement)).rows;
   return {
     async read(scope, query) {
+      const select = selectOf(scope.accountId);
       const [page, [count]] = await Promise.all([
         readPage(select, scope, query, clock.now()),
         select<{ total: string }>(countStatement(scope, query)),
@@ -64,7 +67,7 @@ export function createHistoryReader(
       return page === undefined ? undefined : { ...page, total: Number(count?.total ?? 0) };
     },
     async botsOf(accountId) {
-      const rows = await select<{ bot_id: string }>(botsStatement(accountId));
+      const rows = await selectOf(accountId)<{ bot_id: string }>(botsStatement(accountId));
       return rows.map((row) => row.bot_id);
     },
   };

@@ -1,6 +1,6 @@
 // Rows of a data table as they are read: newest first, whichever definition they were written under.
 
-import type { Pool } from 'pg';
+import type { Queries } from '../../store/queries.ts';
 import type { DefinedTable, StoredRow } from '../../store/data-tables.ts';
 import { all, type Sql, sql } from '../../store/sql.ts';
 import { cursorAfter, type Paged, type PageQuery, pageStatement, readCursor } from '../pages.ts';
@@ -45,12 +45,12 @@ export type RowPage = {
 
 /** @throws ProblemError where the cursor is none. */
 export async function readRows(
-  pool: Pick<Pool, 'query'>,
+  queries: Queries,
   table: NamedTable,
   query: PageQuery,
 ): Promise<RowPage> {
   const position = readCursor(query, positionIn);
-  const { rows } = await pool.query<SelectedRow>(rowsStatement(table, query.limit, position));
+  const { rows } = await queries.query<SelectedRow>(rowsStatement(table, query.limit, position));
   return {
     rows: rows.map((row) => ({ ...row.row, ...systemColumnsOf(storedOf(row)) })),
     ...cursorAfter(rows, (last) => `${last.created_on.getTime()}.${last.sys_id}`),

@@ -95,8 +95,10 @@ export function registerTableRoutes(
       response: responses('A page of rows', rowPage, [400, 401, 403, 404, 406]),
       ...authenticated,
     },
-    handler: async (request) =>
-      await readRows(dependencies.database.pool, await grantedTable(request), request.query),
+    handler: async (request) => {
+      const table = await grantedTable(request);
+      return await readRows(dependencies.database.reads(table.accountId), table, request.query);
+    },
   });
 
   server.route({

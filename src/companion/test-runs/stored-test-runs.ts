@@ -38,10 +38,10 @@ type Row = {
 };
 
 export async function findTestRun(
-  { pool }: Pick<Database, 'pool'>,
+  { reads }: Pick<Database, 'reads'>,
   { accountId, botId, runId }: RunKey,
 ): Promise<StoredTestRun | undefined> {
-  const { rows } = await pool.query<{
+  const { rows } = await reads(accountId).query<{
     suite_name: string;
     // Written by `applyTestRuns`, which had it checked.
     document: TestRun;
@@ -84,10 +84,12 @@ export function botsOfRunStatement(query: StreamQuery): Sql {
 
 /** The bot of that very name before others; two at most. */
 export async function botsOfRun(
-  { pool }: Pick<Database, 'pool'>,
+  { reads }: Pick<Database, 'reads'>,
   query: StreamQuery,
 ): Promise<readonly string[]> {
-  const { rows } = await pool.query<{ bot_id: string }>(botsOfRunStatement(query));
+  const { rows } = await reads(query.accountId).query<{ bot_id: string }>(
+    botsOfRunStatement(query),
+  );
   return rows.map((row) => row.bot_id);
 }
 

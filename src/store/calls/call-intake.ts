@@ -8,7 +8,7 @@ import { Batcher, BatchQueueFullError } from '../../lib/batcher.ts';
 import { GroupWriter } from '../group-writer.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
 import type { SecretBox } from '../secrets.ts';
-import { isCertainlyUndone } from '../sql-errors.ts';
+import { isCertainlyUndone, isReadOnlyServer } from '../sql-errors.ts';
 import { earlierStatement } from './earlier-requests.ts';
 import { acceptWithin, type LimitedCall, type LimitName } from './limited-intake.ts';
 
@@ -36,8 +36,8 @@ export type AcceptResult =
   | { readonly kind: 'conflict' }
   /** Over a limit of the app; nothing was stored. */
   | { readonly kind: 'refused'; readonly limit: LimitName }
-  /** Certainly not, now; whether its key came before was not asked. */
-  | { readonly kind: 'not-stored'; readonly cause: unknown };
+  /** Certainly not, now. `isKeyNew`: its key did not come before either; left out: that was not asked. */
+  | { readonly kind: 'not-stored'; readonly cause: unknown; readonly isKeyNew?: true };
 
 type Item = {
   /** The call id. */
@@ -128,14 +128,19 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
         cause: verdict.cause,
       });
     }
-    return verdict;
+    const { idempotency } = extra;
+    const mayBeAsked = verdict.kind === 'not-stored' && isReadOnlyServer(verdict.cause);
+    if (!mayBeAsked || idempotency === undefined) return verdict;
+    return (await earlier(call, idempotency)) ?? { ...verdict, isKeyNew: true };
   };
   // Also a batch: where the queue is full, those that ask again are many.
   const asked = new Batcher<KeyedItem, EarlierResult>((items) => readEarlier(pool, items), {
     ...batches,
     concurrency: 1,
   });
-  return { accept, earlier: (call, idempotency) => asked.add(keyedItem(call, idempotency)) };
+  const earlier: CallIntake['earlier'] = (call, idempotency) =>
+    asked.add(keyedItem(call, idempotency));
+  return { accept, earlier };
 }
 
 function keyedItem(

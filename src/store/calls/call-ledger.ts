@@ -15,7 +15,7 @@ export type CallLedger = CallReads &
   };
 
 export type CallLedgerDependencies = {
-  readonly database: Database;
+  readonly database: Pick<Database, 'kind' | 'pool'>;
   readonly secrets: SecretBox;
   readonly logger: Logger;
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 // How many calls are on each trunk, and how many wait for it, over all nodes.
 
-import type { Pool } from 'pg';
+import type { Queries } from '../queries.ts';
 
 export type TrunkUse = { readonly trunk: string; readonly onIt: number; readonly waiting: number };
 
@@ -15,6 +15,6 @@ select trunk, sum(on_it)::integer as "onIt", sum(waiting)::integer as waiting fr
 ) as counted group by trunk`,
 } as const;
 
-export async function trunkUse(pool: Pool): Promise<readonly TrunkUse[]> {
-  return (await pool.query<TrunkUse>(statement)).rows;
+export async function trunkUse(queries: Queries): Promise<readonly TrunkUse[]> {
+  return (await queries.query<TrunkUse>(statement)).rows;
 }

@@ -23,7 +23,7 @@ describe.each(databaseKinds)('the ledger of calls on %s', (kind) => {
 
   describe('asking', () => {
     test('lists what was taken over from a lost process, with what a recovery needs', async () => {
-      const nodes = (ownerId: string) => createNodeStore(database.pool, ownerId, 60_000);
+      const nodes = (ownerId: string) => createNodeStore(database, ownerId, 60_000);
       await nodes('node-1/old').register({ nodeId: 'node-1', version: '1' });
       await nodes('node-1/new').register({ nodeId: 'node-1', version: '1' });
       const [mine, left, answered, queued] = [

@@ -23,7 +23,7 @@ function ledgerOn(config: PoolConfig) {
   pool.on('connect', (client) => client.on('error', () => undefined));
   pools.push(pool);
   return createCallLedger({
-    database: { kind: 'postgres', pool, close: () => pool.end() },
+    database: { kind: 'postgres', pool },
     secrets: createSecretBox(Buffer.alloc(32, 7)),
     logger: silentLogger,
     clock: { now: () => new Date() },
