@@ -226,9 +226,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       commands: calls.commands,
       calls: createCallQueries(storage.database, contexts),
       live: openLive(environment, storage, parts.events),
-      deadLetters: createDeadLetters(storage.database, clock, () =>
-        parts.notifier.lookForOwed(),
-      ),
+      deadLetters: createDeadLetters(storage.database, clock, () => parts.notifier.lookForOwed()),
       isNotifiable: (url) => parts.notifier.isNotifiable(url),
       streams: parts.streams,
       sounds: parts.sounds.library,

@@ -14,7 +14,7 @@ const descriptions = {
   415: 'The body is not `application/json`, or whatever else the operation takes',
   429: 'Too many calls wait, or the app has as many as it may, or too many requests with bad credentials came from the same address; see `Retry-After`',
   500: 'Something went wrong on our side',
-  503: 'The database, or what else the request needs, is unreachable; see `Retry-After`',
+  503: 'The database, or what else the request needs, is unreachable, or too many reads of the account are under way, or this one took too long; see `Retry-After`',
 } as const;
 
 /** Wherever credentials are asked for. */

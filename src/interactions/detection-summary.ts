@@ -1,7 +1,7 @@
 // What detection decided lately: verdicts with their reasons, how sure it was, how long it took.
 
-import type { Queries } from '../store/queries.ts';
 import type { CallOutcome } from '../calls/contract/call-words.ts';
+import type { Queries } from '../store/queries.ts';
 
 export type DetectionVerdict = {
   readonly callId: string;

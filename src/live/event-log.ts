@@ -62,7 +62,9 @@ export function createEventLog({ pool, reads }: Pick<Database, 'pool' | 'reads'>
   };
 }
 
-async function boundOf(queries: Queries): Promise<{ readonly bound: string; readonly next: string }> {
+async function boundOf(
+  queries: Queries,
+): Promise<{ readonly bound: string; readonly next: string }> {
   const { rows } = await queries.query<{ bound: string; next: string }>(
     `select pg_snapshot_xmin(pg_current_snapshot())::text as bound, pg_snapshot_xmax(pg_current_snapshot())::text as next`,
   );

@@ -1,8 +1,8 @@
 // Notifications that were given up: listed, and owed again on request. A replay keeps the event id and the body;
 // the 24 hours and the schedule begin anew.
 
-import type { Failure } from './delivery-rules.ts';
 import type { Database } from '../store/database.ts';
+import type { Failure } from './delivery-rules.ts';
 import type { SqlClient } from './sql-client.ts';
 
 /** Whose dead letters may be seen: an account and one of its bots. */

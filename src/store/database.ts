@@ -47,7 +47,6 @@ const timeouts = {
 const readTimeouts = {
   connectionTimeoutMillis: readTimeoutMs,
   statement_timeout: readTimeoutMs,
-  lock_timeout: readTimeoutMs,
   query_timeout: readTimeoutMs + 2_000,
 } as const satisfies PoolConfig;
 

@@ -12,12 +12,14 @@ function rig() {
     hanging: [] as (() => void)[],
     hangs: false,
     renewals: 0,
+    afterFailure: [] as boolean[],
     lost: 0,
   };
   const lease = new Lease(
     {
-      renew: async () => {
+      renew: async ({ afterFailure }) => {
         world.renewals += 1;
+        world.afterFailure.push(afterFailure);
         if (world.hangs) await new Promise<void>((resolve) => world.hanging.push(resolve));
         if (world.answer instanceof Error) throw world.answer;
         return world.answer;
@@ -69,6 +71,18 @@ describe('the lease of a process', () => {
 
     expect(stated).toBe(true);
     expect(world.lost).toBe(0);
+    lease.stop();
+  });
+
+  test('says with a renewal whether the one before failed', async () => {
+    const { lease, world } = rig();
+    await vi.advanceTimersByTimeAsync(leaseMs / 4);
+    world.answer = new Error('the database is unreachable');
+    await vi.advanceTimersByTimeAsync(leaseMs / 4);
+    world.answer = true;
+    await vi.advanceTimersByTimeAsync(leaseMs / 2);
+
+    expect(world.afterFailure).toEqual([false, false, true, false]);
     lease.stop();
   });
 

@@ -52,3 +52,17 @@ test('what is urgent runs before what waits already, in its own order', async ()
     Promise.all(Array.from({ length: 6 }, () => work('one too many', true))),
   ).rejects.toThrow('full');
 });
+
+test('who waits for too long is refused, and takes no turn', async () => {
+  const turns = takeTurns({ running: 1, waiting: 4, waitMs: 20 }, () => new Error('full'));
+  let end = (): void => undefined;
+  const running = turns(() => new Promise<void>((resolve) => (end = resolve)));
+  const begun: string[] = [];
+  const impatient = turns(async () => void begun.push('impatient'));
+
+  await expect(impatient).rejects.toThrow('full');
+  const next = turns(async () => void begun.push('next'));
+  end();
+  await Promise.all([running, next]);
+  expect(begun).toEqual(['next']);
+});

@@ -161,6 +161,65 @@ describe('/ready of a gateway', () => {
     await untilReady();
   });
 
+  test('names the database while it only reads, and says that a request was not accepted', async () => {
+    const beReadOnly = (isOn: boolean) =>
+      asSuperuser(databaseUrl, (name) => [
+        `alter database ${name} set default_transaction_read_only = ${isOn ? 'on' : 'off'}`,
+        // As where another server takes over; those that found it read only are left to the gateway.
+        ...(isOn
+          ? [`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`]
+          : []),
+      ]);
+    const target = `tel:+${numberFor('talk', 1, 79)}`;
+    await beReadOnly(true);
+    await untilUnready('database', 'the database does not answer, or only reads');
+    for (const headers of [{}, { 'idempotency-key': 'while-it-reads' }]) {
+      const { status, body } = await gateway.dialer.post({ target }, headers);
+      expect({ status, body }).toMatchObject({
+        status: 503,
+        body: { type: 'urn:offhook:problem:unavailable' },
+      });
+    }
+    await beReadOnly(false);
+    await untilReady();
+    await gateway.dialer.dial({ target }, { 'idempotency-key': 'while-it-reads' });
+  });
+
+  test('takes and ends calls, and keeps its lease, while a client reads without end', async () => {
+    const isHeld = async () => (await ready()).checks['lease'] === 'ok';
+    const client = new Client({ connectionString: databaseUrl });
+    await client.connect();
+    await client.query('begin');
+    await client.query('lock table sounds');
+    const answers: { status: number; headers: { 'retry-after'?: unknown } }[] = [];
+    let isOver = false;
+    const read = async (): Promise<void> => {
+      while (!isOver) answers.push(await gateway.dialer.request('GET', '/api/public/sounds'));
+    };
+    const reading = Promise.all(Array.from({ length: 40 }, read));
+    try {
+      // Reads are refused by now, and others wait in their place.
+      await eventually(() => answers.length > 0, 'reads are refused');
+      const { callId } = await gateway.dialer.dial({
+        ...{ target: `tel:+${numberFor('stay', 0, 80)}`, notifyurl: cluster.receiver.url },
+      });
+      await eventually(() => cluster.farEnd.up === 1, 'the call is up');
+      await gateway.dialer.end(callId);
+      await eventually(() => cluster.farEnd.up === 0, 'the call is over');
+      await eventually(isHeld, 'the lease is held');
+    } finally {
+      isOver = true;
+      await client.query('commit');
+      await client.end();
+      await reading;
+    }
+    const refusals = answers.filter(({ status }) => status !== 200);
+    expect(refusals.length).toBeGreaterThan(0);
+    for (const { status, headers } of refusals) {
+      expect([status, headers['retry-after']]).toEqual([503, '5']);
+    }
+  });
+
   test('carries the audio of its calls without NATS and the database', async () => {
     const heard: Buffer[] = [];
     phones.on('message', (packet) => heard.push(packet.subarray(12)));

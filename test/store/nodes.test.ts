@@ -9,8 +9,7 @@ import { createSecretBox } from '../../src/store/secrets.ts';
 import { acceptedCall } from '../support/call-records.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
 
-// In the past by any clock: two statements may fall into one microsecond, or a virtual machine's clock step back.
-const expired = -1_000;
+const expired = 'expired';
 
 describe.each(databaseKinds)('the nodes on %s', (kind) => {
   let database: TestDatabase;
@@ -24,11 +23,18 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     await database.remove();
   });
 
-  async function node(ownerId: string, leaseMs = 60_000): Promise<NodeStore> {
-    const store = createNodeStore(database, ownerId, leaseMs);
+  async function node(ownerId: string, lease?: typeof expired): Promise<NodeStore> {
+    const store = createNodeStore(database, ownerId, 60_000);
     await store.register({ nodeId: ownerId.replace(/\/.*/, ''), version: '1.2.3' });
+    if (lease === expired) await endLease(ownerId);
     return store;
   }
+  // In the past by any clock: two statements may fall into one microsecond, or a virtual machine's clock step back.
+  const endLease = (ownerId: string) =>
+    database.pool.query(
+      "update nodes set lease_until = now() - interval '1 second' where owner_id = $1",
+      [ownerId],
+    );
   /** A call that this process dials; ends it. */
   async function dialing(ownerId: string): Promise<() => Promise<unknown>> {
     const ledger = createCallLedger({
@@ -47,6 +53,20 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
       database.pool.query('update calls set ended_at = now() where call_id = $1', [call.callId]);
   }
   const idle = { calls: 0, draining: false };
+  /** As after hours without a gap. */
+  async function steady(ownerId: string): Promise<NodeStore> {
+    const store = await node(ownerId);
+    await database.pool.query(
+      "update nodes set steady_since = now() - interval '1 hour' where owner_id = $1",
+      [ownerId],
+    );
+    return store;
+  }
+  /** That long no statement of anybody arrived. */
+  const outageOf = (seconds: number) =>
+    database.pool.query(`update nodes set
+      started_at = started_at - interval '${seconds} seconds', renewed_at = renewed_at - interval '${seconds} seconds',
+      steady_since = steady_since - interval '${seconds} seconds', lease_until = lease_until - interval '${seconds} seconds'`);
 
   test('one that renews in time is left alone', async () => {
     const [a, b] = [await node('a/1'), await node('b/1')];
@@ -60,7 +80,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
   });
 
   test('one whose lease ran out is lost once, and can never renew again', async () => {
-    const a = await node('a/1');
+    const a = await steady('a/1');
     const late = await node('b/1', expired);
 
     expect((await listNodes(database.pool)).map(({ state }) => state)).toEqual(['up', 'late']);
@@ -71,8 +91,9 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
   });
 
   test('a lost one has the calls that no process has ended, not those that it last spoke of', async () => {
-    const [a, late] = [await node('a/1'), await node('b/1', expired)];
+    const [a, late] = [await steady('a/1'), await node('b/1', expired)];
     await late.renew({ calls: 217, draining: false });
+    await endLease('b/1');
     const end = await dialing('b/1');
     const callsOfLost = async () => (await listNodes(database.pool))[1]?.calls;
 
@@ -81,6 +102,78 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
     expect(await callsOfLost()).toBe(1);
     await end();
     expect(await callsOfLost()).toBe(0);
+  });
+
+  test('after an outage nobody is lost before the others could renew, whoever is first', async () => {
+    const [a, b] = [await steady('a/1'), await steady('b/1')];
+    await dialing('b/1');
+    await outageOf(600);
+
+    // It left before the outage, and arrives before any renewal.
+    expect(await a.expireOthers()).toEqual([]);
+    await a.renew(idle);
+    expect(await a.expireOthers()).toEqual([]);
+    expect(await b.renew(idle)).toBe(true);
+  });
+
+  test('after an outage one that is gone is lost a lease later', async () => {
+    const [a] = [await steady('a/1'), await steady('b/1')];
+    await outageOf(600);
+    await a.renew(idle);
+    const later = (ms: number) =>
+      database.pool.query(
+        `update nodes set steady_since = steady_since - ${ms} * interval '1 millisecond' where owner_id = 'a/1'`,
+      );
+
+    await later(55_000);
+    await a.renew(idle);
+    expect(await a.expireOthers()).toEqual([]);
+    await later(5_000);
+    expect(await a.expireOthers()).toEqual(['b/1']);
+  });
+
+  test.each([
+    ['comes late', 31, false],
+    ['follows one that failed', 1, true],
+    ['is dated by a clock that is behind', -3_600, false],
+  ])('a renewal that %s begins the wait anew', async (_, gapS, afterFailure) => {
+    const a = await steady('a/1');
+    await node('b/1', expired);
+    await database.pool.query(
+      `update nodes set renewed_at = now() - interval '${gapS} seconds' where owner_id = 'a/1'`,
+    );
+
+    await a.renew(idle, { afterFailure });
+    expect(await a.expireOthers()).toEqual([]);
+  });
+
+  test('one that has just started waits, except for those before it under its own name', async () => {
+    await node('b/1', expired);
+    await node('a/1', expired);
+    await outageOf(1);
+    const again = await node('a/2');
+
+    expect(await again.expireOthers()).toEqual(['a/1']);
+  });
+
+  test('another one of its name that renews beside it is no predecessor', async () => {
+    const twin = await node('a/1');
+    const again = await node('a/2');
+    await outageOf(1);
+    await twin.renew(idle);
+    await endLease('a/1');
+
+    expect(await again.expireOthers()).toEqual([]);
+  });
+
+  test('one that is lost itself marks nobody lost', async () => {
+    const a = await steady('a/1');
+    await node('b/1', expired);
+    await database.pool.query(
+      "update nodes set lost_at = now(), lost_by = 'c/1' where owner_id = 'a/1'",
+    );
+
+    expect(await a.expireOthers()).toEqual([]);
   });
 
   test('one that is late, and that no other has noticed, goes on', async () => {
@@ -134,7 +227,7 @@ describe.each(databaseKinds)('the nodes on %s', (kind) => {
   });
 
   test('the one that marks one lost has its calls, and knows whose they were', async () => {
-    const a = await node('a/1');
+    const a = await steady('a/1');
     await node('b/1', expired);
     await dialing('b/1');
     const owners = async () =>

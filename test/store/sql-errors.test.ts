@@ -17,7 +17,7 @@ const meaningsOf = (error: unknown) => ({
 const none = { refusedData: false, conflict: false, away: false };
 
 describe('a statement that failed', () => {
-  test.each(['ECONNREFUSED', 'ENOENT', '57P03', '53300', '23505', '40P01'])(
+  test.each(['ECONNREFUSED', 'ENOENT', '57P03', '53300', '25006', '23505', '40P01'])(
     'with %s certainly did nothing',
     (code) => {
       expect(isCertainlyUndone(new Error('query failed', { cause: coded(code) }))).toBe(true);
@@ -66,6 +66,7 @@ describe('an error of the database means', () => {
   });
 
   test.each([
+    '25006',
     'ECONNREFUSED',
     'ECONNRESET',
     'EPIPE',

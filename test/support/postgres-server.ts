@@ -2,7 +2,7 @@
 // run, whatever ends it.
 
 import { execFile, spawn } from 'node:child_process';
-import { chown, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chown, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,10 +17,14 @@ export type PostgresServer = {
   stop(): Promise<void>;
 };
 
+export type PostgresOptions = {
+  readonly fsync?: boolean;
+  /** In recovery for as long as it runs, as a server that waits to take over: it can only be read. */
+  readonly standby?: boolean;
+};
+
 /** Without `fsync` unless asked for: tests have nothing to lose. @throws Error that says what to install. */
-export async function startPostgres(
-  options: { readonly fsync?: boolean } = {},
-): Promise<PostgresServer> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const programs = await findPrograms();
   // PostgreSQL refuses to run as root.
   const user = process.getuid?.() === 0 ? await userNamed('postgres') : undefined;
@@ -32,6 +36,7 @@ export async function startPostgres(
     ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C'],
     { ...user, cwd: folder },
   );
+  if (options.standby === true) await writeFile(join(data, 'standby.signal'), '');
   // The shell outlives this process just long enough: when the pipe closes, even by SIGKILL, it stops the server and
   // removes the folder.
   const sync = options.fsync === true ? 'on' : 'off';

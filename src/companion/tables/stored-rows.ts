@@ -1,7 +1,7 @@
 // Rows of a data table as they are read: newest first, whichever definition they were written under.
 
-import type { Queries } from '../../store/queries.ts';
 import type { DefinedTable, StoredRow } from '../../store/data-tables.ts';
+import type { Queries } from '../../store/queries.ts';
 import { all, type Sql, sql } from '../../store/sql.ts';
 import { cursorAfter, type Paged, type PageQuery, pageStatement, readCursor } from '../pages.ts';
 

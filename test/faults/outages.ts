@@ -1,0 +1,144 @@
+// Outages of PostgreSQL, one after the other, while people talk: how many of them are hung up. Its connections are cut and
+// refused (a server that restarts), it stands still (a paused machine), or it only reads (a fail-over that is not through).
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { processesUnder } from '../bench/process-tree.ts';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { type FarCall, numberFor } from '../support/far-end.ts';
+import type { GatewayProcess } from '../support/gateway-process.ts';
+import type { PostgresServer } from '../support/postgres-server.ts';
+import { layDatabaseWire, through, type Wire } from '../support/wire.ts';
+import { randomFrom } from './random.ts';
+
+export type OutageOptions = {
+  readonly seed: number;
+  readonly outages: number;
+  readonly gateways: number;
+  readonly callsEach: number;
+  readonly postgres: PostgresServer;
+  /** Of an empty database on that server. */
+  readonly databaseUrl: string;
+  /** The folder of another build. */
+  readonly build?: string;
+  readonly log: (line: string) => void;
+};
+
+export type OutageReport = {
+  readonly outages: number;
+  /** In which somebody was hung up. */
+  readonly harmful: number;
+  readonly talking: number;
+  readonly hungUp: number;
+  /** Gateways that ended themselves, because another one had taken their calls. */
+  readonly ended: number;
+};
+
+const kinds = ['cut', 'freeze', 'read-only'] as const;
+type Kind = (typeof kinds)[number];
+type World = OutageOptions & { readonly cluster: Cluster; readonly wire: Wire };
+
+/** The lease is the default: an outage is longer than it. */
+const outageMs = { from: 9_000, to: 20_000 } as const;
+/** In this time a node that wrongly takes others for dead has hung up their calls: one lease, and what its sweep takes. */
+const aftermathMs = 14_000;
+const upTimeoutMs = 60_000;
+
+export async function runOutages(options: OutageOptions): Promise<OutageReport> {
+  const wire = await layDatabaseWire(options.databaseUrl);
+  try {
+    await using cluster = await startCluster({ databaseUrl: options.databaseUrl });
+    return await suffer({ ...options, cluster, wire });
+  } finally {
+    await wire.close();
+  }
+}
+
+async function suffer(world: World): Promise<OutageReport> {
+  const { cluster, log } = world;
+  const random = randomFrom(world.seed);
+  const gateways = new Map<string, GatewayProcess>();
+  const report = { outages: 0, harmful: 0, talking: 0, hungUp: 0, ended: 0 };
+  for (let index = 0; index < world.outages; index += 1) {
+    await fill(world, gateways);
+    const kind = kinds[index % kinds.length] ?? 'cut';
+    const ms = Math.round(random.between(outageMs.from, outageMs.to));
+    const talking = cluster.farEnd.calls.filter(isUp);
+    await begin(kind, world);
+    await pause(ms);
+    await end(kind, world);
+    await pause(aftermathMs);
+    const hungUp = talking.filter((call) => !isUp(call)).length;
+    const ended = [...gateways].filter(([, { child }]) => child.exitCode !== null);
+    for (const [name] of ended) gateways.delete(name);
+    report.outages += 1;
+    report.harmful += hungUp === 0 ? 0 : 1;
+    report.talking += talking.length;
+    report.hungUp += hungUp;
+    report.ended += ended.length;
+    log(
+      `${index + 1}: ${kind} for ${(ms / 1_000).toFixed(1)} s, ${hungUp} of ${talking.length} hung up, ${ended.length} gateways ended`,
+    );
+  }
+  return report;
+}
+
+/** The ACK leaves when the answer is stored; before, it is hung up while SQL is away. */
+const isUp = ({ acknowledgedAt, endedAt }: FarCall): boolean =>
+  acknowledgedAt !== undefined && endedAt === undefined;
+
+let numbers = 0;
+
+/** Every gateway runs, and as many people talk as should. */
+async function fill(world: World, gateways: Map<string, GatewayProcess>): Promise<void> {
+  const { cluster, databaseUrl, wire, build } = world;
+  for (let index = 0; index < world.gateways; index += 1) {
+    const name = `node-${index + 1}`;
+    if (gateways.has(name)) continue;
+    const variables = { DATABASE_URL: through(databaseUrl, wire) };
+    gateways.set(name, await cluster.startNode(name, variables, build));
+  }
+  const wanted = world.gateways * world.callsEach;
+  const nodes = [...gateways.values()];
+  for (let up = cluster.farEnd.calls.filter(isUp).length; up < wanted; up += 1) {
+    const target = `tel:+${numberFor('stay', 0, numbers)}`;
+    await nodes[up % nodes.length]?.dialer.dial({ target, notifyurl: cluster.receiver.url });
+    numbers += 1;
+  }
+  await eventually(
+    () => cluster.farEnd.calls.filter(isUp).length >= wanted,
+    'people talk',
+    upTimeoutMs,
+  );
+}
+
+async function begin(kind: Kind, { wire, postgres, databaseUrl }: World): Promise<void> {
+  if (kind === 'cut') wire.cut();
+  else if (kind === 'freeze') signal(postgres, 'SIGSTOP');
+  else await readOnly(databaseUrl, true);
+}
+
+async function end(kind: Kind, { wire, postgres, databaseUrl }: World): Promise<void> {
+  if (kind === 'cut') wire.heal();
+  else if (kind === 'freeze') signal(postgres, 'SIGCONT');
+  else await readOnly(databaseUrl, false);
+}
+
+/** To the server with all its processes; not to the shell above them, which ends them with this process. */
+function signal(postgres: PostgresServer, name: 'SIGSTOP' | 'SIGCONT'): void {
+  for (const { pid } of processesUnder(postgres.pid)) {
+    if (pid !== postgres.pid) process.kill(pid, name);
+  }
+}
+
+async function readOnly(databaseUrl: string, isOn: boolean): Promise<void> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query(`alter system set default_transaction_read_only = ${isOn ? 'on' : 'off'}`);
+    await client.query('select pg_reload_conf()');
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,126 @@
+// A server that can be read and takes nothing, as in the middle of a fail-over: to whoever writes it is away.
+
+import { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createCallLedger } from '../../src/store/calls/call-ledger.ts';
+import { checkWritable, type Database, openDatabase } from '../../src/store/database.ts';
+import { createNodeStore } from '../../src/store/nodes.ts';
+import { createSecretBox } from '../../src/store/secrets.ts';
+import { isCertainlyUndone, isUnreachable } from '../../src/store/sql-errors.ts';
+import { inTransaction } from '../../src/store/transaction.ts';
+import { acceptedCall } from '../support/call-records.ts';
+import { eventually } from '../support/eventually.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres-server.ts';
+
+const causeOf = (failing: Promise<unknown>): Promise<unknown> =>
+  failing.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+async function asks(database: Pick<Database, 'pool'>): Promise<boolean> {
+  return await database.pool.query('select 1').then(
+    () => true,
+    () => false,
+  );
+}
+
+describe('a primary that was told to be read only', () => {
+  let server: PostgresServer;
+  let database: Database;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    // Waits while it starts.
+    database = await openDatabase({
+      ...{ databaseUrl: server.url, dataDir: '/nonexistent', logger: silentLogger },
+    });
+  });
+  afterAll(async () => {
+    await database.close();
+    await server.stop();
+  });
+
+  async function beReadOnly(isOn: boolean): Promise<void> {
+    await database.pool.query(
+      `alter system set default_transaction_read_only = ${isOn ? 'on' : 'off'}`,
+    );
+    await database.pool.query('select pg_reload_conf()');
+    const expected = isOn ? 'on' : 'off';
+    await eventually(async () => {
+      const { rows } = await database.pool.query<{ value: string }>(
+        `select current_setting('default_transaction_read_only') as value`,
+      );
+      return rows[0]?.value === expected;
+    }, `it is ${expected}`);
+  }
+
+  const ledgerOf = () =>
+    createCallLedger({
+      database,
+      secrets: createSecretBox(Buffer.alloc(32, 7)),
+      logger: silentLogger,
+      clock: { now: () => new Date() },
+    });
+  const keyed = (key: string) => ({ idempotency: { key, requestHash: 'hash' } });
+
+  test('has certainly not stored a call, knows whose key came before, and takes calls again', async () => {
+    const ledger = ledgerOf();
+    const earlier = acceptedCall();
+    expect(await ledger.accept(earlier, keyed('earlier'))).toEqual({ kind: 'accepted' });
+    await beReadOnly(true);
+
+    expect(await ledger.accept(acceptedCall(), {})).toMatchObject({ kind: 'not-stored' });
+    const limited = await ledger.accept(acceptedCall(), { limits: { callsAtOnce: 5 } });
+    expect(limited).toMatchObject({ kind: 'not-stored' });
+    expect(await ledger.accept(acceptedCall(), keyed('new'))).toMatchObject({
+      ...{ kind: 'not-stored', isKeyNew: true },
+    });
+    expect(await ledger.accept(acceptedCall(), keyed('earlier'))).toMatchObject({
+      ...{ kind: 'replayed', answer: { callId: earlier.callId } },
+    });
+
+    await beReadOnly(false);
+    expect(await ledger.accept(acceptedCall(), keyed('new'))).toEqual({ kind: 'accepted' });
+  });
+
+  test('is away, and the connections that found it so are closed', async () => {
+    const nodes = createNodeStore(database, 'a/1', 60_000);
+    await beReadOnly(true);
+    try {
+      const { pool, leasePool } = database;
+      const failures = [
+        await causeOf(checkWritable(pool)),
+        await causeOf(nodes.renew({ calls: 0, draining: false })),
+        await causeOf(inTransaction(pool, (client) => client.query('delete from nodes'))),
+      ];
+
+      expect(failures.map((error) => [isUnreachable(error), isCertainlyUndone(error)])).toEqual(
+        failures.map(() => [true, true]),
+      );
+      expect([pool.totalCount, leasePool.totalCount]).toEqual([0, 0]);
+    } finally {
+      await beReadOnly(false);
+    }
+    await checkWritable(database.pool);
+  });
+});
+
+test('a standby is away, though it can be read', async () => {
+  const server = await startPostgres({ standby: true });
+  const pool = new Pool({ connectionString: server.url, max: 1 });
+  // Those that are closed may hear of the server's end.
+  pool.on('error', () => undefined);
+  try {
+    await eventually(() => asks({ pool }), 'it answers');
+    const { rows } = await pool.query('select pg_is_in_recovery() as is_standby');
+    expect(rows).toEqual([{ is_standby: true }]);
+
+    expect(isUnreachable(await causeOf(checkWritable(pool)))).toBe(true);
+    expect(pool.totalCount).toBe(0);
+  } finally {
+    await pool.end();
+    await server.stop();
+  }
+});
