@@ -154,7 +154,7 @@ const environment = z.object({
     .min(1_000)
     .default(8_000)
     .describe(
-      'a node that does not renew its lease for this long is lost, and others end its calls',
+      'a node that does not renew its lease for this long is lost, and others end its calls; after an outage of the database, and after a start, they wait for as long again',
     ),
   EVENT_RETENTION_DAYS: z.coerce
     .number()
