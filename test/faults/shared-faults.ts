@@ -15,8 +15,8 @@ type World = {
 };
 
 export const leaseMs = 3_000;
-/** The node that took over what was left has ended it within this. */
-export const knownWithinMs = 2 * leaseMs;
+/** The node that took over what was left has ended it within this: it may have to wait for a lease until it is steady. */
+export const knownWithinMs = 3 * leaseMs;
 
 const kinds = ['nats-kill', 'nats-stop', 'engine', 'receiver', 'bots-kill', 'bots-stop'] as const;
 
