@@ -26,7 +26,7 @@ const takeEveryMs = 1_000;
 const settleEveryMs = 30_000;
 /** The start does not wait longer for NATS to take what is owed; the sweep goes on with it. */
 const startSettleTimeoutMs = 5_000;
-/** A lost node is noticed within this part of its lease, by a node that is steady (`src/store/nodes.ts`). */
+/** A steady node (`src/store/nodes.ts`) notices a lost one within this part of the lease. */
 const watchesInLease = 8;
 const sweepsBetweenLooks = 10;
 const purgeEveryMs = 3_600_000;

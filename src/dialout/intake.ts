@@ -18,7 +18,7 @@ import type { Clock } from '../calls/ports.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { CallTaking } from './call-taking.ts';
 
-/** Certainly not, now. `isKeyNew`: its key did not come before either; left out: that is not known. */
+/** Certainly not, now. `isKeyNew`: its key did not come before; left out: that is not known. */
 type NotStored = {
   readonly kind: 'not-stored';
   readonly cause: unknown;
@@ -176,7 +176,7 @@ async function accept(
   return { kind: 'accepted', answer: { sid, callId, conversationId } };
 }
 
-/** One with a key may have been accepted before: only the database can tell, where it can be read. */
+/** A request with a key may have been accepted before: only a database that answers can tell. */
 function notStored(
   { logger }: IntakePorts,
   { idempotency }: Submission,

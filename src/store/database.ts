@@ -1,6 +1,7 @@
-// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. Both are spoken to by `pg`, so that everything above
-// is written, and fails, the same way. On PostgreSQL there are three kinds of connection: what clients read can keep neither the
-// calls nor the lease waiting. PGlite has one session.
+// Opens the database: PostgreSQL by its URL, or PGlite in a worker thread. Both are spoken to by
+// `pg`, so that everything above is written, and fails, the same way. On PostgreSQL there are three
+// kinds of connection, so that neither calls nor the lease wait for what clients read. PGlite has
+// one session.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type PoolConfig } from 'pg';
@@ -52,7 +53,7 @@ const readTimeouts = {
 
 /** Together far below PostgreSQL's default of 100 for several nodes; group commit needs few. */
 export const postgresConnections = { calls: 10, reads: 6, lease: 1 } as const;
-/** A renewal is tried again every few seconds: one that waits for a connection for longer would only stand in the way. */
+/** A renewal that waits for a connection for longer would only stand in the way of the next one. */
 const leaseConnectTimeoutMs = 2_000;
 /**
  * A new connection parses each statement, and plans it five times: 15 ms of CPU, as much as thirty of them take. They are needed in bursts,
@@ -153,7 +154,7 @@ function surviveLostConnections(pool: Pool, logger: Logger): void {
   pool.on('connect', (client) => client.on('error', () => undefined));
 }
 
-/** Fails as a write would on a server that only reads; the connection that led there is then not used again. */
+/** Fails on a server that only reads, as a write would: the pool then closes the connection. */
 const writableStatement = `
 do $$ begin
   if current_setting('transaction_read_only')::boolean then
@@ -161,7 +162,7 @@ do $$ begin
   end if;
 end $$`;
 
-/** @throws Error while the database does not answer, or takes nothing: also a standby only reads. */
+/** @throws Error while the database does not answer, or only reads, as a standby does. */
 export async function checkWritable(pool: Pick<Pool, 'query'>): Promise<void> {
   await pool.query(writableStatement);
 }

@@ -1,10 +1,11 @@
 // The processes that share the database. Leases run by the database's clock, so that no other clock matters: a process
 // that does not renew in time is marked lost by another one, once, and can never renew again.
 //
-// After an outage of the database all leases have run out, although every process may be alive. So only a steady process marks
-// others lost: its own renewals have arrived for a whole lease without a gap, in which time the others could renew, too. This is
-// judged in the statement itself, from what the database stored and by its clock: a statement that left before the outage may
-// arrive after it.
+// After an outage of the database all leases have run out, although every process may be alive. So
+// only a steady process marks others lost: its own renewals have arrived for a whole lease without a
+// gap, in which time the others could renew, too. The statement that marks them judges this itself,
+// from what is stored and by the database's clock: one that was sent before an outage may arrive
+// after it.
 
 import type { Database } from './database.ts';
 import type { Queries } from './queries.ts';
@@ -29,12 +30,12 @@ export type NodeState = { readonly calls: number; readonly draining: boolean };
 
 export type NodeStore = {
   register(node: { readonly nodeId: string; readonly version: string }): Promise<void>;
-  /** False: another process has marked this one lost. `afterFailure`: the renewal before this one failed. */
+  /** False: another process has marked this one lost. `afterFailure`: the last renewal failed. */
   renew(state: NodeState, how?: { readonly afterFailure: boolean }): Promise<boolean>;
   /**
-   * Marks those lost whose lease ran out, and takes their calls over. While this process is not steady, it marks only its
-   * predecessors: those of its `NODE_ID` that have not renewed since it started. `evenIfRunning`: all others, where this process
-   * has the database alone.
+   * Marks those lost whose lease ran out, and takes their calls over. While this process is not
+   * steady, it marks only its predecessors: those of its `NODE_ID` that have not renewed since it
+   * started. `evenIfRunning`: all others, where this process has the database alone.
    */
   expireOthers(how?: { readonly evenIfRunning: boolean }): Promise<readonly string[]>;
   /** Takes over what processes left that are gone, or took in their last moment. How many calls. */
@@ -61,7 +62,8 @@ export function createNodeStore(
   leaseMs: number,
 ): NodeStore {
   const lease = interval(leaseMs);
-  // Renewals are a quarter of the lease apart, and one may take another quarter. An outage as short as that costs nobody the lease.
+  // Renewals are a quarter of the lease apart, and one may take another quarter. Nobody loses the
+  // lease in an outage as short as that.
   const longestGap = interval(leaseMs / 2);
   return {
     async register({ nodeId, version }) {

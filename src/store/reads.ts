@@ -1,6 +1,6 @@
-// What clients of the API read as often as they like: lists, timelines, the history. They share connections that calls do not
-// need, a statement of theirs ends after some seconds, and an account has only so many under way. The rest waits for a moment,
-// or is refused.
+// What clients of the API read as often as they like: lists, timelines, the history. Reads have
+// connections of their own, a statement of theirs ends after some seconds, and an account has only
+// so many under way. The next ones wait for a moment, or are refused.
 
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { takeTurns } from '../lib/turns.ts';
@@ -18,9 +18,9 @@ export type ReadLimits = {
   readonly waitMs: number;
 };
 
-/** What a page of a console or a dashboard asks for at once, several times over; statements of milliseconds get through in time. */
+/** Several pages of a dashboard at once: where a statement takes milliseconds, all get through. */
 const mostWaiting = 200;
-/** One half of the connections, so that an account with slow reads leaves the other half to the rest. */
+/** Half of the connections: the slow reads of one account leave the other half to the rest. */
 export const postgresReads: ReadLimits = {
   ...{ share: 'account', running: 3, waiting: mostWaiting, waitMs: 5_000 },
 };
@@ -64,7 +64,7 @@ export function createReads(pool: Pool, limits: ReadLimits): Reads {
 function refuseSlow(error: unknown): never {
   if (!isStatementTimeout(error)) throw error;
   throw new ReadRefusedError(
-    `The read was stopped after ${readTimeoutMs / 1_000} s. Ask for less, for example for a shorter time, or try again later.`,
+    'The read takes too long and was stopped. Ask for less, or for a shorter time, or try again later.',
     error,
   );
 }

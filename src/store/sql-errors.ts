@@ -10,7 +10,7 @@ const away =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|08[0-9A-Z]{3}|57P0[1-5]|53300|57014|55P03)$/;
 /** Of these, what only a new connection fails with: the socket, its name, PostgreSQL that starts or has no room. */
 const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENOENT|57P03|53300)$/;
-/** A server that only reads: a standby, or a primary that was told to. Another one takes what is written, or this one will again. */
+/** A server that only reads: a standby, or a primary that was told to be read only. */
 const readOnly = /^25006$/;
 /** `pg` has no code for these, and words are all it gives. */
 const unconnectedPool =
@@ -48,7 +48,7 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
-/** The server answers, and takes nothing: what was read of it may be old. */
+/** The server answers, and stores nothing. */
 export function isReadOnlyServer(error: unknown): boolean {
   return chainOf(error).some((each) => readOnly.test(codeOf(each)));
 }

@@ -16,7 +16,7 @@ export async function inTransaction<Result>(
     await client.query('commit');
     return result;
   } catch (error) {
-    // One that leads to a server that does not answer, or only reads, would fail the next transaction too.
+    // Its server does not answer, or only reads: the next transaction would fail there, too.
     if (isUnreachable(error)) failure = new Error('the database is away', { cause: error });
     await client.query('rollback').catch((cause: unknown) => {
       failure = new Error('a transaction could not be rolled back', { cause });

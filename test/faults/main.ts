@@ -1,7 +1,7 @@
 // npm run test:faults -- --seconds 600 --seed 42: the storm for as long as you like. Without a seed a new one each time,
 // which is printed, so that the script of a failure can be had again.
-// npm run test:faults -- --outages 15 --gateways 3: outages of PostgreSQL while people talk, and how many of them are hung up;
-// `--build FOLDER` tries the `dist` of another version.
+// npm run test:faults -- --outages 15 --gateways 3: outages of PostgreSQL while people talk, and how
+// many of them are hung up; `--build FOLDER` tries the `dist` of another version.
 
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';

@@ -1,5 +1,6 @@
-// Outages of PostgreSQL, one after the other, while people talk: how many of them are hung up. Its connections are cut and
-// refused (a server that restarts), it stands still (a paused machine), or it only reads (a fail-over that is not through).
+// Outages of PostgreSQL, one after the other, while people talk: how many of them are hung up. Its
+// connections are cut and refused (a server that restarts), it stands still (a paused machine), or
+// it only reads (a fail-over that is not through).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -41,7 +42,7 @@ type World = OutageOptions & { readonly cluster: Cluster; readonly wire: Wire };
 
 /** The lease is the default: an outage is longer than it. */
 const outageMs = { from: 9_000, to: 20_000 } as const;
-/** In this time a node that wrongly takes others for dead has hung up their calls: one lease, and what its sweep takes. */
+/** A node that wrongly takes others for dead has hung up their calls by then: a lease and a sweep. */
 const aftermathMs = 14_000;
 const upTimeoutMs = 60_000;
 
@@ -125,7 +126,7 @@ async function end(kind: Kind, { wire, postgres, databaseUrl }: World): Promise<
   else await readOnly(databaseUrl, false);
 }
 
-/** To the server with all its processes; not to the shell above them, which ends them with this process. */
+/** To all processes of the server; not to the shell above them, which ends them with this process. */
 function signal(postgres: PostgresServer, name: 'SIGSTOP' | 'SIGCONT'): void {
   for (const { pid } of processesUnder(postgres.pid)) {
     if (pid !== postgres.pid) process.kill(pid, name);

@@ -1,4 +1,4 @@
-// A server that can be read and takes nothing, as in the middle of a fail-over: to whoever writes it is away.
+// A server that answers and stores nothing, as in the middle of a fail-over, counts as away.
 
 import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -33,8 +33,8 @@ const compression: FastifyCompressOptions = {
 };
 
 /**
- * A page takes two connections of the database for a moment, and the largest some hundred MB of memory. Those who wait are
- * answered within seconds.
+ * A page takes two connections of the database for a moment, and the largest some hundred MB of
+ * memory. Those who wait are answered within seconds.
  */
 const atOnce = { running: 4, waiting: 100 } as const;
 

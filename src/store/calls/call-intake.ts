@@ -36,7 +36,7 @@ export type AcceptResult =
   | { readonly kind: 'conflict' }
   /** Over a limit of the app; nothing was stored. */
   | { readonly kind: 'refused'; readonly limit: LimitName }
-  /** Certainly not, now. `isKeyNew`: its key did not come before either; left out: that was not asked. */
+  /** Certainly not, now. `isKeyNew`: its key did not come before; left out: that is not known. */
   | { readonly kind: 'not-stored'; readonly cause: unknown; readonly isKeyNew?: true };
 
 type Item = {
@@ -131,7 +131,11 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
     const { idempotency } = extra;
     const mayBeAsked = verdict.kind === 'not-stored' && isReadOnlyServer(verdict.cause);
     if (!mayBeAsked || idempotency === undefined) return verdict;
-    return (await earlier(call, idempotency)) ?? { ...verdict, isKeyNew: true };
+    try {
+      return (await earlier(call, idempotency)) ?? { ...verdict, isKeyNew: true };
+    } catch {
+      return verdict;
+    }
   };
   // Also a batch: where the queue is full, those that ask again are many.
   const asked = new Batcher<KeyedItem, EarlierResult>((items) => readEarlier(pool, items), {
