@@ -97,6 +97,21 @@ export const callResourceSchema = z
     ],
   });
 
+/** What a hang-up answers: the rest is absent where the call could be hung up but not read. */
+export const endingCallSchema = callResourceSchema
+  .partial()
+  .required({ sid: true, account_sid: true, status: true })
+  .meta({
+    id: 'TwilioEndingCall',
+    examples: [
+      {
+        sid: `CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}`,
+        account_sid: `AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}`,
+        status: 'completed',
+      },
+    ],
+  });
+
 export type CallResource = z.output<typeof callResourceSchema>;
 
 export type TwilioNames = { readonly accountSid: string; readonly callSid: string };

@@ -14,7 +14,7 @@ import { dependencyRetryAfterS, problemHeaders, toProblem } from '../../http/pro
 import type { CallDetails } from '../../interactions/call-queries.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { ApiServices, StreamedCall } from '../services.ts';
-import { callResource, callResourceSchema } from './call-resource.ts';
+import { callResource, callResourceSchema, endingCallSchema } from './call-resource.ts';
 
 type TwilioServices = Pick<ApiServices, 'apps' | 'calls' | 'control' | 'streams'>;
 type Dependencies = { readonly services: TwilioServices; readonly logger: Logger };
@@ -85,10 +85,7 @@ export function registerTwilioRoutes(
       const call = await authenticate(request);
       checkForm(request.body);
       await hangUp(services, call);
-      // What the hang-up leads to: the call itself ends a moment later.
-      const details = await detailsOf(services, call);
-      const status = details.answeredAt === undefined ? 'canceled' : 'completed';
-      return { ...callResource(details, call), status };
+      return await hangUpAnswer(services, call);
     });
     done();
   });
@@ -160,6 +157,18 @@ async function hangUp({ control }: TwilioServices, { callId, appId }: TwilioCall
   }
 }
 
+/**
+ * The hang-up is under way and the call ends a moment later, so `status` says what it leads to. The answer is a success even where
+ * the rest of the call cannot be read just now: a client that repeats the request would read that there is no such call.
+ */
+async function hangUpAnswer(services: TwilioServices, call: TwilioCall) {
+  const details = await detailsOf(services, call).catch(() => undefined);
+  if (details === undefined)
+    return { sid: call.callSid, account_sid: call.accountSid, status: 'completed' };
+  const status = details.answeredAt === undefined ? 'canceled' : 'completed';
+  return { ...callResource(details, call), status };
+}
+
 /** @throws TwilioError that names the parameters of an update that mean something to Twilio and nothing here. */
 function checkForm(body: unknown): void {
   const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
@@ -213,13 +222,17 @@ const descriptions = {
   503: 'The call or the database cannot be reached just now; see `Retry-After`',
 } as const;
 
-function answersOf(success: string, failures: readonly (keyof typeof descriptions)[]) {
+function answersOf(
+  description: string,
+  schema: typeof callResourceSchema | typeof endingCallSchema,
+  failures: readonly (keyof typeof descriptions)[],
+) {
   const content = { 'application/json': { schema: errorSchema } };
   const failed = failures.map(
     (status) => [status, { description: descriptions[status], content }] as const,
   );
   return {
-    200: { description: success, content: { 'application/json': { schema: callResourceSchema } } },
+    200: { description, content: { 'application/json': { schema } } },
     ...Object.fromEntries(failed),
   };
 }
@@ -230,7 +243,7 @@ const schemas = {
     ...common,
     operationId: 'readCallAsTwilio',
     summary: "A call, in the form of Twilio's REST API",
-    response: answersOf('The call', [401, 404, 429, 500, 503]),
+    response: answersOf('The call', callResourceSchema, [401, 404, 429, 500, 503]),
   },
   hangUp: {
     ...common,
@@ -242,6 +255,7 @@ const schemas = {
     body: form,
     response: answersOf(
       'The call is being hung up; `status` says what it is about to be',
+      endingCallSchema,
       [400, 401, 404, 413, 415, 429, 500, 503],
     ),
   },

@@ -119,6 +119,15 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
     expect(await ask('POST', { form })).toMatchObject({ status: 413, body: { code: 20_413 } });
   });
 
+  test('POST hangs up a call that cannot be read just now', async () => {
+    isAway = true;
+
+    expect(await hangUp()).toMatchObject({
+      status: 200,
+      body: { sid: callSid, account_sid: accountSid, status: 'completed' },
+    });
+  });
+
   test('a database that is away is a 503 in Twilio’s form', async () => {
     isAway = true;
 
