@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import type { BrowserContext, Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
 import { watchStory } from './call-story.ts';
+import { dialWithCare } from './dialling.ts';
 import { loseConnections } from './lost-connections.ts';
 import { picture, pictureAway, takePictures } from './pictures.ts';
 import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
@@ -56,6 +57,7 @@ async function run(): Promise<void> {
   await otherTenant(voicemail);
   await narrow(page, voicemail);
   await signOut(page);
+  await dialWithCare(stage);
   await loseConnections(stage);
   await overTwoNodes(stage, await second);
   assert.equal((await gateway.dialer.request('GET', `/api/public/calls/${voicemail}`)).status, 200);

@@ -1,7 +1,7 @@
 // Requests to the gateway that served the page, and its live events. Addresses are relative: a proxy may have put a path in front.
 
 import { signal } from '@preact/signals';
-import { forgetKey, keyFor } from './dial-keys.js';
+import { forgetAttempt, keyFor, leavesOpen, noteLost } from './dial-attempts.js';
 
 /** What `/console/session` says; null: no user is signed in; undefined: not known yet. */
 export const session = signal(undefined);
@@ -10,6 +10,8 @@ export class Problem extends Error {
   constructor(status, document) {
     super(document.detail ?? `The gateway answered ${status}.`);
     this.status = status;
+    /** What programs look at; undefined where a proxy answered. */
+    this.kind = document.type?.replace('urn:offhook:problem:', '');
     this.errors = document.errors ?? [];
     this.requestId = document.requestId;
   }
@@ -68,16 +70,21 @@ export const api = {
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
   hangUp: (botId, callId) =>
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
-  /** The same again, after an answer that was lost: the same call. */
-  dial: async (request) => {
+  /** The same request again, after an answer that was lost: the same call. `form`: see `noteLost`. */
+  dial: async (request, form) => {
     const bot = encodeURIComponent(request.botId);
-    const answer = await ask(`api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, {
-      method: 'POST',
-      body: request,
-      headers: { 'idempotency-key': keyFor(request) },
-    });
-    forgetKey(request);
-    return answer;
+    try {
+      const answer = await ask(`api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, {
+        method: 'POST',
+        body: request,
+        headers: { 'idempotency-key': keyFor(request) },
+      });
+      forgetAttempt(request);
+      return answer;
+    } catch (error) {
+      if (leavesOpen(error)) noteLost(request, form);
+      throw error;
+    }
   },
   deadLetters: (query) =>
     ask(`api/public/notifications?${new URLSearchParams({ state: 'failed', ...query })}`),
