@@ -3,15 +3,19 @@
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Captures } from '../capture/captures.ts';
 import { consoleRoutes } from '../console/console.ts';
+import { consoleAddress, linkWith } from '../console/console-address.ts';
+import { grantFor } from '../console/grants.ts';
 import type { TrunkView } from '../console/operate-routes.ts';
 import { createSessionStore } from '../console/session-store.ts';
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import { detectionSummary } from '../interactions/detection-summary.ts';
 import { failingReceivers } from '../notifier/failing-receivers.ts';
+import { devAppId } from '../store/apps/dev-app-file.ts';
 import { trunkUse } from '../store/calls/trunk-use.ts';
 import { openCaptureReader } from './captures.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
+import { isServedLocally } from './networks.ts';
 import type { SipParts } from './sip.ts';
 import type { Storage } from './storage.ts';
 
@@ -30,7 +34,8 @@ export function openConsole(
   const { pool } = storage.database;
   return consoleRoutes({
     sessions: createSessionStore(storage.database, clock),
-    publicUrl: config.http.publicUrl,
+    appNow: (appId) => storage.apps.findNow(appId),
+    address: config.http,
     isDrachtio: sip.isDrachtio,
     captureOf: openCaptureReader(environment, { storage, captures, events }),
     sandboxNumbers:
@@ -49,6 +54,41 @@ export function openConsole(
       })),
     detection: () => detectionSummary(pool, clock.now()),
   });
+}
+
+export type ConsoleAccess = {
+  /** Undefined: the gateway listens where it serves no console. */
+  readonly address: string | undefined;
+  /** A new link for the dev app; undefined: there is no such app, or others than this machine reach the gateway. */
+  link(): Promise<string | undefined>;
+};
+
+/** For who starts the gateway at a terminal, reads the page about it first, and then opens the link. */
+const startLinkLifetimeMs = 3_600_000;
+
+export function createConsoleAccess(
+  { config, clock, logger }: Environment,
+  { database, apps }: Storage,
+  httpUrl: string,
+): ConsoleAccess {
+  const address = consoleAddress(config.http, Number(new URL(httpUrl).port || 80));
+  const makeLink = async (): Promise<string | undefined> => {
+    if (address === undefined || config.databaseUrl !== undefined || !isServedLocally(config))
+      return undefined;
+    const app = await apps.findNow(devAppId);
+    if (app === undefined) return undefined;
+    const sessions = createSessionStore(database, clock);
+    const { token } = await sessions.createLink(grantFor(app), startLinkLifetimeMs);
+    return linkWith(address, token);
+  };
+  return {
+    address,
+    link: () =>
+      makeLink().catch((error: unknown) => {
+        logger.warn({ err: error }, 'no link to the console could be made');
+        return undefined;
+      }),
+  };
 }
 
 function trunksOf(sip: SipParts, use: Awaited<ReturnType<typeof trunkUse>>): readonly TrunkView[] {

@@ -38,6 +38,16 @@ export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): voi
   if (!isSame) throw new ProblemError('forbidden', 'The request comes from another page.');
 }
 
+/**
+ * Of a request for data. A browser says where a request comes from (Fetch Metadata): the page itself, or the user (`none`: typed, or a
+ * download). Ports of one host share the cookie, which `SameSite` lets a page of another port send. @throws ProblemError
+ */
+export function assertSite({ headers }: Pick<Asked, 'headers'>): void {
+  const site = headers['sec-fetch-site'];
+  if (site === undefined || site === 'same-origin' || site === 'none') return;
+  throw new ProblemError('forbidden', 'The request comes from another page.');
+}
+
 /** @throws ProblemError */
 export function assertPageToken(request: Pick<Asked, 'headers'>, secret: string): void {
   const given = request.headers['x-console-token'];
@@ -54,7 +64,12 @@ export function pageTokenOf(secret: string): string {
 
 function isOwn(host: string, publicUrl: PublicUrl): boolean {
   if (publicUrl !== undefined && host === new URL(publicUrl).host) return true;
-  const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
+  return isThisMachine(host.replace(/:\d{1,5}$/, ''));
+}
+
+/** `host`: without a port. */
+export function isThisMachine(host: string): boolean {
+  const name = host.toLowerCase();
   return loopbackNames.has(name) || (isIP(name) === 4 && name.startsWith('127.'));
 }
 

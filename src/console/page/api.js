@@ -5,6 +5,8 @@ import { forgetAttempt, keyFor, leavesOpen, noteLost } from './dial-attempts.js'
 
 /** What `/console/session` says; null: no user is signed in; undefined: not known yet. */
 export const session = signal(undefined);
+/** What the user should know about signing in and out, whatever page is shown. */
+export const notice = signal('');
 
 export class Problem extends Error {
   constructor(status, document) {
@@ -35,8 +37,8 @@ function compareClocks(response) {
 /** A connection that died unnoticed would keep a request for minutes. */
 const longestAnswerMs = 30_000;
 
-/** @throws Problem, and Error where the gateway is not reached */
-export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
+/** `endsSession`: a 401 says that no user is signed in. @throws Problem, and Error where the gateway is not reached */
+export async function ask(path, { method = 'GET', body, headers = {}, endsSession = true } = {}) {
   const failUnreached = () => {
     const more = method === 'GET' ? 'The page tries again.' : 'Whether this was done is not known.';
     throw new Error(`The gateway is not reached. ${more}`);
@@ -56,8 +58,15 @@ export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
   // Of an answer may come the beginning alone: it is none. A refusal is one without its words.
   if (response.ok) return await response.json().catch(failUnreached);
   const document = await response.json().catch(() => ({}));
-  if (response.status === 401) session.value = null;
+  if (response.status === 401 && endsSession) endSession();
   throw new Problem(response.status, document);
+}
+
+function endSession() {
+  if (session.value)
+    notice.value =
+      'Your session has ended: it was signed out elsewhere, is eight hours old, or its app was revoked or given new credentials.';
+  session.value = null;
 }
 
 const ofBot = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
@@ -174,7 +183,7 @@ async function readEvents(place, signal, heard) {
     },
     signal,
   });
-  if (response.status === 401) session.value = null;
+  if (response.status === 401) endSession();
   if (!response.ok) return false;
   liveState.value = 'live';
   // What happened before is read anew.
