@@ -9,6 +9,7 @@ import { watchStory } from './call-story.ts';
 import { dialWithCare } from './dialling.ts';
 import { loseConnections } from './lost-connections.ts';
 import { picture, pictureAway, takePictures } from './pictures.ts';
+import { signInWithCare } from './signing-in.ts';
 import { accessible, dial, fits, markup, openStage, say } from './stage.ts';
 import { strangersText } from './strangers.ts';
 import { overTwoNodes, startTwoNodes, type TwoNodes } from './two-nodes.ts';
@@ -58,6 +59,7 @@ async function run(): Promise<void> {
   await narrow(page, voicemail);
   await signOut(page);
   await dialWithCare(stage);
+  await signInWithCare(stage);
   await loseConnections(stage);
   await overTwoNodes(stage, await second);
   assert.equal((await gateway.dialer.request('GET', `/api/public/calls/${voicemail}`)).status, 200);
