@@ -57,13 +57,16 @@ export function openConsole(
 }
 
 export type ConsoleAccess = {
-  /** Undefined: the gateway listens where it serves no console. */
+  /** Undefined if the gateway listens where it serves no console. */
   readonly address: string | undefined;
-  /** A new link for the dev app; undefined: there is no such app, or others than this machine reach the gateway. */
+  /**
+   * A new link that signs in as the dev app.
+   * @returns undefined if there is no such app, or if others than this machine can reach the gateway.
+   */
   link(): Promise<string | undefined>;
 };
 
-/** For who starts the gateway at a terminal, reads the page about it first, and then opens the link. */
+/** A developer who starts the gateway may read its page first, and open the link later. */
 const startLinkLifetimeMs = 3_600_000;
 
 export function createConsoleAccess(

@@ -1,4 +1,5 @@
-// Where a browser finds the console. The header `Host` has no say: a link that signs in must not lead to where a request claims to go.
+// Where a browser finds the console. The header `Host` has no influence: an attacker who chose it
+// would receive the token of the link.
 
 import { isIP } from 'node:net';
 import { isThisMachine, type PublicUrl } from './guard.ts';
@@ -11,7 +12,8 @@ export type ListeningAddress = {
 
 /**
  * PUBLIC_URL, or this machine at the port that the gateway listens on.
- * @returns undefined if the gateway listens on neither: on an address of a network, without PUBLIC_URL, it serves no console.
+ * @returns undefined if the gateway listens only on an address of a network and has no PUBLIC_URL:
+ *   it serves no console then.
  */
 export function consoleAddress(
   { publicUrl, host }: ListeningAddress,

@@ -30,7 +30,7 @@ export type ConsoleOptions = CaptureSources &
     readonly sessions: SessionStore;
     readonly appNow: SessionDependencies['appNow'];
     readonly address: ListeningAddress;
-    /** How often an open stream of events looks whether its session has ended; left out: every 2 s. */
+    /** How often an open stream of events checks its session; left out: every 2 s. */
     readonly streamLookEveryMs?: number;
   };
 

@@ -1,5 +1,7 @@
-// Which credentials of an app a link or a session rests on, and whether all of them are still live. Links come from tokens, so that the
-// key that verified the token counts; and the API key of that time, because an operator who replaces it wants all to go that held it.
+// A link or a session depends on credentials of its app, and ends when one of them is not live any
+// more. The JWT key that verified the token of `/console/link` is one of them. The API key of that
+// time is the other: it opens no console, but an operator who replaces it wants everybody out who
+// held the credentials of the app.
 
 import { jwtKeyId } from '../store/apps/app-credentials.ts';
 import type { App } from '../store/apps/app-directory.ts';

@@ -39,8 +39,10 @@ export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): voi
 }
 
 /**
- * Of a request for data. A browser says where a request comes from (Fetch Metadata): the page itself, or the user (`none`: typed, or a
- * download). Ports of one host share the cookie, which `SameSite` lets a page of another port send. @throws ProblemError
+ * Refuses a request for data that a page of another origin makes. Ports of one host share cookies,
+ * and for `SameSite` they are the same site. Browsers name the origin in Fetch Metadata: the page
+ * itself is `same-origin`, an address that the user typed is `none`.
+ * @throws ProblemError
  */
 export function assertSite({ headers }: Pick<Asked, 'headers'>): void {
   const site = headers['sec-fetch-site'];

@@ -23,9 +23,9 @@ export type SessionStore = {
     grant: Grant,
     lifetimeMs?: number,
   ): Promise<{ readonly token: string; readonly expiresAt: Date }>;
-  /** What a link is for; it can still be used. Undefined: the link was used, is too old, or was never made. */
+  /** Does not use the link. @returns undefined if it was used, is too old, or was never made. */
   findLink(token: string): Promise<Grant | undefined>;
-  /** The secret of a new session; undefined: as above. */
+  /** Uses the link. @returns a new session with its secret, or undefined as above. */
   redeem(token: string): Promise<(Session & { readonly secret: string }) | undefined>;
   find(secret: string): Promise<Session | undefined>;
   end(secret: string): Promise<void>;

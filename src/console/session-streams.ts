@@ -1,13 +1,13 @@
-// A stream of events lives as long as the session that it was opened with: a sign-out, a rotated credential or a revoked app end it,
-// wherever that was done.
+// A stream of events ends with the session that opened it: after a sign-out, a rotation or a
+// revocation, at whichever node that was done.
 
 import type { EventSource, EventStreams } from '../http/event-stream.ts';
 import type { SessionReader } from './sessions.ts';
 
-/** Soon enough for a user who signed out elsewhere; two small queries each time for every open page. */
+/** Soon enough for a user who signed out elsewhere. Each look costs two small queries. */
 const usuallyLookEveryMs = 2_000;
 
-/** `streams`, each of which ends with the session of its request. */
+/** Streams that end with the session of their request. */
 export function endingWithSession(
   streams: EventStreams,
   reader: Pick<SessionReader, 'find'>,

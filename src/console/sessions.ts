@@ -1,5 +1,5 @@
-// Signing in and out, and whom a session speaks for. It may do what its app may, and ends with the app and with the credentials that opened
-// it: every request looks them up past all caches.
+// Signing in and out. A session may do what its app may. It ends with the app, and with the
+// credentials that opened it: every request looks them up past all caches.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -82,7 +82,7 @@ export function createSessionReader(dependencies: SessionDependencies): SessionR
   };
 }
 
-/** The app that a link or a session speaks for; undefined: it has ended, or what it was opened with has. */
+/** @returns undefined if the app was revoked, or a credential that the grant depends on has ended. */
 async function liveAppOf(
   { appNow }: SessionDependencies,
   grant: Grant | undefined,
@@ -115,7 +115,7 @@ export function registerSessions(
       const app = await liveAppOf(dependencies, await sessions.findLink(token));
       if (app === undefined) throw usedUp();
       const before = await reader.find(request);
-      // Whoever made the link could have the user work in the maker's app without noticing (login CSRF).
+      // Login CSRF: the user would work, unnoticed, in the app of whoever sent the link.
       if (before !== undefined && ![app.appId, insteadOf].includes(before.app.appId))
         return { asks: { signedIn: summaryOf(before.app), link: summaryOf(app) } };
       const session = await sessions.redeem(token);

@@ -12,7 +12,7 @@ export type BannerFacts = {
   readonly hasDevApp: boolean;
   readonly hasSandbox: boolean;
   readonly console: {
-    /** Undefined: the gateway listens where it serves none. */
+    /** Undefined if the gateway listens where it serves no console. */
     readonly address: string | undefined;
     /** Signs one browser in. Only for a terminal: it must not stand in a log. */
     readonly link?: string;

@@ -1,5 +1,5 @@
-// The dial form when an answer is lost or the gateway refuses: what was typed stays, a retry is the same request, and no phone is called
-// twice without a question.
+// The dial form when an answer is lost or the gateway refuses: what was typed stays, a retry is the
+// same request, and no phone is called twice without a question.
 
 import assert from 'node:assert/strict';
 import type { Page, Request } from 'playwright-core';

@@ -1,4 +1,4 @@
-// A console lives as long as the credentials that opened it, at every node: sessions, links and streams of events.
+// Sessions, links and streams of events end with the credentials that opened them, at every node.
 
 import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,7 @@
 // Who gets into the console, and what of it: links that sign in once, cookies, and the requests of other pages.
 
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
 import { createSessionStore } from '../../src/console/session-store.ts';
@@ -123,6 +125,34 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
       const auth = await token();
       const { url } = (await ask('POST', '/link', { auth, host }, {})).json<{ url: string }>();
       expect(new URL(url).origin).toBe(origin);
+    },
+  );
+
+  test.each<[string, number, string | undefined]>([
+    ['0.0.0.0', 200, '127.0.0.1'],
+    ['127.0.0.1', 200, '127.0.0.1'],
+    ['10.0.0.5', 409, undefined],
+  ])(
+    'without PUBLIC_URL and on %s, a link leads to loopback or is a %i',
+    async (host, status, name) => {
+      const appNow = async (appId: string) => known[appId];
+      await using local = await startConsole({
+        ...{ database, now: () => now, services: {} },
+        options: { appNow, address: { publicUrl: undefined, host } },
+      });
+      await local.server.listen({ host: '127.0.0.1', port: 0 });
+      const { port } = local.server.server.address() as AddressInfo;
+      const { statusCode, body } = await request(`http://127.0.0.1:${port}/console/link`, {
+        method: 'POST',
+        headers: { auth: await token(), host: 'evil.example', 'content-type': 'application/json' },
+        body: '{}',
+      });
+      expect(statusCode).toBe(status);
+      const text = await body.text();
+      expect(text).not.toContain('evil.example');
+      expect(text).toContain(
+        name === undefined ? 'Set PUBLIC_URL' : `http://${name}:${port}/console#`,
+      );
     },
   );
 

@@ -1,5 +1,5 @@
-// Who is signed in changes only when the user wants it: links of other apps, links that are none, other tabs, and credentials that are
-// replaced. And the link that a gateway shows in the terminal where it is started.
+// Who is signed in changes only when the user wants it: links of other apps, invalid links, other
+// tabs, and rotated credentials. And the link that a gateway shows in its terminal.
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';

@@ -37,7 +37,10 @@ function compareClocks(response) {
 /** A connection that died unnoticed would keep a request for minutes. */
 const longestAnswerMs = 30_000;
 
-/** `endsSession`: a 401 says that no user is signed in. @throws Problem, and Error where the gateway is not reached */
+/**
+ * `endsSession`: a 401 says that no user is signed in.
+ * @throws Problem, and Error where the gateway is not reached
+ */
 export async function ask(path, { method = 'GET', body, headers = {}, endsSession = true } = {}) {
   const failUnreached = () => {
     const more = method === 'GET' ? 'The page tries again.' : 'Whether this was done is not known.';
@@ -79,7 +82,7 @@ export const api = {
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
   hangUp: (botId, callId) =>
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
-  /** The same request again, after an answer that was lost: the same call. `form`: see `noteLost`. */
+  /** Sent again after a lost answer, the same request is the same call. `form`: see `noteLost`. */
   dial: async (request, form) => {
     const bot = encodeURIComponent(request.botId);
     try {

@@ -1,9 +1,10 @@
-// What the dial forms sent and got no answer to. A request that is sent again has the key of its first time, so that no phone is called
-// twice. A request that is not the same would be another call: the form asks before it sends that.
+// Requests of the dial forms that got no answer. A request that is sent again has the key of its
+// first time, so that no phone is called twice. Any other request would be another call: the form
+// asks before it sends that.
 
 const mostKept = 100;
 
-/** By the text of the request: the request, its key, and the form that lost its answer (undefined: no answer is missing). */
+/** By text of the request: its key, and the form that lost its answer (undefined: none is lost). */
 const attempts = new Map();
 
 export function keyFor(request) {
@@ -16,7 +17,7 @@ export function keyFor(request) {
   return attempt.key;
 }
 
-/** Its call is known: the next request like it is another call. A refusal says nothing of what was sent before it. */
+/** Call it when the call is known: the next request like this one is another call. */
 export function forgetAttempt(request) {
   attempts.delete(JSON.stringify(request));
 }
@@ -34,8 +35,9 @@ export function noteLost(request, form) {
 }
 
 /**
- * Requests that may have placed a call, where `request` would place another one: those of the same form, which was changed since, and
- * those to the same phone. None for a request that is sent again.
+ * Requests that may have placed a call, if `request` would place another one beside it: those of
+ * the same form, which was changed since, and those to the same phone. A request that is sent again
+ * places no other call.
  */
 export function lostBeside(request, form) {
   if (attempts.get(JSON.stringify(request))?.lostBy !== undefined) return [];
@@ -45,7 +47,7 @@ export function lostBeside(request, form) {
     .map((lost) => lost.request);
 }
 
-/** The user knows of them and places another call: they are not asked about again. They keep their keys. */
+/** The user placed another call beside them: the form does not ask about them again. */
 export function settle(requests) {
   for (const request of requests) noteLost(request, undefined);
 }

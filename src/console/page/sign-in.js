@@ -1,11 +1,15 @@
-// Who is signed in: found when the page opens, changed by links and by signing out, here or in another tab.
+// Who is signed in: the page finds it out when it opens. Links and sign-outs change it, here or in
+// another tab.
 
 import { signal } from '@preact/signals';
 import { ask, notice, session } from './api.js';
 
 /** What keeps the page from knowing who is signed in. */
 export const failure = signal('');
-/** A link of another app than the one that is signed in: `{ signedIn, link, token }`. Nothing changes before the user agreed. */
+/**
+ * A link of another app than the one that is signed in: `{ signedIn, link, token }`. Nothing changes
+ * before the user agrees.
+ */
 export const question = signal(undefined);
 
 const nextTryMs = 3_000;
@@ -14,7 +18,7 @@ const nextTryMs = 3_000;
 const tabs = new BroadcastChannel('offhook-console');
 tabs.onmessage = () => void readSession();
 
-/** The token of a link; undefined: the address has none. It is not for the history: links are used once. */
+/** Removes the token of a link from the address and the history; undefined if there is none. */
 export function takeToken(place) {
   const [, token] = /^#token=(.*)$/s.exec(location.hash) ?? [];
   if (token !== undefined) history.replaceState(null, '', `#/${place}`);
@@ -33,7 +37,10 @@ async function readSession() {
   try {
     const found = await ask('session');
     // Of the session that ended before.
-    if (session.value === null) notice.value = '';
+    if (session.value === null) {
+      notice.value = '';
+      question.value = undefined;
+    }
     session.value = found;
     failure.value = '';
   } catch (error) {

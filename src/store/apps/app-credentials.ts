@@ -44,7 +44,7 @@ export function newStreamSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Names a JWT key where what it opened is kept: no token can be signed or verified with this. */
+/** Names a JWT key where the key itself must not stand. */
 export function jwtKeyId(key: string): string {
   return createHash('sha256').update('jwt-key\n').update(key).digest('base64url');
 }

@@ -56,7 +56,7 @@ export type StoredApp = {
 };
 
 export type AppStore = AppDirectory & {
-  /** Past the cache: what was rotated or revoked a moment ago, here or elsewhere, is not live here any more. */
+  /** Reads past the cache: knows what was rotated or revoked elsewhere a moment ago. */
   findNow(appId: string): Promise<App | undefined>;
   createApp(app: NewApp): Promise<AppCredentials>;
   /** An app that signs its tokens with a private key of its own. */

@@ -1,4 +1,4 @@
-// What a console session was opened with: it ends with these credentials.
+// The credentials that opened a console session: it ends with them.
 
 import type { Migration } from './migration.ts';
 
@@ -6,7 +6,7 @@ export const consoleCredentials: Migration = {
   version: 32,
   name: 'console credentials',
   sql: `
--- Ids of the credentials of the app. Null, of an older version: what opened it is not known, so it is not taken.
+-- Ids of credentials of the app. Rows of an older version have none and are not accepted.
 alter table console_links add column opened_by text[];
 alter table console_sessions add column opened_by text[];
 `,
