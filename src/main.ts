@@ -46,7 +46,11 @@ async function main(): Promise<void> {
     ...{ logger, onFatal },
     ...(watcher === undefined ? {} : { watcher }),
   });
-  if (!stopping.aborted) screen.up(bannerFacts(config, app));
+  if (!stopping.aborted) {
+    // A link that signs in is for who sits at the terminal; a log never has one.
+    const link = screen.showsBanner ? await app.console.link() : undefined;
+    screen.up(bannerFacts(config, app, link));
+  }
   if (!stopping.aborted) {
     await new Promise((resolve) => stopping.addEventListener('abort', resolve, { once: true }));
   }
@@ -70,7 +74,11 @@ function listenForSignals(screen: Screen, state: () => Stopping) {
   return { stopping: stopping.signal, forced: forced.signal };
 }
 
-function bannerFacts({ databaseUrl, dataDir }: Config, { runtime }: App): BannerFacts {
+function bannerFacts(
+  { databaseUrl, dataDir }: Config,
+  { runtime, console: { address } }: App,
+  link: string | undefined,
+): BannerFacts {
   return {
     version,
     httpUrl: runtime.httpUrl,
@@ -78,6 +86,7 @@ function bannerFacts({ databaseUrl, dataDir }: Config, { runtime }: App): Banner
     workingFolder: process.cwd(),
     hasDevApp: databaseUrl === undefined,
     hasSandbox: runtime.sandboxUri !== undefined,
+    console: { address, ...(link === undefined ? {} : { link }) },
   };
 }
 

@@ -22,7 +22,7 @@ import type { CallWatcher } from '../terminal/call-lines.ts';
 import { openAdmin } from './admin.ts';
 import { type Calls, openCalls } from './calls.ts';
 import { openCaptures } from './captures.ts';
-import { openConsole } from './console.ts';
+import { type ConsoleAccess, createConsoleAccess, openConsole } from './console.ts';
 import type { Environment } from './environment.ts';
 import { type Events, openEvents } from './events.ts';
 import { healthChecks } from './health.ts';
@@ -50,6 +50,7 @@ export type AppOptions = {
 
 export type App = {
   readonly runtime: Runtime;
+  readonly console: ConsoleAccess;
   /** That are up, here. */
   callCount(): number;
   /** Reads again what may change while calls are up: the trunks. Mistakes are logged and change nothing. */
@@ -145,6 +146,7 @@ async function openApp(environment: Environment): Promise<App> {
   tellOfLoopback(environment, sip.beyondLaptop);
   return {
     runtime,
+    console: createConsoleAccess(environment, storage, httpUrl),
     callCount: activeCalls,
     reload: () => sip.reloadTrunks(),
     async close({ delayMs = 0, drainMs = 0, force = AbortSignal.abort() } = {}) {

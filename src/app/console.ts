@@ -3,16 +3,20 @@
 import type { RegisterRoutes } from '../api/server.ts';
 import type { Captures } from '../capture/captures.ts';
 import { consoleRoutes } from '../console/console.ts';
+import { consoleAddress, linkWith } from '../console/console-address.ts';
+import { grantFor } from '../console/grants.ts';
 import type { TrunkView } from '../console/operate-routes.ts';
 import { createSessionStore } from '../console/session-store.ts';
 import { sandboxNumbers } from '../embedded/sandbox/sandbox-numbers.ts';
 import { detectionSummary } from '../interactions/detection-summary.ts';
 import { failingReceivers } from '../notifier/failing-receivers.ts';
+import { devAppId } from '../store/apps/dev-app-file.ts';
 import { trunkUse } from '../store/calls/trunk-use.ts';
 import { listNodes } from '../store/nodes.ts';
 import { openCaptureReader } from './captures.ts';
 import type { Environment } from './environment.ts';
 import type { Events } from './events.ts';
+import { isServedLocally } from './networks.ts';
 import type { SipParts } from './sip.ts';
 import type { Storage } from './storage.ts';
 
@@ -31,7 +35,8 @@ export function openConsole(
   const { reads } = storage.database;
   return consoleRoutes({
     sessions: createSessionStore(storage.database, clock),
-    publicUrl: config.http.publicUrl,
+    appNow: (appId) => storage.apps.findNow(appId),
+    address: config.http,
     isDrachtio: sip.isDrachtio,
     captureOf: openCaptureReader(environment, { storage, captures, events }),
     sandboxNumbers:
@@ -50,6 +55,44 @@ export function openConsole(
       })),
     detection: (accountId) => detectionSummary(reads(accountId), clock.now()),
   });
+}
+
+export type ConsoleAccess = {
+  /** Undefined if the gateway listens where it serves no console. */
+  readonly address: string | undefined;
+  /**
+   * A new link that signs in as the dev app.
+   * @returns undefined if there is no such app, or if others than this machine can reach the gateway.
+   */
+  link(): Promise<string | undefined>;
+};
+
+/** A developer who starts the gateway may read its page first, and open the link later. */
+const startLinkLifetimeMs = 3_600_000;
+
+export function createConsoleAccess(
+  { config, clock, logger }: Environment,
+  { database, apps }: Storage,
+  httpUrl: string,
+): ConsoleAccess {
+  const address = consoleAddress(config.http, Number(new URL(httpUrl).port || 80));
+  const makeLink = async (): Promise<string | undefined> => {
+    if (address === undefined || config.databaseUrl !== undefined || !isServedLocally(config))
+      return undefined;
+    const app = await apps.findNow(devAppId);
+    if (app === undefined) return undefined;
+    const sessions = createSessionStore(database, clock);
+    const { token } = await sessions.createLink(grantFor(app), startLinkLifetimeMs);
+    return linkWith(address, token);
+  };
+  return {
+    address,
+    link: () =>
+      makeLink().catch((error: unknown) => {
+        logger.warn({ err: error }, 'no link to the console could be made');
+        return undefined;
+      }),
+  };
 }
 
 function trunksOf(sip: SipParts, use: Awaited<ReturnType<typeof trunkUse>>): readonly TrunkView[] {

@@ -10,15 +10,20 @@ const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 /** The variables that make the gateway more than a laptop's. */
 export function beyondLaptop(config: Config, hasTrunks: boolean): readonly string[] {
   const { http, databaseUrl, drachtioServers } = config;
-  const publicHost = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).hostname;
   const found = {
     HTTP_HOST: !isLocal(http.host),
-    PUBLIC_URL: publicHost !== undefined && !isLocal(publicHost),
+    PUBLIC_URL: http.publicUrl !== undefined && !isLocal(new URL(http.publicUrl).hostname),
     DATABASE_URL: databaseUrl !== undefined,
     DRACHTIO_URL: drachtioServers !== undefined,
     TRUNKS_FILE: hasTrunks,
   };
   return Object.entries(found).flatMap(([name, isSo]) => (isSo ? [name] : []));
+}
+
+/** Only programs of this machine reach the API, as far as the configuration says. */
+export function isServedLocally({ http }: Pick<Config, 'http'>): boolean {
+  const { host, publicUrl } = http;
+  return isLocal(host) && (publicUrl === undefined || isLocal(new URL(publicUrl).hostname));
 }
 
 /** @param beyond of `beyondLaptop`. */

@@ -11,20 +11,31 @@ import { createCaller } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { type CaptureSources, registerCaptures } from './capture-routes.ts';
+import type { ListeningAddress } from './console-address.ts';
 import type { Asked } from './guard.ts';
 import { type OperateSources, registerOperate } from './operate-routes.ts';
 import { registerPage } from './page-routes.ts';
 import type { SessionStore } from './session-store.ts';
-import { createDoor, createSessionReader, registerLink, registerSessions } from './sessions.ts';
+import { endingWithSession } from './session-streams.ts';
+import {
+  createDataDoor,
+  createSessionReader,
+  registerLink,
+  registerSessions,
+  type SessionDependencies,
+} from './sessions.ts';
 
 export type ConsoleOptions = CaptureSources &
   OperateSources & {
     readonly sessions: SessionStore;
-    readonly publicUrl: string | undefined;
+    readonly appNow: SessionDependencies['appNow'];
+    readonly address: ListeningAddress;
+    /** How often an open stream of events checks its session; left out: every 2 s. */
+    readonly streamLookEveryMs?: number;
   };
 
 export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
-  const { sessions, publicUrl } = options;
+  const { publicUrl } = options.address;
   // Read when the first page is asked for: a gateway whose console is not opened does not compress it.
   let loading: Promise<Assets> | undefined;
   const assets = (): Promise<Assets> => {
@@ -33,14 +44,14 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
   };
 
   return (server, tokens, { services, streams }) => {
-    const { apps, bots } = services;
-    const reader = createSessionReader({ sessions, apps, publicUrl });
+    const { bots } = services;
+    const reader = createSessionReader(options);
     registerPage(server, assets, publicUrl);
-    registerSessions(server, { sessions, apps, publicUrl }, reader);
-    registerLink(server, { sessions, apps, publicUrl }, tokens);
+    registerSessions(server, options, reader);
+    registerLink(server, options, tokens);
 
     const authenticate = {
-      jwt: (headers: Asked['headers'], method = 'GET') => reader.appOf({ headers, method }),
+      jwt: (headers: Asked['headers'], method = 'GET') => reader.read({ headers, method }),
       apiKey: () =>
         Promise.reject(new ProblemError('not-found', 'There is nothing at this address.')),
     };
@@ -51,12 +62,16 @@ export function consoleRoutes(options: ConsoleOptions): RegisterRoutes {
         scope.addHook('onRoute', (route) => {
           route.schema = { ...route.schema, hide: true };
         });
-        scope.addHook('onRequest', createDoor({ publicUrl }));
+        scope.addHook('onRequest', createDataDoor(publicUrl));
         registerDialout(scope, { services, caller, metrics: undefined });
         registerCallRoutes(scope, { services, caller });
         registerDeadLetters(scope, { services, caller });
         registerAppWideRoutes(scope, { services, caller });
-        registerEventRoutes(scope, { services, streams, caller });
+        registerEventRoutes(scope, {
+          services,
+          caller,
+          streams: endingWithSession(streams, reader, options.streamLookEveryMs),
+        });
         registerCaptures(scope, { services, caller, sources: options });
         registerOperate(scope, { caller, sources: options });
         done();

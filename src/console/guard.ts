@@ -38,6 +38,18 @@ export function assertOrigin(request: FastifyRequest, publicUrl: PublicUrl): voi
   if (!isSame) throw new ProblemError('forbidden', 'The request comes from another page.');
 }
 
+/**
+ * Refuses a request for data that a page of another origin makes. Ports of one host share cookies,
+ * and for `SameSite` they are the same site. Browsers name the origin in Fetch Metadata: the page
+ * itself is `same-origin`, an address that the user typed is `none`.
+ * @throws ProblemError
+ */
+export function assertSite({ headers }: Pick<Asked, 'headers'>): void {
+  const site = headers['sec-fetch-site'];
+  if (site === undefined || site === 'same-origin' || site === 'none') return;
+  throw new ProblemError('forbidden', 'The request comes from another page.');
+}
+
 /** @throws ProblemError */
 export function assertPageToken(request: Pick<Asked, 'headers'>, secret: string): void {
   const given = request.headers['x-console-token'];
@@ -54,7 +66,12 @@ export function pageTokenOf(secret: string): string {
 
 function isOwn(host: string, publicUrl: PublicUrl): boolean {
   if (publicUrl !== undefined && host === new URL(publicUrl).host) return true;
-  const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
+  return isThisMachine(host.replace(/:\d{1,5}$/, ''));
+}
+
+/** `host`: without a port. */
+export function isThisMachine(host: string): boolean {
+  const name = host.toLowerCase();
   return loopbackNames.has(name) || (isIP(name) === 4 && name.startsWith('127.'));
 }
 

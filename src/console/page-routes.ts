@@ -20,7 +20,7 @@ export function registerPage(
   assets: () => Promise<Assets>,
   publicUrl: string | undefined,
 ): void {
-  const onRequest = createDoor({ publicUrl });
+  const onRequest = createDoor(publicUrl);
 
   server.route({
     method: 'GET',

@@ -8,34 +8,55 @@ import type { Database } from '../store/database.ts';
 export const linkLifetimeMs = 60_000;
 export const sessionLifetimeMs = 8 * 3_600_000;
 
-export type Session = { readonly appId: string; readonly expiresAt: Date };
+/** Whom a link or a session speaks for. */
+export type Grant = {
+  readonly appId: string;
+  /** Ids of the app's credentials that it was made with: it ends with the first of them. */
+  readonly openedBy: readonly string[];
+};
+
+export type Session = Grant & { readonly expiresAt: Date };
 
 export type SessionStore = {
   /** The token of a new link. */
-  createLink(appId: string): Promise<{ readonly token: string; readonly expiresAt: Date }>;
-  /** The secret of a new session; undefined: the link was used, is too old, or was never made. */
+  createLink(
+    grant: Grant,
+    lifetimeMs?: number,
+  ): Promise<{ readonly token: string; readonly expiresAt: Date }>;
+  /** Does not use the link. @returns undefined if it was used, is too old, or was never made. */
+  findLink(token: string): Promise<Grant | undefined>;
+  /** Uses the link. @returns a new session with its secret, or undefined as above. */
   redeem(token: string): Promise<(Session & { readonly secret: string }) | undefined>;
   find(secret: string): Promise<Session | undefined>;
   end(secret: string): Promise<void>;
 };
 
+type Columns = { readonly app_id: string; readonly opened_by: readonly string[] | null };
+
 export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Clock): SessionStore {
   const inFuture = (ms: number): Date => new Date(clock.now().getTime() + ms);
   return {
-    async createLink(appId) {
+    async createLink({ appId, openedBy }, lifetimeMs = linkLifetimeMs) {
       const token = newSecret();
-      const expiresAt = inFuture(linkLifetimeMs);
+      const expiresAt = inFuture(lifetimeMs);
       // A link that was not used goes with the next one.
       await pool.query('delete from console_links where expires_at < $1', [clock.now()]);
       await pool.query(
-        'insert into console_links (token_hash, app_id, expires_at) values ($1, $2, $3)',
-        [hashOf(token), appId, expiresAt],
+        'insert into console_links (token_hash, app_id, expires_at, opened_by) values ($1, $2, $3, $4)',
+        [hashOf(token), appId, expiresAt, openedBy],
       );
       return { token, expiresAt };
     },
+    async findLink(token) {
+      const { rows } = await pool.query<Columns>(
+        'select app_id, opened_by from console_links where token_hash = $1 and expires_at >= $2',
+        [hashOf(token), clock.now()],
+      );
+      return rows[0] && grantOf(rows[0]);
+    },
     async redeem(token) {
-      const { rows } = await pool.query<{ app_id: string }>(
-        'delete from console_links where token_hash = $1 and expires_at >= $2 returning app_id',
+      const { rows } = await pool.query<Columns>(
+        'delete from console_links where token_hash = $1 and expires_at >= $2 returning app_id, opened_by',
         [hashOf(token), clock.now()],
       );
       const [link] = rows;
@@ -44,23 +65,29 @@ export function createSessionStore({ pool }: Pick<Database, 'pool'>, clock: Cloc
       const expiresAt = inFuture(sessionLifetimeMs);
       await pool.query('delete from console_sessions where expires_at < $1', [clock.now()]);
       await pool.query(
-        'insert into console_sessions (token_hash, app_id, created_at, expires_at) values ($1, $2, $3, $4)',
-        [hashOf(secret), link.app_id, clock.now(), expiresAt],
+        `insert into console_sessions (token_hash, app_id, created_at, expires_at, opened_by)
+         values ($1, $2, $3, $4, $5)`,
+        [hashOf(secret), link.app_id, clock.now(), expiresAt, link.opened_by],
       );
-      return { appId: link.app_id, expiresAt, secret };
+      return { ...grantOf(link), expiresAt, secret };
     },
     async find(secret) {
-      const { rows } = await pool.query<{ app_id: string; expires_at: Date }>(
-        'select app_id, expires_at from console_sessions where token_hash = $1 and expires_at >= $2',
+      const { rows } = await pool.query<Columns & { readonly expires_at: Date }>(
+        'select app_id, opened_by, expires_at from console_sessions where token_hash = $1 and expires_at >= $2',
         [hashOf(secret), clock.now()],
       );
       const [session] = rows;
-      return session && { appId: session.app_id, expiresAt: session.expires_at };
+      return session && { ...grantOf(session), expiresAt: session.expires_at };
     },
     async end(secret) {
       await pool.query('delete from console_sessions where token_hash = $1', [hashOf(secret)]);
     },
   };
+}
+
+/** An older version wrote none of the credentials. */
+function grantOf({ app_id: appId, opened_by: openedBy }: Columns): Grant {
+  return { appId, openedBy: openedBy ?? [] };
 }
 
 function newSecret(): string {

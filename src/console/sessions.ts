@@ -1,72 +1,109 @@
-// Signing in and out, and whom a session speaks for. It may do what its app may, and ends with it.
+// Signing in and out. A session may do what its app may. It ends with the app, and with the
+// credentials that opened it: every request looks them up past all caches.
 
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ApiInstance, Caller } from '../http/http.ts';
 import { ProblemError } from '../http/problem.ts';
-import type { App, AppDirectory } from '../store/apps/app-directory.ts';
+import type { App } from '../store/apps/app-directory.ts';
+import { consoleAddress, type ListeningAddress, linkWith } from './console-address.ts';
+import { grantFor, isLive } from './grants.ts';
 import {
   type Asked,
   assertHost,
   assertOrigin,
   assertPageToken,
+  assertSite,
   cookieFor,
   type PublicUrl,
   pageTokenOf,
   readCookie,
   writeCookie,
 } from './guard.ts';
-import { linkLifetimeMs, type SessionStore, sessionLifetimeMs } from './session-store.ts';
+import {
+  type Grant,
+  linkLifetimeMs,
+  type Session,
+  type SessionStore,
+  sessionLifetimeMs,
+} from './session-store.ts';
 
 export type SessionDependencies = {
   readonly sessions: SessionStore;
-  readonly apps: AppDirectory;
-  readonly publicUrl: PublicUrl;
+  /** Past all caches; undefined: unknown or revoked. */
+  readonly appNow: (appId: string) => Promise<App | undefined>;
+  readonly address: ListeningAddress;
 };
 
 /** Of every request to the console's routes, before anything is looked up. */
-export function createDoor({ publicUrl }: Pick<SessionDependencies, 'publicUrl'>) {
+export function createDoor(publicUrl: PublicUrl) {
   return async (request: FastifyRequest): Promise<void> => {
     assertHost(request, publicUrl);
     if (request.method !== 'GET' && request.method !== 'HEAD') assertOrigin(request, publicUrl);
   };
 }
 
+/** The same of data. The page itself may be linked to from anywhere. */
+export function createDataDoor(publicUrl: PublicUrl) {
+  const door = createDoor(publicUrl);
+  return async (request: FastifyRequest): Promise<void> => {
+    await door(request);
+    assertSite(request);
+  };
+}
+
+export type SignedIn = { readonly app: App; readonly session: Session; readonly secret: string };
+
 export type SessionReader = {
-  secretOf(request: Pick<Asked, 'headers'>): string | undefined;
+  /** Undefined: no session, or one that has ended. */
+  find(request: Pick<Asked, 'headers'>): Promise<SignedIn | undefined>;
   /** @throws ProblemError: no session, or the page's token is missing where something is changed. */
-  appOf(request: Asked): Promise<App>;
+  read(request: Asked): Promise<SignedIn>;
 };
 
-export function createSessionReader({
-  sessions,
-  apps,
-  publicUrl,
-}: SessionDependencies): SessionReader {
-  const secretOf = ({ headers }: Pick<Asked, 'headers'>): string | undefined =>
-    readCookie(cookieFor(publicUrl, headers['host']), headers['cookie']);
+export function createSessionReader(dependencies: SessionDependencies): SessionReader {
+  const { sessions, address } = dependencies;
+  const find: SessionReader['find'] = async ({ headers }) => {
+    const secret = readCookie(cookieFor(address.publicUrl, headers['host']), headers['cookie']);
+    const session = secret === undefined ? undefined : await sessions.find(secret);
+    const app = await liveAppOf(dependencies, session);
+    if (secret === undefined || session === undefined || app === undefined) return undefined;
+    return { app, session, secret };
+  };
   return {
-    secretOf,
-    async appOf(request) {
-      const secret = secretOf(request);
-      const session = secret === undefined ? undefined : await sessions.find(secret);
-      const app = session === undefined ? undefined : await apps.find(session.appId);
-      if (secret === undefined || app === undefined) throw signedOut();
-      if (request.method !== 'GET' && request.method !== 'HEAD') assertPageToken(request, secret);
-      return app;
+    find,
+    async read(request) {
+      const signedIn = await find(request);
+      if (signedIn === undefined) throw signedOut();
+      if (request.method !== 'GET' && request.method !== 'HEAD')
+        assertPageToken(request, signedIn.secret);
+      return signedIn;
     },
   };
 }
 
-const linkBody = z.strictObject({ token: z.string().min(1).max(128) });
+/** @returns undefined if the app was revoked, or a credential that the grant depends on has ended. */
+async function liveAppOf(
+  { appNow }: SessionDependencies,
+  grant: Grant | undefined,
+): Promise<App | undefined> {
+  const app = grant && (await appNow(grant.appId));
+  return grant && app && isLive(grant, app) ? app : undefined;
+}
 
-/** `POST /console/link` is asked with a token of the app, by `offhook console`; the rest by the page. */
+const linkBody = z.strictObject({
+  token: z.string(),
+  /** The app whose session the user gives up for it. */
+  insteadOf: z.string().optional(),
+});
+
 export function registerSessions(
   server: ApiInstance,
-  { sessions, apps, publicUrl }: SessionDependencies,
+  dependencies: SessionDependencies,
   reader: SessionReader,
 ): void {
-  const onRequest = createDoor({ publicUrl });
+  const { sessions, address } = dependencies;
+  const onRequest = createDataDoor(address.publicUrl);
 
   server.route({
     method: 'POST',
@@ -74,13 +111,20 @@ export function registerSessions(
     onRequest,
     schema: { hide: true, body: linkBody },
     handler: async (request, reply) => {
-      const session = await sessions.redeem(request.body.token);
-      const app = session === undefined ? undefined : await apps.find(session.appId);
-      if (session === undefined || app === undefined) throw usedUp();
-      const cookie = cookieFor(publicUrl, request.headers.host);
+      const { token, insteadOf } = request.body;
+      const app = await liveAppOf(dependencies, await sessions.findLink(token));
+      if (app === undefined) throw usedUp();
+      const before = await reader.find(request);
+      // Login CSRF: the user would work, unnoticed, in the app of whoever sent the link.
+      if (before !== undefined && ![app.appId, insteadOf].includes(before.app.appId))
+        return { asks: { signedIn: summaryOf(before.app), link: summaryOf(app) } };
+      const session = await sessions.redeem(token);
+      if (session === undefined) throw usedUp();
+      if (before !== undefined) await sessions.end(before.secret);
+      const cookie = cookieFor(address.publicUrl, request.headers.host);
       const maxAgeS = sessionLifetimeMs / 1_000;
       void reply.header('set-cookie', writeCookie(cookie, session.secret, maxAgeS));
-      return viewOf(app, session.secret, session.expiresAt);
+      return viewOf({ app, session, secret: session.secret });
     },
   });
 
@@ -89,13 +133,7 @@ export function registerSessions(
     url: '/console/session',
     onRequest,
     schema: { hide: true },
-    handler: async (request) => {
-      const app = await reader.appOf(request);
-      const secret = reader.secretOf(request) ?? '';
-      const session = await sessions.find(secret);
-      if (session === undefined) throw signedOut();
-      return viewOf(app, secret, session.expiresAt);
-    },
+    handler: async (request) => viewOf(await reader.read(request)),
   });
 
   server.route({
@@ -104,40 +142,52 @@ export function registerSessions(
     onRequest,
     schema: { hide: true },
     handler: async (request, reply) => {
-      await reader.appOf(request);
-      await sessions.end(reader.secretOf(request) ?? '');
-      const cookie = cookieFor(publicUrl, request.headers.host);
+      await sessions.end((await reader.read(request)).secret);
+      const cookie = cookieFor(address.publicUrl, request.headers.host);
       void reply.header('set-cookie', writeCookie(cookie, '', 0));
       return {};
     },
   });
 }
 
+/** `POST /console/link` is asked with a token of the app, by `offhook console`. */
 export function registerLink(
   server: ApiInstance,
-  { sessions, publicUrl }: SessionDependencies,
+  dependencies: SessionDependencies,
   caller: Caller,
 ): void {
+  const { sessions, address } = dependencies;
   server.route({
     method: 'POST',
     url: '/console/link',
     onRequest: caller.require({}),
     schema: { hide: true },
     handler: async (request) => {
-      const { token, expiresAt } = await sessions.createLink(caller.of(request).appId);
-      const base = (publicUrl ?? `http://${request.headers.host}`).replace(/\/$/, '');
-      // Behind `#`: it is in no log of a proxy, and in no Referer.
-      const url = `${base}/console#token=${token}`;
-      return { url, expiresAt: expiresAt.toISOString(), validForS: linkLifetimeMs / 1_000 };
+      const page = consoleAddress(address, request.socket.localPort ?? 0);
+      if (page === undefined) throw unaddressed(address);
+      const app = await dependencies.appNow(caller.of(request).appId);
+      const grant = app && grantFor(app, caller.keyIdOf(request));
+      // The caller was let in by what is remembered of the app for some seconds.
+      if (!app || !grant || !isLive(grant, app)) throw replaced();
+      const { token, expiresAt } = await sessions.createLink(grant);
+      return {
+        url: linkWith(page, token),
+        expiresAt: expiresAt.toISOString(),
+        validForS: linkLifetimeMs / 1_000,
+      };
     },
   });
 }
 
-function viewOf(app: App, secret: string, expiresAt: Date) {
-  const { appId, accountId, name, bots, scopes } = app;
+function summaryOf({ appId, accountId, name }: App) {
+  return { appId, accountId, name };
+}
+
+function viewOf({ app, session, secret }: SignedIn) {
+  const { bots, scopes } = app;
   return {
-    app: { appId, accountId, name, bots, scopes },
-    expiresAt: expiresAt.toISOString(),
+    app: { ...summaryOf(app), bots, scopes },
+    expiresAt: session.expiresAt.toISOString(),
     pageToken: pageTokenOf(secret),
   };
 }
@@ -155,7 +205,18 @@ function signedOut(): ProblemError {
 function usedUp(): ProblemError {
   return new ProblemError(
     'unauthorized',
-    'The link was used before, or is older than a minute. npx offhook console prints another.',
+    'The link was used before, or is too old. npx offhook console prints another.',
     { challenge: 'Cookie' },
+  );
+}
+
+function replaced(): ProblemError {
+  return new ProblemError('unauthorized', 'The key that signed the token was replaced.');
+}
+
+function unaddressed({ host }: ListeningAddress): ProblemError {
+  return new ProblemError(
+    'conflict',
+    `The gateway listens on ${host}, where the console is not served. Set PUBLIC_URL to the address that browsers use.`,
   );
 }

@@ -10,9 +10,15 @@ import { createTokenVerifier } from './token-signature.ts';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
+export type Authenticated = {
+  readonly app: App;
+  /** Of a token: the key of the app that verified it, as `jwtKeyId` names it. */
+  readonly keyId?: string;
+};
+
 /** By scheme: the app that a request's headers speak for. */
 export type Authenticator = Readonly<
-  Record<'jwt' | 'apiKey', (headers: Headers, method?: string) => Promise<App>>
+  Record<'jwt' | 'apiKey', (headers: Headers, method?: string) => Promise<Authenticated>>
 >;
 
 export type AuthenticatorOptions = {
@@ -33,7 +39,7 @@ export function createAuthenticator(
       const token = await verify(tokenFrom(auth));
       if (token.kind === 'unverified') throw unauthorized(unverified, token.cause);
       if (token.kind === 'wrong-claim') throw unauthorized(token.message, token.cause);
-      const { app, claims } = token;
+      const { app, claims, keyId } = token;
       const wrong = wrongClaim(claims, {
         audiences,
         maxTtlS: app.tokenMaxTtlS,
@@ -41,14 +47,14 @@ export function createAuthenticator(
       });
       if (wrong !== undefined) throw unauthorized(wrong);
       warnOfUncapped(app);
-      return app;
+      return { app, keyId };
     },
     async apiKey({ 'x-api-key': header }) {
       const key = typeof header === 'string' ? header.trim() : '';
       if (key === '') throw noApiKey('Send an API key in the header `x-api-key`.');
       const app = await apps.findByApiKey(key);
       if (app === undefined) throw noApiKey('The API key is not one of a registered app.');
-      return app;
+      return { app };
     },
   };
 }

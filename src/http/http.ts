@@ -12,7 +12,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { isId } from '../lib/ids.ts';
 import type { App, Scope } from '../store/apps/app-directory.ts';
 import type { Bot, BotDirectory } from '../store/apps/bot-directory.ts';
-import { type Authenticator, authorizeBot, authorizeScope } from './auth.ts';
+import { type Authenticated, type Authenticator, authorizeBot, authorizeScope } from './auth.ts';
 import { createFailedAuthentications } from './failed-authentications.ts';
 import { ProblemError } from './problem.ts';
 
@@ -42,6 +42,8 @@ export type Caller = {
   readonly require: (access: Access) => (request: FastifyRequest) => Promise<void>;
   /** The app of a request that passed the hook. */
   readonly of: (request: FastifyRequest) => App;
+  /** The key that verified its token; undefined where it showed something else. */
+  readonly keyIdOf: (request: FastifyRequest) => string | undefined;
   /** The bot of its path, by its own id whichever name was used. */
   readonly botOf: (request: FastifyRequest) => Bot;
 };
@@ -52,7 +54,7 @@ export function botRoute(scope: Scope): Access {
 }
 
 export function createCaller(authenticate: Authenticator, bots: BotDirectory): Caller {
-  const callers = new WeakMap<FastifyRequest, { app: App; bot?: Bot }>();
+  const callers = new WeakMap<FastifyRequest, Authenticated & { readonly bot?: Bot }>();
   const known = (request: FastifyRequest) => {
     const caller = callers.get(request);
     if (caller === undefined) throw new Error('the route has no authentication hook');
@@ -69,22 +71,24 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
       ({ scheme = 'jwt', scope, botParameter = '', answers = 'application/json' }) =>
       async (request) => {
         assertAccepts(request.headers.accept, answers);
-        const app = await authenticate[scheme](request.headers, request.method).catch(
+        const authenticated = await authenticate[scheme](request.headers, request.method).catch(
           (error: unknown) => {
             throw orSlowDown(error, request);
           },
         );
+        const { app } = authenticated;
         const name = (request.params as Record<string, string>)[botParameter];
         if (name === undefined) {
-          callers.set(request, { app });
+          callers.set(request, authenticated);
         } else {
           // What is no id is a 400 of the route's own; the database need not see it.
           const bot = authorizeBot(app, name, isId(name) ? await bots.find(name) : undefined);
-          callers.set(request, { app, bot });
+          callers.set(request, { ...authenticated, bot });
         }
         if (scope !== undefined) authorizeScope(app, scope);
       },
     of: (request) => known(request).app,
+    keyIdOf: (request) => known(request).keyId,
     botOf: (request) => {
       const { bot } = known(request);
       if (bot === undefined) throw new Error('the route names no bot');

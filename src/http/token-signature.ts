@@ -10,6 +10,7 @@ import {
 } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import { BoundedMap } from '../lib/bounded-map.ts';
+import { jwtKeyId } from '../store/apps/app-credentials.ts';
 import {
   type App,
   type AppDirectory,
@@ -30,7 +31,13 @@ const longestKept = 2_000;
 
 export type VerifiedToken =
   /** With what jose checks of claims: `exp` and `nbf`, and that times are numbers. */
-  | { readonly kind: 'verified'; readonly app: App; readonly claims: JWTPayload }
+  | {
+      readonly kind: 'verified';
+      readonly app: App;
+      readonly claims: JWTPayload;
+      /** Of the app's keys, the one that verified it. */
+      readonly keyId: string;
+    }
   | { readonly kind: 'wrong-claim'; readonly message: string; readonly cause: unknown }
   /** Nothing is known of who sent it. */
   | { readonly kind: 'unverified'; readonly cause?: unknown };
@@ -72,8 +79,8 @@ function remembering(apps: AppDirectory, verify: TokenVerifier): TokenVerifier {
 
 function createVerifier(apps: AppDirectory): TokenVerifier {
   // The directory gives the same object for some seconds, so that a key is not imported for each request.
-  const imported = new WeakMap<App, readonly VerificationKey[]>();
-  const keysOf = (app: App): readonly VerificationKey[] => {
+  const imported = new WeakMap<App, readonly AppKey[]>();
+  const keysOf = (app: App): readonly AppKey[] => {
     const keys = imported.get(app) ?? importKeys(app);
     imported.set(app, keys);
     return keys;
@@ -87,11 +94,11 @@ function createVerifier(apps: AppDirectory): TokenVerifier {
     const app = await apps.find(appId);
     const keys = app?.jwtAlgorithm === algorithm ? candidates(keysOf(app), kid) : [];
     if (app === undefined || keys.length === 0) {
-      await verifyWithOneOf(token, algorithm, [{ key: nobodysKeys[algorithm] }]);
+      await verifyWithOneOf(token, algorithm, [{ id: '', key: nobodysKeys[algorithm] }]);
       return { kind: 'unverified' };
     }
-    const { claims, error } = await verifyWithOneOf(token, algorithm, keys);
-    if (claims !== undefined) return { kind: 'verified', app, claims };
+    const { claims, keyId, error } = await verifyWithOneOf(token, algorithm, keys);
+    if (claims !== undefined) return { kind: 'verified', app, claims, keyId };
     const message = claimRefusedBy(error);
     return message === undefined
       ? { kind: 'unverified', cause: error }
@@ -134,35 +141,43 @@ function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
 }
 
-function importKeys({ jwtAlgorithm, jwtKeys }: App): readonly VerificationKey[] {
-  return isPublicKeyAlgorithm(jwtAlgorithm)
-    ? jwtKeys.flatMap(readVerificationKeys)
-    : jwtKeys.map((secret) => ({ key: createSecretKey(secret, 'utf8') }));
+/** `id`: of the secret, or of the document that the key stands in. */
+type AppKey = VerificationKey & { readonly id: string };
+
+function importKeys({ jwtAlgorithm, jwtKeys }: App): readonly AppKey[] {
+  return jwtKeys.flatMap((text) => {
+    const keys: readonly VerificationKey[] = isPublicKeyAlgorithm(jwtAlgorithm)
+      ? readVerificationKeys(text)
+      : [{ key: createSecretKey(text, 'utf8') }];
+    const id = jwtKeyId(text);
+    return keys.map((key) => ({ ...key, id }));
+  });
 }
 
 /** A key that was registered without a name may be the one that any token means. */
-function candidates(
-  keys: readonly VerificationKey[],
-  kid: string | undefined,
-): readonly VerificationKey[] {
+function candidates(keys: readonly AppKey[], kid: string | undefined): readonly AppKey[] {
   return kid === undefined ? keys : keys.filter((key) => (key.kid ?? kid) === kid);
 }
+
+type Verification =
+  | { readonly claims: JWTPayload; readonly keyId: string; readonly error?: never }
+  | { readonly claims?: never; readonly keyId?: never; readonly error: unknown };
 
 /** In the grace time after a rotation, the former key too. */
 async function verifyWithOneOf(
   token: string,
   algorithm: JwtAlgorithm,
-  keys: readonly VerificationKey[],
-): Promise<{ readonly claims?: JWTPayload; readonly error?: unknown }> {
+  keys: readonly AppKey[],
+): Promise<Verification> {
   let failure: unknown;
-  for (const { key } of keys) {
+  for (const { id, key } of keys) {
     try {
       const { payload } = await jwtVerify(token, key, {
         algorithms: [algorithm],
         requiredClaims: ['exp'],
         clockTolerance: clockToleranceS,
       });
-      return { claims: payload };
+      return { claims: payload, keyId: id };
     } catch (error) {
       failure = error;
       if (!(error instanceof errors.JWSSignatureVerificationFailed)) break;

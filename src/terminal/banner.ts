@@ -11,6 +11,12 @@ export type BannerFacts = {
   /** The embedded database has an app to try it with; any other has those that an operator made. */
   readonly hasDevApp: boolean;
   readonly hasSandbox: boolean;
+  readonly console: {
+    /** Undefined if the gateway listens where it serves no console. */
+    readonly address: string | undefined;
+    /** Signs one browser in. Only for a terminal: it must not stand in a log. */
+    readonly link?: string;
+  };
 };
 
 export function bannerLines(facts: BannerFacts): readonly string[] {
@@ -22,10 +28,27 @@ export function bannerLines(facts: BannerFacts): readonly string[] {
     '',
     `  API          ${httpUrl}`,
     `  Docs         ${httpUrl}/docs, where every operation can be tried`,
+    ...consoleLines(facts),
     `  Credentials  ${credentials(facts)}`,
     `  Try          ${triedCommand(facts)}`,
     '  End          Ctrl-C',
     '',
+  ];
+}
+
+function consoleLines(facts: BannerFacts): readonly string[] {
+  const { address, link } = facts.console;
+  const signIn = command(facts, facts.hasDevApp ? 'console' : 'console --app ID');
+  // Nothing stands directly behind an address: a terminal would take it for a part of it.
+  if (link !== undefined)
+    return [
+      `  Console      ${link}`,
+      `               signs one browser in, within an hour; after that: ${signIn}`,
+    ];
+  return [
+    address === undefined
+      ? '  Console      none: set PUBLIC_URL to the address that browsers use'
+      : `  Console      ${address}   (sign in: ${signIn})`,
   ];
 }
 

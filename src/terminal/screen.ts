@@ -10,6 +10,8 @@ export type Screen = {
   /** Undefined: calls are not shown. */
   readonly watcher: CallWatcher | undefined;
   starting(version: string): void;
+  /** Whether `up` writes anything: false for a log, and for a quiet terminal. */
+  readonly showsBanner: boolean;
   up(facts: BannerFacts): void;
   stopping(signal: NodeJS.Signals, state: Stopping): void;
   forced(signal: NodeJS.Signals): void;
@@ -30,6 +32,7 @@ export function createTerminalScreen({ logger, logCalls }: ScreenOptions): Scree
   );
   return {
     watcher: (logCalls ?? !isQuiet) ? watcher : undefined,
+    showsBanner: !isQuiet,
     starting: (version) => {
       if (!isQuiet)
         write(`Offhook ${version} is starting; the first time takes some seconds longer.`);
@@ -51,6 +54,7 @@ export function createLogScreen({ logger, logCalls }: ScreenOptions): Screen {
         ? createCallWatcher(({ callId, text }) => calls.info({ callId }, text))
         : undefined,
     starting: () => undefined,
+    showsBanner: false,
     up: () => undefined,
     stopping: (signal, { starting, calls: count, drainMs }) =>
       starting

@@ -213,8 +213,8 @@ describe('authentication', () => {
       { audiences: ['offhook'], logger: recordedLogger().logger },
     );
     const auth = await token();
-    expect((await authenticator.jwt({ auth })).appId).toBe('app-1');
-    expect((await authenticator.jwt({ auth })).appId).toBe('app-1');
+    expect((await authenticator.jwt({ auth })).app.appId).toBe('app-1');
+    expect((await authenticator.jwt({ auth })).app.appId).toBe('app-1');
 
     directory = later();
 

@@ -4,7 +4,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 type Page = {
   readonly ask: (path: string, options?: object) => Promise<unknown>;
-  readonly api: { readonly dial: (request: object) => Promise<{ readonly callId: string }> };
+  readonly api: {
+    readonly dial: (request: object, form?: object) => Promise<{ readonly callId: string }>;
+  };
+};
+type Attempts = {
+  readonly lostBeside: (request: object, form: object) => readonly object[];
+  readonly settle: (requests: readonly object[]) => void;
 };
 
 const realFetch = globalThis.fetch;
@@ -27,10 +33,16 @@ const torn = (status: number) => (): Response => {
 const placed = (callId: string) => (): Response => Response.json({ callId });
 const refused = (status: number) => (): Response =>
   Response.json({ detail: 'Not like that.' }, { status });
+const problem = (status: number, kind: string) => (): Response =>
+  Response.json({ type: `urn:offhook:problem:${kind}`, detail: 'Not now.' }, { status });
 
 let page: Page;
+let attempts: Attempts;
+const load = async (module: string): Promise<unknown> =>
+  await import(new URL(`../../src/console/page/${module}`, import.meta.url).href);
 beforeEach(async () => {
-  page = (await import(new URL('../../src/console/page/api.js', import.meta.url).href)) as Page;
+  page = (await load('api.js')) as Page;
+  attempts = (await load('dial-attempts.js')) as Attempts;
   keys = [];
   globalThis.fetch = async (_path, options) => {
     keys.push(new Headers(options?.headers).get('idempotency-key') ?? undefined);
@@ -43,9 +55,11 @@ afterEach(() => {
   globalThis.fetch = realFetch;
 });
 
-async function dial(target: string, answer: () => Response): Promise<string> {
+const requestTo = (target: string, caller = '1') => ({ botId: 'dev-bot', target, caller });
+
+async function dial(target: string, answer: () => Response, form?: object): Promise<string> {
   answers = [answer];
-  const { callId } = await page.api.dial({ botId: 'dev-bot', target });
+  const { callId } = await page.api.dial(requestTo(target), form);
   return callId;
 }
 
@@ -100,5 +114,52 @@ describe('a call', () => {
 
     expect(keys.at(-2)).toBe(keys[1]);
     expect(keys.at(-1)).not.toBe(keys[0]);
+  });
+});
+
+describe('a call whose answer was lost', () => {
+  const [form, later] = [{}, {}];
+
+  test.each([
+    ['no answer', lost],
+    ['half an answer', torn(200)],
+    ['an answer of a proxy', refused(504)],
+    ['an answer that says so', problem(503, 'acceptance-unknown')],
+  ])('stands beside every other one of its form (%s)', async (name, answer) => {
+    const target = `tel:${name}`;
+    await expect(dial(target, answer, form)).rejects.toThrow();
+
+    const [mine] = attempts.lostBeside(requestTo('tel:+70'), form);
+    expect(mine).toEqual(requestTo(target));
+    expect(attempts.lostBeside(requestTo('tel:+70'), later)).toEqual([]);
+    expect(attempts.lostBeside(requestTo(target), form), 'a retry').toEqual([]);
+    // The same phone would ring twice, whichever form asks for it.
+    expect(attempts.lostBeside(requestTo(target, '2'), later)).toEqual([mine]);
+    await dial(target, placed('call-7'), later);
+    expect(attempts.lostBeside(requestTo(target, '2'), form)).toEqual([]);
+  });
+
+  test.each([
+    ['a bad request', refused(400)],
+    ['too many requests', refused(429)],
+    ['a gateway that accepts nothing', problem(503, 'unavailable')],
+  ])('is none where the gateway refused it: %s', async (name, answer) => {
+    const target = `tel:${name}`;
+    await expect(dial(target, answer, form)).rejects.toThrow();
+    expect(attempts.lostBeside(requestTo(target, '2'), form)).toEqual([]);
+  });
+
+  test('stays one when a later try is refused', async () => {
+    await expect(dial('tel:+80', lost, form)).rejects.toThrow();
+    await expect(dial('tel:+80', refused(429), form)).rejects.toThrow();
+    expect(attempts.lostBeside(requestTo('tel:+80', '2'), later)).toEqual([requestTo('tel:+80')]);
+  });
+
+  test('is not asked about again, and keeps its key, once the user placed another one', async () => {
+    await expect(dial('tel:+90', lost, form)).rejects.toThrow();
+    attempts.settle(attempts.lostBeside(requestTo('tel:+90', '2'), form));
+    expect(attempts.lostBeside(requestTo('tel:+90', '3'), form)).toEqual([]);
+    await dial('tel:+90', placed('call-9'), form);
+    expect(keys[1]).toBe(keys[0]);
   });
 });

@@ -1,15 +1,15 @@
 // Who gets into the console, and what of it: links that sign in once, cookies, and the requests of other pages.
 
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CallId } from '../../src/calls/contract/identity.ts';
-import { type ConsoleOptions, consoleRoutes } from '../../src/console/console.ts';
 import { createSessionStore } from '../../src/console/session-store.ts';
 import type { App } from '../../src/store/apps/app-directory.ts';
-import { app, apps, type Harness, startHarness, token } from '../api/support.ts';
+import { app, apps, type Harness, token } from '../api/support.ts';
 import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { asker, cookieOf, origin, startConsole } from './support.ts';
 
-const own = 'calls.example.com';
-const origin = `https://${own}`;
 const minuteMs = 60_000;
 
 describe.each(databaseKinds)('the console on %s', (kind) => {
@@ -18,6 +18,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
   let now: Date;
   let known: Record<string, App | undefined>;
   let asked: CallId[];
+  let ask: ReturnType<typeof asker>;
 
   beforeAll(async () => {
     database = await openTestDatabase(kind);
@@ -30,49 +31,26 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     now = new Date('2026-11-20T08:00:00Z');
     asked = [];
     known = { ...apps, operator: app({ appId: 'operator', scopes: ['Dialout', 'Operate'] }) };
-    const options: ConsoleOptions = {
-      sessions: createSessionStore(database, { now: () => now }),
-      publicUrl: origin,
-      isDrachtio: false,
-      captureOf: async (callId) => {
-        asked.push(callId);
-        return undefined;
-      },
-      sandboxNumbers: [{ number: '+12025550100', name: 'person' }],
-      receivers: async () => [],
-      trunks: async () => [],
-      nodes: async () => [],
-      detection: async () => ({ calls: 0, since: now.toISOString(), verdicts: [] }),
-    };
-    harness = await startHarness(
-      {
-        apps: {
-          find: async (appId) => known[appId],
-          findByApiKey: async () => undefined,
+    const appNow = async (appId: string) => known[appId];
+    harness = await startConsole({
+      database,
+      now: () => now,
+      services: { apps: { find: appNow, findByApiKey: async () => undefined } },
+      options: {
+        appNow,
+        captureOf: async (callId) => {
+          asked.push(callId);
+          return undefined;
         },
       },
-      [consoleRoutes(options)],
-    );
+    });
+    ask = asker(harness);
   });
 
   afterEach(async () => {
     await harness[Symbol.asyncDispose]();
     await database.clear();
   });
-
-  type Method = 'GET' | 'POST' | 'DELETE';
-  const ask = (
-    method: Method,
-    path: string,
-    headers: Readonly<Record<string, string>> = {},
-    payload?: object,
-  ) =>
-    harness.server.inject({
-      method,
-      url: `/console${path}`,
-      headers: { host: own, ...headers },
-      ...(payload === undefined ? {} : { payload }),
-    });
 
   async function linkToken(appId = 'app-1'): Promise<string> {
     const auth = await token({ appId });
@@ -88,7 +66,7 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
   async function signIn(appId?: string) {
     const answer = await redeem(await linkToken(appId));
     expect(answer.statusCode).toBe(200);
-    const cookie = String(answer.headers['set-cookie']).replace(/;.*/, '');
+    const cookie = cookieOf(answer);
     const { pageToken } = answer.json<{ pageToken: string }>();
     return { cookie, changing: { cookie, origin, 'x-console-token': pageToken } };
   }
@@ -141,6 +119,43 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
     expect(answer.headers['set-cookie']).toMatch(/^offhook-console=[\w-]{43}; .*SameSite=Strict$/);
   });
 
+  test.each(['evil.example', '127.0.0.1.evil.example', 'localhost:4444', '10.0.0.1'])(
+    'a link leads to the configured address, whatever Host says: %j',
+    async (host) => {
+      const auth = await token();
+      const { url } = (await ask('POST', '/link', { auth, host }, {})).json<{ url: string }>();
+      expect(new URL(url).origin).toBe(origin);
+    },
+  );
+
+  test.each<[string, number, string | undefined]>([
+    ['0.0.0.0', 200, '127.0.0.1'],
+    ['127.0.0.1', 200, '127.0.0.1'],
+    ['10.0.0.5', 409, undefined],
+  ])(
+    'without PUBLIC_URL and on %s, a link leads to loopback or is a %i',
+    async (host, status, name) => {
+      const appNow = async (appId: string) => known[appId];
+      await using local = await startConsole({
+        ...{ database, now: () => now, services: {} },
+        options: { appNow, address: { publicUrl: undefined, host } },
+      });
+      await local.server.listen({ host: '127.0.0.1', port: 0 });
+      const { port } = local.server.server.address() as AddressInfo;
+      const { statusCode, body } = await request(`http://127.0.0.1:${port}/console/link`, {
+        method: 'POST',
+        headers: { auth: await token(), host: 'evil.example', 'content-type': 'application/json' },
+        body: '{}',
+      });
+      expect(statusCode).toBe(status);
+      const text = await body.text();
+      expect(text).not.toContain('evil.example');
+      expect(text).toContain(
+        name === undefined ? 'Set PUBLIC_URL' : `http://${name}:${port}/console#`,
+      );
+    },
+  );
+
   test.each(['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example:3000'])(
     'answers under no name that was made up: %j',
     async (host) => {
@@ -164,6 +179,74 @@ describe.each(databaseKinds)('the console on %s', (kind) => {
 
     expect(answer.statusCode).toBe(403);
     expect(harness.ended).toEqual([]);
+  });
+
+  test.each(['cross-site', 'same-site'])(
+    'nothing is read by a page of another origin (%s), whose requests have the cookie too',
+    async (site) => {
+      const { cookie } = await signIn();
+      const headers = { cookie, 'sec-fetch-site': site };
+      for (const path of ['/session', calls]) {
+        expect((await ask('GET', path, headers)).statusCode).toBe(403);
+        expect((await ask('GET', path, { ...headers, 'sec-fetch-site': 'none' })).statusCode).toBe(
+          200,
+        );
+      }
+      // The page may be linked to.
+      expect((await ask('GET', '', headers)).statusCode).toBe(200);
+    },
+  );
+
+  describe('a link that is opened by who is signed in', () => {
+    beforeEach(() => {
+      known['app-2'] = app({ appId: 'app-2', accountId: 'other', name: 'another app' });
+    });
+    const follow = (linked: string, cookie: string, more: object = {}) =>
+      ask('POST', '/session', { origin, cookie }, { token: linked, ...more });
+    const whoIs = async (cookie: string) =>
+      (await ask('GET', '/session', { cookie })).json<{ app?: { appId: string } }>().app?.appId;
+
+    test('and is of another app: changes nothing before the user agreed to give up that session', async () => {
+      const { cookie } = await signIn();
+      const linked = await linkToken('app-2');
+
+      const asked = await follow(linked, cookie);
+      expect(asked.headers['set-cookie']).toBeUndefined();
+      expect(asked.json()).toEqual({
+        asks: {
+          signedIn: { appId: 'app-1', accountId: 'acme', name: 'an app' },
+          link: { appId: 'app-2', accountId: 'other', name: 'another app' },
+        },
+      });
+      expect(await whoIs(cookie)).toBe('app-1');
+      // What the user agreed to was another question.
+      expect((await follow(linked, cookie, { insteadOf: 'app-384' })).json()).toHaveProperty(
+        'asks',
+      );
+
+      const changed = await follow(linked, cookie, { insteadOf: 'app-1' });
+      expect(await whoIs(cookieOf(changed))).toBe('app-2');
+      expect(await whoIs(cookie)).toBeUndefined();
+      expect((await follow(linked, cookie)).statusCode).toBe(401);
+    });
+
+    test('and is of the same app: begins a new session in place of the old one', async () => {
+      const { cookie } = await signIn();
+      const again = await follow(await linkToken(), cookie);
+      expect(await whoIs(cookieOf(again))).toBe('app-1');
+      expect(await whoIs(cookie)).toBeUndefined();
+    });
+
+    test.each(['x', '', 'x'.repeat(43), '"><script>', 'x'.repeat(10_000)])(
+      'and is none (%j): leaves the session',
+      async (linked) => {
+        const { cookie } = await signIn();
+        const answer = await follow(linked, cookie);
+        expect(answer.statusCode).toBe(401);
+        expect(answer.headers['set-cookie']).toBeUndefined();
+        expect(await whoIs(cookie)).toBe('app-1');
+      },
+    );
   });
 
   test('a session may what its app may, and ends with it', async () => {

@@ -26,6 +26,14 @@ test('a terminal shows a banner, each step of a call and of its notifications, a
   };
   expect(terminal.screen()).toContain(`Docs         ${httpUrl}/docs`);
   expect(terminal.screen()).not.toContain('{"level"');
+  const link = /Console {6}(\S+)/.exec(terminal.screen())?.[1] ?? '';
+  expect(link).toMatch(new RegExp(`^${httpUrl}/console#token=[\\w-]{43}$`));
+  const signedIn = await fetch(`${httpUrl}/console/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: httpUrl },
+    body: JSON.stringify({ token: link.replace(/.*=/, '') }),
+  });
+  expect(await signedIn.json()).toMatchObject({ app: { appId: 'app-dev' } });
 
   const dialer = await createDialer(httpUrl, await readDevApp(dataDir.path));
   const unusedAddress = `127.0.0.1:${await freeUdpPort()}`;
@@ -41,6 +49,17 @@ test('a terminal shows a banner, each step of a call and of its notifications, a
   await terminal.until('Ending at once');
   expect(await terminal.ended).toBe(0);
   expect(terminal.screen()).toContain('completed: Gateway-disconnected');
+});
+
+test('a terminal of a gateway that others reach shows no link that signs in', async () => {
+  const dataDir = await makeSeededDataDir();
+  onTestFinished(() => dataDir.remove());
+  const terminal = startInTerminal({ DATA_DIR: dataDir.path, HTTP_HOST: '0.0.0.0' });
+  await terminal.until('End          Ctrl-C');
+  expect(terminal.screen()).toMatch(/Console {6}http:\/\/127\.0\.0\.1:\d+\/console {3}\(sign in: /);
+  expect(terminal.screen()).not.toContain('token=');
+  terminal.interrupt();
+  expect(await terminal.ended).toBe(0);
 });
 
 test('calls that are up when Ctrl-C comes are ended when their time is over', async () => {
@@ -75,6 +94,7 @@ test.each([
   );
   await gateway.terminate();
 
+  expect(gateway.output()).not.toContain('token=');
   const lines = gateway
     .output()
     .split('\n')

@@ -9,7 +9,12 @@ const laptop = {
   workingFolder: '/home/jane/offhook',
   hasDevApp: true,
   hasSandbox: true,
+  console: {
+    address: 'http://127.0.0.1:3000/console',
+    link: 'http://127.0.0.1:3000/console#token=t0ken',
+  },
 };
+const { address } = laptop.console;
 
 describe('what is shown at the start', () => {
   test('on a laptop: address, docs, credentials, and a command to try', () => {
@@ -19,6 +24,8 @@ describe('what is shown at the start', () => {
       '',
       '  API          http://127.0.0.1:3000',
       '  Docs         http://127.0.0.1:3000/docs, where every operation can be tried',
+      '  Console      http://127.0.0.1:3000/console#token=t0ken',
+      '               signs one browser in, within an hour; after that: npx offhook console',
       '  Credentials  .offhook/dev-app.json, of an app that may do everything',
       '  Try          npx offhook call person --amd detect --follow   (in a second terminal)',
       '  End          Ctrl-C',
@@ -38,6 +45,18 @@ describe('what is shown at the start', () => {
 
     expect(text).toContain('offhook call tel:NUMBER');
     expect(text).not.toContain('sandbox');
+  });
+
+  test('where a link would be for others too: the address, and the command that prints one', () => {
+    const lines = (facts: object) =>
+      bannerLines({ ...laptop, console: { address }, ...facts }).join('\n');
+
+    expect(lines({})).toContain(`  Console      ${address}   (sign in: npx offhook console)\n`);
+    expect(lines({ dataDir: '/tmp/try' })).toContain('DATA_DIR=/tmp/try npx offhook console)');
+    expect(lines({ hasDevApp: false })).toContain('(sign in: npx offhook console --app ID)');
+    expect(lines({ console: { address: undefined } })).toContain(
+      'Console      none: set PUBLIC_URL',
+    );
   });
 
   test('on a database of its own: how to make an app, since there is none', () => {

@@ -1,15 +1,19 @@
 // Requests to the gateway that served the page, and its live events. Addresses are relative: a proxy may have put a path in front.
 
 import { signal } from '@preact/signals';
-import { forgetKey, keyFor } from './dial-keys.js';
+import { forgetAttempt, keyFor, leavesOpen, noteLost } from './dial-attempts.js';
 
 /** What `/console/session` says; null: no user is signed in; undefined: not known yet. */
 export const session = signal(undefined);
+/** What the user should know about signing in and out, whatever page is shown. */
+export const notice = signal('');
 
 export class Problem extends Error {
   constructor(status, document) {
     super(document.detail ?? `The gateway answered ${status}.`);
     this.status = status;
+    /** What programs look at; undefined where a proxy answered. */
+    this.kind = document.type?.replace('urn:offhook:problem:', '');
     this.errors = document.errors ?? [];
     this.requestId = document.requestId;
   }
@@ -33,8 +37,11 @@ function compareClocks(response) {
 /** A connection that died unnoticed would keep a request for minutes. */
 const longestAnswerMs = 30_000;
 
-/** @throws Problem, and Error where the gateway is not reached */
-export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
+/**
+ * `endsSession`: a 401 says that no user is signed in.
+ * @throws Problem, and Error where the gateway is not reached
+ */
+export async function ask(path, { method = 'GET', body, headers = {}, endsSession = true } = {}) {
   const failUnreached = () => {
     const more = method === 'GET' ? 'The page tries again.' : 'Whether this was done is not known.';
     throw new Error(`The gateway is not reached. ${more}`);
@@ -54,8 +61,15 @@ export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
   // Of an answer may come the beginning alone: it is none. A refusal is one without its words.
   if (response.ok) return await response.json().catch(failUnreached);
   const document = await response.json().catch(() => ({}));
-  if (response.status === 401) session.value = null;
+  if (response.status === 401 && endsSession) endSession();
   throw new Problem(response.status, document);
+}
+
+function endSession() {
+  if (session.value)
+    notice.value =
+      'Your session has ended: it was signed out elsewhere, is eight hours old, or its app was revoked or given new credentials.';
+  session.value = null;
 }
 
 const ofBot = (botId) => `api/public/bot/${encodeURIComponent(botId)}`;
@@ -68,16 +82,21 @@ export const api = {
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
   hangUp: (botId, callId) =>
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
-  /** The same again, after an answer that was lost: the same call. */
-  dial: async (request) => {
+  /** Sent again after a lost answer, the same request is the same call. `form`: see `noteLost`. */
+  dial: async (request, form) => {
     const bot = encodeURIComponent(request.botId);
-    const answer = await ask(`api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, {
-      method: 'POST',
-      body: request,
-      headers: { 'idempotency-key': keyFor(request) },
-    });
-    forgetKey(request);
-    return answer;
+    try {
+      const answer = await ask(`api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, {
+        method: 'POST',
+        body: request,
+        headers: { 'idempotency-key': keyFor(request) },
+      });
+      forgetAttempt(request);
+      return answer;
+    } catch (error) {
+      if (leavesOpen(error)) noteLost(request, form);
+      throw error;
+    }
   },
   deadLetters: (query) =>
     ask(`api/public/notifications?${new URLSearchParams({ state: 'failed', ...query })}`),
@@ -167,7 +186,7 @@ async function readEvents(place, signal, heard) {
     },
     signal,
   });
-  if (response.status === 401) session.value = null;
+  if (response.status === 401) endSession();
   if (!response.ok) return false;
   liveState.value = 'live';
   // What happened before is read anew.

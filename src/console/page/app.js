@@ -2,13 +2,14 @@
 
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { useEffect } from 'preact/hooks';
-import { ask, closeEvents, liveState, openEvents, session } from './api.js';
+import { useEffect, useRef } from 'preact/hooks';
+import { closeEvents, liveState, notice, openEvents, session } from './api.js';
 import { CallPage } from './call-page.js';
 import { CallsPage } from './calls-page.js';
 import { html } from './dom.js';
 import { NotificationsPage } from './notifications-page.js';
 import { DetectionPage, NodesPage, TrunksPage } from './operate-pages.js';
+import { failure, findSession, followLink, question, signOut, takeToken } from './sign-in.js';
 
 const place = signal('');
 
@@ -23,62 +24,22 @@ const pages = [
 const visiblePages = () =>
   pages.filter(({ operates }) => !operates || session.value.app.scopes.includes('Operate'));
 
-const failure = signal('');
-
 async function start() {
-  const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
-  if (token !== undefined) {
-    // Used up by now: it is not for the history.
-    history.replaceState(null, '', '#/calls');
-    await signIn(token);
-  } else {
-    readPlace();
-    await findSession();
-    return;
-  }
+  const token = takeToken('calls');
+  if (token !== undefined) await followLink(token);
   readPlace();
-}
-
-const nextTryMs = 3_000;
-
-/** Until it is known, or a user signs in. */
-async function findSession() {
-  while (session.value === undefined) {
-    try {
-      const found = await ask('session');
-      session.value ??= found;
-      failure.value = '';
-    } catch (error) {
-      // No user is signed in, as `ask` has noted.
-      if (error.status === 401) return;
-      failure.value = error.message;
-      await new Promise((resolve) => setTimeout(resolve, nextTryMs));
-    }
-  }
-}
-
-async function signIn(token) {
-  failure.value = '';
-  try {
-    session.value = await ask('session', { method: 'POST', body: { token } });
-  } catch (error) {
-    failure.value = error.message;
-    session.value = null;
-  }
-}
-
-async function signOut() {
-  failure.value = '';
-  await ask('session', { method: 'DELETE' }).catch(({ status, message }) => {
-    if (status !== 401)
-      failure.value = `You may still be signed in: open this page again, and sign out there. ${message}`;
-  });
-  session.value = null;
+  await findSession();
 }
 
 function readPlace() {
-  if (/^#token=/.test(location.hash)) void start();
-  else place.value = location.hash.replace(/^#\/?/, '') || 'calls';
+  place.value = location.hash.replace(/^#\/?/, '') || 'calls';
+}
+
+/** A link may be opened in a tab that shows something. */
+function changePlace() {
+  const token = takeToken(place.value);
+  if (token === undefined) readPlace();
+  else void followLink(token);
 }
 
 const liveWords = { connecting: 'Connecting', live: 'Live', away: 'Not connected' };
@@ -101,7 +62,49 @@ function Frame({ children, current }) {
         <button type="button" class="plain" onClick=${signOut}>Sign out</button>
       </div>
     </header>
-    <main id="content" tabindex="-1">${children}</main>`;
+    <${Notice} />
+    <main id="content" tabindex="-1">${children}</main>
+    ${question.value && html`<${LinkQuestion} ...${question.value} />`}`;
+}
+
+function Notice() {
+  if (notice.value === '') return null;
+  const { name } = session.value.app;
+  return html`<div class="notice trouble" role="alert">
+    <p>${notice.value} You are still signed in as ${name}.</p>
+    <button type="button" onClick=${() => {
+      notice.value = '';
+    }}>Dismiss</button>
+  </div>`;
+}
+
+/** Whoever sent the link could otherwise have the user work in another app without noticing. */
+function LinkQuestion({ signedIn, link, token }) {
+  const dialog = useRef(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const stay = () => {
+    question.value = undefined;
+  };
+  return html`<dialog ref=${dialog} onClose=${stay} aria-labelledby="link-title">
+    <div class="dial">
+      <h2 id="link-title">Sign in as another app?</h2>
+      <dl class="apps">
+        <dt>You are signed in as</dt><dd><${AppName} app=${signedIn} /></dd>
+        <dt>The link is for</dt><dd><${AppName} app=${link} /></dd>
+      </dl>
+      <p class="faint">Calls that you dial then belong to the link's app, and its users see them. Go on only if you asked for this link.</p>
+      <div class="buttons">
+        <button type="button" autofocus onClick=${stay}>Stay signed in as ${signedIn.name}</button>
+        <button type="button" class="danger" onClick=${() => followLink(token, signedIn.appId)}>Sign in as ${link.name}</button>
+      </div>
+    </div>
+  </dialog>`;
+}
+
+function AppName({ app: { name, appId, accountId } }) {
+  return html`<strong>${name}</strong> <span class="faint">${appId}, account ${accountId}</span>`;
 }
 
 /** The address says which page it is, and must not be changed by this. */
@@ -123,7 +126,7 @@ function SignedOut() {
   return html`<main class="alone">
     <p class="brand">Offhook</p>
     <h1>Sign in</h1>
-    ${failure.value !== '' && html`<p class="trouble" role="alert">${failure.value}</p>`}
+    ${notice.value !== '' && html`<p class="trouble" role="alert">${notice.value}</p>`}
     <p>On the machine of the gateway, run</p>
     <pre>npx offhook console</pre>
     <p>and open the link that it prints. It is good for one sign-in within a minute.</p>
@@ -131,14 +134,17 @@ function SignedOut() {
 }
 
 function App() {
-  const isSignedIn = Boolean(session.value);
-  useEffect(() => {
-    if (!isSignedIn) return undefined;
-    openEvents();
-    return closeEvents;
-  }, [isSignedIn]);
   if (session.value === undefined) return html`<${Starting} />`;
   if (session.value === null) return html`<${SignedOut} />`;
+  // What was read for one app is not shown to another.
+  return html`<${SignedIn} key=${session.value.app.appId} />`;
+}
+
+function SignedIn() {
+  useEffect(() => {
+    openEvents();
+    return closeEvents;
+  }, []);
   const [path, id] = place.value.split('?')[0].split('/');
   if (path === 'calls' && id !== undefined) {
     return html`<${Frame} current="calls"><${CallPage} key=${id} callId=${id} /></${Frame}>`;
@@ -147,6 +153,6 @@ function App() {
   return html`<${Frame} current=${found.path}><${found.page} key=${found.path} /></${Frame}>`;
 }
 
-addEventListener('hashchange', readPlace);
+addEventListener('hashchange', changePlace);
 void start();
 render(html`<${App} />`, document.getElementById('app'));

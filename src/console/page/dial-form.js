@@ -2,7 +2,9 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, session } from './api.js';
+import { leavesOpen, lostBeside, settle } from './dial-attempts.js';
 import { html } from './dom.js';
+import { numberOf } from './format.js';
 import { Trouble } from './parts.js';
 
 /** As the API calls them, and as the form does. */
@@ -17,70 +19,128 @@ const names = {
   'bridge.to': 'Connect to',
 };
 
+/** The fields are controlled: what was typed stays, whatever the form shows around it. */
+function initiallyTyped({ bots }) {
+  const [botId = 'dev-bot'] = bots.filter((bot) => bot !== '*');
+  const empty = { target: '', notifyurl: '', trunk: '', 'stream.url': '', 'bridge.to': '' };
+  return { ...empty, caller: '+15559876543', botId, machineDetection: 'detect' };
+}
+
 export function DialForm({ onClose }) {
   const dialog = useRef(null);
   const form = useRef(null);
-  const [error, setError] = useState(undefined);
-  const [isSending, setSending] = useState(false);
-  const isGone = useRef(false);
-  const sandbox = useSandbox();
-  const { bots } = session.value.app;
-  const named = bots.filter((bot) => bot !== '*');
+  const again = useRef(null);
+  const { app } = session.value;
+  const [typed, setTyped] = useState(() => initiallyTyped(app));
+  const { error, question, isSending, submit, send, clearQuestion } = useSending({
+    // Stands for this form among those that were open before.
+    self: dialog,
+    placed: ({ callId }) => {
+      onClose();
+      location.hash = `#/calls/${callId}`;
+    },
+  });
   useEffect(() => {
     dialog.current?.showModal();
-    return () => {
-      isGone.current = true;
-    };
   }, []);
   useEffect(() => {
     if (error !== undefined) showWrong(form.current, error);
   }, [error]);
-  const submit = async (event) => {
-    event.preventDefault();
-    const request = requestOf(Object.fromEntries(new FormData(form.current)));
-    setSending(true);
-    setError(undefined);
-    try {
-      const { callId } = await api.dial(request);
-      // Cancelled meanwhile: another form may be open, or another page.
-      if (isGone.current) return;
-      onClose();
-      location.hash = `#/calls/${callId}`;
-    } catch (problem) {
-      setError(problem);
-      setSending(false);
-    }
+  useEffect(() => {
+    // The button that was pressed is gone; of the two that are there now, this one does no harm.
+    if (question !== undefined) again.current?.focus();
+  }, [question]);
+  const change = ({ target: { name, value } }) => {
+    setTyped((before) => ({ ...before, [name]: value }));
+    clearQuestion();
   };
   const wrong = new Set((error?.errors ?? []).map(({ path }) => path));
-  const field = (name, attributes, more = null) => html`<label><span>${names[name]}</span>
-    <input name=${name} autocomplete="off" spellcheck=${false} aria-invalid=${wrong.has(name) ? 'true' : null} ...${attributes} />${more}</label>`;
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="dial-title">
-    <form ref=${form} onSubmit=${submit} class="dial">
+    <form ref=${form} class="dial" onInput=${change} onSubmit=${(event) => {
+      event.preventDefault();
+      submit(requestOf(typed));
+    }}>
       <h2 id="dial-title">Dial</h2>
-      ${field('target', { required: true, placeholder: '+12025550110', list: 'sandbox' })}
-      <datalist id="sandbox">${sandbox.map(({ number, name }) => html`<option value=${number} label=${name}></option>`)}</datalist>
-      ${field('caller', { required: true, value: '+15559876543' })}
-      ${field(
-        'botId',
-        { required: true, list: 'bots', value: named[0] ?? 'dev-bot' },
-        html`<datalist id="bots">${named.map((bot) => html`<option value=${bot}></option>`)}</datalist>`,
-      )}
-      <label><span>${names.machineDetection}</span>
-        <select name="machineDetection"><option value="detect">detect</option><option value="disconnect">disconnect: hang up on a machine</option><option value="disabled">disabled</option></select></label>
-      ${field('notifyurl', { type: 'url', placeholder: 'none is notified' })}
-      <details>
-        <summary>Trunk, bot audio, connecting</summary>
-        ${field('trunk', { placeholder: 'the default one' })}
-        ${field('stream.url', { placeholder: 'as the bot is registered; ws://…' })}
-        ${field('bridge.to', { placeholder: 'none; a number or sip:…', list: 'sandbox' })}
-      </details>
+      <${Fields} typed=${typed} wrong=${wrong} bots=${app.bots} />
       ${error && html`<${Trouble} error=${told(error)} />`}
+      ${question && html`<${Question} question=${question} />`}
       <div class="buttons">
         <button type="button" onClick=${() => dialog.current?.close()}>Cancel</button>
-        <button type="submit" class="primary" disabled=${isSending}>Place the call</button>
+        ${question && html`<button ref=${again} type="button" onClick=${() => send(question.lost.at(-1))}>Send the earlier request</button>`}
+        ${
+          question
+            ? html`<button key="another" type="button" class="danger" onClick=${question.placeAnother}>Place another call</button>`
+            : html`<button key="place" type="submit" class="primary" disabled=${isSending}>Place the call</button>`
+        }
       </div>
     </form>
   </dialog>`;
+}
+
+/** `submit` asks first where it would place another call than one that may have been placed. */
+function useSending({ self, placed }) {
+  const [{ error, question, isSending }, setState] = useState({});
+  const isGone = useRef(false);
+  useEffect(
+    () => () => {
+      isGone.current = true;
+    },
+    [],
+  );
+  const send = async (request) => {
+    setState({ isSending: true });
+    try {
+      const answer = await api.dial(request, self);
+      // Cancelled meanwhile: another form may be open, or another page.
+      if (!isGone.current) placed(answer);
+    } catch (problem) {
+      setState({ error: problem });
+    }
+  };
+  const submit = (request) => {
+    const lost = lostBeside(request, self);
+    const placeAnother = () => {
+      settle(lost);
+      void send(request);
+    };
+    if (lost.length > 0) setState({ question: { request, lost, placeAnother } });
+    else void send(request);
+  };
+  const clearQuestion = () =>
+    setState((state) => (state.question === undefined ? state : { ...state, question: undefined }));
+  return { error, question, isSending, submit, send, clearQuestion };
+}
+
+function Fields({ typed, wrong, bots }) {
+  const sandbox = useSandbox();
+  const field = (name, attributes) => html`<label><span>${names[name]}</span>
+    <input name=${name} value=${typed[name]} autocomplete="off" spellcheck=${false} aria-invalid=${wrong.has(name) ? 'true' : null} ...${attributes} /></label>`;
+  return html`
+    ${field('target', { required: true, placeholder: '+12025550110', list: 'sandbox' })}
+    <datalist id="sandbox">${sandbox.map(({ number, name }) => html`<option value=${number} label=${name}></option>`)}</datalist>
+    ${field('caller', { required: true })}
+    ${field('botId', { required: true, list: 'bots' })}
+    <datalist id="bots">${bots.filter((bot) => bot !== '*').map((bot) => html`<option value=${bot}></option>`)}</datalist>
+    <label><span>${names.machineDetection}</span>
+      <select name="machineDetection" value=${typed.machineDetection}><option value="detect">detect</option><option value="disconnect">disconnect: hang up on a machine</option><option value="disabled">disabled</option></select></label>
+    ${field('notifyurl', { type: 'url', placeholder: 'none is notified' })}
+    <details>
+      <summary>Trunk, bot audio, connecting</summary>
+      ${field('trunk', { placeholder: 'the default one' })}
+      ${field('stream.url', { placeholder: 'as the bot is registered; ws://…' })}
+      ${field('bridge.to', { placeholder: 'none; a number or sip:…', list: 'sandbox' })}
+    </details>`;
+}
+
+function Question({ question: { request, lost } }) {
+  const phones = [...new Set(lost.map(({ target }) => numberOf(target)))];
+  const isSamePhone = lost.some(({ target }) => target === request.target);
+  return html`<div class="trouble" role="alert">
+    <p>Whether the call to ${phones.join(', ')} was placed is not known: no answer came. The form now describes another call: ${
+      isSamePhone ? 'the same phone may ring twice' : 'both phones may ring'
+    }.</p>
+    <p class="faint">Sending the earlier request again calls no phone twice.</p>
+  </div>`;
 }
 
 /** Whom the sandbox carrier has, if it runs. */
@@ -128,8 +188,13 @@ function showWrong(form, { errors = [] }) {
 
 /** In the words of the form. */
 function told(error) {
-  if (error.status === undefined)
-    return { message: `${error.message} Place the call again: no phone is called twice.` };
+  if (leavesOpen(error)) {
+    const what =
+      error.status === undefined
+        ? error.message
+        : `The answer was ${error.status}. Whether the call was placed is not known.`;
+    return { message: `${what} Place the call again: no phone is called twice.` };
+  }
   if ((error.errors ?? []).length === 0) return error;
   const errors = error.errors.map(({ path, message }) => ({ path: names[path] ?? path, message }));
   return { message: 'The call was not placed.', errors };

@@ -44,6 +44,11 @@ export function newStreamSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
+/** Names a JWT key where the key itself must not stand. */
+export function jwtKeyId(key: string): string {
+  return createHash('sha256').update('jwt-key\n').update(key).digest('base64url');
+}
+
 /**
  * Random and long, so that a slow hash would add nothing. Keys are looked up by it, with no care for the time that takes: what
  * the time tells is how much of the hash was right, and an attacker cannot make a key whose hash begins as wished.

@@ -24,6 +24,7 @@ export type AppColumns = {
   /** What was there before the last rotation, and until when it is taken. */
   readonly previous_jwt_secret: Buffer | null;
   readonly previous_jwt_secret_until: Date | null;
+  readonly previous_api_key_hash: string | null;
   readonly previous_api_key_until: Date | null;
   /** Signs the upgrade to a bot, encrypted. Null: none yet, for the apps of before. */
   readonly stream_secret: Buffer | null;
@@ -35,7 +36,7 @@ export type AppColumns = {
   readonly token_max_ttl_s: number | null;
 };
 
-export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'streamSecrets'> {
+export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'apiKeyIds' | 'streamSecrets'> {
   return {
     appId: row.app_id,
     accountId: row.account_id,
@@ -47,6 +48,14 @@ export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'streamSecrets'> {
     ...(row.limits === null ? {} : { limits: row.limits }),
     ...(row.token_max_ttl_s === null ? {} : { tokenMaxTtlS: row.token_max_ttl_s }),
   };
+}
+
+/** Those that are live, newest first. */
+export function apiKeyIdsOf(row: AppColumns, now: Date): readonly string[] {
+  const { api_key_hash: present, previous_api_key_hash: previous } = row;
+  const until = row.previous_api_key_until;
+  const isPreviousLive = until !== null && until > now;
+  return [present, ...(isPreviousLive ? [previous] : [])].filter((hash) => hash !== null);
 }
 
 /** Those that are live, newest first, sealed. */

@@ -20,7 +20,7 @@ import {
 import type { App, AppDirectory, Scope } from './app-directory.ts';
 import { type LimitChange, type LimitedApp, limitApp } from './app-limiting.ts';
 import { insertWebhookSecret, type Rotation, type RotationResult, rotate } from './app-rotation.ts';
-import { type AppColumns, appOf, streamSecretsOf } from './app-rows.ts';
+import { type AppColumns, apiKeyIdsOf, appOf, streamSecretsOf } from './app-rows.ts';
 import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 
 export type { AppCredentials } from './app-credentials.ts';
@@ -43,7 +43,9 @@ export type PublicKeys = {
   readonly keys: string;
 };
 
-export type AppSummary = Omit<App, 'jwtKeys' | 'streamSecrets'> & { readonly revokedAt?: Date };
+export type AppSummary = Omit<App, 'jwtKeys' | 'apiKeyIds' | 'streamSecrets'> & {
+  readonly revokedAt?: Date;
+};
 
 /** What is stored of an app, opened. */
 export type StoredApp = {
@@ -54,6 +56,8 @@ export type StoredApp = {
 };
 
 export type AppStore = AppDirectory & {
+  /** Reads past the cache: knows what was rotated or revoked elsewhere a moment ago. */
+  findNow(appId: string): Promise<App | undefined>;
   createApp(app: NewApp): Promise<AppCredentials>;
   /** An app that signs its tokens with a private key of its own. */
   createAppWithKeys(
@@ -113,6 +117,7 @@ export function createAppStore(dependencies: AppStoreDependencies): AppStore {
 
   return {
     find: (appId) => known.get(appId),
+    findNow: (appId) => readApp(dependencies, appId),
     async findByApiKey(apiKey) {
       // What cannot be a key need not reach the database, or push a key out of the cache.
       const appId = apiKeyPattern.test(apiKey)
@@ -174,8 +179,10 @@ async function readApp(
   const streamSecrets = streamSecretsOf(row, clock.now()).map((sealed) =>
     secrets.open('stream-secret', appId, sealed),
   );
+  const apiKeyIds = apiKeyIdsOf(row, clock.now());
   return {
     ...appOf(row),
+    ...(apiKeyIds.length === 0 ? {} : { apiKeyIds }),
     jwtKeys: live.map((sealed) => secrets.open('jwt-secret', appId, sealed)),
     ...(streamSecrets.length === 0 ? {} : { streamSecrets }),
   };

@@ -31,6 +31,7 @@ import { consoleTables } from './0026-console.ts';
 import { callNotes } from './0027-call-notes.ts';
 import { waitingCalls } from './0028-waiting-calls.ts';
 import { traceIds } from './0029-trace-ids.ts';
+import { consoleCredentials } from './0032-console-credentials.ts';
 import { steadyLeases } from './0033-steady-leases.ts';
 import { buildLateIndexes } from './late-indexes.ts';
 import type { Migration } from './migration.ts';
@@ -64,6 +65,7 @@ export const migrations: readonly Migration[] = [
   callNotes,
   waitingCalls,
   traceIds,
+  consoleCredentials,
   steadyLeases,
 ];
 

@@ -63,6 +63,7 @@ describe.each(databaseKinds)('apps on %s', (kind) => {
       appId: created.appId,
       jwtAlgorithm: 'HS256',
       jwtKeys: [created.jwtSecret],
+      apiKeyIds: [hashApiKey(created.apiKey)],
       streamSecrets: [created.streamSecret],
       tokenMaxTtlS: 86_400,
       createdAt: noon,
