@@ -44,16 +44,15 @@ async function* whileSignedIn(
   const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
-  const look = async (): Promise<void> => {
-    // A database that is away signs no user out: without it there are no events either.
-    const goesOn = await isSignedIn().catch(() => true);
+  const judge = (goesOn: boolean): void => {
     if (isOver) return;
     if (goesOn) return lookLater();
     ended.abort();
     onEnded();
   };
   const lookLater = (): void => {
-    timer = setTimeout(() => void look(), lookEveryMs);
+    // A database that is away signs no user out: without it there are no events either.
+    timer = setTimeout(() => isSignedIn().then(judge, () => judge(true)), lookEveryMs);
   };
   lookLater();
   try {
