@@ -58,11 +58,13 @@ function whatNext({ verdict, record }: Delivery): string {
   }
 }
 
-/** `Answered`, or what was detected: that says more than `Call-In-Progress`. */
+/** `Answered`; what was detected, which says more than `Call-In-Progress`; or the type of an event. */
 function statusOf(body: string): string {
-  const { status, machineDetection } = JSON.parse(body) as {
+  const { status, machineDetection, event } = JSON.parse(body) as {
     readonly status?: unknown;
     readonly machineDetection?: unknown;
+    readonly event?: { readonly type?: unknown };
   };
+  if (status === 'Event') return String(event?.type ?? status);
   return String(status === 'Call-In-Progress' ? (machineDetection ?? status) : status);
 }
