@@ -1,7 +1,10 @@
-// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. Stands alone; nothing of the gateway is
-// loaded with it.
+// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. Nothing of the gateway is loaded with it; only the
+// types know the rest of it.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** The body, parsed; `status` tells an event that `notifyEvents` selects from the four statuses. */
+export type { NotificationBody } from '../calls/contract/notification.ts';
 
 export type VerifyOptions = {
   /** How far the signature's time may be from ours, either way. 300 s when left out. */
