@@ -77,27 +77,26 @@ function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAtt
 /** One that was under way ended with its process. */
 function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
   const last = events.findLast(({ type }) => type.startsWith('transfer-'));
-  const outcome = 'gateway-failure';
-  switch (last?.type) {
-    case 'transfer-completed': {
-      const { notificationSequence: _sequence, ...summary } = last.data;
-      return summary;
-    }
-    case 'transfer-failed': {
-      const { notificationSequence: _sequence, reason: _reason, ...summary } = last.data;
-      return summary;
-    }
-    case 'transfer-answered': {
-      const { notificationSequence: _sequence, ...names } = last.data;
-      return { ...names, outcome, answeredAt: last.time };
-    }
-    case 'transfer-ringing': {
-      const { to, mode } = last.data;
-      return { to, mode, outcome };
-    }
-    default:
-      return undefined;
+  if (last?.type === 'transfer-completed') return unnumbered(last.data);
+  if (last?.type === 'transfer-failed') {
+    const { reason: _reason, ...summary } = unnumbered(last.data);
+    return summary;
   }
+  const outcome = 'gateway-failure';
+  if (last?.type === 'transfer-answered') {
+    return { ...unnumbered(last.data), outcome, answeredAt: last.time };
+  }
+  if (last?.type !== 'transfer-ringing') return undefined;
+  const { to, mode } = last.data;
+  return { to, mode, outcome };
+}
+
+/** The end of the call does not repeat how an event before it was notified. */
+function unnumbered<Data extends { readonly notificationSequence?: number }>({
+  notificationSequence: _sequence,
+  ...data
+}: Data): Omit<Data, 'notificationSequence'> {
+  return data;
 }
 
 function timeOf(events: readonly CallEvent[], type: CallEvent['type']): Date | undefined {

@@ -61,10 +61,10 @@ function whatNext({ verdict, record }: Delivery): string {
 /** `Answered`; what was detected, which says more than `Call-In-Progress`; or the type of an event. */
 function statusOf(body: string): string {
   const { status, machineDetection, event } = JSON.parse(body) as {
-    readonly status?: unknown;
-    readonly machineDetection?: unknown;
-    readonly event?: { readonly type?: unknown };
+    readonly status?: string;
+    readonly machineDetection?: string;
+    readonly event?: { readonly type?: string };
   };
-  if (status === 'Event') return String(event?.type ?? status);
+  if (status === 'Event') return event?.type ?? status;
   return String(status === 'Call-In-Progress' ? (machineDetection ?? status) : status);
 }

@@ -73,7 +73,8 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     const statements: string[] = [];
     const pool = new Proxy(database.pool, {
       get: (target, name) => {
-        if (name !== 'query') return Reflect.get(target, name);
+        const value: unknown = Reflect.get(target, name);
+        if (name !== 'query') return value;
         return (statement: { readonly text: string }) => {
           statements.push(statement.text);
           return target.query(statement);
