@@ -57,7 +57,7 @@ function notificationExamples(): readonly Node[] {
   }));
 }
 
-/** With the messages of the events themselves, of which each type has its own data. */
+/** Refers to the messages of the events, because each type has its own data. */
 function eventNotificationPayload(): Node {
   const { properties, ...schema } = schemaOf(eventNotificationSchema);
   const { event, ...rest } = properties as { readonly [name: string]: Node };

@@ -304,7 +304,7 @@ function openIntake(
   const intake = createIntake(
     {
       ...{ ledger, taking, limitsOf, onStored, isStopping, clock, logger, ownerId: config.ownerId },
-      // It has no lease: the next poll finds it, with what follows meanwhile.
+      // Its queue has no lease; `lookForDue` makes the poll find it.
       queuedNotification: (call, queued) => owedFor(call, queued, () => false),
     },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },

@@ -315,12 +315,13 @@ export function header(
 }
 
 /**
- * Bounds what a call may owe its receiver, who may be away: digits, streams and transfers are bounded by themselves, sounds
- * that commands play are not. Events beyond it are not notified; those with a status of their own always are.
+ * Bounds what a call may owe a receiver that is away. Digits, streams and transfers have bounds of
+ * their own, which stay below this one; sounds that commands play have none. Later events are not
+ * notified, except those with a status of their own.
  */
 const maxSelectedNotifications = 2_500;
 
-/** Of an event without a status of its own: it is notified as it is where the request selects it. */
+/** States an event without a status of its own: it is numbered if the request selects its type. */
 export function stated(
   progress: Sequences & { readonly call: AcceptedCall },
   event: CallEvent,
@@ -332,7 +333,7 @@ export function stated(
     notifyUrl !== undefined &&
     progress.notificationSequence < maxSelectedNotifications;
   const data = { ...event.data, ...nextNotification(progress, isNotified) };
-  // The type is what it was; TypeScript cannot follow that through a union.
+  // The event keeps its type; TypeScript cannot follow that through a union.
   return numbered(progress, isNotified ? ({ ...event, data } as CallEvent) : event, isNotified);
 }
 

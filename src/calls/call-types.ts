@@ -75,7 +75,7 @@ export type DialoutRequest = {
   readonly bridge?: TransferPlan;
   /** Left out: all AMD events are notified. Empty: none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
-  /** Events that are notified as they are, beside those that have a status of their own. Left out: none. */
+  /** Types of events that are notified with status `Event`. Left out: none. */
   readonly notifyEvents?: readonly SelectedEventType[];
   /** W3C Trace Context: of the span that took the request in, or what came with it where nothing is traced here. */
   readonly traceparent?: string;

@@ -25,7 +25,7 @@ type NotStored = {
   readonly isKeyNew?: true;
 };
 
-/** Of the first event; as it is signed and sent. */
+/** The notification of the first event, as it is signed and sent. */
 export type QueuedNotification = { readonly origin: string; readonly body: string };
 
 export type IntakeLedger = {
@@ -63,7 +63,7 @@ export type IntakePorts = {
   /** This process, as the ledger knows it. */
   readonly ownerId: string;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
-  /** @returns undefined if the request does not select the call's first event. */
+  /** @returns undefined if the request does not select the call's first event */
   readonly queuedNotification: (
     call: AcceptedCall,
     queued: CallEvent,

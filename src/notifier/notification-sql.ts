@@ -97,7 +97,8 @@ where lane.call_id = due.call_id
 returning lane.call_id`,
 } as const;
 
-// The rank counts the notifications before each: one pass over a call that may have thousands.
+// A notification has a gap before it if its sequence is above its rank. One pass finds all gaps: a call
+// may have thousands of notifications.
 export const loadStatement = {
   name: 'notifier-load',
   text: `

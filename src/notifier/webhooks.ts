@@ -1,9 +1,9 @@
-// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. Nothing of the gateway is loaded with it; only the
-// types know the rest of it.
+// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. It loads nothing of the
+// gateway; it only uses types of it.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** The body, parsed; `status` tells an event that `notifyEvents` selects from the four statuses. */
+/** A parsed body. `status` is `Event` for an event that `notifyEvents` selects. */
 export type { NotificationBody } from '../calls/contract/notification.ts';
 
 export type VerifyOptions = {

@@ -58,7 +58,7 @@ function whatNext({ verdict, record }: Delivery): string {
   }
 }
 
-/** `Answered`; what was detected, which says more than `Call-In-Progress`; or the type of an event. */
+/** @returns `Answered`, or what says more than `Call-In-Progress` and `Event`: the detection, the type */
 function statusOf(body: string): string {
   const { status, machineDetection, event } = JSON.parse(body) as {
     readonly status?: string;

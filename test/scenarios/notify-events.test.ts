@@ -1,5 +1,5 @@
-// An application that has nothing but its notifications and HTTP: it plays a prompt, hears the key, and connects the person.
-// Beside it one that asks for no events, and gets what it always got.
+// An application that has only notifications and HTTP plays a prompt, learns of the key, and connects
+// the person. An application that asks for no events gets what it always got.
 
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -30,8 +30,9 @@ import {
 import { transferNames, transferSummary } from './transfer-summary.ts';
 
 /**
- * `notificationSequence` is set on events that are notified (answered, subscribed AMD events, events that the request selects,
- * the end) when the call has a notify URL. Given by the call, so that the body never depends on who builds it.
+ * Adds `notificationSequence`, which is set if the call has a notify URL and the event is notified:
+ * an answer, a subscribed AMD event, an event that the request selects, the end. The call gives the
+ * number, so that the body never depends on who builds it.
  */
 function eventData<Shape extends z.ZodRawShape>(shape: Shape) {
   const notificationSequence = sequence

@@ -1,5 +1,6 @@
-// The bodies that notify URLs receive. Of the four statuses: the specification's members in their canonical spelling, and ours
-// beside them. Of events that the request selects: the event itself.
+// The bodies that notify URLs receive. A notification with one of the four statuses has the
+// specification's members in their canonical spelling, and ours beside them. A notification of an
+// event that the request selects has the event itself.
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from './amd-event.ts';
@@ -63,7 +64,7 @@ export const notificationSchema = z.object({
 });
 export type StatusNotification = Immutable<z.infer<typeof notificationSchema>>;
 
-/** Which data goes with which type is said by `callEventData`. */
+/** `callEventData` says which data belongs to which type. */
 export const eventNotificationSchema = z.object({
   ...envelope,
   status: z.literal('Event'),
@@ -76,7 +77,6 @@ export const eventNotificationSchema = z.object({
     .describe('the event as it is published on NATS; its `id` is the `eventId`'),
 });
 
-/** What every notification has. */
 export type NotificationEnvelope = Immutable<z.infer<z.ZodObject<typeof envelope>>>;
 export type EventNotification = NotificationEnvelope & {
   readonly status: 'Event';

@@ -1,8 +1,9 @@
-// Which events a dial-out request may have notified as they are (`notifyEvents`), beside those that have a status of their own.
+// The events that `notifyEvents` of a dial-out request selects: they are notified with status `Event`,
+// beside the events that have a status of their own.
 
 import { type CallEventType, callEventTypes } from './call-event.ts';
 
-/** Events that are notified in any case, with their own status and members: they are not sent twice. */
+/** These events have notifications with a status of their own, so they are not sent twice. */
 export const typesWithStatus = ['answered', 'amd', 'completed', 'failed'] as const;
 
 export type SelectedEventType = Exclude<CallEventType, (typeof typesWithStatus)[number]>;
@@ -11,15 +12,18 @@ export const selectedEventTypes = callEventTypes.filter(
   (type): type is SelectedEventType => !typesWithStatus.some((known) => known === type),
 );
 
-/** `stream-*`, …: what several types begin with. Without `dtmf-*`, which would leave out `dtmf` itself. */
+/**
+ * `stream-*` and the like: a prefix that several types share. `dtmf-*` is not a family, because it
+ * would leave out `dtmf` itself.
+ */
 const families = [...new Set(selectedEventTypes.map((type) => `${type.split('-', 1)[0]}-`))]
   .filter((prefix) => selectedEventTypes.filter((type) => type.startsWith(prefix)).length > 1)
   .map((prefix) => `${prefix}*`);
 
-/** What a request may name: each type, also those that are notified in any case, each family, and `*` for all. */
+/** The names that a request may use. A type with a status of its own may be named, and adds nothing. */
 export const eventSelectors: readonly string[] = [...callEventTypes, ...families, '*'];
 
-/** Each once, in the order of `callEventTypes`, however they were named. */
+/** @returns each type once, in the order of `callEventTypes`, whatever the order of the names */
 export function typesSelectedBy(selectors: readonly string[]): readonly SelectedEventType[] {
   return selectedEventTypes.filter((type) =>
     selectors.some((selector) =>

@@ -21,7 +21,7 @@ export type AcceptExtra = {
   readonly limits?: AppLimits;
   /** The process whose call it is from the first; left out: it waits to be taken. */
   readonly takenBy?: string;
-  /** The notification of the first event; left out: the request does not select that. */
+  /** The notification of the first event; left out: the request does not select it. */
   readonly queuedNotification?: { readonly origin: string; readonly body: string };
 };
 
@@ -67,7 +67,10 @@ type LimitedItem = NewItem & { readonly call: LimitedCall };
 // two batches with the same keys wait for each other in the same order.
 const acceptStatement = { name: 'accept calls', text: acceptText('') };
 
-/** For a batch in which a call owes the notification of its first event: it is stored, with its queue, in the same commit. */
+/**
+ * For a batch in which a request selects the first event of its call: the notification and its queue
+ * are stored in the same commit.
+ */
 const acceptOwingStatement = {
   name: 'accept calls that owe a notification',
   text: acceptText(`, owed as (
