@@ -2,16 +2,12 @@
 // and of the commands that it takes. From the schemas of the contract; a new type of event is in it by itself.
 
 import { z } from 'zod';
-import {
-  type CallEventType,
-  callEventData,
-  callEventSchema,
-  callEventTypes,
-} from '../calls/contract/call-event.ts';
+import { callEventData, callEventSchema, callEventTypes } from '../calls/contract/call-event.ts';
 import { commandReply, commandSchema } from '../calls/contract/command.ts';
 import { exampleEvent } from '../calls/contract/event-examples.ts';
 import { eventTable, notificationOf } from '../calls/contract/event-table.ts';
-import { notificationSchema } from '../calls/contract/notification.ts';
+import { eventNotificationSchema, notificationSchema } from '../calls/contract/notification.ts';
+import { selectedEventTypes, typesWithStatus } from '../calls/contract/notify-events.ts';
 import type { ApiInstance } from '../http/http.ts';
 
 type Node = { readonly [name: string]: unknown };
@@ -53,14 +49,33 @@ function eventMessages(): Node {
   );
 }
 
-/** Of every status that there is. */
+/** One of each of the four statuses. */
 function notificationExamples(): readonly Node[] {
-  return callEventTypes.flatMap((type: CallEventType) => {
-    const { notification } = eventTable[type];
-    if (notification === 'never') return [];
-    return [{ name: notification.status, payload: notificationOf(exampleEvent(type)) ?? {} }];
-  });
+  return typesWithStatus.map((type) => ({
+    name: eventTable[type].notification.status,
+    payload: notificationOf(exampleEvent(type)) ?? {},
+  }));
 }
+
+/** Refers to the messages of the events, because each type has its own data. */
+function eventNotificationPayload(): Node {
+  const { properties, ...schema } = schemaOf(eventNotificationSchema);
+  const { event, ...rest } = properties as { readonly [name: string]: Node };
+  const oneOf = selectedEventTypes.map((type) => ref(`components/messages/${camel(type)}/payload`));
+  return {
+    ...schema,
+    properties: { ...rest, event: { description: event?.['description'], oneOf } },
+  };
+}
+
+function eventNotificationExamples(): readonly Node[] {
+  return selectedEventTypes.map((type) => ({
+    name: type,
+    payload: notificationOf(exampleEvent(type, { notificationSequence: 2 })) ?? {},
+  }));
+}
+
+const notificationMessages = ['notification', 'eventNotification'];
 
 const signature: Node = {
   type: 'object',
@@ -87,6 +102,14 @@ function otherMessages(): Node {
       headers: signature,
       payload: schemaOf(notificationSchema),
       examples: notificationExamples(),
+    },
+    eventNotification: {
+      ...json,
+      name: 'eventNotification',
+      summary: 'What it receives of each event that `notifyEvents` of the request selects, signed',
+      headers: signature,
+      payload: eventNotificationPayload(),
+      examples: eventNotificationExamples(),
     },
     command: {
       ...json,
@@ -142,7 +165,7 @@ function channels(events: readonly string[]): Node {
       title: 'The `notifyurl` of a call',
       description:
         'At least once, and in order within a call; order by `sequence`, drop repetitions by `eventId`.',
-      messages: messagesOf(['notification']),
+      messages: messagesOf(notificationMessages),
     },
     commands: {
       address: '{prefix}.command.{callId}',
@@ -167,7 +190,7 @@ function operations(events: readonly string[]): Node {
   return {
     publishCallEvent: send('callEvents', events, 'Each step of a call, after it was stored'),
     streamCallEvent: send('botEvents', events, 'The same over HTTP, to apps of the account'),
-    sendNotification: send('notifications', ['notification'], 'POSTs to the notify URL'),
+    sendNotification: send('notifications', notificationMessages, 'POSTs to the notify URL'),
     takeCommand: {
       action: 'receive',
       channel: ref('channels/commands'),

@@ -1,8 +1,13 @@
-// The body that notify URLs receive, as the OpenAPI document has it.
+// The bodies that notify URLs receive, as the OpenAPI document has them.
 
 import { z } from 'zod';
 import { amdEvidence } from '../calls/contract/amd-event.ts';
-import { notificationSchema as contract } from '../calls/contract/notification.ts';
+import { exampleEvent } from '../calls/contract/event-examples.ts';
+import { notificationOf } from '../calls/contract/event-table.ts';
+import {
+  notificationSchema as contract,
+  eventNotificationSchema as eventContract,
+} from '../calls/contract/notification.ts';
 
 export const notificationSchema = contract
   // Receivers pass over what a later version adds.
@@ -31,3 +36,9 @@ export const notificationSchema = contract
       },
     ],
   });
+
+export const eventNotificationSchema = eventContract.meta({
+  id: 'CallEventNotification',
+  description: 'Which `data` goes with which `type` is in /asyncapi.json.',
+  examples: [notificationOf(exampleEvent('dtmf', { notificationSequence: 2 }))],
+});

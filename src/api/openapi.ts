@@ -8,7 +8,7 @@ import {
 import { z } from 'zod';
 import type { ApiInstance } from '../http/http.ts';
 import { registerAsyncApi } from './asyncapi.ts';
-import { notificationSchema } from './notification-schema.ts';
+import { eventNotificationSchema, notificationSchema } from './notification-schema.ts';
 
 export type OpenApiOptions = { readonly publicUrl: string | undefined };
 
@@ -123,32 +123,45 @@ function ingestWebhooks(document: Node): Node {
   );
 }
 
+const ofCallNotification =
+  'At least once, and in order within a call; de-duplicate by `eventId`. Any 2xx accepts it; 410 ends the notifications of the call; everything else is tried again for 24 hours, and is a dead letter then. The headers of `notifyHeaders` come along.';
+
 function webhooks(): Node {
-  const id = z.globalRegistry.get(notificationSchema)?.id ?? '';
   return {
-    callNotification: {
-      post: {
-        operationId: 'callNotification',
-        summary: 'What the notify URL of a call receives',
-        // Not a token: its signature.
-        security: [],
-        description:
-          'At least once, and in order within a call; de-duplicate by `eventId`. Any 2xx accepts it; 410 ends the notifications of the call; everything else is tried again for 24 hours, and is a dead letter then. The headers of `notifyHeaders` come along.',
-        parameters: [
-          webhookHeader(
-            'Gateway-Signature',
-            '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body, keyed with the webhook secret as it is written, one `v1` for each live secret',
-          ),
-          webhookHeader('webhook-id', 'Standard Webhooks: the `eventId`'),
-          webhookHeader('webhook-timestamp', 'Standard Webhooks: unix time of this attempt'),
-          webhookHeader('webhook-signature', 'Standard Webhooks: `v1,<base64>`'),
-        ],
-        requestBody: {
-          required: true,
-          content: { 'application/json': { schema: { $ref: `#/components/schemas/${id}` } } },
-        },
-        responses: { '2XX': { description: 'Received' } },
+    callNotification: webhook(notificationSchema, {
+      operationId: 'callNotification',
+      summary: 'What the notify URL of a call receives',
+      description: ofCallNotification,
+    }),
+    callEventNotification: webhook(eventNotificationSchema, {
+      operationId: 'callEventNotification',
+      summary: 'What it receives of each event that `notifyEvents` of the request selects',
+      description: `To the same URL, numbered in the same \`sequence\`, and never after \`completed\` or \`Failed\`. ${ofCallNotification}`,
+    }),
+  };
+}
+
+function webhook(schema: z.ZodType, operation: Node): Node {
+  const id = z.globalRegistry.get(schema)?.id ?? '';
+  return {
+    post: {
+      ...operation,
+      // Not a token: its signature.
+      security: [],
+      parameters: [
+        webhookHeader(
+          'Gateway-Signature',
+          '`t=<unix time>,v1=<hex>`: HMAC-SHA256 of the time, a dot and the raw body, keyed with the webhook secret as it is written, one `v1` for each live secret',
+        ),
+        webhookHeader('webhook-id', 'Standard Webhooks: the `eventId`'),
+        webhookHeader('webhook-timestamp', 'Standard Webhooks: unix time of this attempt'),
+        webhookHeader('webhook-signature', 'Standard Webhooks: `v1,<base64>`'),
+      ],
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: { $ref: `#/components/schemas/${id}` } } },
       },
+      responses: { '2XX': { description: 'Received' } },
     },
   };
 }

@@ -28,6 +28,7 @@ import type { Metrics } from '../http/metrics.ts';
 import type { ContextStore } from '../interactions/context-store.ts';
 import { Rest } from '../lib/rest.ts';
 import { traceHeadersOf } from '../lib/trace-context.ts';
+import { owedFor } from '../notifier/owed.ts';
 import type { Recipient } from '../notifier/recipients.ts';
 import { Recovery } from '../recovery/recovery.ts';
 import { type Commands, openCommands } from './commands.ts';
@@ -298,9 +299,14 @@ function openIntake(
     notifier.recipients.remember(event.callId, recipientOf(submission));
     out.remember(event.callId, submission.request);
     out.relay.send([event]);
+    if (event.data.notificationSequence !== undefined) notifier.lookForDue();
   };
   const intake = createIntake(
-    { ledger, taking, limitsOf, onStored, isStopping, clock, logger, ownerId: config.ownerId },
+    {
+      ...{ ledger, taking, limitsOf, onStored, isStopping, clock, logger, ownerId: config.ownerId },
+      // Its queue has no lease; `lookForDue` makes the poll find it.
+      queuedNotification: (call, queued) => owedFor(call, queued, () => false),
+    },
     { maxQueued, queueTimeoutMs: config.calls.queueTimeoutMs },
   );
   // The call may have been stored although it failed.

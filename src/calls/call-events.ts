@@ -36,11 +36,12 @@ export type CallProgress = {
   readonly transfer?: TransferSummary | undefined;
 };
 
-/** An accepted call has stated one event, `queued`, which is not notified. */
+/** An accepted call has stated one event, `queued`. */
 export function progressOfAccepted(call: AcceptedCall): CallProgress {
+  const { event: _queued, ...sequences } = statedQueued(call);
   return {
     call,
-    ...{ eventSequence: 1, notificationSequence: 0 },
+    ...sequences,
     ...{ amdEvents: [], failedAttempts: [], playback: nothingPlayed },
   };
 }
@@ -50,12 +51,17 @@ export type Sequences = { readonly eventSequence: number; readonly notificationS
 export type Stated<Event extends CallEvent = CallEvent> = { readonly event: Event } & Sequences;
 
 export function queuedEvent(call: AcceptedCall): CallEvent {
+  return statedQueued(call).event;
+}
+
+function statedQueued(call: AcceptedCall): Stated {
   const { trunk } = call.request;
-  return {
-    ...header({ call, eventSequence: 0 }, 'queued', call.acceptedAt),
+  const nothingStated = { call, eventSequence: 0, notificationSequence: 0 };
+  return stated(nothingStated, {
+    ...header(nothingStated, 'queued', call.acceptedAt),
     type: 'queued',
     data: trunk === undefined ? {} : { trunk },
-  };
+  });
 }
 
 export function dialingEvent(progress: CallProgress, at: Date, gateway: string): Stated {
@@ -70,7 +76,7 @@ export function dialingEvent(progress: CallProgress, at: Date, gateway: string):
       ...failedAttemptsOf(progress),
     },
   };
-  return stated(progress, event, false);
+  return stated(progress, event);
 }
 
 export function ringingEvent(
@@ -88,7 +94,7 @@ export function ringingEvent(
     type: 'ringing',
     data: { sipStatus, sipReason, earlyMedia },
   };
-  return stated(progress, event, false);
+  return stated(progress, event);
 }
 
 export function answeredEvent(progress: CallProgress & { readonly answeredAt: Date }): Stated {
@@ -102,7 +108,7 @@ export function answeredEvent(progress: CallProgress & { readonly answeredAt: Da
       context: callContext(progress),
     },
   };
-  return stated(progress, event, notified);
+  return numbered(progress, event, notified);
 }
 
 /** `progress.amdEvents` already holds `amd`, so that the context in the event does too. */
@@ -122,7 +128,7 @@ export function amdEvent(
       context: callContext(progress),
     },
   };
-  return stated(progress, event, notified);
+  return numbered(progress, event, notified);
 }
 
 export function dtmfEvent(
@@ -136,7 +142,7 @@ export function dtmfEvent(
     type: 'dtmf',
     data: { digit, source, ...(durationMs === undefined ? {} : { durationMs }) },
   };
-  return stated(progress, event, false);
+  return stated(progress, event);
 }
 
 /** What becomes of a stream to a bot, and the commands that began and stopped it. */
@@ -146,7 +152,7 @@ export function streamEvent(
   report: StreamReport,
   commands: StreamCommands,
 ): Stated {
-  return stated(progress, streamEventOf(progress, at, report, commands), false);
+  return stated(progress, streamEventOf(progress, at, report, commands));
 }
 
 type StreamCommands = {
@@ -218,7 +224,7 @@ export function endEvent(progress: CallProgress, end: CallEnd): Stated<TerminalE
       context: callContext(progress),
     },
   };
-  return stated(progress, event, notified);
+  return numbered(progress, event, notified);
 }
 
 /** The session of the conversation that this call is; the same whichever process states the end. */
@@ -308,7 +314,30 @@ export function header(
   };
 }
 
-export function stated<Event extends CallEvent>(
+/**
+ * Bounds what a call may owe a receiver that is away. Digits, streams and transfers have bounds of
+ * their own, which stay below this one; sounds that commands play have none. Later events are not
+ * notified, except those with a status of their own.
+ */
+const maxSelectedNotifications = 2_500;
+
+/** States an event without a status of its own: it is numbered if the request selects its type. */
+export function stated(
+  progress: Sequences & { readonly call: AcceptedCall },
+  event: CallEvent,
+): Stated {
+  const { notifyUrl, notifyEvents = [] } = progress.call.request;
+  const isSelected = notifyEvents.some((type) => type === event.type);
+  const isNotified =
+    isSelected &&
+    notifyUrl !== undefined &&
+    progress.notificationSequence < maxSelectedNotifications;
+  const data = { ...event.data, ...nextNotification(progress, isNotified) };
+  // The event keeps its type; TypeScript cannot follow that through a union.
+  return numbered(progress, isNotified ? ({ ...event, data } as CallEvent) : event, isNotified);
+}
+
+function numbered<Event extends CallEvent>(
   progress: Sequences,
   event: Event,
   notified: boolean,
@@ -327,7 +356,7 @@ function failedAttemptsOf({ failedAttempts }: CallProgress): {
 }
 
 function nextNotification(
-  progress: CallProgress,
+  progress: Sequences,
   notified: boolean,
 ): { notificationSequence?: number } {
   return notified ? { notificationSequence: progress.notificationSequence + 1 } : {};

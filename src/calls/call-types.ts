@@ -2,6 +2,7 @@
 
 import type { AmdEventName } from './contract/amd-event.ts';
 import type { CallIdentity } from './contract/identity.ts';
+import type { SelectedEventType } from './contract/notify-events.ts';
 import type { DialTarget } from './dial-target.ts';
 import type { RequestedScreening, RequestedVoicemail } from './plans.ts';
 import type { RequestedStream } from './stream.ts';
@@ -74,6 +75,8 @@ export type DialoutRequest = {
   readonly bridge?: TransferPlan;
   /** Left out: all AMD events are notified. Empty: none. */
   readonly amdEventsSubscription?: readonly AmdEventName[];
+  /** Types of events that are notified with status `Event`. Left out: none. */
+  readonly notifyEvents?: readonly SelectedEventType[];
   /** W3C Trace Context: of the span that took the request in, or what came with it where nothing is traced here. */
   readonly traceparent?: string;
   /** Only beside a `traceparent`: what the systems before have added to it. */

@@ -1,6 +1,7 @@
 // A notification in one line for people.
 
 import { z } from 'zod';
+import { lineOf } from '../calls/contract/event-table.ts';
 import type { ReceivedNotification } from './receiver.ts';
 
 /** What is shown of a body; receivers in the wild see other senders' too, so that nothing is taken for granted. */
@@ -21,6 +22,7 @@ const shownBody = z.object({
     .optional()
     .catch(undefined),
   amd: z.object({ reason: z.string().optional(), words: z.number().optional() }).optional(),
+  event: z.object({ type: z.string(), data: z.unknown() }).optional().catch(undefined),
 });
 export type ShownBody = z.infer<typeof shownBody>;
 
@@ -48,6 +50,10 @@ function detailsOf(body: ShownBody): string {
       return `after ringing ${seconds(body.ringDurationInMS)}`;
     case 'Call-In-Progress':
       return `${body.machineDetection ?? ''}${body.amd?.reason === undefined ? '' : ` (${body.amd.reason})`}`;
+    case 'Event':
+      return body.event === undefined
+        ? ''
+        : `${body.event.type} ${lineOf(body.event.type, body.event.data)}`.trim();
     case 'completed':
       return [body.reasonCode, callDuration(body), body.machineDetection]
         .filter((part) => part !== undefined)

@@ -147,5 +147,7 @@ function instantAgo(duration: string | undefined): string | undefined {
 
 function wordsOf(body: unknown): string {
   const read = readBody(body);
-  return [read?.status, read?.machineDetection].filter((part) => part !== undefined).join(' ');
+  return [read?.status, read?.machineDetection, read?.event?.type]
+    .filter((part) => part !== undefined)
+    .join(' ');
 }

@@ -25,6 +25,9 @@ type NotStored = {
   readonly isKeyNew?: true;
 };
 
+/** The notification of the first event, as it is signed and sent. */
+export type QueuedNotification = { readonly origin: string; readonly body: string };
+
 export type IntakeLedger = {
   /** @throws Error where it is not known whether it was stored. */
   accept(
@@ -34,6 +37,7 @@ export type IntakeLedger = {
       readonly idempotency?: { readonly key: string; readonly requestHash: string };
       readonly limits?: AppLimits;
       readonly takenBy?: string;
+      readonly queuedNotification?: QueuedNotification;
     },
   ): Promise<
     | { readonly kind: 'accepted' }
@@ -59,6 +63,11 @@ export type IntakePorts = {
   /** This process, as the ledger knows it. */
   readonly ownerId: string;
   readonly limitsOf: (trunk: string) => TrunkLimits | undefined;
+  /** @returns undefined if the request does not select the call's first event */
+  readonly queuedNotification: (
+    call: AcceptedCall,
+    queued: CallEvent,
+  ) => QueuedNotification | undefined;
   /** Stored with the call, and to be published now. */
   readonly onStored: (event: CallEvent, submission: Submission) => void;
   /** What is accepted while the last calls finish would wait for the next process. */
@@ -152,6 +161,8 @@ async function accept(
   submission: Submission,
 ): Promise<SubmitResult> {
   const { notifyHeaders, idempotency, limits } = submission;
+  const queued = queuedEvent(call);
+  const queuedNotification = ports.queuedNotification(call, queued);
   const reservation = ports.taking.reserve(call.callId, call.request.trunk);
   const result = await ports.ledger
     .accept(call, {
@@ -159,6 +170,7 @@ async function accept(
       ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
       ...(idempotency === undefined ? {} : { idempotency }),
       ...(reservation === undefined ? {} : { takenBy: ports.ownerId }),
+      ...(queuedNotification === undefined ? {} : { queuedNotification }),
     })
     .catch((error: unknown) => {
       reservation?.doubt();
@@ -170,7 +182,7 @@ async function accept(
     return result.kind === 'refused' ? refusalOf(result.limit, call.acceptedAt) : result;
   }
   const { sid, callId, conversationId } = call;
-  ports.onStored(queuedEvent(call), submission);
+  ports.onStored(queued, submission);
   if (reservation === undefined) ports.taking.accepted(call);
   else reservation.start(call);
   return { kind: 'accepted', answer: { sid, callId, conversationId } };

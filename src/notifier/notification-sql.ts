@@ -97,19 +97,20 @@ where lane.call_id = due.call_id
 returning lane.call_id`,
 } as const;
 
+// A notification has a gap before it if its sequence is above its rank. One pass finds all gaps: a call
+// may have thousands of notifications.
 export const loadStatement = {
   name: 'notifier-load',
   text: `
 select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.attempts_before,
-  n.created_at, n.owed_since, n.refused_at,
-  n.sequence - 1 > (
-    select count(*) from notifications p where p.call_id = n.call_id and p.sequence < n.sequence
-  ) as has_gap,
+  n.created_at, n.owed_since, n.refused_at, n.sequence > n.rank as has_gap,
   case when n.refused_at is not null then (
     select max(a.started_at) from delivery_attempts a where a.call_id = n.call_id and a.event_id = n.event_id
   ) end as last_attempt_at
 from notification_lanes lane
-left join notifications n on n.call_id = lane.call_id and n.state = 'pending'
+left join lateral (
+  select known.*, rank() over (order by known.sequence) from notifications known where known.call_id = lane.call_id
+) n on n.state = 'pending'
 where lane.call_id = any($1::text[]) and lane.leased_by = $2
 order by lane.call_id, n.sequence, n.event_id`,
 } as const;

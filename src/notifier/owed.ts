@@ -6,7 +6,11 @@ import { notificationOf } from '../calls/contract/event-table.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
 import { originOf } from './origin-gates.ts';
 
-/** `canTake`: whether the notifier of this process would send to this receiver at once. Undefined: the event is not notified. */
+/**
+ * `canTake`: whether the notifier of this process would send to this receiver at once.
+ *
+ * @returns undefined if the event is not notified
+ */
 export function owedFor(
   { request: { notifyUrl } }: AcceptedCall,
   event: CallEvent,

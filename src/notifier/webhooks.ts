@@ -1,7 +1,10 @@
-// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. Stands alone; nothing of the gateway is
-// loaded with it.
+// For receivers of notifications: `import { verify } from 'offhook/webhooks'`. It loads nothing of the
+// gateway; it only uses types of it.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** A parsed body. `status` is `Event` for an event that `notifyEvents` selects. */
+export type { NotificationBody } from '../calls/contract/notification.ts';
 
 export type VerifyOptions = {
   /** How far the signature's time may be from ours, either way. 300 s when left out. */

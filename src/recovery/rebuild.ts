@@ -77,16 +77,26 @@ function failedAttemptsIn(events: readonly CallEvent[]): CallProgress['failedAtt
 /** One that was under way ended with its process. */
 function transferIn(events: readonly CallEvent[]): TransferSummary | undefined {
   const last = events.findLast(({ type }) => type.startsWith('transfer-'));
-  if (last?.type === 'transfer-completed') return last.data;
+  if (last?.type === 'transfer-completed') return unnumbered(last.data);
   if (last?.type === 'transfer-failed') {
-    const { reason: _reason, ...summary } = last.data;
+    const { reason: _reason, ...summary } = unnumbered(last.data);
     return summary;
   }
   const outcome = 'gateway-failure';
-  if (last?.type === 'transfer-answered') return { ...last.data, outcome, answeredAt: last.time };
+  if (last?.type === 'transfer-answered') {
+    return { ...unnumbered(last.data), outcome, answeredAt: last.time };
+  }
   if (last?.type !== 'transfer-ringing') return undefined;
   const { to, mode } = last.data;
   return { to, mode, outcome };
+}
+
+/** The end of the call does not repeat how an event before it was notified. */
+function unnumbered<Data extends { readonly notificationSequence?: number }>({
+  notificationSequence: _sequence,
+  ...data
+}: Data): Omit<Data, 'notificationSequence'> {
+  return data;
 }
 
 function timeOf(events: readonly CallEvent[], type: CallEvent['type']): Date | undefined {
@@ -107,9 +117,7 @@ function lastRound(amdEvents: CallProgress['amdEvents']): number {
 }
 
 function lastSequences(events: readonly CallEvent[]) {
-  const notified = events.map((event) =>
-    'notificationSequence' in event.data ? (event.data.notificationSequence ?? 0) : 0,
-  );
+  const notified = events.map(({ data }) => data.notificationSequence ?? 0);
   return {
     eventSequence: Math.max(1, ...events.map((event) => event.eventSequence)),
     notificationSequence: Math.max(0, ...notified),

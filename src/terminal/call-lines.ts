@@ -58,11 +58,13 @@ function whatNext({ verdict, record }: Delivery): string {
   }
 }
 
-/** `Answered`, or what was detected: that says more than `Call-In-Progress`. */
+/** @returns `Answered`, or what says more than `Call-In-Progress` and `Event`: the detection, the type */
 function statusOf(body: string): string {
-  const { status, machineDetection } = JSON.parse(body) as {
-    readonly status?: unknown;
-    readonly machineDetection?: unknown;
+  const { status, machineDetection, event } = JSON.parse(body) as {
+    readonly status?: string;
+    readonly machineDetection?: string;
+    readonly event?: { readonly type?: string };
   };
+  if (status === 'Event') return event?.type ?? status;
   return String(status === 'Call-In-Progress' ? (machineDetection ?? status) : status);
 }

@@ -6,8 +6,13 @@ import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { callEventTypes, parseCallEvent } from '../../src/calls/contract/call-event.ts';
 import { commandReply, commandSchema } from '../../src/calls/contract/command.ts';
-import { eventTable } from '../../src/calls/contract/event-table.ts';
-import { notificationSchema } from '../../src/calls/contract/notification.ts';
+import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
+import { eventTable, notificationOf } from '../../src/calls/contract/event-table.ts';
+import {
+  eventNotificationSchema,
+  notificationSchema,
+} from '../../src/calls/contract/notification.ts';
+import { selectedEventTypes } from '../../src/calls/contract/notify-events.ts';
 import { type Harness, startHarness } from './support.ts';
 
 type Message = {
@@ -112,15 +117,34 @@ describe('/asyncapi.json', () => {
       expect(parseCallEvent(JSON.stringify(payload))).toMatchObject({ ok: true });
     }
     for (const body of payloadsOf('notification')) notificationSchema.strict().parse(body);
+    for (const body of payloadsOf('eventNotification')) {
+      eventNotificationSchema.strict().parse(body);
+    }
     for (const command of payloadsOf('command')) commandSchema.parse(command);
     for (const reply of payloadsOf('commandReply')) commandReply.parse(reply);
   });
 
   test('has an example of a notification of every status', () => {
     const rows = Object.values(eventTable).map(({ notification }) => notification);
-    const statuses = rows.flatMap((row) => (row === 'never' ? [] : [row.status]));
+    const statuses = rows.flatMap((row) => (row === 'as-selected' ? [] : [row.status]));
     const examples = document.components.messages['notification']?.examples ?? [];
 
     expect(examples.map(({ name }) => name)).toEqual(statuses);
+  });
+
+  test('has an example of the notification of every event that can be selected', () => {
+    const { examples = [] } = document.components.messages['eventNotification'] ?? {};
+
+    expect(examples.map(({ name }) => name)).toEqual(selectedEventTypes);
+  });
+
+  test('tells the data of one type of event from that of another, in its notification', () => {
+    const validate = validatorOfPayload('eventNotification');
+    const body = notificationOf(exampleEvent('dtmf', { notificationSequence: 2 }));
+    const event = exampleEvent('ringing', { notificationSequence: 2 });
+
+    expect(validate(body)).toBe(true);
+    expect(validate({ ...body, event: { ...event, type: 'dtmf' } })).toBe(false);
+    expect(validate({ ...body, event: exampleEvent('completed') })).toBe(false);
   });
 });

@@ -1,8 +1,9 @@
 // The documented notification is the one that is sent.
 
 import { describe, expect, test } from 'vitest';
-import { notificationSchema } from '../../src/api/notification-schema.ts';
+import { eventNotificationSchema, notificationSchema } from '../../src/api/notification-schema.ts';
 import { notificationOf } from '../../src/calls/contract/event-table.ts';
+import { selectedEventTypes } from '../../src/calls/contract/notify-events.ts';
 import { eventTeller } from '../support/call-events.ts';
 
 const teller = eventTeller();
@@ -18,5 +19,12 @@ describe('the notification of the OpenAPI document', () => {
 
     expect(body?.status).toBe(status);
     expect(notificationSchema.strict().parse(body)).toEqual(body);
+  });
+
+  test.each(selectedEventTypes)('of the event %s, too', (type) => {
+    const body = notificationOf(teller.selected(type));
+
+    expect(eventNotificationSchema.strict().parse(body)).toEqual(body);
+    expect(notificationSchema.safeParse(body).success).toBe(false);
   });
 });

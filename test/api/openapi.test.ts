@@ -77,7 +77,14 @@ describe('/openapi.json', () => {
     expect([...references].sort()).toEqual(
       names.map((name) => `#/components/schemas/${name}`).sort(),
     );
-    expect(names).toEqual(expect.arrayContaining(['Problem', 'CallNotification', 'CallContext']));
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'Problem',
+        'CallNotification',
+        'CallEventNotification',
+        'CallContext',
+      ]),
+    );
   });
 
   test('path parameters are declared where they stand, each once', () => {
@@ -113,19 +120,22 @@ describe('/openapi.json', () => {
     });
   });
 
-  test('describes the notification with its signature headers', () => {
-    const post = document['webhooks']?.['callNotification']?.['post'];
-    const headers = ((post?.['parameters'] ?? []) as unknown as { name: string }[]).map(
-      ({ name }) => name,
-    );
+  test.each(['callNotification', 'callEventNotification'])(
+    'describes %s with its signature headers',
+    (name) => {
+      const post = document['webhooks']?.[name]?.['post'];
+      const headers = ((post?.['parameters'] ?? []) as unknown as { name: string }[]).map(
+        ({ name }) => name,
+      );
 
-    expect(headers).toEqual([
-      'Gateway-Signature',
-      'webhook-id',
-      'webhook-timestamp',
-      'webhook-signature',
-    ]);
-  });
+      expect(headers).toEqual([
+        'Gateway-Signature',
+        'webhook-id',
+        'webhook-timestamp',
+        'webhook-signature',
+      ]);
+    },
+  );
 
   test('its example of a request is accepted, and rings no phone outside this machine', async () => {
     const response = await dial(harness, { ...dialoutExample, botId: 'st-1' });

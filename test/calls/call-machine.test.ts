@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { queuedEvent } from '../../src/calls/call-events.ts';
+import type { DialoutRequest } from '../../src/calls/call-types.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
 import { provesOnAny } from '../companion/proves.ts';
-import { type ScriptOptions, scriptCall, storedLeg } from '../support/scripted-call.ts';
+import {
+  acceptedCall,
+  type ScriptOptions,
+  scriptCall,
+  storedLeg,
+} from '../support/scripted-call.ts';
 
 async function answered(options: ScriptOptions = {}) {
   const call = scriptCall(options);
@@ -804,6 +811,82 @@ describe('answering machine detection', () => {
       .slice(3)
       .map((event) => (event.type === 'amd' ? event.data.notificationSequence : undefined));
     expect(sequences).toEqual([undefined, 2]);
+  });
+});
+
+describe('events that the request selects', () => {
+  const press = (call: Awaited<ReturnType<typeof answered>>) =>
+    call.leg().observe({ kind: 'dtmf', digit: '5', durationMs: 80 });
+  const numbersOf = (call: Awaited<ReturnType<typeof answered>>) =>
+    call.stored.map(({ type, data }) => `${type} ${data.notificationSequence ?? '-'}`);
+
+  test('are numbered among the notifications, and the end is the last', async () => {
+    const call = await answered({ request: { notifyEvents: ['ringing', 'dtmf'] } });
+    call.amd('amd_human_detected');
+    press(call);
+    call.amd('amd_stopped');
+    call.remoteBye();
+    await call.settle();
+
+    expect(numbersOf(call)).toEqual([
+      ...['dialing -', 'ringing 1', 'answered 2', 'amd 3', 'dtmf 4', 'amd 5', 'completed 6'],
+    ]);
+  });
+
+  test('begin with the first, which is stated when the call is accepted', async () => {
+    const call = await answered({ request: { notifyEvents: ['queued', 'dialing'] } });
+
+    const accepted = acceptedCall({ notifyEvents: ['queued'] });
+    expect(queuedEvent(accepted).data).toEqual({ trunk: 'sandbox', notificationSequence: 1 });
+    expect(numbersOf(call)).toEqual(['dialing 2', 'ringing -', 'answered 3']);
+    const { notifyUrl: _none, ...unnotified } = accepted.request;
+    expect(queuedEvent({ ...accepted, request: unnotified }).data).toEqual({ trunk: 'sandbox' });
+  });
+
+  test('take back no number where the answer is doubted', async () => {
+    const call = await answered({
+      request: { notifyEvents: ['ringing'], machineDetection: 'disabled' },
+      storeAnswer: () => Promise.reject(new Error('SQL is unreachable')),
+    });
+    await call.settle();
+
+    expect(call.steps.at(-1)?.ending).toMatchObject({
+      event: { type: 'failed', data: { notificationSequence: 2 } },
+      ifAnswered: [
+        { type: 'answered', data: { notificationSequence: 2 } },
+        { type: 'completed', data: { notificationSequence: 3 } },
+      ],
+    });
+  });
+
+  test.each<readonly [string, Partial<DialoutRequest>]>([
+    ['none are selected', {}],
+    ['others are selected', { notifyEvents: ['stream-started'] }],
+  ])('have not one member more where %s', async (_what, request) => {
+    const call = await answered({ request });
+    press(call);
+
+    expect(call.stored.map(({ data }) => Object.keys(data))).toEqual([
+      ['gateway', 'attempt', 'trunk'],
+      ['sipStatus', 'sipReason', 'earlyMedia'],
+      expect.any(Array),
+      ['digit', 'source', 'durationMs'],
+    ]);
+  });
+
+  test('are bounded, and those with a status of their own are not', async () => {
+    const call = await answered({
+      request: { notifyEvents: ['dtmf'] },
+      limits: { maxDigits: 3_000 },
+    });
+    for (let presses = 0; presses < 3_000; presses += 1) press(call);
+    call.remoteBye();
+    call.advance(10_000);
+    await call.settle();
+
+    const notified = call.stored.flatMap(({ data }) => data.notificationSequence ?? []);
+    expect(notified).toEqual(Array.from({ length: 2_502 }, (_, index) => index + 1));
+    expect(call.end().data.notificationSequence).toBe(2_502);
   });
 });
 

@@ -125,7 +125,7 @@ describe('a receiver', () => {
     await examine(receiver({ before }));
 
     const rows = Object.values(eventTable).map(({ notification }) => notification);
-    const wanted = rows.flatMap((row) => (row === 'never' ? [] : [row.status]));
+    const wanted = rows.flatMap((row) => [row === 'as-selected' ? 'Event' : row.status]);
     expect(statuses).toEqual(new Set(wanted));
   });
 

@@ -59,6 +59,7 @@ describe('a dial-out request', () => {
         header: ['X-A: b: c', 'X-D:e'],
         timer: ['toneTimeoutMs=500'],
         thresholdWordCount: '6',
+        notifyEvents: 'ringing, transfer-*',
       }),
     ).toMatchObject({
       timeoutInMs: 5_000,
@@ -66,6 +67,7 @@ describe('a dial-out request', () => {
       notifyHeaders: { 'X-A': 'b: c', 'X-D': 'e' },
       timers: { toneTimeoutMs: 500 },
       thresholdWordCount: 6,
+      notifyEvents: ['ringing', 'transfer-*'],
     });
   });
 
@@ -136,6 +138,15 @@ describe('a notification in one line', () => {
 
   test('and in whole seconds where an older gateway sent it', () => {
     expect(lineOf({ callDuration: 8 })).toContain('Caller-disconnected, 8 s ');
+  });
+
+  test.each([
+    [{ type: 'dtmf', data: { digit: '5', source: 'rtp' } }, 'dtmf 5'],
+    [{ type: 'transfer-ringing', data: { to: 'sip:a@b', sipStatus: 180 } }, 'transfer-ringing'],
+    [{ type: 'of-a-later-version', data: {} }, 'of-a-later-version'],
+    ['not an event', ''],
+  ])('of the event %j has what happened', (event, details) => {
+    expect(lineOf({ status: 'Event', event })).toContain(`#4 Event             ${details} `);
   });
 });
 

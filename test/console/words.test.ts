@@ -10,3 +10,15 @@ test('calls are filtered by every status and outcome that they may have', async 
     outcome: [...callOutcomes],
   });
 });
+
+test('a notification is called by what it tells', async () => {
+  const page = new URL('../../src/console/page/format.js', import.meta.url).href;
+  const { notificationName } = (await import(page)) as {
+    readonly notificationName: (body: object) => string;
+  };
+
+  expect(notificationName({ status: 'Answered' })).toBe('Answered');
+  const machineDetection = 'amd_stopped';
+  expect(notificationName({ status: 'Call-In-Progress', machineDetection })).toBe('amd_stopped');
+  expect(notificationName({ status: 'Event', event: { type: 'dtmf' } })).toBe('dtmf');
+});

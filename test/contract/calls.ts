@@ -53,6 +53,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
         taking: { accepted: () => undefined, waiting: () => new Map(), reserve: () => undefined },
         ownerId: 'node/1',
         limitsOf: () => undefined,
+        queuedNotification: () => undefined,
         isStopping: () => false,
       },
       { maxQueued, queueTimeoutMs: 300_000 },

@@ -36,6 +36,7 @@ describe.each(databaseKinds)('the intake of an app with limits, on %s', (kind) =
         taking: { accepted: () => undefined, waiting: () => new Map(), reserve: () => undefined },
         ownerId: 'node/1',
         limitsOf: () => undefined,
+        queuedNotification: () => undefined,
         onStored: () => undefined,
         isStopping: () => false,
         clock,

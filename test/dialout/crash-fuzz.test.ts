@@ -4,6 +4,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { defaultCallLimits } from '../../src/calls/call-setup.ts';
+import { selectedEventTypes } from '../../src/calls/contract/notify-events.ts';
 import { expectOneWholeStory } from '../support/crashed-call.ts';
 import { DialoutWorld } from '../support/dialout-world.ts';
 import { MortalOutbox, mortalOwner } from '../support/mortal-outbox.ts';
@@ -53,11 +54,12 @@ async function crash(seed: number) {
   const random = randomOf(seed);
   const world = new DialoutWorld();
   // The machine's call is this one too: its id is the same each time.
-  const first = acceptedCall();
+  const notifyEvents = seed % 2 === 0 ? selectedEventTypes : [];
+  const first = acceptedCall({ notifyEvents });
   world.accept(first);
   world.take(first.callId, mortalOwner);
   const outbox = new MortalOutbox(world, first);
-  const played = randomCall(random, { outbox });
+  const played = randomCall(random, { outbox, notifyEvents });
   const { call } = played;
   await call.settle();
   const infrastructure = playInfrastructure(outbox, random);

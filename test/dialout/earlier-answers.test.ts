@@ -48,6 +48,7 @@ describe.each(databaseKinds)('a request with a key, on %s', (kind) => {
         },
         ownerId: 'node/1',
         limitsOf: () => undefined,
+        queuedNotification: () => undefined,
         onStored: () => undefined,
         isStopping: () => state.isStopping,
         clock,

@@ -43,6 +43,7 @@ function rig(changes: Partial<IntakePorts> & { readonly accept?: () => Promise<n
       },
       ownerId: 'node/1',
       limitsOf: () => undefined,
+      queuedNotification: () => undefined,
       onStored: (event) => void stored.push(event),
       isStopping: () => false,
       clock: { now: () => now },

@@ -19,6 +19,7 @@ import { endOfRemoteBye } from '../../src/calls/call-outcome.ts';
 import type { AcceptedCall, DialoutRequest } from '../../src/calls/call-types.ts';
 import type { AmdEvent } from '../../src/calls/contract/amd-event.ts';
 import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
 import type { LegEndResult, StoredLeg } from '../../src/calls/contract/stored-leg.ts';
 import type { UnfinishedCall } from '../../src/calls/ports.ts';
 import { createEndRecorder } from '../../src/dialout/end-recorder.ts';
@@ -635,6 +636,31 @@ describe('the recovery', () => {
     expect(told(world.timelineOf(s.call.callId)).slice(-2)).toEqual([
       'amd_stopped 5/2',
       'completed 6/3',
+    ]);
+  });
+
+  test('goes on with the numbers of events that the request selects, of which the end says nothing', async () => {
+    const world = new DialoutWorld();
+    const s = story({ notifyEvents: ['queued', 'dtmf', 'transfer-failed'] });
+    const { request: _, ...identity } = s.call;
+    const transfer = exampleEvent('transfer-failed', {
+      ...{ identity, eventSequence: 7, notificationSequence: 5 },
+    });
+    const events = [s.queued, s.dialing, s.ringing, s.answered, s.amd, s.dtmf, transfer];
+    world.leave(leftAnswered(s, { events }));
+    await recoverCalls(nextProcess(world).ports);
+
+    expect(told(world.timelineOf(s.call.callId))).toEqual([
+      ...['queued 1/1', 'dialing 2', 'ringing 3', 'answered 4/2', 'amd_human_detected 5/3'],
+      ...['dtmf 6/4', 'transfer-failed 7/5', 'amd_stopped 8/6', 'completed 9/7'],
+    ]);
+    const end = world.endOf(s.call.callId)?.data as { readonly transfer?: object };
+    expect(Object.keys(end.transfer ?? {})).toEqual([
+      'commandId',
+      'to',
+      'mode',
+      'outcome',
+      'sipStatus',
     ]);
   });
 

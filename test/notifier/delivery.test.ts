@@ -62,6 +62,32 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
     expect(new Set(Object.values(await rig.states()))).toEqual(new Set(['delivered']));
   });
 
+  test('events that the request selects arrive among the others, and what a node owed of them comes from the next', async () => {
+    const first = await rig.start({ nodeId: 'a' });
+    receiver.answerWith(({ sequence }) => (sequence === 2 ? 503 : 200));
+    const call = rig.call(receiver.url);
+    const selected = [call.selected('ringing'), call.answered(), call.selected('dtmf')] as const;
+    await first.handle([selected[0]]);
+    await first.handle([selected[1], selected[2]]);
+    await eventually(() => receiver.received.some(({ status }) => status === 503), 'it refuses');
+    await first.stop();
+
+    const second = await rig.start({ nodeId: 'b' });
+    await second.handle([call.selected('transfer-failed'), call.completed()]);
+    receiver.answerWith(() => 200);
+    const bodies = await receiver.untilEnded(call.identity.callId);
+
+    expect(bodies.map(({ sequence, status }) => `${sequence} ${status}`)).toEqual([
+      ...['1 Event', '2 Answered', '3 Event', '4 Event', '5 completed'],
+    ]);
+    expect(bodies[0]?.['event']).toEqual(selected[0]);
+    expect(bodies[2]?.['event']).toEqual(selected[2]);
+    for (const received of receiver.received) {
+      expect(signatureIsRight(received, rig.secret)).toBe(true);
+      expect(received.headers['webhook-id']).toBe(received.body.eventId);
+    }
+  });
+
   test('events of one batch leave in order too', async () => {
     const notifier = await rig.start();
     const calls = Array.from({ length: 20 }, () => rig.call(receiver.url));

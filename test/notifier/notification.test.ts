@@ -121,6 +121,20 @@ describe('the body of a notification', () => {
     });
   });
 
+  test('of an event that the request selects: the event as it is', () => {
+    const call = eventTeller();
+    call.answered();
+    const event = call.selected('dtmf');
+
+    expect(notificationOf(event)).toEqual({
+      ...common(event),
+      status: 'Event',
+      sequence: 2,
+      event,
+    });
+    expect(event.data).toMatchObject({ digit: '5', notificationSequence: 2 });
+  });
+
   test('an event without a notification sequence is not notified', () => {
     const call = eventTeller();
     const { notificationSequence: _, ...data } = (

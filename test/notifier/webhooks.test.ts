@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
+import { notificationOf } from '../../src/calls/contract/event-table.ts';
 import { signatureHeaders } from '../../src/notifier/signature.ts';
-import { verify } from '../../src/notifier/webhooks.ts';
+import { type NotificationBody, verify } from '../../src/notifier/webhooks.ts';
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const body = '{"status":"completed","reason":"200 OK","pence":"£"}';
@@ -151,4 +153,18 @@ describe('Standard Webhooks headers', () => {
 
     expect(headers['webhook-signature']).toMatch(/^v1,[^ ]{44} v1,[^ ]{44}$/);
   });
+});
+
+test('the type of the body tells an event by its type from the four statuses', () => {
+  const pressed = (notification: NotificationBody): string => {
+    if (notification.status !== 'Event') return notification.reason;
+    const { event } = notification;
+    return event.type === 'dtmf' ? event.data.digit : event.type;
+  };
+  const dtmf = exampleEvent('dtmf', { notificationSequence: 2 });
+  const answered = exampleEvent('answered');
+
+  expect(
+    [dtmf, answered].map((event) => pressed(notificationOf(event) as NotificationBody)),
+  ).toEqual(['5', '200 OK']);
 });

@@ -36,13 +36,18 @@ async function dial(
   cluster: Cluster,
   nodes: readonly GatewayProcess[],
   numbers: readonly string[],
+  more: object = {},
 ): Promise<readonly Dialled[]> {
   return await Promise.all(
     numbers.map(async (number, index) => {
       const node = nodes[index % nodes.length];
       if (node === undefined) throw new Error('no node');
       const target = `tel:+${number}`;
-      const { callId } = await node.dialer.dial({ target, notifyurl: cluster.receiver.url });
+      const { callId } = await node.dialer.dial({
+        target,
+        notifyurl: cluster.receiver.url,
+        ...more,
+      });
       return { callId, number };
     }),
   );
@@ -250,6 +255,45 @@ describe('a cluster', () => {
       cluster,
       calls.filter(({ callId }) => lost.includes(callId)),
     );
+  }, 180_000);
+
+  test('what a killed node owed of selected events comes from another one, whole, and the end is the last', async () => {
+    await using world = await build();
+    const { cluster } = world;
+    const { receiver } = cluster;
+    let refuse: () => void = () => undefined;
+    const refused = new Promise<number>((resolve) => {
+      refuse = () => resolve(503);
+    });
+    receiver.answerWith(({ sequence }) => (sequence === 1 ? 200 : refused));
+    const dying = await cluster.startNode('a');
+    const notifyEvents = { notifyEvents: ['*'] };
+    const calls = await dial(cluster, [dying], many(10, 'stay', 0), notifyEvents);
+    const answered = () => world.database.pool.query(`select from calls where state = 'answered'`);
+    await eventually(async () => (await answered()).rowCount === 10, 'all are answered');
+    await eventually(
+      () => calls.every(({ callId }) => receiver.of(callId).length === 1),
+      'the first event of each is told',
+    );
+    await cluster.startNode('b');
+    await dying.kill();
+    refuse();
+    receiver.answerWith(() => 200);
+    await endLease(world, 'a');
+    await eventually(
+      () => calls.every(({ callId }) => receiver.of(callId).some(isTerminal)),
+      'all are told to be over',
+    );
+
+    expectWhole(cluster, calls);
+    for (const { callId } of calls) {
+      const bodies = receiver.of(callId);
+      const told = bodies.map(({ status, event }) =>
+        status === 'Event' ? (event as { readonly type: string }).type : status,
+      );
+      expect(told).toEqual(['queued', 'dialing', 'ringing', 'Answered', 'completed']);
+      expect(bodies.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
+    }
   }, 180_000);
 
   test('a call is ended through whichever node is asked', async () => {

@@ -4,7 +4,9 @@ import { randomUUID } from 'node:crypto';
 import type { AmdEventName } from '../../src/calls/contract/amd-event.ts';
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import { type CallEvent, callEventId } from '../../src/calls/contract/call-event.ts';
+import { exampleEvent } from '../../src/calls/contract/event-examples.ts';
 import type { CallId, CallIdentity } from '../../src/calls/contract/identity.ts';
+import type { SelectedEventType } from '../../src/calls/contract/notify-events.ts';
 
 const context: CallContext = { session: { UserSession: { amd: [], amdInfo: {} } }, metadata: {} };
 
@@ -55,6 +57,11 @@ export function eventTeller(identity: CallIdentity = someIdentity()) {
       type: 'ringing',
       data: { sipStatus: 180, sipReason: 'Ringing', earlyMedia: false },
     }),
+    /** An event that the request selects. */
+    selected: (type: SelectedEventType): CallEvent => {
+      const { time, eventSequence: number } = envelope(type);
+      return exampleEvent(type, { identity, time, eventSequence: number, ...notified() });
+    },
     answered: (): CallEvent => ({
       ...envelope('answered'),
       type: 'answered',

@@ -64,7 +64,7 @@ export const events = table(
       code(type),
       schema.description ?? '',
       Object.keys(schema.shape).map(code).join(', '),
-      notification === 'never' ? '' : code(notification.status),
+      code(notification === 'as-selected' ? 'Event' : notification.status),
       context === 'unchanged' ? '' : 'changes',
     ];
   }),

@@ -3,6 +3,7 @@
 
 import type { DialoutRequest } from '../../src/calls/call-types.ts';
 import type { AmdEvent, AmdEventName } from '../../src/calls/contract/amd-event.ts';
+import type { SelectedEventType } from '../../src/calls/contract/notify-events.ts';
 import type { RequestedStream, StreamCounts, StreamReport } from '../../src/calls/stream.ts';
 import { type TransferPlan, transferFallbacks, transferStarts } from '../../src/calls/transfer.ts';
 import { type ScriptOptions, scriptCall, storedLeg } from './scripted-call.ts';
@@ -155,11 +156,13 @@ function randomStreams(call: ReturnType<typeof scriptCall>, random: () => number
 type RandomCallOptions = Pick<ScriptOptions, 'outbox'> & {
   /** Its request may have one, and commands begin and end others. */
   readonly hasStreams?: boolean;
+  /** As its request has them. */
+  readonly notifyEvents?: readonly SelectedEventType[];
 };
 
 export function randomCall(
   random: () => number,
-  { hasStreams = false, ...options }: RandomCallOptions = {},
+  { hasStreams = false, notifyEvents = [], ...options }: RandomCallOptions = {},
 ) {
   const pick = <Value>(values: readonly Value[]): Value =>
     values[Math.floor(random() * values.length)] as Value;
@@ -178,7 +181,7 @@ export function randomCall(
   const call = scriptCall({
     ...options,
     request: {
-      ...{ machineDetection, ringTimeoutMs: 20_000 },
+      ...{ machineDetection, ringTimeoutMs: 20_000, notifyEvents },
       ...(bridges ? { bridge } : {}),
       ...(hasStreams && random() < 0.5 ? { stream } : {}),
     },

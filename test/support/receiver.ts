@@ -18,7 +18,7 @@ export type Notification = {
   readonly eventId: string;
   readonly callId: string;
   readonly sequence: number;
-  readonly status: 'Answered' | 'Call-In-Progress' | 'completed' | 'Failed';
+  readonly status: 'Answered' | 'Call-In-Progress' | 'Event' | 'completed' | 'Failed';
   readonly machineDetection?: string;
   readonly reason: string;
   readonly reasonCode: string;

@@ -152,6 +152,11 @@ describe('an attempt to notify', () => {
       },
       '→ 127.0.0.1:4000 #2 amd_human_detected: 200',
     ],
+    [
+      { kind: 'response', status: 200 },
+      { sequence: 3, body: '{"status":"Event","event":{"type":"dtmf","data":{"digit":"5"}}}' },
+      '→ 127.0.0.1:4000 #3 dtmf: 200',
+    ],
   ] as const)('with %j, %j is: %3$s', async (result, notification, line) => {
     expect(await attemptLine(result, notification)).toBe(line);
   });

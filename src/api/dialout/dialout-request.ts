@@ -123,6 +123,9 @@ function namedErrors(
         'must not be a private, local or reserved address that NOTIFY_ALLOWED_NETWORKS lacks',
     });
   }
+  if (wanted.notifyurl === undefined && (wanted.notifyEvents ?? []).length > 0) {
+    errors.push({ path: 'notifyEvents', message: 'needs notifyurl, where the events are sent' });
+  }
   const provider = wanted.callControlParameter?.sttProvider;
   if (provider !== undefined && speechToTextProviders?.has(provider) === false) {
     errors.push({
@@ -144,6 +147,7 @@ function toRequest(
   { stream, bridge }: Resolved,
 ): SubmittedRequest {
   const { thresholdWordCount, amdEventsSubscription, callControlParameter } = wanted;
+  const { notifyEvents = [] } = wanted;
   return {
     target: wanted.target,
     caller: wanted.caller,
@@ -165,6 +169,7 @@ function toRequest(
     ...(amdEventsSubscription === undefined
       ? {}
       : { amdEventsSubscription: [...new Set(amdEventsSubscription)] }),
+    ...(notifyEvents.length === 0 ? {} : { notifyEvents }),
   };
 }
 

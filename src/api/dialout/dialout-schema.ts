@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
 import { amdEventNames } from '../../calls/contract/amd-event.ts';
+import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
 import { isSipUser } from '../../calls/parse-target.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
 import { plainId } from '../../lib/ids.ts';
@@ -159,6 +160,15 @@ export const dialoutSchema = z
       .max(64)
       .optional()
       .describe('AMD events to be notified of; left out: all; empty: none'),
+    notifyEvents: z
+      .array(z.enum(eventSelectors))
+      .max(64)
+      // What means the same is the same request.
+      .transform(typesSelectedBy)
+      .optional()
+      .describe(
+        'events to be notified of beside the four statuses, by type, family (`stream-*`) or `*`; each arrives with `status: Event`. `answered`, `amd`, `completed` and `failed` may be named and change nothing: they have a status of their own. Left out: none. Needs `notifyurl`',
+      ),
     stream: streamSchema
       .nullable()
       .optional()

@@ -30,10 +30,16 @@ import {
 import { transferNames, transferSummary } from './transfer-summary.ts';
 
 /**
- * Set on events that are notified (answered, subscribed AMD events, the end) when the call has a notify URL:
- * 1, 2, … over this call's notifications. Given by the call, so that the body never depends on who builds it.
+ * Adds `notificationSequence`, which is set if the call has a notify URL and the event is notified:
+ * an answer, a subscribed AMD event, an event that the request selects, the end. The call gives the
+ * number, so that the body never depends on who builds it.
  */
-const notificationSequence = sequence.exactOptional();
+function eventData<Shape extends z.ZodRawShape>(shape: Shape) {
+  const notificationSequence = sequence
+    .exactOptional()
+    .describe('1, 2, … over the notifications of the call; absent where the event is not notified');
+  return z.object({ ...shape, notificationSequence });
+}
 
 const failedAttempt = z.object({
   gateway: z.string().describe('host:port, and the transport where it is not UDP'),
@@ -68,7 +74,7 @@ export type VoicemailLeft = Immutable<z.infer<typeof voicemailLeft>>;
 const outcome = wordOf<CallOutcome>(callOutcomes);
 
 /** The one terminal event of a call, `completed` or `failed`. */
-const end = z.object({
+const end = eventData({
   outcome,
   reason: z.string(),
   reasonCode: wordOf<ReasonCode>(reasonCodes),
@@ -101,7 +107,6 @@ const end = z.object({
     .exactOptional()
     .describe('what became of the last transfer; absent where there was none'),
   failedAttempts,
-  notificationSequence,
   context: callContextSchema,
 });
 
@@ -128,102 +133,86 @@ const ofStream = {
  * instants ISO 8601 UTC.
  */
 export const callEventData = {
-  queued: z.object({ trunk: z.string().exactOptional() }).describe('the request is stored'),
-  dialing: z
-    .object({
-      trunk: z.string().exactOptional(),
-      gateway: z.string(),
-      attempt: z.number().int().min(1).describe('counts the gateways from 1'),
-      failedAttempts,
-    })
-    .describe('an INVITE was sent; one event for each gateway that is tried'),
-  ringing: z
-    .object({ sipStatus: z.number().int(), sipReason: z.string(), earlyMedia: z.boolean() })
-    .describe('the first 18x response'),
-  answered: z
-    .object({ ...answerTimes, notificationSequence, context: callContextSchema })
-    .describe('the 200 OK was stored and acknowledged'),
-  amd: z
-    .object({ ...answerTimes, notificationSequence, amd: amdEvent, context: callContextSchema })
-    .describe('answering machine detection reports something'),
-  dtmf: z
-    .object({
-      digit: z.string(),
-      durationMs: durationMs.exactOptional(),
-      source: z.enum(['rtp', 'info']),
-    })
-    .describe('a digit was pressed'),
-  'dtmf-sent': z
-    .object({
-      commandId: z.string(),
-      digits: z.string().describe('those that were pressed'),
-      complete: z.boolean().describe('false: it was stopped, or the call ended'),
-    })
-    .describe('the keys of a command were pressed'),
-  'stream-started': z
-    .object({
-      ...ofStream,
-      connection: count.min(1).describe('1, and one more each time that it was made again'),
-      openMs: durationMs.describe('from the try that succeeded to `start`'),
-    })
-    .describe('the bot took the audio stream'),
-  'stream-stopped': z
-    .object({
-      ...ofStream,
-      stoppedBy: z.string().exactOptional().describe('the command that ended or replaced it'),
-      reason: z.string().describe('`call-ended`, `bot-closed`, `replaced`, `command`, …'),
-      connections: count.exactOptional(),
-      playedMs: durationMs.exactOptional().describe('audio of the bot that went out'),
-      droppedMs: durationMs.exactOptional().describe('audio of the bot beyond what is kept'),
-      underruns: count.exactOptional().describe('gaps of under 200 ms in what the bot said'),
-      unheardMs: durationMs.exactOptional().describe('audio that the bot did not take in time'),
-      ignoredMessages: count.exactOptional().describe('messages of the bot that were wrong'),
-    })
-    .describe('the audio stream is over; without numbers where they were not told in time'),
-  'stream-failed': z
-    .object({
-      ...ofStream,
-      reason: z.string().describe('a code: `ECONNREFUSED`, `status-404`, `closed-1012`, …'),
-      willRetry: z
-        .boolean()
-        .describe('false: the call is hung up, or goes on without a bot where a command began it'),
-    })
-    .describe('the bot could not be reached, or its connection broke'),
-  'playback-started': z
-    .object({
-      ...playback,
-      restart: count.min(1).exactOptional().describe('of a message that starts anew: 1, 2, …'),
-      afterBeep: z.boolean().exactOptional().describe('of a message: whether a beep was heard'),
-    })
-    .describe('the first packet of a sound was sent'),
-  'playback-finished': z
-    .object({
-      ...playback,
-      reason: wordOf<PlaybackEndReason>(playbackEndReasons),
-      playedMs: durationMs.describe('what went out of it'),
-    })
-    .describe('the last packet of a sound was sent, or it was stopped'),
-  'transfer-ringing': z
-    .object({
-      ...transferNames,
-      sipStatus: z.number().int().describe('the first 18x of the second leg'),
-      earlyMedia: z.boolean().describe('the person hears its ringback instead of ours'),
-    })
-    .describe('the phone of whom the person is to be connected to rings'),
-  'transfer-answered': z
-    .object(transferNames)
-    .describe('the person is connected: the second 200 OK was stored and acknowledged'),
-  'transfer-completed': transferSummary.describe('a connection that was made is over'),
-  'transfer-failed': z
-    .object({
-      ...transferNames,
-      outcome,
-      reason: z.string().describe('phrase without the status, or what failed'),
-      sipStatus: z.number().int().exactOptional(),
-    })
-    .describe(
-      'no agent was connected; the call goes on where there is a bot, or `onFailure: stay`',
-    ),
+  queued: eventData({ trunk: z.string().exactOptional() }).describe('the request is stored'),
+  dialing: eventData({
+    trunk: z.string().exactOptional(),
+    gateway: z.string(),
+    attempt: z.number().int().min(1).describe('counts the gateways from 1'),
+    failedAttempts,
+  }).describe('an INVITE was sent; one event for each gateway that is tried'),
+  ringing: eventData({
+    sipStatus: z.number().int(),
+    sipReason: z.string(),
+    earlyMedia: z.boolean(),
+  }).describe('the first 18x response'),
+  answered: eventData({ ...answerTimes, context: callContextSchema }).describe(
+    'the 200 OK was stored and acknowledged',
+  ),
+  amd: eventData({ ...answerTimes, amd: amdEvent, context: callContextSchema }).describe(
+    'answering machine detection reports something',
+  ),
+  dtmf: eventData({
+    digit: z.string(),
+    durationMs: durationMs.exactOptional(),
+    source: z.enum(['rtp', 'info']),
+  }).describe('a digit was pressed'),
+  'dtmf-sent': eventData({
+    commandId: z.string(),
+    digits: z.string().describe('those that were pressed'),
+    complete: z.boolean().describe('false: it was stopped, or the call ended'),
+  }).describe('the keys of a command were pressed'),
+  'stream-started': eventData({
+    ...ofStream,
+    connection: count.min(1).describe('1, and one more each time that it was made again'),
+    openMs: durationMs.describe('from the try that succeeded to `start`'),
+  }).describe('the bot took the audio stream'),
+  'stream-stopped': eventData({
+    ...ofStream,
+    stoppedBy: z.string().exactOptional().describe('the command that ended or replaced it'),
+    reason: z.string().describe('`call-ended`, `bot-closed`, `replaced`, `command`, …'),
+    connections: count.exactOptional(),
+    playedMs: durationMs.exactOptional().describe('audio of the bot that went out'),
+    droppedMs: durationMs.exactOptional().describe('audio of the bot beyond what is kept'),
+    underruns: count.exactOptional().describe('gaps of under 200 ms in what the bot said'),
+    unheardMs: durationMs.exactOptional().describe('audio that the bot did not take in time'),
+    ignoredMessages: count.exactOptional().describe('messages of the bot that were wrong'),
+  }).describe('the audio stream is over; without numbers where they were not told in time'),
+  'stream-failed': eventData({
+    ...ofStream,
+    reason: z.string().describe('a code: `ECONNREFUSED`, `status-404`, `closed-1012`, …'),
+    willRetry: z
+      .boolean()
+      .describe('false: the call is hung up, or goes on without a bot where a command began it'),
+  }).describe('the bot could not be reached, or its connection broke'),
+  'playback-started': eventData({
+    ...playback,
+    restart: count.min(1).exactOptional().describe('of a message that starts anew: 1, 2, …'),
+    afterBeep: z.boolean().exactOptional().describe('of a message: whether a beep was heard'),
+  }).describe('the first packet of a sound was sent'),
+  'playback-finished': eventData({
+    ...playback,
+    reason: wordOf<PlaybackEndReason>(playbackEndReasons),
+    playedMs: durationMs.describe('what went out of it'),
+  }).describe('the last packet of a sound was sent, or it was stopped'),
+  'transfer-ringing': eventData({
+    ...transferNames,
+    sipStatus: z.number().int().describe('the first 18x of the second leg'),
+    earlyMedia: z.boolean().describe('the person hears its ringback instead of ours'),
+  }).describe('the phone of whom the person is to be connected to rings'),
+  'transfer-answered': eventData(transferNames).describe(
+    'the person is connected: the second 200 OK was stored and acknowledged',
+  ),
+  'transfer-completed': eventData(transferSummary.shape).describe(
+    'a connection that was made is over',
+  ),
+  'transfer-failed': eventData({
+    ...transferNames,
+    outcome,
+    reason: z.string().describe('phrase without the status, or what failed'),
+    sipStatus: z.number().int().exactOptional(),
+  }).describe(
+    'no agent was connected; the call goes on where there is a bot, or `onFailure: stay`',
+  ),
   completed: end.describe('an answered call ended'),
   failed: end.describe('a call ended before it was answered'),
 } as const;
@@ -234,14 +223,15 @@ export const callEventTypes = Object.keys(callEventData) as readonly CallEventTy
 export type DataOf<Type extends CallEventType> = Immutable<z.infer<(typeof callEventData)[Type]>>;
 export type EndData = DataOf<'completed'>;
 
-const envelope = z.object({
+/** What every event has beside its `type` and `data`. */
+export const callEventEnvelope = z.object({
   ...callIdentity.shape,
   id: identifier,
   time: instant.describe('when it happened, not when it was published'),
   eventSequence: sequence.describe('1, 2, … over all events of the call'),
 });
 
-export type EventOf<Type extends CallEventType> = Immutable<z.infer<typeof envelope>> & {
+export type EventOf<Type extends CallEventType> = Immutable<z.infer<typeof callEventEnvelope>> & {
   readonly type: Type;
   readonly data: DataOf<Type>;
 };
@@ -250,12 +240,15 @@ export type TerminalEvent = EventOf<'completed'> | EventOf<'failed'>;
 
 /** What is published of a type: the message of JetStream, and `data` of a server-sent event. */
 export function callEventSchema(type: CallEventType) {
-  return z.object({ ...envelope.shape, type: z.literal(type), data: callEventData[type] });
+  return z.object({ ...callEventEnvelope.shape, type: z.literal(type), data: callEventData[type] });
 }
 
 /** Made once: a schema costs more to make than to hold a message against. */
 const messages: ReadonlyMap<unknown, z.ZodType> = new Map(
-  callEventTypes.map((type) => [type, z.object({ ...envelope.shape, data: callEventData[type] })]),
+  callEventTypes.map((type) => [
+    type,
+    z.object({ ...callEventEnvelope.shape, data: callEventData[type] }),
+  ]),
 );
 
 /** A message on the calls stream as far as it can be believed. */

@@ -127,7 +127,7 @@ export type ExampleOptions = {
   readonly identity?: CallIdentity;
   readonly time?: string;
   readonly eventSequence?: number;
-  /** Of an event that is notified. */
+  /** Left out: as the example has it. */
   readonly notificationSequence?: number;
 };
 
@@ -135,14 +135,13 @@ export function exampleEvent(type: CallEventType, options: ExampleOptions = {}):
   const { identity = exampleIdentity, time = '2026-11-20T09:00:02.120Z' } = options;
   const { eventSequence = 4, notificationSequence } = options;
   const data = exampleData[type];
-  const isNumbered = notificationSequence !== undefined && 'notificationSequence' in data;
   return {
     ...identity,
     id: callEventId(identity.callId, type, eventSequence),
     type,
     time,
     eventSequence,
-    data: isNumbered ? { ...data, notificationSequence } : data,
+    data: notificationSequence === undefined ? data : { ...data, notificationSequence },
     // The data is of the type; TypeScript cannot follow that through a union.
   } as CallEvent;
 }

@@ -21,26 +21,22 @@ import {
   endLine,
   seconds,
 } from './event-lines.ts';
-import type { NotificationBody, NotificationStatus } from './notification.ts';
+import type {
+  EventNotification,
+  NotificationBody,
+  NotificationEnvelope,
+  StatusNotification,
+} from './notification.ts';
+import type { SelectedEventType } from './notify-events.ts';
 import { matching } from './schema.ts';
 
-/** What every notification has, whatever it tells. */
-type Envelope =
-  | 'status'
-  | 'conversationId'
-  | 'eventId'
-  | 'sequence'
-  | 'timestamp'
-  | 'callId'
-  | 'sid'
-  | 'botId';
-type Members = Omit<NotificationBody, Envelope>;
+type Members = Omit<StatusNotification, 'status' | keyof NotificationEnvelope>;
 
 type Row<Type extends CallEventType> = {
-  /** `never`: no receiver is told. */
+  /** `as-selected`: only where the request selects this type, and then the event as it is. */
   readonly notification:
-    | 'never'
-    | { readonly status: NotificationStatus; members(data: DataOf<Type>): Members };
+    | 'as-selected'
+    | { readonly status: StatusNotification['status']; members(data: DataOf<Type>): Members };
   /** `unchanged`: the context is what it was. */
   readonly context: 'unchanged' | ((data: DataOf<Type>) => CallContext);
   /** For people who ask for their call, after the time and the type. */
@@ -49,22 +45,28 @@ type Row<Type extends CallEventType> = {
   watched(event: EventOf<Type>): string;
 };
 
-export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
+type EventTable = {
+  readonly [Type in CallEventType]: Row<Type> & {
+    readonly notification: Type extends SelectedEventType ? 'as-selected' : object;
+  };
+};
+
+export const eventTable: EventTable = {
   queued: {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: () => '',
     watched: ({ appId, botId, data: { trunk } }) =>
       `queued by ${appId} for bot ${botId}${trunk === undefined ? '' : `, trunk ${trunk}`}`,
   },
   dialing: {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: (data) => `by ${data.trunk ?? 'no trunk'} to ${data.gateway}${afterFailure(data)}`,
     watched: ({ data }) => describeDialing(data),
   },
   ringing: {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ sipStatus, sipReason }) => `${sipStatus} ${sipReason}`,
     watched: ({ data: { sipStatus, sipReason, earlyMedia } }) =>
@@ -89,69 +91,69 @@ export const eventTable: { readonly [Type in CallEventType]: Row<Type> } = {
     watched: ({ data }) => describeDetection(data.amd),
   },
   dtmf: {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ digit }) => digit,
     watched: () => 'a digit was pressed',
   },
   'dtmf-sent': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ digits, complete }) => `${digits}${complete ? '' : ', and no more'}`,
     watched: ({ data: { complete } }) => `keys were pressed${complete ? '' : ', not all of them'}`,
   },
   'stream-started': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ connection, openMs }) => `connection ${connection}, ${openMs} ms`,
     watched: ({ data: { openMs } }) => `the bot has the audio after ${openMs} ms`,
   },
   'stream-stopped': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ reason }) => reason,
     watched: ({ data: { reason } }) => `the audio stream is over: ${reason}`,
   },
   'stream-failed': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: describeStreamFailure,
     watched: ({ data }) => `the bot has no audio: ${describeStreamFailure(data)}`,
   },
   'playback-started': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: describePlayback,
     watched: ({ data }) => `plays ${describePlayback(data)}`,
   },
   'playback-finished': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ sound, reason, playedMs }) => `${sound}, ${reason} after ${seconds(playedMs)}`,
     watched: ({ data: { sound, reason, playedMs } }) =>
       `has played ${seconds(playedMs)} of ${sound}: ${reason}`,
   },
   'transfer-ringing': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ to, sipStatus }) => `${to}: ${sipStatus}`,
     watched: ({ data: { mode, sipStatus } }) => `transfer (${mode}) rings: ${sipStatus}`,
   },
   'transfer-answered': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ to, mode }) => `${to} (${mode})`,
     watched: ({ data: { mode } }) => `transfer (${mode}): connected`,
   },
   'transfer-completed': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ to, durationMs = 0 }) => `${to}, ${seconds(durationMs)}`,
     watched: ({ data: { outcome, durationMs = 0 } }) =>
       `transfer over after ${seconds(durationMs)}: ${outcome}`,
   },
   'transfer-failed': {
-    notification: 'never',
+    notification: 'as-selected',
     context: 'unchanged',
     line: ({ to, reason }) => `${to}: ${reason}`,
     watched: ({ data: { outcome, reason } }) => `transfer failed: ${outcome} (${reason})`,
@@ -175,24 +177,24 @@ function rowOf<Type extends CallEventType>(event: EventOf<Type>): Row<Type> {
   return eventTable[event.type];
 }
 
-/** Undefined: no receiver is notified of this event. */
+/** @returns undefined if no receiver is notified of this event. */
 export function notificationOf(event: CallEvent): NotificationBody | undefined {
   const { notification } = rowOf(event);
-  // The call gives the sequence; without one the event was not subscribed to, or there is no receiver.
-  const sequence =
-    'notificationSequence' in event.data ? event.data.notificationSequence : undefined;
-  if (notification === 'never' || sequence === undefined) return undefined;
-  return {
-    status: notification.status,
-    conversationId: event.conversationId,
-    ...notification.members(event.data),
-    eventId: event.id,
-    sequence,
-    timestamp: event.time,
-    callId: event.callId,
-    sid: event.sid,
-    botId: event.botId,
-  };
+  // The call gives the sequence; without one the event was not asked for, or there is no receiver.
+  const sequence = event.data.notificationSequence;
+  if (sequence === undefined) return undefined;
+  const { conversationId, callId, sid, botId } = event;
+  const ids = { eventId: event.id, sequence, timestamp: event.time, callId, sid, botId };
+  if (notification !== 'as-selected') {
+    return {
+      status: notification.status,
+      conversationId,
+      ...notification.members(event.data),
+      ...ids,
+    };
+  }
+  // The rows of the other types have a status; TypeScript cannot follow that through a union.
+  return { status: 'Event', conversationId, event: event as EventNotification['event'], ...ids };
 }
 
 /** Undefined: it is what it was. */

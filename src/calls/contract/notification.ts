@@ -1,14 +1,18 @@
-// The body that notify URLs receive: the specification's members in their canonical spelling, and ours beside them.
+// The bodies that notify URLs receive. A notification with one of the four statuses has the
+// specification's members in their canonical spelling, and ours beside them. A notification of an
+// event that the request selects has the event itself.
 
 import { z } from 'zod';
 import { amdEventNames, amdEvidence } from './amd-event.ts';
-import { voicemailLeft } from './call-event.ts';
+import { callEventEnvelope, type EventOf, voicemailLeft } from './call-event.ts';
 import { type CallOutcome, callOutcomes, reasonCodes } from './call-words.ts';
+import { type SelectedEventType, selectedEventTypes } from './notify-events.ts';
 import { type Immutable, sequence, wordOf } from './schema.ts';
 import { timestamp } from './timestamp.ts';
 import { transferSummary } from './transfer-summary.ts';
 
-export const notificationSchema = z.object({
+/** What every notification has, whatever it tells. */
+const envelope = {
   eventId: z.string().describe('constant across retries: what receivers de-duplicate by'),
   sequence: sequence.describe("1, 2, … over this call's notifications"),
   timestamp: timestamp.describe('when it happened, not when it was sent'),
@@ -16,6 +20,10 @@ export const notificationSchema = z.object({
   sid: z.string(),
   botId: z.string(),
   conversationId: z.string(),
+};
+
+export const notificationSchema = z.object({
+  ...envelope,
   status: z.enum(['Answered', 'Call-In-Progress', 'completed', 'Failed']),
   reason: z.string().describe('SIP status line, or what failed'),
   reasonCode: z.enum(reasonCodes),
@@ -54,5 +62,24 @@ export const notificationSchema = z.object({
     .describe('what became of the last transfer, on `completed`; absent where there was none'),
   sipStatus: z.number().int().exactOptional(),
 });
-export type NotificationBody = Immutable<z.infer<typeof notificationSchema>>;
-export type NotificationStatus = NotificationBody['status'];
+export type StatusNotification = Immutable<z.infer<typeof notificationSchema>>;
+
+/** `callEventData` says which data belongs to which type. */
+export const eventNotificationSchema = z.object({
+  ...envelope,
+  status: z.literal('Event'),
+  event: z
+    .object({
+      ...callEventEnvelope.shape,
+      type: z.enum(selectedEventTypes),
+      data: z.record(z.string(), z.unknown()),
+    })
+    .describe('the event as it is published on NATS; its `id` is the `eventId`'),
+});
+
+export type NotificationEnvelope = Immutable<z.infer<z.ZodObject<typeof envelope>>>;
+export type EventNotification = NotificationEnvelope & {
+  readonly status: 'Event';
+  readonly event: { [Type in SelectedEventType]: EventOf<Type> }[SelectedEventType];
+};
+export type NotificationBody = StatusNotification | EventNotification;

@@ -23,7 +23,7 @@ export const stateKeysSent = callSetup.enqueueActions(({ context, event, enqueue
   const at = context.end === undefined ? event.at : earlier(event.at, context.end.at);
   const type = 'dtmf-sent';
   const sent: EventOf<'dtmf-sent'> = { ...header(context, type, at), type, data: event.report };
-  const { event: told, ...sequences } = stated(context, sent, false);
+  const { event: told, ...sequences } = stated(context, sent);
   enqueue.assign({ pressing: Math.max(0, context.pressing - 1), ...sequences });
   enqueue({ type: 'append', params: { events: [told] } });
 });

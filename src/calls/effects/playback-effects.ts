@@ -45,5 +45,5 @@ function playbackEvent(
   // As every event that comes of a command.
   const command = told.source === 'command' ? { commandId: told.playbackId } : {};
   const event = { ...header(progress, type, at), type, data: { ...command, ...told } } as CallEvent;
-  return stated(progress, event, false);
+  return stated(progress, event);
 }

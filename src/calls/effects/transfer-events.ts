@@ -19,7 +19,7 @@ export function transferRingingEvent(
   const type = 'transfer-ringing';
   const { sipStatus, earlyMedia } = response;
   const data = { ...namesOf(ongoing), sipStatus, earlyMedia };
-  return stated(progress, { ...header(progress, type, at), type, data }, false);
+  return stated(progress, { ...header(progress, type, at), type, data });
 }
 
 export function transferAnsweredEvent(
@@ -31,7 +31,7 @@ export function transferAnsweredEvent(
   const names = namesOf(ongoing);
   const event: CallEvent = { ...header(progress, type, at), type, data: names };
   const transfer = { ...names, answeredAt: at.toISOString(), outcome: 'completed' as const };
-  return { ...stated(progress, event, false), transfer };
+  return { ...stated(progress, event), transfer };
 }
 
 export function transferCompletedEvent(
@@ -50,7 +50,7 @@ export function transferCompletedEvent(
     ...(msToTwoWayAudio === undefined ? {} : { msToTwoWayAudio }),
   };
   const event: CallEvent = { ...header(progress, type, at), type, data: transfer };
-  return { ...stated(progress, event, false), transfer };
+  return { ...stated(progress, event), transfer };
 }
 
 export function transferFailedEvent(
@@ -65,7 +65,7 @@ export function transferFailedEvent(
   const status = sipStatus === undefined ? {} : { sipStatus };
   const data = { ...names, outcome, reason, ...status };
   const event: CallEvent = { ...header(progress, type, at), type, data };
-  return { ...stated(progress, event, false), transfer: { ...names, outcome, ...status } };
+  return { ...stated(progress, event), transfer: { ...names, outcome, ...status } };
 }
 
 function namesOf({ commandId, transfer: { to, mode } }: Ongoing) {

@@ -42,6 +42,10 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
       '--notify <url>',
       'URL for notifications; with --follow and without it, this command listens (dev app only)',
     )
+    .option(
+      '--notify-events <list>',
+      'events to be notified of beside the four statuses: ringing,dtmf,transfer-* or *',
+    )
     .addOption(several('--header <name: value>', 'header to send along with notifications'))
     .addOption(
       new Option('--amd <mode>', 'machine detection')

@@ -16,6 +16,8 @@ export type DialOptions = {
   /** `name=ms` */
   readonly timer?: readonly string[];
   readonly thresholdWordCount?: string;
+  /** Types and families, comma-separated. */
+  readonly notifyEvents?: string;
   readonly streamUrl?: string;
   readonly streamConnect?: string;
   /** `name=value` */
@@ -44,6 +46,7 @@ export function dialRequest(
     caller,
     machineDetection: amd,
     notifyurl,
+    notifyEvents: options.notifyEvents?.split(',').map((name) => name.trim()),
     trunk,
     timeoutInMs: timeout === undefined ? undefined : readNumber('--timeout', timeout),
     metadata: metadata === undefined ? undefined : readMetadata(metadata),

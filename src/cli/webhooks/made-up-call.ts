@@ -3,14 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import type { CallEventType } from '../../calls/contract/call-event.ts';
 import { exampleEvent } from '../../calls/contract/event-examples.ts';
-import { eventTable, notificationOf } from '../../calls/contract/event-table.ts';
+import { notificationOf } from '../../calls/contract/event-table.ts';
 import type { CallId } from '../../calls/contract/identity.ts';
 import type { NotificationBody } from '../../calls/contract/notification.ts';
-
-/** Every type of event that receivers are told of. */
-export const notifiedTypes = (Object.keys(eventTable) as CallEventType[]).filter(
-  (type) => eventTable[type].notification !== 'never',
-);
 
 export class MadeUpCall {
   readonly #identity = {
@@ -34,7 +29,7 @@ export class MadeUpCall {
       notificationSequence: this.#sequence,
     });
     const body = notificationOf(event);
-    if (body === undefined) throw new Error(`no receiver is told of ${type}`);
+    if (body === undefined) throw new Error(`${type} has no notification`);
     return body;
   }
 }

@@ -4,6 +4,7 @@
 import type { CallEventType } from '../../calls/contract/call-event.ts';
 import { eventTable } from '../../calls/contract/event-table.ts';
 import type { NotificationBody } from '../../calls/contract/notification.ts';
+import { typesWithStatus } from '../../calls/contract/notify-events.ts';
 import {
   failed,
   isTaken,
@@ -18,7 +19,7 @@ import {
   unseen,
   wordsOf,
 } from './judgements.ts';
-import { MadeUpCall, notifiedTypes } from './made-up-call.ts';
+import { MadeUpCall } from './made-up-call.ts';
 import type { Answer, Prepared, ReceiverConnection, SendOptions } from './receiver-connection.ts';
 
 export type ReceiverCheck = {
@@ -49,9 +50,12 @@ function refuses(name: string, points: number, send: Try, mend: string): Receive
 const first = (type: CallEventType) => new MadeUpCall().next(type);
 
 /** Each status that there is, as its own call's only notification. */
-function statusCheck(type: CallEventType): ReceiverCheck {
-  const { notification } = eventTable[type];
-  const status = notification === 'never' ? type : notification.status;
+const statusChecks = [
+  ...typesWithStatus.map((type) => statusCheck(eventTable[type].notification.status, type)),
+  statusCheck('Event', 'dtmf'),
+];
+
+function statusCheck(status: string, type: CallEventType): ReceiverCheck {
   return takes(`status ${status}`, 5, (receiver) => receiver.send(prepared(receiver, first(type))));
 }
 
@@ -189,7 +193,7 @@ const order: ReceiverCheck = {
 
 /** In this order: what a receiver must take comes first, so that the rest can be told from one that refuses everything. */
 export const receiverChecks: readonly ReceiverCheck[] = [
-  ...notifiedTypes.map(statusCheck),
+  ...statusChecks,
   rawBody,
   laterVersion,
   rotation,

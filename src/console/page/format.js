@@ -82,8 +82,10 @@ const amdWords = {
 export const amdWord = (event) => amdWords[event] ?? event;
 
 /** What it tells. */
-export const notificationName = ({ status, machineDetection }) =>
-  status === 'Call-In-Progress' ? (machineDetection ?? status) : status;
+export const notificationName = ({ status, machineDetection, event }) => {
+  if (status === 'Event') return event?.type ?? status;
+  return status === 'Call-In-Progress' ? (machineDetection ?? status) : status;
+};
 
 /** Without the scheme, which says nothing that the rest does not. */
 export const numberOf = (target) => target.replace(/^(tel|sips?):/, '');

@@ -67,7 +67,9 @@ public class Receiver {
         int sequence = notification.get("sequence").getAsInt();
         if (sequence < call.sequence) return "late";
         call.sequence = sequence;
-        call.status = notification.get("status").getAsString();
+        // An event that `notifyEvents` of the request selects is no state of the call.
+        String status = notification.get("status").getAsString();
+        if (!status.equals("Event")) call.status = status;
         return "applied";
     }
 

@@ -16,7 +16,9 @@ function take({ callId, eventId, sequence, status }) {
   call.seen.add(eventId);
   if (calls.size > 10_000) calls.delete(calls.keys().next().value);
   if (sequence < call.sequence) return 'late';
-  Object.assign(call, { sequence, status });
+  call.sequence = sequence;
+  // An event that `notifyEvents` of the request selects is no state of the call.
+  if (status !== 'Event') call.status = status;
   return 'applied';
 }
 

@@ -94,7 +94,11 @@ func take(n notification) string {
 	if n.Sequence < known.sequence {
 		return "late"
 	}
-	known.sequence, known.status = n.Sequence, n.Status
+	known.sequence = n.Sequence
+	// An event that `notifyEvents` of the request selects is no state of the call.
+	if n.Status != "Event" {
+		known.status = n.Status
+	}
 	return "applied"
 }
 

@@ -47,7 +47,10 @@ function take(array $notification, string $folder): string
     $isLate = $notification['sequence'] < $call['sequence'];
     if (!$isLate) {
         $call['sequence'] = $notification['sequence'];
-        $call['status'] = $notification['status'];
+        // An event that `notifyEvents` of the request selects is no state of the call.
+        if ($notification['status'] !== 'Event') {
+            $call['status'] = $notification['status'];
+        }
     }
     rewind($file);
     ftruncate($file, 0);

@@ -42,7 +42,10 @@ def take(notification):
             del calls[next(iter(calls))]
         if notification["sequence"] < call["sequence"]:
             return "late"
-        call.update(sequence=notification["sequence"], status=notification["status"])
+        call["sequence"] = notification["sequence"]
+        # An event that `notifyEvents` of the request selects is no state of the call.
+        if notification["status"] != "Event":
+            call["status"] = notification["status"]
         return "applied"
 
 

@@ -34,7 +34,9 @@ def take(notification)
     CALLS.shift if CALLS.size > MOST_CALLS
     next 'late' if sequence < call[:sequence]
 
-    call.update(sequence: sequence, status: status)
+    call[:sequence] = sequence
+    # An event that `notifyEvents` of the request selects is no state of the call.
+    call[:status] = status unless status == 'Event'
     'applied'
   end
 end

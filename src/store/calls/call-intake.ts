@@ -21,6 +21,8 @@ export type AcceptExtra = {
   readonly limits?: AppLimits;
   /** The process whose call it is from the first; left out: it waits to be taken. */
   readonly takenBy?: string;
+  /** The notification of the first event; left out: the request does not select it. */
+  readonly queuedNotification?: { readonly origin: string; readonly body: string };
 };
 
 /** What the caller was, or is now, answered; kept with the idempotency key. */
@@ -47,6 +49,7 @@ type Item = {
   readonly requestHash: string | undefined;
 };
 
+type NewItem = Item & { readonly owesNotification: boolean };
 type KeyedItem = Item & { readonly requestHash: string };
 
 export type EarlierResult = Extract<AcceptResult, { kind: 'replayed' | 'conflict' }> | undefined;
@@ -58,18 +61,36 @@ export type CallIntake = {
   earlier(call: AcceptedCall, idempotency: Idempotency): Promise<EarlierResult>;
 };
 
-type LimitedItem = Item & { readonly call: LimitedCall };
+type LimitedItem = NewItem & { readonly call: LimitedCall };
 
 // A key is taken where it is free or has expired; what did not get its key is not inserted. Sorted by `distinct on`, so that
 // two batches with the same keys wait for each other in the same order.
-const acceptStatement = {
-  name: 'accept calls',
-  text: `
+const acceptStatement = { name: 'accept calls', text: acceptText('') };
+
+/**
+ * For a batch in which a request selects the first event of its call: the notification and its queue
+ * are stored in the same commit.
+ */
+const acceptOwingStatement = {
+  name: 'accept calls that owe a notification',
+  text: acceptText(`, owed as (
+  insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts, created_at)
+  select queued_id, call_id, app_id, account_id, bot_id, 1, queued_body, 'pending', 0, accepted_at
+  from input join accepted using (call_id) where queued_body is not null
+), queues as (
+  insert into notification_lanes (call_id, origin, next_attempt_at)
+  select call_id, queued_origin, accepted_at
+  from input join accepted using (call_id) where queued_body is not null
+)`),
+};
+
+function acceptText(more: '' | `, ${string}`): string {
+  return `
 with input as (
   select * from json_to_recordset($1::json) as i(
     call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
     notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text,
-    queued_id text, queued_data jsonb, taken_by text)
+    queued_id text, queued_data jsonb, queued_origin text, queued_body text, taken_by text)
 ), taken as (
   insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
   select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
@@ -84,18 +105,18 @@ with input as (
   returning call_id
 ), accepted as (
   insert into calls (call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
-    state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence, owner_id, dial_started_at)
+    state, status, accepted_at, trunk, dial_before, idempotency_key, last_event_sequence, last_notification_sequence, owner_id, dial_started_at)
   select call_id, sid, conversation_id, account_id, app_id, bot_id, request, notify_url, notify_headers,
     case when taken_by is null then 'queued' else 'dialing' end, case when taken_by is null then 'queued' else 'dialing' end,
-    accepted_at, trunk, dial_before, key, 1, taken_by, case when taken_by is not null then accepted_at end
+    accepted_at, trunk, dial_before, key, 1, case when queued_body is not null then 1 end, taken_by, case when taken_by is not null then accepted_at end
   from input where key is null or call_id in (select call_id from taken)
   returning call_id
 ), stated as (
   insert into call_events (call_id, event_sequence, event_id, type, time, data)
   select call_id, 1, queued_id, 'queued', accepted_at, queued_data from input join accepted using (call_id)
-)
-select call_id from accepted`,
-} as const;
+)${more}
+select call_id from accepted`;
+}
 
 /** One batch at a time on the one session of PGlite; on PostgreSQL a second is written while the first is being synced. */
 export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: number): CallIntake {
@@ -104,7 +125,7 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
     // Ten seconds' worth of what a node can take; the intake refuses with 429 long before.
     maxWaiting: 5_000,
   };
-  const writer = new GroupWriter<Item, Acceptance>((items) => acceptBatch(pool, items), {
+  const writer = new GroupWriter<NewItem, Acceptance>((items) => acceptBatch(pool, items), {
     ...batches,
     concurrency,
   });
@@ -118,6 +139,7 @@ export function createCallIntake(pool: Pool, secrets: SecretBox, concurrency: nu
       key: call.callId,
       row: intakeRow(call, extra, secrets),
       requestHash: extra.idempotency?.requestHash,
+      owesNotification: extra.queuedNotification !== undefined,
     };
     const limited = limitedCall(call, extra);
     const added =
@@ -195,13 +217,15 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     request_hash: extra.idempotency?.requestHash,
     queued_id: queued.id,
     queued_data: queued.data,
+    queued_origin: extra.queuedNotification?.origin,
+    queued_body: extra.queuedNotification?.body,
     taken_by: extra.takenBy,
   });
 }
 
 type Acceptance = AcceptResult | { readonly kind: 'unanswered'; readonly cause: unknown };
 
-async function acceptBatch(pool: Pool, items: readonly Item[]): Promise<readonly Acceptance[]> {
+async function acceptBatch(pool: Pool, items: readonly NewItem[]): Promise<readonly Acceptance[]> {
   const accepted = await insertCalls(pool, items);
   return await judgeAll(pool, items, accepted);
 }
@@ -224,11 +248,12 @@ async function acceptLimitedBatch(
 
 async function insertCalls(
   sql: Pick<Pool, 'query'>,
-  items: readonly Item[],
+  items: readonly NewItem[],
 ): Promise<ReadonlySet<string>> {
   if (items.length === 0) return new Set();
+  const owesAny = items.some(({ owesNotification }) => owesNotification);
   const { rows } = await sql.query<{ call_id: string }>({
-    ...acceptStatement,
+    ...(owesAny ? acceptOwingStatement : acceptStatement),
     values: [jsonRows(items.map((item) => item.row))],
   });
   return new Set(rows.map((row) => row.call_id));

@@ -217,10 +217,7 @@ function isTerminal(event: CallEvent): event is TerminalEvent {
 }
 
 function lastNotification(events: readonly CallEvent[]): number | undefined {
-  const numbers = events.flatMap(({ data }) =>
-    'notificationSequence' in data ? (data.notificationSequence ?? []) : [],
-  );
-  return numbers.at(-1);
+  return events.flatMap(({ data }) => data.notificationSequence ?? []).at(-1);
 }
 
 function eventRow({ event, onlyIf }: Candidate): string {

@@ -213,6 +213,42 @@ describe('a dial-out request', () => {
     expect(request.amdEventsSubscription).toEqual([]);
   });
 
+  test('events to be notified of are kept as the types that they mean, however they are named', async () => {
+    const key = { 'idempotency-key': 'order-4711' };
+    const notifyurl = 'https://dialer.example.com/calls';
+    const one = await accepted({ notifyurl, notifyEvents: ['transfer-*', 'dtmf'] }, key);
+    const other = await accepted(
+      { notifyurl, notifyEvents: ['dtmf', 'answered', 'transfer-*', 'transfer-failed', 'dtmf'] },
+      key,
+    );
+
+    expect(one.request.notifyEvents).toEqual([
+      ...['dtmf', 'transfer-ringing', 'transfer-answered', 'transfer-completed', 'transfer-failed'],
+    ]);
+    expect(other.request.notifyEvents).toEqual(one.request.notifyEvents);
+    expect(other.idempotency?.requestHash).toBe(one.idempotency?.requestHash);
+  });
+
+  test.each([[[]], [['answered', 'completed']]])(
+    'events %j are notified in any case: nothing is kept of them',
+    async (notifyEvents) => {
+      expect((await accepted({ notifyEvents })).request).not.toHaveProperty('notifyEvents');
+    },
+  );
+
+  test('an event that is not known is refused with those that are', async () => {
+    const notifyurl = 'https://dialer.example.com/calls';
+    const body = { ...minimal, notifyurl, notifyEvents: ['ringing', 'dtmf-*'] };
+    const { errors } = (await dial(harness, body)).json<ProblemDocument>();
+
+    expect(errors).toEqual([
+      {
+        path: 'notifyEvents.1',
+        message: expect.stringMatching(/^must be one of queued, .*, dtmf, .*, stream-\*, .*, \*$/),
+      },
+    ]);
+  });
+
   test('a sip target without a trunk is dialled directly', async () => {
     const { request } = await accepted({ target: 'sip:bob@127.0.0.1:5080' });
 
@@ -378,6 +414,9 @@ describe('members', () => {
     ['too many words', { thresholdWordCount: 1_001 }, 'thresholdWordCount'],
     ['half a word', { thresholdWordCount: 1.5 }, 'thresholdWordCount'],
     ['unknown AMD event', { amdEventsSubscription: ['amd_x'] }, 'amdEventsSubscription.0'],
+    ['events without a URL', { notifyEvents: ['ringing'] }, 'notifyEvents'],
+    ['events that are no list', { notifyEvents: 'ringing' }, 'notifyEvents'],
+    ['more events than there are', { notifyEvents: Array(65).fill('ringing') }, 'notifyEvents'],
     [
       'a speech-to-text provider without a name',
       { callControlParameter: { sttProvider: '', sttLanguage: 'en-US' } },

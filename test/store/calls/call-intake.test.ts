@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { queuedEvent } from '../../../src/calls/call-events.ts';
+import { owedFor } from '../../../src/notifier/owed.ts';
 import { acceptedCall } from '../../support/call-records.ts';
 import { databaseKinds } from '../../support/databases.ts';
 import { eachWithLedger, type LedgerRig, noon, tomorrow } from '../ledger-rig.ts';
@@ -8,9 +10,10 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
   let openLedger: LedgerRig['openLedger'];
   let rowOf: LedgerRig['rowOf'];
   let queuedCount: LedgerRig['queuedCount'];
+  let database: LedgerRig['database'];
 
   eachWithLedger(kind, (rig) => {
-    ({ ledger, openLedger, rowOf, queuedCount } = rig);
+    ({ ledger, openLedger, rowOf, queuedCount, database } = rig);
   });
 
   test('stores the call as queued, and hands it over as it was accepted', async () => {
@@ -27,6 +30,61 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
       dial_started_at: null,
     });
     expect(await ledger.ownership(call.callId)).toEqual({ phase: 'queued', call });
+  });
+
+  test('stores the notification of the first event with the call, and its queue', async () => {
+    const call = acceptedCall();
+    const selecting = { ...call, request: { ...call.request, notifyEvents: ['queued'] as const } };
+    const other = acceptedCall();
+    const queuedNotification = owedFor(selecting, queuedEvent(selecting), () => false);
+
+    await Promise.all([
+      ledger.accept(selecting, queuedNotification === undefined ? {} : { queuedNotification }),
+      ledger.accept(other, {}),
+    ]);
+
+    expect(await rowOf(call.callId)).toMatchObject({ last_notification_sequence: 1 });
+    expect(await rowOf(other.callId)).toMatchObject({ last_notification_sequence: null });
+    const { rows } = await database.pool.query(
+      `select call_id, event_id, sequence, state, body::json ->> 'status' as status, origin, leased_by
+       from notifications join notification_lanes using (call_id)`,
+    );
+    expect(rows).toEqual([
+      {
+        ...{ call_id: call.callId, event_id: queuedEvent(call).id, sequence: 1, state: 'pending' },
+        ...{ status: 'Event', origin: 'http://127.0.0.1:9', leased_by: null },
+      },
+    ]);
+  });
+
+  test('of a key that came before stores no notification either', async () => {
+    const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+    const queuedNotification = { origin: 'http://127.0.0.1:9', body: '{}' };
+    const accept = () => ledger.accept(acceptedCall(), { idempotency, queuedNotification });
+    await accept();
+    const again = await accept();
+
+    expect(again).toMatchObject({ kind: 'replayed' });
+    const { rowCount } = await database.pool.query('select from notifications');
+    expect(rowCount).toBe(1);
+  });
+
+  test('does what it always did where no call selects its first event', async () => {
+    const statements: string[] = [];
+    const pool = new Proxy(database.pool, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (name !== 'query') return value;
+        return (statement: { readonly text: string }) => {
+          statements.push(statement.text);
+          return target.query(statement);
+        };
+      },
+    });
+    await openLedger({ ...database, pool }).accept(acceptedCall(), {});
+
+    expect(statements).toHaveLength(1);
+    expect(statements[0]).not.toMatch(/into notification/);
   });
 
   test('answers the same key and request with the first answer', async () => {
