@@ -46,9 +46,11 @@ async function* whileSignedIn(
   let isOver = false;
   const judge = (goesOn: boolean): void => {
     if (isOver) return;
-    if (goesOn) return lookLater();
-    ended.abort();
-    onEnded();
+    if (goesOn) lookLater();
+    else {
+      ended.abort();
+      onEnded();
+    }
   };
   const lookLater = (): void => {
     // A database that is away signs no user out: without it there are no events either.
