@@ -54,7 +54,9 @@ async function* whileSignedIn(
   };
   const lookLater = (): void => {
     // A database that is away signs no user out: without it there are no events either.
-    timer = setTimeout(() => isSignedIn().then(judge, () => judge(true)), lookEveryMs);
+    timer = setTimeout(() => {
+      isSignedIn().then(judge, () => judge(true));
+    }, lookEveryMs);
   };
   lookLater();
   try {
