@@ -9,6 +9,7 @@ import { eventTable, notificationOf } from '../calls/contract/event-table.ts';
 import { eventNotificationSchema, notificationSchema } from '../calls/contract/notification.ts';
 import { selectedEventTypes, typesWithStatus } from '../calls/contract/notify-events.ts';
 import type { ApiInstance } from '../http/http.ts';
+import { version } from '../version.ts';
 
 type Node = { readonly [name: string]: unknown };
 
@@ -211,7 +212,7 @@ export function asyncApiDocument(publicUrl: string | undefined): Node {
     asyncapi: '3.0.0',
     info: {
       title: 'Offhook',
-      version: '1.1',
+      version,
       description:
         'What Offhook says of calls without being asked, and what it can be told while they are up. Later versions may add members, words and types of event: pass over what you do not know.',
       license: { name: 'MIT' },

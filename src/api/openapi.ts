@@ -7,6 +7,7 @@ import {
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { ApiInstance } from '../http/http.ts';
+import { version } from '../version.ts';
 import { registerAsyncApi } from './asyncapi.ts';
 import { eventNotificationSchema, notificationSchema } from './notification-schema.ts';
 
@@ -64,7 +65,7 @@ export async function registerOpenApi(server: ApiInstance, options: OpenApiOptio
       openapi: '3.1.0',
       info: {
         title: 'Offhook',
-        version: '1.1',
+        version,
         description:
           'Places outbound phone calls and tells you who picked up; keeps connections, imports, tables, test runs and the history of conversations beside them.\n\nBodies are JSON in UTF-8; of a member that is given twice the last one counts. Ids have no control characters. A method that an address does not take is a 405 with `Allow`. Answers are not to be cached (`Cache-Control: no-store`).',
         license: { name: 'MIT', identifier: 'MIT' },

@@ -2,26 +2,19 @@
 // and nowhere else; errors become problem documents here, and nowhere else.
 
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Config } from '../config.ts';
 import { createAuthenticator } from '../http/auth.ts';
+import { type ClientFaults, createClientFaults } from '../http/client-faults.ts';
+import { closeInTime } from '../http/closing.ts';
 import { registerDocsPage } from '../http/docs-page.ts';
 import { createEventStreams, type EventStreams } from '../http/event-stream.ts';
 import { registerHealthRoutes } from '../http/health-routes.ts';
 import { type ApiInstance, type Caller, createCaller } from '../http/http.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import type { Metrics } from '../http/metrics.ts';
-import {
-  defaultBodyLimit,
-  ProblemError,
-  problemBody,
-  problemHeaders,
-  toProblem,
-} from '../http/problem.ts';
-import { closeUnusedConnections } from '../http/unused-connections.ts';
+import { answerProblem, defaultBodyLimit, ProblemError, toProblem } from '../http/problem.ts';
 import { validatorCompiler } from '../http/validation.ts';
 import { refuseWrongMethods } from '../http/wrong-method.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -43,6 +36,10 @@ export type ApiServerOptions = {
   readonly config: Pick<Config, 'http'>;
   readonly logger: Logger;
   readonly metrics?: Metrics;
+  /** The gateway lets its calls end, and answers until then. */
+  readonly isDraining?: () => boolean;
+  /** From the first byte of a request to its last. */
+  readonly requestTimeoutMs?: number;
   /** Routes of other modules, behind the same door. */
   readonly areas?: readonly RegisterRoutes[];
 };
@@ -55,8 +52,6 @@ export type RegisterRoutes = (
 
 const limits = {
   bodyLimit: defaultBodyLimit,
-  /** A dial-out request is small: who needs longer to send one holds the connection on purpose. */
-  requestTimeout: 10_000,
   /** Longer than the 60 s of common load balancers, so that they close idle connections and never write into a closed one. */
   keepAliveTimeout: 72_000,
   /** Storing a request takes milliseconds; past this the caller has given up, and should hear a 503 and not a reset. */
@@ -65,11 +60,17 @@ const limits = {
   maxParamLength: 128,
 };
 
+/** A dial-out request is small: who needs longer to send one holds the connection on purpose. */
+const defaultRequestTimeoutMs = 10_000;
+
 export async function createApiServer(options: ApiServerOptions): Promise<ApiInstance> {
-  const { services, config, logger, metrics } = options;
+  const { services, config, logger, metrics, isDraining } = options;
   const { maxParamLength, ...serverLimits } = limits;
+  const requestTimeout = options.requestTimeoutMs ?? defaultRequestTimeoutMs;
+  const faults = createClientFaults(logger);
   const base = fastify({
     ...serverLimits,
+    requestTimeout,
     routerOptions: { maxParamLength },
     // From the right of X-Forwarded-For, the first address that is none of theirs is the client's.
     trustProxy: config.http.trustedProxies.length > 0 && [...config.http.trustedProxies],
@@ -78,36 +79,22 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
     // Requests that are in while we close are answered like any other, by our own translator.
     return503OnClosing: false,
     // Node looks for requests over their time-out this often; its 30 s would let each live three times as long.
-    http: { connectionsCheckingInterval: 2_000, headersTimeout: limits.requestTimeout },
+    http: { connectionsCheckingInterval: requestTimeout / 5, headersTimeout: requestTimeout },
     frameworkErrors: (error, request, reply) => {
       void answerProblem(toProblem(error), request as FastifyRequest, reply as FastifyReply);
     },
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: faults.refuse,
   });
   const server: ApiInstance = base.withTypeProvider<ZodTypeProvider>();
   server.setValidatorCompiler(validatorCompiler);
   server.setSerializerCompiler(serializerCompiler);
   acceptOnlyJson(server);
-  server.setErrorHandler((error, request, reply) => {
-    const problem = toProblem(error, request.routeOptions.bodyLimit);
-    if (problem.status >= 500) {
-      logger.error(
-        { requestId: request.id, route: request.routeOptions.url, err: problem.cause ?? problem },
-        'request failed',
-      );
-    }
-    return answerProblem(problem, request, reply);
-  });
-  server.setNotFoundHandler((request, reply) =>
-    answerProblem(
-      new ProblemError('not-found', 'There is nothing at this address.'),
-      request,
-      reply,
-    ),
-  );
-  server.addHook('preValidation', refuseBadQuery);
-  closeUnusedConnections(server);
+  answerErrors(server, faults, logger);
   observe(server, logger, metrics);
+  closeInTime(server);
+  if (isDraining !== undefined) server.addHook('onRequest', letConnectionsEnd(isDraining));
+  faults.watch(server);
+  server.addHook('preValidation', refuseBadQuery);
   refuseWrongMethods(server, maxParamLength);
 
   await registerOpenApi(server, { publicUrl: config.http.publicUrl });
@@ -134,6 +121,27 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerTwilioRoutes(server, { services, logger });
   for (const register of options.areas ?? []) register(server, caller, { services, streams });
   return server;
+}
+
+function answerErrors(server: ApiInstance, faults: ClientFaults, logger: Logger): void {
+  server.setErrorHandler((error, request, reply) => {
+    const problem =
+      faults.problemOf(request, error) ?? toProblem(error, request.routeOptions.bodyLimit);
+    if (problem.status >= 500) {
+      logger.error(
+        { requestId: request.id, route: request.routeOptions.url, err: problem.cause ?? problem },
+        'request failed',
+      );
+    }
+    return answerProblem(problem, request, reply);
+  });
+  server.setNotFoundHandler((request, reply) =>
+    answerProblem(
+      new ProblemError('not-found', 'There is nothing at this address.'),
+      request,
+      reply,
+    ),
+  );
 }
 
 /** JSON as it is; everything else is a 415. */
@@ -170,13 +178,23 @@ function undecodableQuery(cause: unknown): ProblemError {
   return new ProblemError('invalid-request', 'The query is not percent-encoded UTF-8.', { cause });
 }
 
+/** The next request on the connection would be for a gateway that is gone: its client makes a new one, to another. */
+function letConnectionsEnd(isDraining: () => boolean) {
+  return async (_request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (isDraining()) void reply.header('connection', 'close');
+  };
+}
+
 /** Every answer has the request id, is not to be kept by caches unless its route says so, and is measured. Paths stay out of logs: routes say enough. */
 function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefined): void {
   server.addHook('onRequest', async (request, reply) => {
     // What is said of calls, keys and conversations is not for the caches of proxies and browsers (RFC 9111 section 5.2.2.5).
     void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' });
   });
-  server.addHook('onResponse', async (request, reply) => {
+  const measured = new WeakSet<FastifyReply>();
+  const measure = (request: FastifyRequest, reply: FastifyReply): void => {
+    if (measured.has(reply)) return;
+    measured.add(reply);
     const route = request.routeOptions.url ?? 'none';
     const durationMs = reply.elapsedTime;
     metrics?.httpRequest(request.method, route, reply.statusCode, durationMs / 1_000);
@@ -190,48 +208,11 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
       },
       'request answered',
     );
-  });
-}
-
-function answerProblem(
-  problem: ProblemError,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  return reply
-    .code(problem.status)
-    .headers({ ...problemHeaders(problem), 'x-request-id': request.id })
-    .send(problemBody(problem, request.id));
-}
-
-/** What Node's parser refuses never becomes a request: the answer is written by hand, and the connection ends. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const problem = clientProblem(error.code);
-  const requestId = randomUUID();
-  const body = problemBody(problem, requestId);
-  const headers = {
-    ...problemHeaders(problem),
-    'x-request-id': requestId,
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
   };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`,
-  );
-}
-
-function clientProblem(code: string | undefined): ProblemError {
-  switch (code ?? '') {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ProblemError('request-timeout', 'The request did not arrive in time.');
-    case 'HPE_HEADER_OVERFLOW':
-      return new ProblemError('headers-too-large', 'The headers are larger than 16 KiB.');
-    default:
-      return new ProblemError('invalid-request', 'This is not HTTP/1.1 as we understand it.');
-  }
+  server.addHook('onResponse', async (request, reply) => measure(request, reply));
+  // Of an answer whose client has gone there is no response.
+  server.addHook('onSend', async (request, reply) => {
+    if (reply.raw.destroyed) measure(request, reply);
+    else reply.raw.once('close', () => measure(request, reply));
+  });
 }

@@ -70,7 +70,6 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
     require:
       ({ scheme = 'jwt', scope, botParameter = '', answers = 'application/json' }) =>
       async (request) => {
-        assertAccepts(request.headers.accept, answers);
         const authenticated = await authenticate[scheme](request.headers, request.method).catch(
           (error: unknown) => {
             throw orSlowDown(error, request);
@@ -86,6 +85,8 @@ export function createCaller(authenticate: Authenticator, bots: BotDirectory): C
           callers.set(request, { ...authenticated, bot });
         }
         if (scope !== undefined) authorizeScope(app, scope);
+        // Last: whoever may not ask learns nothing of what is there, nor in which form.
+        assertAccepts(request.headers.accept, answers);
       },
     of: (request) => known(request).app,
     keyIdOf: (request) => known(request).keyId,

@@ -1,22 +1,27 @@
 // The bytes of a body as JSON. Of a member that is given twice the last one counts, as JSON.parse has it; everything else that
 // two readers of the same bytes could take for two things is refused.
 
+import { jsonMistake } from './json-syntax.ts';
 import { invalidRequest, ProblemError } from './problem.ts';
 
 /** RFC 8259 section 8.1: JSON between systems is UTF-8. A mark in front is left out. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** What is not UTF-8 becomes U+FFFD, so that its place can be named. */
+const lenientUtf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const replacement = '\ufffd';
+const replacementBytes = Buffer.from(replacement);
 
 /** @throws ProblemError that says what is wrong with it. */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.length === 0) {
-    throw invalidBody('The body is empty; JSON is expected.');
+    throw invalidBody('The body is empty: JSON is expected at line 1, column 1.');
   }
   const text = decoded(bytes);
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch (error) {
-    throw invalidBody('The body is not JSON.', error);
+    throw invalidBody(wordsOfMistake(text), error);
   }
   // Only these texts can hold such a name; most bodies need not be walked.
   const path = /__proto__|constructor|\\u/.test(text) ? pathToPrototype(body) : undefined;
@@ -33,8 +38,51 @@ function decoded(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch (error) {
-    throw invalidBody('The body is not UTF-8.', error);
+    const at = placeIn(...firstWrongBytes(bytes));
+    throw invalidBody(`The body is not UTF-8: its first wrong byte is at ${at}.`, error);
   }
+}
+
+function wordsOfMistake(text: string): string {
+  const mistake = jsonMistake(text);
+  // Only if the two readers disagree.
+  if (mistake === undefined) return 'The body is not JSON.';
+  const { index, expected } = mistake;
+  const at = placeIn(text, index);
+  if (index === text.length) return `The body is not JSON: it ends at ${at}, where ${expected}.`;
+  return `The body is not JSON: at ${at} ${expected}${insteadAt(text, index)}.`;
+}
+
+/** Nothing for what would not be seen, or not be known from its picture. */
+function insteadAt(text: string, index: number): string {
+  const char = String.fromCodePoint(text.codePointAt(index) ?? 0);
+  return /^[!-~]$/.test(char) ? `, not \`${char}\`` : '';
+}
+
+/** As editors count: from 1, a column for each character, and none for a byte order mark. */
+function placeIn(text: string, index: number): string {
+  const lines = text
+    .slice(0, index)
+    .replace(/^\ufeff/, '')
+    .split(/\r\n|\r|\n/);
+  // The first halves of pairs: what is left is one unit for each character.
+  const before = (lines.at(-1) ?? '').replaceAll(/[\ud800-\udbff]/g, '');
+  return `line ${lines.length}, column ${before.length + 1}`;
+}
+
+/** The text as far as it could be read, and where the first wrong bytes are in it. */
+function firstWrongBytes(bytes: Uint8Array): readonly [string, number] {
+  const text = lenientUtf8.decode(bytes);
+  let offset = 0;
+  let from = 0;
+  for (let index = text.indexOf(replacement); index >= 0; index = text.indexOf(replacement, from)) {
+    offset += Buffer.byteLength(text.slice(from, index));
+    // The character itself may stand in the body.
+    if (!replacementBytes.equals(bytes.subarray(offset, offset + 3))) return [text, index];
+    offset += replacementBytes.length;
+    from = index + 1;
+  }
+  return [text, text.length];
 }
 
 type Place = {

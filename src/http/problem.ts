@@ -2,7 +2,7 @@
 // say is thrown as a `ProblemError`; whatever else arrives here is a 500, or a 503 while the database is unreachable, that
 // gives the caller a request id to ask about and nothing of the cause.
 
-import type { FastifyError } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { ReadRefusedError } from '../store/reads.ts';
@@ -101,6 +101,17 @@ export function problemBody(problem: ProblemError, requestId: string): string {
     ...(problem.errors === undefined ? {} : { errors: problem.errors }),
     requestId,
   });
+}
+
+export function answerProblem(
+  problem: ProblemError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  return reply
+    .code(problem.status)
+    .headers({ ...problemHeaders(problem), 'x-request-id': request.id })
+    .send(problemBody(problem, request.id));
 }
 
 export const problemSchema = z

@@ -96,7 +96,10 @@ describe('a stream of events', () => {
   test.each([
     ['without a token', events, { auth: '' }, 401],
     ['for who takes only JSON', events, { accept: 'application/json' }, 406],
+    // Who may not ask learns nothing, not even in which form there is an answer.
+    ['without both', events, { auth: '', accept: 'application/json' }, 401],
     ['of another bot', '/api/public/bot/st-2/events', {}, 404],
+    ['of another bot in JSON', '/api/public/bot/st-2/events', { accept: 'application/json' }, 404],
     ['of no call', '/api/public/bot/st-1/calls/nothing/events', {}, 404],
   ])('%s there is none', async (_, path, headers, status) => {
     const { response } = await open(path, headers);

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dialoutExample } from '../../src/api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../src/embedded/sandbox/sandbox-numbers.ts';
+import { version } from '../../src/version.ts';
 import { dial, type Harness, startHarness } from './support.ts';
 
 type Node = { readonly [name: string]: Node };
@@ -32,6 +33,13 @@ describe('/openapi.json', () => {
   test('is OpenAPI 3.1 with the public URL', () => {
     expect(document['openapi']).toBe('3.1.0');
     expect(document['servers']).toEqual([{ url: 'https://calls.example.com' }]);
+  });
+
+  test('has the version of the product, as /asyncapi.json has', async () => {
+    const events = await harness.server.inject('/asyncapi.json');
+
+    expect(document['info']?.['version']).toBe(version);
+    expect(events.json<Node>()['info']?.['version']).toBe(version);
   });
 
   test('has every operation, with an id of its own', () => {

@@ -1,7 +1,11 @@
 // An API server on scripted services, and tokens for it.
 
 import { SignJWT } from 'jose';
-import { createApiServer, type RegisterRoutes } from '../../src/api/server.ts';
+import {
+  type ApiServerOptions,
+  createApiServer,
+  type RegisterRoutes,
+} from '../../src/api/server.ts';
 import type { ApiServices, Submission, SubmitResult } from '../../src/api/services.ts';
 import type { ApiInstance } from '../../src/http/http.ts';
 import { createMetrics } from '../../src/http/metrics.ts';
@@ -79,6 +83,7 @@ export type Harness = AsyncDisposable & {
 export async function startHarness(
   overrides: Partial<ApiServices> = {},
   areas: readonly RegisterRoutes[] = [],
+  options: Partial<ApiServerOptions> = {},
 ): Promise<Harness> {
   const submissions: Submission[] = [];
   const ended: string[] = [];
@@ -156,6 +161,7 @@ export async function startHarness(
     },
     logger: silentLogger,
     metrics: createMetrics(() => 3),
+    ...options,
   });
   return Object.assign(harness, {
     server,

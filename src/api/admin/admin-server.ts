@@ -2,8 +2,13 @@
 // that no other node can open it. Listens on loopback, for users who may read runtime.json: the key is made anew at each start.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import fastify, { type FastifyInstance } from 'fastify';
-import { ProblemError, problemBody, problemHeaders, toProblem } from '../../http/problem.ts';
+import fastify, { type FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { createClientFaults } from '../../http/client-faults.ts';
+import { closeInTime } from '../../http/closing.ts';
+import type { ApiInstance } from '../../http/http.ts';
+import { parseJsonBody } from '../../http/json-body.ts';
+import { answerProblem, ProblemError, toProblem } from '../../http/problem.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { type AdminStores, runAdminOperation } from './admin-operations.ts';
 
@@ -13,22 +18,31 @@ export type AdminServerOptions = {
   readonly logger: Logger;
 };
 
-export function createAdminServer({ stores, key, logger }: AdminServerOptions): FastifyInstance {
-  const server = fastify({
+export function createAdminServer({ stores, key, logger }: AdminServerOptions): ApiInstance {
+  const faults = createClientFaults(logger);
+  const server: ApiInstance = fastify({
     // An app with a thousand bots fits twice.
     bodyLimit: 256 * 1_024,
     // Its one client is a command on the same machine.
     requestTimeout: 5_000,
     handlerTimeout: 15_000,
     forceCloseConnections: 'idle',
-  });
+    return503OnClosing: false,
+    clientErrorHandler: faults.refuse,
+  }).withTypeProvider<ZodTypeProvider>();
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser<Buffer>(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
+  );
+  closeInTime(server);
+  faults.watch(server);
   server.setErrorHandler((error, request, reply) => {
-    const problem = toProblem(error);
-    if (problem.status >= 500) logger.error({ err: problem.cause }, 'admin request failed');
-    return reply
-      .code(problem.status)
-      .headers(problemHeaders(problem))
-      .send(problemBody(problem, request.id));
+    const problem = faults.problemOf(request, error) ?? toProblem(error);
+    if (problem.status >= 500)
+      logger.error({ err: problem.cause ?? problem }, 'admin request failed');
+    return answerProblem(problem, request, reply);
   });
   server.addHook('onRequest', async (request) => {
     if (!isSame(request.headers.authorization ?? '', `Bearer ${key}`)) {

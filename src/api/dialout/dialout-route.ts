@@ -53,7 +53,9 @@ export function registerDialout(server: ApiInstance, deps: DialoutDependencies):
       part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part),
     // The request may be accepted when the time for its answer is up. Whatever is thrown goes to the server's own handler.
     errorHandler: (error, request) => {
-      if (error.code !== 'FST_ERR_HANDLER_TIMEOUT') throw error;
+      // Without a body the intake has not seen it.
+      const isWithIntake = request.body !== undefined;
+      if (error.code !== 'FST_ERR_HANDLER_TIMEOUT' || !isWithIntake) throw error;
       const hasKey = request.headers['idempotency-key'] !== undefined;
       throw acceptanceUnknown(hasKey, dependencyRetryAfterS, { cause: error });
     },

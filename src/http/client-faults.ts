@@ -1,0 +1,100 @@
+// Requests that fail by their client: a body that comes too slowly or breaks off, and what is not HTTP. They get their 4xx, count as
+// one, and are no error of the gateway: its log says so only where somebody looks into it (debug).
+
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+import type { Logger } from '../lib/logger.ts';
+import type { ApiInstance } from './http.ts';
+import { invalidBody } from './json-body.ts';
+import { ProblemError, problemBody, problemHeaders } from './problem.ts';
+
+/** A client that is still sending when it is refused has this long to read why. Then its connection is cut. */
+const lingerMs = 1_000;
+
+export type ClientFaults = {
+  /** `clientErrorHandler` of the server: what Node's parser refuses is answered by hand, and its connection ends. */
+  readonly refuse: (error: NodeJS.ErrnoException, socket: Socket) => void;
+  /** Knows from now on whose body is on its way. Before there are routes. */
+  readonly watch: (server: ApiInstance) => void;
+  /** What the client did where the request failed with this error; undefined: it is not the client's fault. */
+  readonly problemOf: (request: FastifyRequest, error: unknown) => ProblemError | undefined;
+};
+
+export function createClientFaults(logger: Logger): ClientFaults {
+  const refused = new WeakMap<Socket, ProblemError>();
+  const arriving = new WeakSet<FastifyRequest>();
+  return {
+    refuse(error, socket) {
+      if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const problem = problemOfCode(error.code);
+      refused.set(socket, problem);
+      logger.debug({ code: error.code, status: problem.status }, 'refused what a client sent');
+      socket.end(answerTo(problem));
+      // It may go on sending: without an end, its request would wait for the rest of the body.
+      const cut = setTimeout(() => socket.destroy(), lingerMs).unref();
+      socket.once('close', () => clearTimeout(cut));
+    },
+    watch(server) {
+      server.addHook('preParsing', async (request) => {
+        arriving.add(request);
+      });
+      server.addHook('preValidation', async (request) => {
+        arriving.delete(request);
+        // The rest of a body that came too late: its client has read that nothing was accepted.
+        const problem = refused.get(request.raw.socket);
+        if (problem !== undefined) throw problem;
+      });
+    },
+    problemOf(request, error) {
+      if (!arriving.has(request)) return undefined;
+      // The same as the client has read.
+      const answered = refused.get(request.raw.socket);
+      if (answered !== undefined) return answered;
+      switch (codeOf(error)) {
+        case 'FST_ERR_HANDLER_TIMEOUT':
+          return tooSlow();
+        case 'ECONNRESET':
+          return invalidBody('The body did not arrive.', error);
+        default:
+          return undefined;
+      }
+    },
+  };
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+function tooSlow(): ProblemError {
+  return new ProblemError('request-timeout', 'The request did not arrive in time.');
+}
+
+function problemOfCode(code: string | undefined): ProblemError {
+  switch (code ?? '') {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return tooSlow();
+    case 'HPE_HEADER_OVERFLOW':
+      return new ProblemError('headers-too-large', 'The headers are larger than 16 KiB.');
+    default:
+      return new ProblemError('invalid-request', 'This is not HTTP/1.1 as we understand it.');
+  }
+}
+
+function answerTo(problem: ProblemError): string {
+  const requestId = randomUUID();
+  const body = problemBody(problem, requestId);
+  const headers = {
+    ...problemHeaders(problem),
+    'x-request-id': requestId,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`;
+}
