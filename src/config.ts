@@ -176,7 +176,9 @@ const environment = z.object({
   SHUTDOWN_TIMEOUT_MS: timerMs
     .min(0)
     .optional()
-    .describe('how long SIGTERM lets running calls finish; absent: 30000, and 5000 on a terminal'),
+    .describe(
+      'how long SIGTERM lets running calls finish; the process has ended 5 s after that at the latest; absent: 30000, and 5000 on a terminal',
+    ),
   SHUTDOWN_DELAY_MS: timerMs
     .min(0)
     .default(0)

@@ -1,7 +1,8 @@
 // The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish up to a bound; a second
-// signal ends them at once. SIGHUP reads the trunks again.
+// signal ends them at once. SIGHUP reads the trunks again. How long each step of the end may take is in app/shutdown.ts.
 
 import type { App } from './app/app.ts';
+import { lastBoundMs } from './app/shutdown.ts';
 import { type Config, loadConfig } from './config.ts';
 import { errorForPeople } from './lib/error-for-log.ts';
 import { createLogger } from './lib/logger.ts';
@@ -14,7 +15,16 @@ import { version } from './version.ts';
 /** From a signal during the start to the end, whatever the start waits for: well below the 10 s of `docker stop`. */
 const startPatienceMs = 5_000;
 
-async function main(): Promise<void> {
+/** By its exit code a supervisor sees how the process ended. */
+const exitCodes = {
+  closed: 0,
+  failed: 1,
+  /** A part did not close in time and was left behind, as the log says; nothing is lost. What `timeout` of coreutils says. */
+  leftBehind: 124,
+} as const;
+
+/** The exit code. */
+async function main(): Promise<number> {
   const config = loadConfig();
   if (config.databaseUrl !== undefined) boundHeapGrowth();
   const isTerminal = process.stdout.isTTY;
@@ -23,12 +33,24 @@ async function main(): Promise<void> {
   const screen = (isTerminal ? createTerminalScreen : createLogScreen)({ logger, logCalls });
   screen.starting(version);
   const drainMs = isTerminal ? config.terminalShutdownTimeoutMs : config.shutdownTimeoutMs;
+  const { shutdownDelayMs: delayMs } = config;
   let app: App | undefined;
-  const { stopping, forced } = listenForSignals(screen, () => ({
-    starting: app === undefined,
-    calls: app?.callCount() ?? 0,
-    ...{ drainMs, startPatienceMs },
-  }));
+  const { stopping, forced } = listenForSignals({
+    screen,
+    state: () => ({
+      starting: app === undefined,
+      calls: app?.callCount() ?? 0,
+      ...{ drainMs, startPatienceMs },
+    }),
+    lastBoundMs: lastBoundMs({ delayMs, drainMs }),
+    onLastBound: () => {
+      logger.fatal(
+        { parts: app?.unclosed() },
+        'not ended in time: left behind what has not closed',
+      );
+      process.exit(exitCodes.leftBehind);
+    },
+  });
 
   // A terminal that is closed sends SIGHUP as well: there it ends the process, as it always did.
   let reloading = Promise.resolve();
@@ -41,7 +63,7 @@ async function main(): Promise<void> {
   // Loading it takes seconds on a slow machine: what is wrong with the configuration is said before.
   const { startApp } = await import('./app/app.ts');
   const { watcher } = screen;
-  const onFatal = (): never => process.exit(1);
+  const onFatal = (): never => process.exit(exitCodes.failed);
   app = await startApp(config, {
     ...{ logger, onFatal },
     ...(watcher === undefined ? {} : { watcher }),
@@ -54,11 +76,21 @@ async function main(): Promise<void> {
   if (!stopping.aborted) {
     await new Promise((resolve) => stopping.addEventListener('abort', resolve, { once: true }));
   }
-  await app.close({ delayMs: config.shutdownDelayMs, drainMs, force: forced });
+  const leftBehind = await app.close({ delayMs, drainMs, force: forced });
+  return leftBehind.length === 0 ? exitCodes.closed : exitCodes.leftBehind;
 }
 
+type Signals = {
+  readonly screen: Screen;
+  readonly state: () => Stopping;
+  /** From the first signal; a second one leaves what a process has that lets no calls finish. */
+  readonly lastBoundMs: number;
+  /** The end did not come by itself. */
+  readonly onLastBound: () => void;
+};
+
 /** The first one ends the process in its own time, the second one at once. */
-function listenForSignals(screen: Screen, state: () => Stopping) {
+function listenForSignals({ screen, state, ...last }: Signals) {
   const stopping = new AbortController();
   const forced = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -66,8 +98,12 @@ function listenForSignals(screen: Screen, state: () => Stopping) {
     if (again) screen.forced(signal);
     else screen.stopping(signal, state());
     (again ? forced : stopping).abort();
+    setTimeout(last.onLastBound, again ? lastBoundMs() : last.lastBoundMs).unref();
     // A start that waits for a database would outlast the patience of a supervisor that asked us to stop.
-    setTimeout(() => state().starting && process.exit(1), again ? 0 : startPatienceMs).unref();
+    setTimeout(
+      () => state().starting && process.exit(exitCodes.failed),
+      again ? 0 : startPatienceMs,
+    ).unref();
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
@@ -91,9 +127,9 @@ function bannerFacts(
 }
 
 main().then(
-  () => process.exit(0),
+  (code) => process.exit(code),
   (error: unknown) => {
     process.stderr.write(`offhook: ${errorForPeople(error)}\n`);
-    process.exit(1);
+    process.exit(exitCodes.failed);
   },
 );

@@ -2,7 +2,6 @@
 // opposite order. Whether a part is the embedded one or a real server is decided here, by the presence of a URL.
 
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { createApiServer } from '../api/server.ts';
 import type { StreamServices } from '../api/services.ts';
 import type { Captures } from '../capture/captures.ts';
@@ -14,7 +13,6 @@ import type { SandboxCallSummary } from '../embedded/sandbox/sandbox-call.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import { type ContextStore, openContextStore } from '../interactions/context-store.ts';
 import { createCallQueries } from '../interactions/stored-calls.ts';
-import { atMost } from '../lib/at-most.ts';
 import { Closers } from '../lib/closers.ts';
 import type { Logger } from '../lib/logger.ts';
 import { createDeadLetters } from '../notifier/dead-letters.ts';
@@ -31,6 +29,7 @@ import { type MediaParts, openMedia } from './media.ts';
 import { type Node, openNode } from './nodes.ts';
 import { type Notifier, openNotifier } from './notifier.ts';
 import { type Runtime, removeRuntime, writeRuntime } from './runtime-file.ts';
+import { type ShutdownOptions, shutDown } from './shutdown.ts';
 import { openSip, type SipParts } from './sip.ts';
 import { openSounds, type Sounds } from './sounds.ts';
 import { openStorage, type Storage } from './storage.ts';
@@ -55,21 +54,11 @@ export type App = {
   callCount(): number;
   /** Reads again what may change while calls are up: the trunks. Mistakes are logged and change nothing. */
   reload(): Promise<void>;
-  /**
-   * Says that it is not ready, and after `delayMs` takes no new calls; lets running ones finish for `drainMs` (both cut short
-   * by `force`), ends the rest, closes everything.
-   */
-  close(options?: {
-    readonly delayMs?: number;
-    readonly drainMs?: number;
-    readonly force?: AbortSignal;
-  }): Promise<void>;
+  /** In the steps of `shutdown.ts`. The names of the parts that did not close in time. */
+  close(options?: ShutdownOptions): Promise<readonly string[]>;
+  /** Parts that have not closed yet. */
+  unclosed(): readonly string[];
 };
-
-/** A receiver that is slow does not hold a shutdown up: the next process owes it. */
-const settleTimeoutMs = 3_000;
-/** That others are told is no reason to let a person wait: where the database does not answer, they learn it from the lease. */
-const tellOthersTimeoutMs = 500;
 
 /** @throws Error that says which part did not start; what was opened by then is closed again. */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
@@ -97,7 +86,8 @@ async function openApp(environment: Environment): Promise<App> {
   const { config, logger, closers } = environment;
   await checkDataFolder(config);
   const lock = await lockDataDir(config.dataDir);
-  closers.add('data folder', () => lock.release());
+  // Another process may open the folder then: never while a part of this one still writes there.
+  closers.add('data folder', () => lock.release(), { isLast: true });
   await checkBeforeStart(config, logger);
 
   const storage = await openStorage(environment);
@@ -149,15 +139,8 @@ async function openApp(environment: Environment): Promise<App> {
     console: createConsoleAccess(environment, storage, httpUrl),
     callCount: activeCalls,
     reload: () => sip.reloadTrunks(),
-    async close({ delayMs = 0, drainMs = 0, force = AbortSignal.abort() } = {}) {
-      await atMost(node.drain(), tellOthersTimeoutMs);
-      // A load balancer has seen /ready by then, and no request that comes through it is refused.
-      await pause(delayMs, undefined, { signal: force }).catch(() => undefined);
-      await calls.drain(drainMs, force);
-      // What the last calls owe leaves before the process does, where the receiver takes it.
-      await calls.settle(settleTimeoutMs).catch(() => undefined);
-      await closers.closeAll();
-    },
+    close: (how) => shutDown({ node, calls, closers }, how),
+    unclosed: () => closers.unclosed(),
   };
 }
 
@@ -217,6 +200,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
     config,
     logger,
     metrics,
+    isDraining: () => calls.isDraining(),
     areas: [companionRoutes(companion), openConsole(environment, parts)],
     services: {
       apps: storage.apps,

@@ -56,6 +56,7 @@ export type Calls = {
    */
   startTaking(): Promise<void>;
   drain(drainMs: number, force: AbortSignal): Promise<void>;
+  isDraining(): boolean;
   /** Waits until what happened is stored and published, and what is owed was sent or put off, at most this long. */
   settle(timeoutMs: number): Promise<void>;
 };
@@ -136,7 +137,7 @@ export function openCalls(environment: Environment, parts: Parts): Calls {
     intake,
     control: commands.control,
     commands: commands.routing,
-    drain,
+    ...{ drain, isDraining },
     settle: (timeoutMs) => settle(out, parts, sip, timeoutMs),
   };
 }

@@ -4,8 +4,8 @@ import type { CallRegistry } from '../calls/call-registry.ts';
 import { deadline } from '../lib/deadline.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
 
-/** Hanging up, `amd_stopped`, and the end in SQL take well under this. */
-const endAllTimeoutMs = 5_000;
+/** Hanging up, `amd_stopped`, and the end in SQL take well under this. What is slower goes on while the process settles. */
+const endAllTimeoutMs = 1_500;
 
 export type Drain = {
   /** Resolves when the calls have ended, or are to be left. `force`: they end now. The same one for all who ask. */

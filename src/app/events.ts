@@ -40,6 +40,7 @@ async function openNatsServer({ config, logger, closers }: Environment): Promise
     logger,
     ...(serverProgram === undefined ? {} : { program: serverProgram }),
   });
-  closers.add('nats-server', () => server.stop());
+  // It closes its files.
+  closers.add('nats-server', () => server.stop(), { reservedMs: 500 });
   return server.url;
 }

@@ -27,8 +27,8 @@ type Parts = {
   readonly beyondLaptop: readonly string[];
 };
 
-/** What is being sent at the end may finish; the rest is owed by the next process. */
-const dispatcherStopTimeoutMs = 3_000;
+/** What is being sent at the end may finish, and the shutdown has waited for it before; the rest is owed by the next process. */
+const dispatcherStopTimeoutMs = 500;
 /** How late an alert may be. */
 const watchEveryMs = 5_000;
 

@@ -53,8 +53,8 @@ export type OutboxParts = {
   isIdle(): boolean;
 };
 
-/** What is not stored, or published, by then is found in SQL by the next process. */
-const stopTimeoutMs = 3_000;
+/** What is not stored, or published, by then is found in SQL by the next process. The shutdown has waited for it before. */
+const stopTimeoutMs = 800;
 /** Calls whose trace is known, at some 100 bytes each, 600 with a full `tracestate`; an event of another one goes out without it. */
 const mostTraces = 50_000;
 

@@ -45,7 +45,8 @@ export async function openStorage({
     onFatal,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   });
-  closers.add('database', () => database.close());
+  // The embedded one stores a checkpoint.
+  closers.add('database', () => database.close(), { reservedMs: 1_000 });
   const secrets = await openSecretBox({
     dataDir,
     ...(secretsKey === undefined ? {} : { secretsKey }),

@@ -172,7 +172,7 @@ async function watchStatus(
 }
 
 /** Draining waits for the server; one that is unreachable must not hold the process up. */
-const closeTimeoutMs = 2_000;
+const closeTimeoutMs = 800;
 
 async function closeWithin(nats: NatsConnection): Promise<void> {
   if (nats.isClosed()) return;

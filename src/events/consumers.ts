@@ -25,7 +25,7 @@ export async function ensureConsumer(
 }
 
 /** NATS being away must not hold a stop up. */
-const flushTimeoutMs = 1_000;
+const flushTimeoutMs = 500;
 
 /**
  * Takes no more messages. What is given back before the server knows of it would be delivered to the same, dead inbox, and

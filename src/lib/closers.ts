@@ -1,35 +1,79 @@
-// What was opened, closed in the opposite order: each part may rely on everything that was opened before it.
+// What was opened, closed in the opposite order: each part may rely on everything that was opened before it. A part that does not close
+// is left behind when its time is up, and named: all of them together take no longer than they are given.
 
+import { atMost } from './at-most.ts';
 import type { Logger } from './logger.ts';
 
-type Closer = { readonly name: string; readonly close: () => unknown };
+export type CloserOptions = {
+  /** Kept for this part, whatever the parts before it take. */
+  readonly reservedMs?: number;
+  /** Closed only where every part before it has closed, since those that were left behind still work with it. */
+  readonly isLast?: boolean;
+};
+
+type Closer = CloserOptions & { readonly name: string; readonly close: () => unknown };
+
+/** Each part says goodbye on a few sockets, or stores a little. One with time reserved may take all that is left. */
+const partTimeoutMs = 1_000;
+/** Where nobody says how long: as long as a process has after its calls. */
+const defaultTimeoutMs = 5_000;
 
 export class Closers {
   readonly #closers: Closer[] = [];
+  /** Those whose close has begun. */
+  readonly #closing = new Set<Closer>();
   readonly #logger: Logger;
-  #closing: Promise<void> | undefined;
+  #closed: Promise<readonly string[]> | undefined;
 
   constructor(logger: Logger) {
     this.#logger = logger;
   }
 
-  add(name: string, close: Closer['close']): void {
-    this.#closers.push({ name, close });
+  add(name: string, close: Closer['close'], options: CloserOptions = {}): void {
+    this.#closers.push({ ...options, name, close });
   }
 
-  /** Closes all, whatever one of them throws; once, however often it is called. */
-  closeAll(): Promise<void> {
-    this.#closing ??= this.#closeInTurn();
-    return this.#closing;
+  /** What has not closed yet, in the order in which it closes. */
+  unclosed(): readonly string[] {
+    return [...this.#closing, ...this.#closers.toReversed()].map(({ name }) => name);
   }
 
-  async #closeInTurn(): Promise<void> {
+  /**
+   * Closes all, whatever one of them throws; once, however often it is called. Resolves within the time, with the names of the parts
+   * that were left behind.
+   */
+  closeAll(timeoutMs = defaultTimeoutMs): Promise<readonly string[]> {
+    this.#closed ??= this.#closeInTurn(performance.now() + timeoutMs);
+    return this.#closed;
+  }
+
+  async #closeInTurn(endsAtMs: number): Promise<readonly string[]> {
     for (let closer = this.#closers.pop(); closer !== undefined; closer = this.#closers.pop()) {
-      try {
-        await closer.close();
-      } catch (error) {
-        this.#logger.error({ err: error, part: closer.name }, 'a part did not close cleanly');
-      }
+      const reservedForOthersMs = this.#closers.reduce(
+        (sum, other) => sum + (other.reservedMs ?? 0),
+        0,
+      );
+      const leftMs = Math.max(0, endsAtMs - performance.now() - reservedForOthersMs);
+      const boundMs = closer.reservedMs === undefined ? Math.min(leftMs, partTimeoutMs) : leftMs;
+      const isAllowed = closer.isLast !== true || this.#closing.size === 0;
+      this.#closing.add(closer);
+      // Called also where no time is left: most parts are closed by then.
+      if (isAllowed) await atMost(this.#close(closer), boundMs);
+      if (this.#closing.has(closer))
+        this.#logger.warn(
+          { part: closer.name, boundMs },
+          'a part is left behind: it did not close in time',
+        );
     }
+    return this.unclosed();
+  }
+
+  async #close(closer: Closer): Promise<void> {
+    try {
+      await closer.close();
+    } catch (error) {
+      this.#logger.error({ err: error, part: closer.name }, 'a part did not close cleanly');
+    }
+    this.#closing.delete(closer);
   }
 }

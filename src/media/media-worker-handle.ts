@@ -29,7 +29,7 @@ const startTimeoutMs = 20_000;
 /** A worker that does not answer for twice this long is stuck, and its calls with it. */
 const answerTimeoutMs = 5_000;
 /** At shutdown the process waits no longer than this for a busy worker. */
-const flushTimeoutMs = 1_000;
+const flushTimeoutMs = 500;
 /** A worker that dies at once each time must not take the processor as well. */
 const maxRestartDelayMs = 5_000;
 const firstRestartDelayMs = 50;

@@ -62,7 +62,7 @@ const leaseConnectTimeoutMs = 2_000;
 const idleConnectionMs = 120_000;
 /** A database that is just starting (a compose file, a fail-over) is waited for this long. */
 const startPatienceMs = 30_000;
-const closePatienceMs = 5_000;
+const closePatienceMs = 500;
 
 /** Opened, reached and migrated. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {

@@ -119,14 +119,19 @@ export class NatsServer implements AsyncDisposable {
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
-    process.removeListener('exit', this.#killOnExit);
     const child = this.#child;
-    if (child === undefined || hasEnded(child)) return this.#unfollow?.();
+    if (child === undefined || hasEnded(child)) return this.#ended();
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.kill('SIGTERM');
     const killer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
     await ended;
     clearTimeout(killer);
+    this.#ended();
+  }
+
+  /** Until then a process that exits kills it: one that takes long to stop would be left behind. */
+  #ended(): void {
+    process.removeListener('exit', this.#killOnExit);
     this.#unfollow?.();
   }
 

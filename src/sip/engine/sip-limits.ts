@@ -59,7 +59,7 @@ export const defaultSipLimits: SipLimits = {
   registerTimeoutMs: 10_000,
   registerRetryMs: 30_000,
   registerMinRefreshMs: 5_000,
-  disposeTimeoutMs: 2_000,
+  disposeTimeoutMs: 800,
   abandonedLegs: 10_000,
   abandonedForMs: 600_000,
   abandonedSweepMs: 1_000,

@@ -42,6 +42,10 @@ async function createIn(folder: string): Promise<void> {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: createTimeoutMs,
   });
+  // A start that is given up leaves nothing at work.
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('close', () => process.removeListener('exit', kill));
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-maxErrorLength);
