@@ -1,0 +1,285 @@
+// SIGTERM, and everybody around the gateway stands in its way: clients that drip or do not read, receivers and bots that go on for
+// ever, servers that do not answer. It has ended 5 s after SHUTDOWN_TIMEOUT_MS all the same, and nothing of it is left.
+
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { startNatsServer } from '../../src/embedded/nats/nats-server.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createAppIn } from '../support/apps.ts';
+import { makeSeededDataDir, makeTestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { type GatewayProcess, makeDataDir, startGateway } from '../support/gateway-process.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+/** From the end of the drain to that of the process, as sip-config/README.md promises. */
+const afterDrainMs = 5_000;
+const shutdownTimeoutMs = 500;
+const personStays = 'tel:+12025550102';
+
+/** Its exit code and how long it took; nothing that it started is left. */
+async function endOf({ child, runtime }: GatewayProcess) {
+  const children = await childrenOf(runtime.pid);
+  const startedAtMs = performance.now();
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  const [code] = (await exited) as [number | null];
+  const tookMs = performance.now() - startedAtMs;
+  await eventually(() => !children.some(isAlive), 'its children are gone');
+  return { code, tookMs, children };
+}
+
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const tasks = await readdir(`/proc/${pid}/task`);
+  const lists = await Promise.all(
+    tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8').catch(() => '')),
+  );
+  return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function untilUp({ dialer }: GatewayProcess, count: number): Promise<void> {
+  await eventually(async () => {
+    const { body } = await dialer.list('?state=answered');
+    return (body as { readonly calls: readonly unknown[] }).calls.length === count;
+  }, `${count} calls are up`);
+}
+
+/** Sends, and neither reads nor ends. */
+async function stubborn(url: string, text: string, dripping?: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined).pause();
+  await new Promise((resolve) => socket.once('connect', resolve));
+  socket.write(text);
+  if (dripping !== undefined) {
+    const timer = setInterval(() => socket.writable && socket.write(dripping), 100);
+    socket.once('close', () => clearInterval(timer));
+  }
+  return socket;
+}
+
+/** Says this to whoever asks, then drips or is silent, and never ends. */
+async function stubbornServer(answer: (request: string) => string, dripping = ''): Promise<string> {
+  const server = createServer((socket) => {
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => undefined);
+    const timer = setInterval(() => socket.writable && socket.write(dripping), 100);
+    socket.once('close', () => clearInterval(timer));
+    socket.once('data', (data) => {
+      socket.write(answer(data.toString()));
+      socket.pause();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function request(line: string, ...headers: readonly string[]): string {
+  return `${[`${line} HTTP/1.1`, 'host: 127.0.0.1', ...headers].join('\r\n')}\r\n\r\n`;
+}
+
+async function sessionCookie({ runtime: { httpUrl }, dialer }: GatewayProcess): Promise<string> {
+  const { url } = (await dialer.request('POST', '/console/link')).body as { readonly url: string };
+  const answer = await fetch(`${httpUrl}/console/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: httpUrl },
+    body: JSON.stringify({ token: url.split('token=')[1] }),
+  });
+  return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+/** One of each kind, and fifty that drip dial-out requests. */
+async function openStubbornClients(gateway: GatewayProcess, callId: string): Promise<void> {
+  const { httpUrl } = gateway.runtime;
+  const { adminUrl = '' } = JSON.parse(
+    await readFile(`${gateway.dataDir}/runtime.json`, 'utf8'),
+  ) as { readonly adminUrl?: string };
+  const auth = `auth: ${gateway.dialer.token}`;
+  const cookie = `cookie: ${await sessionCookie(gateway)}`;
+  const length = 'content-length: 100000';
+  const json = 'content-type: application/json';
+  const bot = '/api/public/bot/bot-1';
+  const dialout = '/api/1.1/public/bot/bot-1/V2/contactcenter/dialout';
+  const twilio = `/2010-04-01/Accounts/AC${'1'.repeat(32)}/Calls/CA${'2'.repeat(32)}.json`;
+  const imports =
+    '/contactcenter/api/v1/public/analytics/bot-1/storeContactCenterFunctionalities?accountId=dev&orgId=o&type=skillGroups';
+  const form = 'content-type: application/x-www-form-urlencoded';
+  const admin = `authorization: Bearer ${new URL(adminUrl).password}`;
+  const events = 'accept: text/event-stream';
+  await Promise.all([
+    // Bodies that drip.
+    ...Array.from({ length: 50 }, () =>
+      stubborn(httpUrl, `${request(`POST ${dialout}`, auth, json, length)}{`, ' '),
+    ),
+    stubborn(httpUrl, request(`POST ${twilio}`, form, length), 'a'),
+    stubborn(httpUrl, request(`POST ${imports}`, auth, json, length), ' '),
+    stubborn(
+      httpUrl,
+      request('PUT /api/public/sounds/slow', auth, 'content-type: audio/wav', length),
+      'a',
+    ),
+    stubborn(adminUrl, request('POST /nodes.list', admin, json, length), ' '),
+    // Answers that nobody reads. The first of them fill the buffers of the connection.
+    ...['/openapi.json', '/metrics', `${bot}/calls?limit=200`].map((path) =>
+      stubborn(httpUrl, request('GET /openapi.json').repeat(40) + request(`GET ${path}`, auth)),
+    ),
+    // Streams, and a context that is waited for.
+    stubborn(httpUrl, request('GET /api/public/events', auth, events)),
+    stubborn(httpUrl, request(`GET ${bot}/calls/${callId}/events`, auth, events)),
+    stubborn(httpUrl, request(`GET ${bot}/calls/${callId}/context?wait=30s`, auth)),
+    stubborn(httpUrl, request('GET /console/api/public/events', cookie, events)),
+    // Nothing, half of a head, an answered request whose connection stays, one that is no HTTP, and half-open ones.
+    stubborn(httpUrl, ''),
+    stubborn(adminUrl, ''),
+    stubborn(httpUrl, 'GET /live HTTP/1.1\r\nhost: x\r\n', 'x: y\r\n'),
+    stubborn(httpUrl, request('GET /live')),
+    stubborn(httpUrl, 'rubbish\r\n\r\n', 'rubbish'),
+    stubborn(httpUrl, `${request(`POST ${dialout}`, auth, json, length)}{`).then((socket) =>
+      socket.end(),
+    ),
+  ]);
+}
+
+test('no client, receiver or bot holds the end up', async () => {
+  const dataDir = await makeSeededDataDir();
+  onTestFinished(() => dataDir.remove());
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  const gateway = await startGateway(dataDir.path, {
+    SHUTDOWN_TIMEOUT_MS: String(shutdownTimeoutMs),
+  });
+  onTestFinished(() => gateway.kill());
+  const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n';
+  const dripping = await stubbornServer(() => ok, ' ');
+  const mute = await stubbornServer(() => '');
+  const bot = await stubbornServer(upgradeAnswer);
+  const told = await gateway.dialer.dial({
+    target: personStays,
+    notifyurl: receiver.url,
+    stream: { url: `ws://${bot}/` },
+  });
+  for (const address of [dripping, mute]) {
+    await gateway.dialer.dial({ target: personStays, notifyurl: `http://${address}/` });
+  }
+  await untilUp(gateway, 3);
+  await openStubbornClients(gateway, told.callId);
+  // What came before is with the gateway: its last answer comes after it has read the others.
+  await gateway.dialer.list();
+
+  const { code, tookMs, children } = await endOf(gateway);
+
+  expect(tookMs).toBeLessThan(shutdownTimeoutMs + afterDrainMs);
+  // On a machine that is busy elsewhere a part may be left behind; never by their doing.
+  expect([0, 124]).toContain(code);
+  expect(children.length).toBeGreaterThan(0);
+  expect((await receiver.untilEnded(told.callId)).at(-1)).toMatchObject({
+    status: 'completed',
+    reason: 'Gateway shut down',
+  });
+  // Clients are no error of ours.
+  expect(gateway.output()).not.toContain('request failed');
+});
+
+test('a nats-server that does not end is ended', async () => {
+  const dataDir = await makeSeededDataDir();
+  onTestFinished(() => dataDir.remove());
+  const gateway = await startGateway(dataDir.path);
+  onTestFinished(() => gateway.kill());
+  const [nats = 0] = await childrenOf(gateway.runtime.pid);
+  process.kill(nats, 'SIGSTOP');
+
+  const { code, tookMs } = await endOf(gateway);
+
+  expect(tookMs).toBeLessThan(afterDrainMs);
+  expect(code).toBe(124);
+  expect(gateway.output()).toMatch(/"part":"nats-server".*a part is left behind/);
+});
+
+test('neither PostgreSQL nor NATS holds the end up when it does not answer', async () => {
+  const dataDir = await makeDataDir();
+  onTestFinished(() => dataDir.remove());
+  const { databaseUrl = '' } = await makeTestDatabase('postgres');
+  const secretsKey = randomBytes(32).toString('hex');
+  const app = await createAppIn(databaseUrl, secretsKey);
+  const nats = await startNatsServer({
+    dataDir: `${dataDir.path}/nats`,
+    searchPath: process.env['PATH'] ?? '',
+    logger: silentLogger,
+  });
+  onTestFinished(() => nats.stop());
+  const gateway = await startGateway(
+    dataDir.path,
+    {
+      ...{ DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, NATS_URL: nats.url },
+      ...{ SANDBOX: 'on', SHUTDOWN_TIMEOUT_MS: String(shutdownTimeoutMs) },
+    },
+    app,
+  );
+  onTestFinished(() => gateway.kill());
+  await gateway.dialer.dial({ target: personStays });
+  await untilUp(gateway, 1);
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query(
+    'begin; lock table nodes, calls, call_events, notifications, notification_lanes',
+  );
+  process.kill(nats.pid ?? 0, 'SIGSTOP');
+  onTestFinished(() => void process.kill(nats.pid ?? 0, 'SIGCONT'));
+
+  const { code, tookMs } = await endOf(gateway);
+
+  expect(tookMs).toBeLessThan(shutdownTimeoutMs + afterDrainMs);
+  expect(code).toBe(124);
+  expect(gateway.output()).toMatch(/"part":"lease".*a part is left behind/);
+});
+
+test('a first start that is given up leaves no process behind', async () => {
+  const dataDir = await makeDataDir();
+  onTestFinished(() => dataDir.remove());
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('../../dist/main.js', import.meta.url))],
+    {
+      env: { PATH: process.env['PATH'], DATA_DIR: dataDir.path, HTTP_PORT: '0', SIP_PORT: '0' },
+      stdio: 'ignore',
+    },
+  );
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  let children: readonly number[] = [];
+  await eventually(async () => {
+    children = await childrenOf(child.pid ?? 0);
+    return children.length > 0;
+  }, 'the database is being made');
+  child.kill('SIGTERM');
+  child.kill('SIGINT');
+
+  expect(await exited).toEqual([1, null]);
+  await eventually(() => !children.some(isAlive), 'its children are gone');
+});
+
+/** RFC 6455, section 4.2.2. */
+function upgradeAnswer(text: string): string {
+  const [, key = ''] = /^sec-websocket-key: *(\S+)/im.exec(text) ?? [];
+  const accept = createHash('sha1')
+    .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest('base64');
+  return `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`;
+}
