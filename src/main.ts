@@ -19,7 +19,7 @@ const startPatienceMs = 5_000;
 const exitCodes = {
   closed: 0,
   failed: 1,
-  /** A part did not close in time and was left behind, as the log says; nothing is lost. What `timeout` of coreutils says. */
+  /** A part did not close in time, and the log names it. `timeout` of coreutils uses the same code. */
   leftBehind: 124,
 } as const;
 
@@ -42,8 +42,8 @@ async function main(): Promise<number> {
       calls: app?.callCount() ?? 0,
       ...{ drainMs, startPatienceMs },
     }),
-    lastBoundMs: lastBoundMs({ delayMs, drainMs }),
-    onLastBound: () => {
+    boundMs: lastBoundMs({ delayMs, drainMs }),
+    onBound: () => {
       logger.fatal(
         { parts: app?.unclosed() },
         'not ended in time: left behind what has not closed',
@@ -83,14 +83,13 @@ async function main(): Promise<number> {
 type Signals = {
   readonly screen: Screen;
   readonly state: () => Stopping;
-  /** From the first signal; a second one leaves what a process has that lets no calls finish. */
-  readonly lastBoundMs: number;
-  /** The end did not come by itself. */
-  readonly onLastBound: () => void;
+  /** From the first signal to the moment in which a process that still runs is ended. */
+  readonly boundMs: number;
+  readonly onBound: () => void;
 };
 
 /** The first one ends the process in its own time, the second one at once. */
-function listenForSignals({ screen, state, ...last }: Signals) {
+function listenForSignals({ screen, state, boundMs, onBound }: Signals) {
   const stopping = new AbortController();
   const forced = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -98,7 +97,7 @@ function listenForSignals({ screen, state, ...last }: Signals) {
     if (again) screen.forced(signal);
     else screen.stopping(signal, state());
     (again ? forced : stopping).abort();
-    setTimeout(last.onLastBound, again ? lastBoundMs() : last.lastBoundMs).unref();
+    setTimeout(onBound, again ? lastBoundMs() : boundMs).unref();
     // A start that waits for a database would outlast the patience of a supervisor that asked us to stop.
     setTimeout(
       () => state().starting && process.exit(exitCodes.failed),

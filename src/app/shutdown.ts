@@ -1,16 +1,20 @@
-// How a process ends. Whatever its clients, its receivers, bots and servers do, it has ended this long after the signal:
+// How a process ends, and how long each step may take, whatever clients, receivers, bots and
+// servers do. sip-config/README.md says the same to operators ("Stopping").
 //
-// | step | at most | what happens |
-// |---|---|---|
-// | delay | SHUTDOWN_DELAY_MS | /ready says no; requests are taken as ever, and the other nodes are told |
-// | drain | SHUTDOWN_TIMEOUT_MS | calls go on; dial-out requests are refused (503), everything else is answered, with `Connection: close` |
-// | hang up | 1.5 s | what is left is hung up, and its end stored |
-// | settle | 3 s, and 2 s with "hang up" | notifications and events that are owed leave, BYEs are answered |
-// | close | 2.5 s, and what the two steps above have left of 4.5 s | each part in turn, 1 s at most. HTTP clients: 0.5 s, then their connections are cut. Of the time, 1.5 s are kept for the embedded nats-server and database, which close last |
-// | last bound | 0.25 s before the end | main.ts ends the process, and names what has not closed |
-// | end | 5 s after the drain | |
+// | step     | at most             | what happens                                               |
+// |----------|---------------------|------------------------------------------------------------|
+// | delay    | SHUTDOWN_DELAY_MS   | /ready says no, other nodes are told (0.5 s at most)       |
+// | drain    | SHUTDOWN_TIMEOUT_MS | calls go on; dial-outs get a 503, other requests answers   |
+// | hang up  | 1.5 s (drain.ts)    | calls that are left are hung up, and their ends stored     |
+// | settle   | 3 s, see below      | what is owed leaves, BYEs are answered                     |
+// | close    | 2.5 s, and what the | each part in turn, 1 s at most (lib/closers.ts); HTTP cuts |
+// |          | two before left     | its clients off after 0.5 s (http/closing.ts)              |
+// | exit     | 0.5 s               | threads end with the process                               |
 //
-// A drain that is over earlier shortens the whole. A second signal ends delay and drain at once: the process has ended 5 s after it.
+// The last four take 5 s together, from the end of the drain: "settle" leaves 2.5 s for "close".
+// Of those, 1 s is reserved for the database and 0.5 s for the embedded nats-server, which close
+// last. 0.25 s before the end main.ts ends a process that is still there, and names what has not
+// closed. A second signal ends delay and drain at once; the last four steps stay as they are.
 
 import { atMost } from '../lib/at-most.ts';
 import type { Closers } from '../lib/closers.ts';
@@ -28,7 +32,7 @@ export type ShutdownOptions = {
 
 /** From the end of the drain to the end of the process. */
 const closingMs = 5_000;
-/** That others are told is no reason to let a person wait: where the database does not answer, they learn it from the lease. */
+/** If the database does not answer, the others learn it from the lease. */
 const tellOthersTimeoutMs = 500;
 /** A receiver that is slow does not hold a shutdown up: the next process owes it. */
 const settleTimeoutMs = 3_000;
@@ -37,9 +41,12 @@ const partsMs = 2_500;
 /** The process itself ends, with its threads. */
 const exitMs = 500;
 
+/** Node ends a longer timer at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /** From the signal to the moment in which a process that has not ended is ended. */
 export function lastBoundMs({ delayMs = 0, drainMs = 0 }: ShutdownOptions = {}): number {
-  return delayMs + drainMs + closingMs - exitMs / 2;
+  return Math.min(delayMs + drainMs + closingMs - exitMs / 2, longestTimerMs);
 }
 
 export type Ending = {

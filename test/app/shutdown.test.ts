@@ -109,3 +109,7 @@ test('is over with the last call', async () => {
   expect(left).toEqual([]);
   expect(Math.round(tookS)).toBe(4);
 });
+
+test('a drain of weeks is not ended by the bound at once', () => {
+  expect(lastBoundMs({ delayMs: 2 ** 31 - 1, drainMs: 2 ** 31 - 1 })).toBe(2 ** 31 - 1);
+});
