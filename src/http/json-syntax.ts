@@ -55,7 +55,9 @@ class Reader {
       case 'first name':
       case 'next name':
         return this.#name(char, this.#wanted);
-      default:
+      case 'value':
+      case 'first item':
+      case 'next item':
         return this.#value(char, this.#wanted);
     }
   }
