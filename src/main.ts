@@ -1,5 +1,6 @@
-// The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish up to a bound; a second
-// signal ends them at once. SIGHUP reads the trunks again. How long each step of the end may take is in app/shutdown.ts.
+// The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish up to a
+// bound; a second signal ends them at once. SIGHUP reads the trunks again. The bounds of each step of
+// the end are in app/shutdown.ts.
 
 import type { App } from './app/app.ts';
 import { lastBoundMs } from './app/shutdown.ts';
@@ -19,7 +20,7 @@ const startPatienceMs = 5_000;
 const exitCodes = {
   closed: 0,
   failed: 1,
-  /** A part did not close in time, and the log names it. `timeout` of coreutils uses the same code. */
+  /** A part did not close in time, and the log names it. `timeout` of coreutils has this code too. */
   leftBehind: 124,
 } as const;
 

@@ -178,7 +178,7 @@ function undecodableQuery(cause: unknown): ProblemError {
   return new ProblemError('invalid-request', 'The query is not percent-encoded UTF-8.', { cause });
 }
 
-/** The next request on the connection would be for a gateway that is gone: its client makes a new one, to another. */
+/** Soon the gateway is gone: a client opens a new connection for its next request, to another one. */
 function letConnectionsEnd(isDraining: () => boolean) {
   return async (_request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (isDraining()) void reply.header('connection', 'close');
@@ -210,7 +210,7 @@ function observe(server: ApiInstance, logger: Logger, metrics: Metrics | undefin
     );
   };
   server.addHook('onResponse', async (request, reply) => measure(request, reply));
-  // Of an answer whose client has gone there is no response.
+  // There is no `onResponse` where the client has gone before its answer.
   server.addHook('onSend', async (request, reply) => {
     if (reply.raw.destroyed) measure(request, reply);
     else reply.raw.once('close', () => measure(request, reply));

@@ -4,7 +4,10 @@ import type { CallRegistry } from '../calls/call-registry.ts';
 import { deadline } from '../lib/deadline.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
 
-/** Hanging up, `amd_stopped`, and the end in SQL take well under this. What is slower goes on while the process settles. */
+/**
+ * Hanging up, `amd_stopped`, and the end in SQL take well under this. Slower calls go on ending while
+ * the process settles.
+ */
 const endAllTimeoutMs = 1_500;
 
 export type Drain = {

@@ -27,7 +27,10 @@ type Parts = {
   readonly beyondLaptop: readonly string[];
 };
 
-/** What is being sent at the end may finish, and the shutdown has waited for it before; the rest is owed by the next process. */
+/**
+ * The shutdown has waited for notifications under way before. The next process sends what does not
+ * finish within this.
+ */
 const dispatcherStopTimeoutMs = 500;
 /** How late an alert may be. */
 const watchEveryMs = 5_000;

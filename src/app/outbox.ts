@@ -53,7 +53,10 @@ export type OutboxParts = {
   isIdle(): boolean;
 };
 
-/** What is not stored, or published, by then is found in SQL by the next process. The shutdown has waited for it before. */
+/**
+ * The shutdown has waited for the outbox before. The next process finds in SQL what is not stored or
+ * published within this.
+ */
 const stopTimeoutMs = 800;
 /** Calls whose trace is known, at some 100 bytes each, 600 with a full `tracestate`; an event of another one goes out without it. */
 const mostTraces = 50_000;

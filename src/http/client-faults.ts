@@ -1,5 +1,6 @@
-// Requests that fail by their client: a body that comes too slowly or breaks off, and what is not HTTP. They get their 4xx, count as
-// one, and are no error of the gateway: its log says so only where somebody looks into it (debug).
+// Requests that fail through their client: a body comes too slowly or breaks off, or the bytes are not
+// HTTP. Each is answered and counted as a 4xx. The log has it at level debug, since the gateway is not
+// at fault.
 
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
@@ -10,15 +11,15 @@ import type { ApiInstance } from './http.ts';
 import { invalidBody } from './json-body.ts';
 import { ProblemError, problemBody, problemHeaders } from './problem.ts';
 
-/** A client that is still sending when it is refused has this long to read why. Then its connection is cut. */
+/** A refused client has this long to read why. Then its connection is cut. */
 const lingerMs = 1_000;
 
 export type ClientFaults = {
-  /** `clientErrorHandler` of the server: what Node's parser refuses is answered by hand, and its connection ends. */
+  /** For `clientErrorHandler`: answers what Node's parser refuses, and ends the connection. */
   readonly refuse: (error: NodeJS.ErrnoException, socket: Socket) => void;
-  /** Knows from now on whose body is on its way. Before there are routes. */
+  /** Notes which bodies are on their way. Called before routes are registered. */
   readonly watch: (server: ApiInstance) => void;
-  /** What the client did where the request failed with this error; undefined: it is not the client's fault. */
+  /** The client's fault behind the error. @returns undefined if the client is not at fault. */
   readonly problemOf: (request: FastifyRequest, error: unknown) => ProblemError | undefined;
 };
 
@@ -35,7 +36,7 @@ export function createClientFaults(logger: Logger): ClientFaults {
       refused.set(socket, problem);
       logger.debug({ code: error.code, status: problem.status }, 'refused what a client sent');
       socket.end(answerTo(problem));
-      // It may go on sending: without an end, its request would wait for the rest of the body.
+      // The client may go on sending, and its request would wait for the rest of the body.
       const cut = setTimeout(() => socket.destroy(), lingerMs).unref();
       socket.once('close', () => clearTimeout(cut));
     },
@@ -45,14 +46,14 @@ export function createClientFaults(logger: Logger): ClientFaults {
       });
       server.addHook('preValidation', async (request) => {
         arriving.delete(request);
-        // The rest of a body that came too late: its client has read that nothing was accepted.
+        // The rest of the body came after the refusal: the client knows that nothing was accepted.
         const problem = refused.get(request.raw.socket);
         if (problem !== undefined) throw problem;
       });
     },
     problemOf(request, error) {
       if (!arriving.has(request)) return undefined;
-      // The same as the client has read.
+      // The metric counts what the client has read.
       const answered = refused.get(request.raw.socket);
       if (answered !== undefined) return answered;
       switch (codeOf(error)) {

@@ -1,6 +1,6 @@
-// How an HTTP server ends, whatever its clients do. Node's own `close` waits for every connection on which something was asked, and
-// no longer looks for their time-outs: one client that sends its body byte by byte, or never reads its answer, would hold the
-// gateway's end up for as long as it likes.
+// How an HTTP server ends, whatever its clients do. Node's own `close` waits for every connection that
+// has a request, and stops to check their time-outs. One client that sends its body byte by byte, or
+// never reads its answer, would keep the gateway alive for as long as it likes.
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,8 +11,9 @@ import { answerProblem, dependencyRetryAfterS, ProblemError } from './problem.ts
 const defaultGraceMs = 500;
 
 /**
- * Has `close` end within the grace. At once: connections on which nothing was asked. New requests on the others are refused with a
- * 503 and `Connection: close`, those under way are answered. After the grace: every connection that is left.
+ * Bounds `close` by the grace. At once it cuts connections that never had a request. During the grace,
+ * requests under way get their answer, and new ones a 503 with `Connection: close`. Then it cuts every
+ * connection that is left.
  */
 export function closeInTime(
   server: ApiInstance,

@@ -1,5 +1,6 @@
-// Where a text stops being JSON (RFC 8259), and what is expected there. JSON.parse mostly leaves the place out, and words it
-// differently in each version of V8. This reads a text that JSON.parse has refused: never one that is well-formed.
+// Finds where a text stops being JSON (RFC 8259), and what is expected there. JSON.parse often leaves
+// the place out, and its words differ between versions of V8. Only texts that JSON.parse has refused
+// are read here.
 
 export type JsonMistake = {
   /** In the text; its length where the text ends too early. */
@@ -24,7 +25,7 @@ const space = /[ \t\n\r]*/y;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-/** The first one; undefined: the text is JSON. Without recursion, since a body may be as deep as it is long. */
+/** The first mistake. Not recursive: a body may be as deep as it is long. @returns undefined for JSON. */
 export function jsonMistake(text: string): JsonMistake | undefined {
   const reader = new Reader(text);
   while (reader.step());

@@ -1,5 +1,6 @@
-// What was opened, closed in the opposite order: each part may rely on everything that was opened before it. A part that does not close
-// is left behind when its time is up, and named: all of them together take no longer than they are given.
+// Closes what was opened, in the opposite order: each part may rely on everything that was opened before
+// it. A part that does not close in its time is left behind and named, so that all of them together
+// take no longer than they are given.
 
 import { atMost } from './at-most.ts';
 import type { Logger } from './logger.ts';
@@ -7,15 +8,15 @@ import type { Logger } from './logger.ts';
 export type CloserOptions = {
   /** Kept for this part, whatever the parts before it take. */
   readonly reservedMs?: number;
-  /** Closed only where every part before it has closed, since those that were left behind still work with it. */
+  /** Closed only if every part before it has closed: a part that is left behind still uses it. */
   readonly isLast?: boolean;
 };
 
 type Closer = CloserOptions & { readonly name: string; readonly close: () => unknown };
 
-/** Each part says goodbye on a few sockets, or stores a little. One with time reserved may take all that is left. */
+/** A part says goodbye on a few sockets, or stores a little. With reserved time, it may take longer. */
 const partTimeoutMs = 1_000;
-/** Where nobody says how long: as long as a process has after its calls. */
+/** Of a start that failed: as long as a process has after its calls. */
 const defaultTimeoutMs = 5_000;
 
 export class Closers {
@@ -39,8 +40,8 @@ export class Closers {
   }
 
   /**
-   * Closes all, whatever one of them throws; once, however often it is called. Resolves within the time, with the names of the parts
-   * that were left behind.
+   * Closes all parts, whatever one of them throws; once, however often it is called. Resolves within
+   * the time, with the names of the parts that were left behind.
    */
   closeAll(timeoutMs = defaultTimeoutMs): Promise<readonly string[]> {
     this.#closed ??= this.#closeInTurn(performance.now() + timeoutMs);

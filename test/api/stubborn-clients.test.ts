@@ -1,5 +1,5 @@
-// Clients that send too slowly, break off, send what is not HTTP, or do not read: what they get, what is counted and logged of them,
-// and that none of them holds up the server's end.
+// Clients that send too slowly, break off, send what is not HTTP, or do not read: what they get, what is
+// counted and logged, and that none of them holds up the server's end.
 
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';

@@ -15,7 +15,7 @@ afterEach(() => {
 const never = () => new Promise<never>(() => undefined);
 const seconds = () => performance.now() / 1_000;
 
-/** What is done, with the second in which it begins. Each step takes as long as it is allowed to, and more. */
+/** Each step takes as long as it may, and more. `done`: the steps with the second of their begin. */
 function endlessWorld() {
   const done: [string, number][] = [];
   const begin = (step: string): Promise<never> => {

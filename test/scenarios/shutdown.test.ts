@@ -1,5 +1,5 @@
-// SIGTERM, and everybody around the gateway stands in its way: clients that drip or do not read, receivers and bots that go on for
-// ever, servers that do not answer. It has ended 5 s after SHUTDOWN_TIMEOUT_MS all the same, and nothing of it is left.
+// SIGTERM while everybody around the gateway stands in its way: clients drip or do not read, receivers
+// and bots go on for ever, servers do not answer. The gateway ends all the same, and leaves no process.
 
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -18,8 +18,9 @@ import { type GatewayProcess, makeDataDir, startGateway } from '../support/gatew
 import { startReceiver } from '../support/receiver.ts';
 
 /**
- * From the end of the drain to that of the process, as sip-config/README.md promises (test/app/shutdown.test.ts has the sum of the
- * steps), and what a machine with ten other things to do takes. Before there were bounds it did not end at all.
+ * From the end of the drain to the end of the process: the 5 s that sip-config/README.md promises, which
+ * test/app/shutdown.test.ts proves, and 10 s for a machine with ten other things to do. Without bounds
+ * the gateway does not end at all.
  */
 const afterDrainMs = 5_000 + 10_000;
 const shutdownTimeoutMs = 500;
@@ -150,7 +151,7 @@ async function openStubbornClients(gateway: GatewayProcess, callId: string): Pro
     stubborn(httpUrl, request(`GET ${bot}/calls/${callId}/events`, auth, events)),
     stubborn(httpUrl, request(`GET ${bot}/calls/${callId}/context?wait=30s`, auth)),
     stubborn(httpUrl, request('GET /console/api/public/events', cookie, events)),
-    // Nothing, half of a head, an answered request whose connection stays, one that is no HTTP, and half-open ones.
+    // Nothing, half a head, an idle connection, what is not HTTP, and a half-open connection.
     stubborn(httpUrl, ''),
     stubborn(adminUrl, ''),
     stubborn(httpUrl, 'GET /live HTTP/1.1\r\nhost: x\r\n', 'x: y\r\n'),

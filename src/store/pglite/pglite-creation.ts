@@ -43,7 +43,7 @@ async function createIn(folder: string): Promise<void> {
     timeout: createTimeoutMs,
   });
   // A start that is given up leaves nothing at work.
-  const kill = (): void => void child.kill('SIGKILL');
+  const kill = (): boolean => child.kill('SIGKILL');
   process.once('exit', kill);
   child.once('close', () => process.removeListener('exit', kill));
   let errors = '';
