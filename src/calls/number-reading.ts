@@ -1,0 +1,102 @@
+// How a number without `+` is read. Its digits may be a national number of somewhere, and with a `+` in front another person's
+// number abroad: whatever does not stand for one phone without doubt is refused, unless somebody has said how to read it.
+
+import { z } from 'zod';
+import {
+  beginsWithCodeOf,
+  impossibilityOf,
+  isAssigned,
+  isCountry,
+  readNational,
+} from '../lib/phone-numbers.ts';
+import type { TargetResult } from './dial-target.ts';
+
+const bareNumberReadings = ['international'] as const;
+export type BareNumberReading = (typeof bareNumberReadings)[number];
+
+/** A member of a request, of a transfer and of an app. */
+export const defaultCountry = z
+  .string()
+  .regex(/^[A-Z]{2}$/, 'must be two capital letters')
+  .refine(isCountry, 'must be a country of ISO 3166-1, e.g. US')
+  .describe(
+    'country (ISO 3166-1 alpha-2, e.g. `US`) whose national numbers may be written without `+`, e.g. `tel:2025550110`',
+  );
+
+/** Likewise. */
+export const bareNumbers = z
+  .enum(bareNumberReadings)
+  .describe('`international`: every number without `+` is read as if it had one');
+
+export const numberReadingMembers = {
+  defaultCountry: defaultCountry.exactOptional(),
+  bareNumbers: bareNumbers.exactOptional(),
+};
+
+/** One of the two at most. */
+export type NumberReading = {
+  /** ISO 3166-1 alpha-2. */
+  readonly defaultCountry?: string;
+  readonly bareNumbers?: BareNumberReading;
+};
+
+/** Whether one of the two members at most is given. Null lifts a setting, and gives none. */
+export function saysOnceHowToRead(given: {
+  readonly defaultCountry?: string | null | undefined;
+  readonly bareNumbers?: string | null | undefined;
+}): boolean {
+  return typeof given.defaultCountry !== 'string' || typeof given.bareNumbers !== 'string';
+}
+
+export const twoReadings =
+  'goes without defaultCountry: each says by itself how numbers without + are read';
+
+/** What a request says, or else its app: a request that says one of the two takes the place of whichever its app has. */
+export function readingFor(request: NumberReading, app: NumberReading): NumberReading {
+  const { defaultCountry: country, bareNumbers: reading } =
+    request.defaultCountry === undefined && request.bareNumbers === undefined ? app : request;
+  if (reading !== undefined) return { bareNumbers: reading };
+  return country === undefined ? {} : { defaultCountry: country };
+}
+
+/** @param digits of a number that was written without `+` */
+export function readBareNumber(digits: string, reading: NumberReading): TargetResult {
+  if (reading.bareNumbers === 'international') {
+    const problem = impossibilityOf(digits);
+    return problem === undefined ? dialled(digits) : refused(problem);
+  }
+  const { defaultCountry: country } = reading;
+  if (country !== undefined) return readInCountry(digits, country);
+  if (isAssigned(digits)) return dialled(digits);
+  return refused(
+    'has no +, and with one it is not a valid number. Write it with + and the country code; or say how such numbers are read, in the request or for the app: defaultCountry, e.g. "US", as national numbers of that country; bareNumbers: "international", as if they had a +',
+  );
+}
+
+/**
+ * A country's own code in front is no chance, and neither is a valid national number: `tel:4155552671` is in San Francisco for the
+ * US, not in Switzerland. What is valid abroad alone is meant so. At last comes what is possible in the country.
+ */
+function readInCountry(digits: string, country: string): TargetResult {
+  const isValidAbroad = isAssigned(digits);
+  if (isValidAbroad && beginsWithCodeOf(country, digits)) return dialled(digits);
+  const national = readNational(digits, country);
+  if (national?.isAssigned === true) return dialled(national.digits);
+  if (isValidAbroad) return dialled(digits);
+  if (national !== undefined) return dialled(national.digits);
+  return refused(
+    `is no number of ${country} (defaultCountry); write it with + and the country code`,
+  );
+}
+
+/** E.164 has at most 15 digits; some plans are looser. */
+const mostDigits = 15;
+
+function dialled(digits: string): TargetResult {
+  if (digits.length > mostDigits) return refused(`has more than ${mostDigits} digits`);
+  return { ok: true, target: { kind: 'tel', number: digits } };
+}
+
+function refused(message: string): TargetResult {
+  return { ok: false, message };
+}
