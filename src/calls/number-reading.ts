@@ -17,8 +17,8 @@ export type BareNumberReading = (typeof bareNumberReadings)[number];
 /** A member of a request, of a transfer and of an app. */
 export const defaultCountry = z
   .string()
-  .regex(/^[A-Z]{2}$/, 'must be two capital letters')
-  .refine(isCountry, 'must be a country of ISO 3166-1, e.g. US')
+  .refine(isCountry, 'must be a country of ISO 3166-1 in two capital letters, e.g. US')
+  .meta({ pattern: '^[A-Z]{2}$' })
   .describe(
     'country (ISO 3166-1 alpha-2, e.g. `US`) whose national numbers may be written without `+`, e.g. `tel:2025550110`',
   );
@@ -74,8 +74,9 @@ export function readBareNumber(digits: string, reading: NumberReading): TargetRe
 }
 
 /**
- * A country's own code in front is no chance, and neither is a valid national number: `tel:4155552671` is in San Francisco for the
- * US, not in Switzerland. What is valid abroad alone is meant so. At last comes what is possible in the country.
+ * Digits may be valid in several ways. The country's own code in front is hardly there by chance. Next comes a national number: for
+ * the US `tel:6562345678` is in Tampa, not in Singapore. Then comes a number that is valid abroad alone, and at last one that is
+ * possible in the country.
  */
 function readInCountry(digits: string, country: string): TargetResult {
   const isValidAbroad = isAssigned(digits);
