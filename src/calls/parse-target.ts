@@ -42,8 +42,8 @@ export function isBareNumber(text: string): boolean {
   return schemeOf(text) === 'tel' && dialledDigits.test(digitsOf(text.slice(4)));
 }
 
-function schemeOf(text: string): string | undefined {
-  return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase();
+function schemeOf(text: string): string {
+  return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase() ?? '';
 }
 
 /** Without the visual separators of RFC 3966, section 3. */

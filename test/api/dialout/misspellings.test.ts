@@ -61,11 +61,11 @@ test('a member of five letters or more is recognised with one character wrong', 
 
 /** One character, and not several that make one letter. */
 function isOne(text: string): boolean {
-  return [...text].length === 1;
+  return Array.from(text).length === 1;
 }
 
 function editedName(name: string, kind: string, at: number, character: string): string {
-  const letters = [...name];
+  const letters = Array.from(name);
   if (kind === 'insert') letters.splice(at, 0, character);
   else if (kind === 'delete') letters.splice(at, 1);
   else if (kind === 'substitute') letters[at] = character;
