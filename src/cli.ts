@@ -215,7 +215,7 @@ function addLimits(apps: Command): void {
 }
 
 function bareNumbers(ways: readonly string[]): Option {
-  return new Option('--bare-numbers <how>', 'numbers without + are read as with one').choices(ways);
+  return new Option('--bare-numbers <how>', 'how every number without + is read').choices(ways);
 }
 
 function addTableCommands(program: Command): void {

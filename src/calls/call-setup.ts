@@ -245,7 +245,7 @@ export const callSetup = setup({
       ),
     ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
-    /** What is left of it: storing the answer took time. */
+    /** Counts from the answer; storing it took a part of the time. */
     maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
       const longestMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
       const now = clock.now().getTime();

@@ -61,7 +61,7 @@ export type DialoutRequest = {
   readonly ringTimeoutMs: number;
   /** Not dialled any more when it has waited for so long. */
   readonly queueTimeoutMs: number;
-  /** From the answer, then the call is hung up; left out: as long as the gateway lets calls last, which holds in any case. */
+  /** From the answer to the hang-up. The limit of the gateway holds in any case. */
   readonly maxDurationMs?: number;
   /** Name of a trunk; left out for a `sip:` target that is dialled directly. Filled in with the default for `tel:`. */
   readonly trunk?: string;

@@ -1,5 +1,6 @@
-// How a number without `+` is read. Its digits may be a national number of somewhere, and with a `+` in front another person's
-// number abroad: whatever does not stand for one phone without doubt is refused, unless somebody has said how to read it.
+// How a number without `+` is read. Its digits may be a national number, and with a `+` in front
+// they may be the number of another person abroad. A number that is not valid with a `+` is refused,
+// unless the request or the app says how to read it.
 
 import { z } from 'zod';
 import {
@@ -41,17 +42,17 @@ export type NumberReading = {
 };
 
 /** Whether one of the two members at most is given. Null lifts a setting, and gives none. */
-export function saysOnceHowToRead(given: {
+export function hasAtMostOneReading(given: {
   readonly defaultCountry?: string | null | undefined;
   readonly bareNumbers?: string | null | undefined;
 }): boolean {
   return typeof given.defaultCountry !== 'string' || typeof given.bareNumbers !== 'string';
 }
 
-export const twoReadings =
+export const oneReadingOnly =
   'goes without defaultCountry: each says by itself how numbers without + are read';
 
-/** What a request says, or else its app: a request that says one of the two takes the place of whichever its app has. */
+/** The reading of the request, or else of its app: either setting replaces both of the app. */
 export function readingFor(request: NumberReading, app: NumberReading): NumberReading {
   const { defaultCountry: country, bareNumbers: reading } =
     request.defaultCountry === undefined && request.bareNumbers === undefined ? app : request;
@@ -59,7 +60,7 @@ export function readingFor(request: NumberReading, app: NumberReading): NumberRe
   return country === undefined ? {} : { defaultCountry: country };
 }
 
-/** @param digits of a number that was written without `+` */
+/** @param digits a number that was written without `+` */
 export function readBareNumber(digits: string, reading: NumberReading): TargetResult {
   if (reading.bareNumbers === 'international') {
     const problem = impossibilityOf(digits);
@@ -74,9 +75,10 @@ export function readBareNumber(digits: string, reading: NumberReading): TargetRe
 }
 
 /**
- * Digits may be valid in several ways. The country's own code in front is hardly there by chance. Next comes a national number: for
- * the US `tel:6562345678` is in Tampa, not in Singapore. Then comes a number that is valid abroad alone, and at last one that is
- * possible in the country.
+ * The same digits may be valid in several ways. The country's own code in front is hardly there by
+ * chance, and comes first. Next comes a national number: for the US, `tel:6562345678` is in Tampa and
+ * not in Singapore. Then comes a number that is valid only with a `+`, and at last a fictional one of
+ * the country.
  */
 function readInCountry(digits: string, country: string): TargetResult {
   const isValidAbroad = isAssigned(digits);

@@ -1,6 +1,6 @@
-// Reads what a caller wants dialled. Strict on purpose: these texts end up in SIP headers, so that anything that could end
-// a URI, a header or a line is refused here. A number that can only be dialled in part is not dialled at all, and neither is one
-// that no phone can have.
+// Reads what a caller wants dialled. Strict on purpose: these texts end up in SIP headers, so that
+// anything that could end a URI, a header or a line is refused here. A number that can only be
+// dialled in part is not dialled at all, and neither is one that no phone can have.
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { impossibilityOf } from '../lib/phone-numbers.ts';
@@ -11,7 +11,7 @@ import { type NumberReading, readBareNumber } from './number-reading.ts';
 const longestUser = 128;
 /** E.164 allows 15 digits. */
 const globalDigits = /^[0-9]{3,15}$/;
-/** As it is dialled in its country a number may have a prefix in front, of international calls for example (`00`, `011`). */
+/** Without `+`, a prefix may be in front, such as `00` or `011` for international calls. */
 const dialledDigits = /^[0-9]{3,20}$/;
 
 /** RFC 3261 section 25.1 `user`: unreserved, user-unreserved and escapes. No `@`, `:`, `<`, quotes, spaces or controls. */
@@ -23,7 +23,7 @@ export function isSipUser(text: string): boolean {
   return text.length <= longestUser && userCharacters.test(text) && !escapedControl.test(text);
 }
 
-/** @param reading how a number without `+` is read; left out: only if it is valid with a `+` in front */
+/** @param reading of a number without `+`; left out: it must be valid with a `+` in front */
 export function parseTarget(text: string, reading: NumberReading = {}): TargetResult {
   switch (schemeOf(text)) {
     case 'tel':
@@ -37,7 +37,7 @@ export function parseTarget(text: string, reading: NumberReading = {}): TargetRe
   }
 }
 
-/** Whether it depends on settings which number this is: a `tel:` URI without `+`. */
+/** Whether settings decide which number this is: a `tel:` URI without `+`. */
 export function isBareNumber(text: string): boolean {
   return schemeOf(text) === 'tel' && dialledDigits.test(digitsOf(text.slice(4)));
 }

@@ -1,5 +1,5 @@
-// Whether an unknown name is a known one that was mistyped, or a name of somebody else. Both mistakes cost: a typo that passes
-// does nothing, in silence; a foreign name that is refused breaks who sends it on purpose.
+// Tells a mistyped name from a foreign one. Both mistakes cost: a typo that passes does nothing, in
+// silence; a foreign name that is refused breaks a client that sends it on purpose.
 
 /** Longer names are nobody's typo. */
 const longestName = 64;
@@ -28,7 +28,7 @@ function distanceBetween(name: string, known: string): number | undefined {
   if (Math.abs(given.length - meant.length) > most) return undefined;
   const edits = editsBetween(given, meant);
   if (edits > most) return undefined;
-  // Who mistypes twice begins right: `ttsLanguage` is not `sttLanguage`.
+  // Two typos seldom hit the first letter: `ttsLanguage` is not `sttLanguage`.
   if (edits > 1 && given[0] !== meant[0]) return undefined;
   return meant.length >= shortestFree || isTypoOfShort(given, meant) ? edits : undefined;
 }
@@ -41,7 +41,7 @@ function mostEdits(length: number): number {
 /** Below, one letter more or less makes another word. */
 const shortestFree = 5;
 
-/** `lopp` or `looop` for `loop`, but not `model` for `mode`. Nearly every typo of a name of three letters is another word. */
+/** `lopp` or `looop` for `loop`, but not `model` for `mode`. Typos of shorter names are words. */
 function isTypoOfShort(given: readonly string[], meant: readonly string[]): boolean {
   if (meant.length < 4) return false;
   if (isSame(withoutRepeats(given), withoutRepeats(meant))) return true;
@@ -91,7 +91,7 @@ function editsBetween(one: readonly string[], other: readonly string[]): number 
   return at(last, other.length);
 }
 
-/** Outside the table nothing is near. */
+/** Infinity outside the table. */
 function at(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }

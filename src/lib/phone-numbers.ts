@@ -1,5 +1,6 @@
-// What the numbering plans of the world say of a number. The only file that imports the library of them: Google's
-// libphonenumber, with its metadata for every kind of number (`/max`), without which validity is a guess from the length.
+// What the numbering plans of the world say about a number. Only this file imports the library that
+// has them, Google's libphonenumber. `/max` is its complete metadata: with less of it, validity is a
+// guess from the length.
 
 import {
   type CountryCode,
@@ -15,10 +16,11 @@ export function isCountry(text: string): text is CountryCode {
 }
 
 /**
- * Says why no phone can have this number, or returns undefined. Only the country code and the length count, so that a fictional
- * number passes: plans gain ranges that a library does not know yet.
+ * Says why no phone can have this number. Only the country code and the length count, so that a
+ * fictional number passes, and one of a range that is newer than the library.
  *
  * @param digits E.164, without the `+`
+ * @returns undefined if a phone can have it
  */
 export function impossibilityOf(digits: string): string | undefined {
   switch (validatePhoneNumberLength(`+${digits}`)) {
@@ -36,10 +38,10 @@ export function impossibilityOf(digits: string): string | undefined {
   }
 }
 
-/** Whether a plan has assigned the range of this number, which is written exactly as E.164 writes it, without the `+`. */
+/** Whether the digits are exactly a number of E.164, without the `+`, in a range that is assigned. */
 export function isAssigned(digits: string): boolean {
   const number = parsePhoneNumberFromString(`+${digits}`);
-  // The library drops a national prefix behind the country code, as in +44 (0)20…; those digits are not that number.
+  // The library drops a national prefix behind the country code, as in +44 (0)20….
   return number?.number === `+${digits}` && number.isValid();
 }
 
@@ -57,8 +59,10 @@ export type NationalReading = {
 };
 
 /**
- * Reads digits as they are dialled in `country`: with or without the national prefix, behind the prefix of international calls,
- * or behind the country's own code. Returns undefined if they are no possible number there.
+ * Reads digits as people dial them in `country`: with or without the national prefix, or behind the
+ * prefix of international calls.
+ *
+ * @returns undefined if this is no possible number
  */
 export function readNational(digits: string, country: string): NationalReading | undefined {
   if (!isCountry(country)) return undefined;

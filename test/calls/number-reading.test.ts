@@ -1,4 +1,4 @@
-// Which phone a number stands for, by whether it has a `+`, and by what was said of numbers without one.
+// Which phone a number stands for: with its `+`, and without it by each setting.
 
 import examples from 'libphonenumber-js/examples.mobile.json' with { type: 'json' };
 import {

@@ -5,9 +5,9 @@ import { z } from 'zod';
 import {
   bareNumbers,
   defaultCountry,
+  hasAtMostOneReading,
   numberReadingMembers,
-  saysOnceHowToRead,
-  twoReadings,
+  oneReadingOnly,
 } from '../../calls/number-reading.ts';
 import { issueToken, longestTokenTtlS, signerOf } from '../../http/issue-token.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
@@ -55,7 +55,7 @@ const newApp = z
     publicKeys: publicKeys.optional(),
     ...numberReadingMembers,
   })
-  .refine(saysOnceHowToRead, { path: ['bareNumbers'], message: twoReadings })
+  .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
   .transform(({ jwtAlgorithm, publicKeys: keys, ...app }, context) => {
     const complain = (message: string) => {
       context.addIssue({ code: 'custom', path: ['publicKeys'], message });
@@ -99,7 +99,7 @@ const appLimits = z
     defaultCountry: defaultCountry.nullish(),
     bareNumbers: bareNumbers.nullish(),
   })
-  .refine(saysOnceHowToRead, { path: ['bareNumbers'], message: twoReadings });
+  .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly });
 
 function operation<Input extends z.ZodType, Answer>(
   input: Input,

@@ -22,7 +22,7 @@ export function createTransferJudge({
   apps,
 }: TransferJudgePorts): TransferringPorts['judgeTransfer'] {
   return async ({ appId, accountId, request: { caller, trunk } }, command) => {
-    // SQL may not answer. The second leg asks again for the limits before it is placed, until it knows them.
+    // SQL may not answer. The second leg asks for the limits again, and is placed when it knows them.
     const app = await apps.find(appId).catch(() => 'in-doubt' as const);
     const target = targetOf(command, app);
     if (target === 'in-doubt') return inDoubt;
@@ -35,7 +35,7 @@ export function createTransferJudge({
   };
 }
 
-/** As the app reads it, a number without `+` may be another one. */
+/** `in-doubt`: the app may read this number, which has no `+`, as another one. */
 function targetOf(
   command: CommandOf<'transfer'>,
   app: App | 'in-doubt' | undefined,
@@ -46,10 +46,11 @@ function targetOf(
 }
 
 /**
- * The transfer with the number that is dialled, and that number where it was written without `+`. Who asks is known here: by the
- * limits of that app the number is judged next.
+ * Writes the number of a transfer with its `+`, by the settings of the app that asks: its limits
+ * judge the number next.
  *
- * @throws ProblemError where the number cannot be read
+ * @returns `to` only if the number was written without `+`
+ * @throws ProblemError if the number cannot be read
  */
 export function withGlobalNumber<Transfer extends CommandOf<'transfer'>>(
   transfer: Transfer,

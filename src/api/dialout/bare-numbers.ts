@@ -1,5 +1,5 @@
-// Numbers of a dial-out request that were written without `+` become what they stand for, before anything else is read: a repeated
-// request is the same however it writes them.
+// Numbers that a dial-out request writes without `+` get theirs before anything else is read, so
+// that a repeated request is the same however it writes them.
 
 import { z } from 'zod';
 import { uriOfTarget } from '../../calls/dial-target.ts';

@@ -49,7 +49,7 @@ const knownNames = new Map([
   ...otherSpellings.map(([documented, other]) => [other, documented] as const),
 ]);
 
-/** By the member that has them. Those of `metadata`, of parameters and of headers are the caller's own. */
+/** By the member that has them. Names in `metadata`, parameters and headers are the caller's own. */
 const nestedNames = Object.entries({
   timers: timersSchema,
   stream: streamSchema,
@@ -83,7 +83,7 @@ export function parseDialout(body: unknown, asking: Asking, known: Known): Parse
   errors.push(...unknown.errors, ...numbers.errors);
   for (const { path, message } of parsed.error?.issues ?? []) {
     const member = path.join('.');
-    // A number that cannot be read as it is asked for is not right either.
+    // The error of the number itself is the more precise one.
     if (!numbers.errors.some((error) => error.path === member))
       errors.push({ path: member, message });
   }
@@ -102,7 +102,12 @@ export function parseDialout(body: unknown, asking: Asking, known: Known): Parse
 
 /** What the members are to the rest of the world: headers, providers, routes. */
 function acrossMembers(
-  { notifyHeaders, ...wanted }: z.output<typeof dialoutSchema>,
+  {
+    notifyHeaders,
+    defaultCountry: _country,
+    bareNumbers: _bare,
+    ...wanted
+  }: z.output<typeof dialoutSchema>,
   { routes, streams, app, bot, ...names }: Known & Asking,
   found: readonly MemberError[],
 ): ParsedDialout {
@@ -167,7 +172,11 @@ function namedErrors(
   return errors;
 }
 
-type Wanted = Omit<z.output<typeof dialoutSchema>, 'notifyHeaders'>;
+/** How numbers are read is over by now. */
+type Wanted = Omit<
+  z.output<typeof dialoutSchema>,
+  'notifyHeaders' | 'defaultCountry' | 'bareNumbers'
+>;
 
 /** What members come to together. */
 type Resolved = { readonly stream?: RequestedStream; readonly bridge?: TransferPlan };

@@ -7,9 +7,9 @@ import { amdEventNames } from '../../calls/contract/amd-event.ts';
 import { ignoredMembers } from '../../calls/contract/misspellings.ts';
 import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
 import {
+  hasAtMostOneReading,
   numberReadingMembers,
-  saysOnceHowToRead,
-  twoReadings,
+  oneReadingOnly,
 } from '../../calls/number-reading.ts';
 import { isSipUser } from '../../calls/parse-target.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
@@ -209,7 +209,7 @@ export const dialoutSchema = z
       .optional()
       .describe('speech-to-text as a second opinion on the words of the greeting'),
   })
-  .refine(saysOnceHowToRead, { path: ['bareNumbers'], message: twoReadings })
+  .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
   .meta({
     id: 'DialoutRequest',
     description:

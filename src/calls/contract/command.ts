@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { describeIssues } from '../../lib/issues.ts';
-import { numberReadingMembers, saysOnceHowToRead, twoReadings } from '../number-reading.ts';
+import { hasAtMostOneReading, numberReadingMembers, oneReadingOnly } from '../number-reading.ts';
 import {
   ignoredMembers,
   namesOf,
@@ -80,7 +80,7 @@ const commands = [
       ...transferMembers,
       ...numberReadingMembers,
     })
-    .refine(saysOnceHowToRead, { path: ['bareNumbers'], message: twoReadings })
+    .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
     .describe('connects the person to an agent; one at a time, 20 in a call'),
 ] as const;
 

@@ -1,5 +1,6 @@
-// Members that nothing knows. Later versions may add some, and dialers send members of their own: they are accepted, and named in
-// the answer. But `timeoutInMS` was meant to do something: a near miss of a known member is refused.
+// Members that no schema knows. Later versions may add some, and dialers send members of their own:
+// they are accepted, and named in the answer. But `timeoutInMS` was meant to do something: a near
+// miss of a known member is refused.
 
 import { z } from 'zod';
 import { nearMisses } from '../../lib/near-miss.ts';

@@ -7,8 +7,8 @@ import { defaultTransferTimeoutMs, transferFallbacks, transferModes } from '../t
 export const transferTargetMeaning = 'whom to call: `tel:` or `sip:`, like `target`';
 
 /**
- * Stays a text: a command is handed on to the process that has the call as it came. How a number without `+` is read depends on the
- * app, too.
+ * Stays a text, because a command is handed on as it came to the process that has the call. How a
+ * number without `+` is read depends on the app as well, and is decided there.
  */
 export const transferTarget = z
   .string()

@@ -66,7 +66,7 @@ export function dialRequest(
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** `tel:…` and `sip:…` as they are; a number with its country code and a name of the sandbox for the lazy. */
+/** Leaves URIs as they are; takes a number with its country code and a name of the sandbox, too. */
 export function targetOf(text: string): string {
   if (/^(tel|sip):/i.test(text)) return text;
   const sandbox = sandboxNumbers.find(({ name }) => name === text);
@@ -81,7 +81,7 @@ export function targetOf(text: string): string {
   );
 }
 
-/** Without its country code a number would be one of another country: 2025550110 begins like a number of Egypt. */
+/** Only the person who types a number knows its country: 2025550110 begins like one of Egypt. */
 function adviceFor(digits: string): string {
   const american = readNational(digits, 'US');
   if (american !== undefined) {
@@ -157,7 +157,7 @@ export function readNumber(option: string, text: string): number {
   return Number(text);
 }
 
-/** Milliseconds, as the other options of a call take them, or a duration with its unit: calls last for minutes. */
+/** Reads milliseconds, like the other options of a call, or a duration with its unit. */
 function readDurationMs(text: string): number {
   const isMs = /^\d{1,10}$/.test(text);
   const durationMs = isMs ? Number(text) : (parseDurationS(text) ?? Number.NaN) * 1_000;

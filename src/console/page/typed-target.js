@@ -1,4 +1,5 @@
-// Whom the form calls, as people write it: a number with its country code, a name of the sandbox, or a URI.
+// Whom the form calls, as people write it: a number with its country code, a name of the sandbox,
+// or a URI.
 
 /** North America: an area code and an exchange begin with 2 to 9. */
 const northAmerican = /^1?([2-9]\d\d)([2-9]\d\d)(\d{4})$/;
@@ -12,7 +13,7 @@ export function readTarget(typed, sandbox) {
   return number.startsWith('+') ? { uri: `tel:${number}` } : { message: adviceFor(number) };
 }
 
-/** Without its country code a number would be one of another country: (202) 555-0110 begins like a number of Egypt. */
+/** Only the person who types a number knows its country: (202) 555-0110 begins like one of Egypt. */
 function adviceFor(digits) {
   const [, area, exchange, line] = northAmerican.exec(digits) ?? [];
   if (area === undefined)

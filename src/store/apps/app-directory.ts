@@ -20,7 +20,7 @@ export type Scope = (typeof scopes)[number];
 export const jwtAlgorithms = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const;
 export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
 
-/** How its numbers without `+` are read, where a request does not say: one of the two members, or neither. */
+/** Has at most one of the two members of a reading, for requests that say nothing. */
 export type App = NumberReading & {
   readonly appId: string;
   readonly accountId: string;

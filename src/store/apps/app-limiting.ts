@@ -63,7 +63,7 @@ function settingsAfter(app: Columns, change: LimitChange): Settings {
   ) as Settings;
 }
 
-/** Of the two ways to read a number the new one takes the place of the other. */
+/** A new reading replaces the one before, whichever setting it is. */
 function readingAfter(before: NumberReading, change: LimitChange): NumberReading {
   const isReplaced = change.defaultCountry !== undefined || change.bareNumbers !== undefined;
   return isReplaced ? {} : before;

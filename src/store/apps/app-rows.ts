@@ -35,7 +35,7 @@ export type AppColumns = {
   readonly limits: AppLimits | null;
   /** Null: a token may live as long as it says. */
   readonly token_max_ttl_s: number | null;
-  /** How numbers without `+` are read, if a request does not say: null where the app does not either. */
+  /** How numbers without `+` are read, for requests that say nothing; at most one is not null. */
   readonly default_country: string | null;
   readonly bare_numbers: BareNumberReading | null;
 };

@@ -1,4 +1,4 @@
-// How numbers without `+` are read that an app has called. Null, for the apps that there are: only if they are valid with a `+`.
+// How an app has numbers without `+` read. Null, as for existing apps: only if valid with a `+`.
 
 import type { Migration } from './migration.ts';
 

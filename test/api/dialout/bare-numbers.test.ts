@@ -1,4 +1,5 @@
-// Numbers without `+` in requests and transfers: what is dialled is what the answer says, and what the limits of the app judge.
+// Numbers without `+` in requests and transfers: what is dialled is what the answer says, and what
+// the limits of the app judge.
 
 import { describe, expect, test } from 'vitest';
 import { readCommand } from '../../../src/calls/contract/command.ts';
@@ -93,13 +94,15 @@ describe('a number without + in a dial-out request', () => {
     ]);
   });
 
-  test('is the same request as with its +, for a key', async () => {
+  test('is the same request as with its +, for a key, whoever says how it is read', async () => {
     await using harness = await withApp({ defaultCountry: 'US' });
     await dial(harness, national, key);
+    await dial(harness, { ...national, defaultCountry: 'CA' }, key);
     await dial(harness, { ...minimal, target: 'tel:+12025550110' }, key);
 
-    const [one, other] = harness.submissions.map(({ idempotency }) => idempotency?.requestHash);
-    expect(one).toBe(other);
+    const hashes = harness.submissions.map(({ idempotency }) => idempotency?.requestHash);
+    expect(hashes).toHaveLength(3);
+    expect(new Set(hashes).size).toBe(1);
   });
 
   test('is refused in the words of the setting that cannot read it', async () => {

@@ -1,4 +1,4 @@
-// Unknown members of requests and commands: what is a slip of the pen, and what is somebody else's word.
+// Unknown members of requests and commands: typos are refused, foreign names are listed.
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
