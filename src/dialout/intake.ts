@@ -162,16 +162,12 @@ async function accept(
   call: AcceptedCall,
   submission: Submission,
 ): Promise<SubmitResult> {
-  const { notifyHeaders, idempotency, limits, remarks } = submission;
   const queued = queuedEvent(call);
   const queuedNotification = ports.queuedNotification(call, queued);
   const reservation = ports.taking.reserve(call.callId, call.request.trunk);
   const result = await ports.ledger
     .accept(call, {
-      ...(limits === undefined ? {} : { limits }),
-      ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
-      ...(idempotency === undefined ? {} : { idempotency }),
-      ...(remarks === undefined ? {} : { remarks }),
+      ...keptBeside(submission),
       ...(reservation === undefined ? {} : { takenBy: ports.ownerId }),
       ...(queuedNotification === undefined ? {} : { queuedNotification }),
     })
@@ -188,7 +184,17 @@ async function accept(
   ports.onStored(queued, submission);
   if (reservation === undefined) ports.taking.accepted(call);
   else reservation.start(call);
-  return { kind: 'accepted', answer: { sid, callId, conversationId, ...remarks } };
+  return { kind: 'accepted', answer: { sid, callId, conversationId, ...submission.remarks } };
+}
+
+/** What the ledger judges or stores beside the call. */
+function keptBeside({ notifyHeaders, idempotency, limits, remarks }: Submission) {
+  return {
+    ...(limits === undefined ? {} : { limits }),
+    ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
+    ...(idempotency === undefined ? {} : { idempotency }),
+    ...(remarks === undefined ? {} : { remarks }),
+  };
 }
 
 /** A request with a key may have been accepted before: only a database that answers can tell. */
