@@ -142,23 +142,7 @@ function addAppCommands(program: Command): void {
     });
 
   const apps = program.command('apps').description('who may call the API');
-  apps
-    .command('create')
-    .description('make an app and print its credentials, once')
-    .requiredOption('--name <name>', 'for people')
-    .requiredOption('--account <id>', 'account whose calls it may see')
-    .option('--bots <ids>', 'bot ids separated by commas, or *', '*')
-    .option('--scopes <names>', 'separated by commas; left out: Dialout')
-    .addOption(
-      new Option('--jwt-algorithm <name>', 'the one that its tokens are signed by')
-        .choices(jwtAlgorithms)
-        .default('HS256'),
-    )
-    .option('--public-key <file>', 'for RS256, ES256, EdDSA: PEM, or a JWK')
-    .option('--jwks <file>', 'the same as a JWKS document of several keys')
-    .action(async (options: CreateAppOptions) => {
-      await (await appCommands()).createApp(createContext(), options);
-    });
+  addCreation(apps);
   apps
     .command('list')
     .description('every app, oldest first')
@@ -177,6 +161,41 @@ function addAppCommands(program: Command): void {
     .action(async (appId: string, what: RotatableCredential, options: RotateOptions) => {
       await (await appCommands()).rotateApp(createContext(), appId, what, options);
     });
+  addLimits(apps);
+  apps
+    .command('revoke <appId>')
+    .description('refuse an app from now on, for good')
+    .action(async (appId: string) => {
+      await (await appCommands()).revokeApp(createContext(), appId);
+    });
+}
+
+function addCreation(apps: Command): void {
+  apps
+    .command('create')
+    .description('make an app and print its credentials, once')
+    .requiredOption('--name <name>', 'for people')
+    .requiredOption('--account <id>', 'account whose calls it may see')
+    .option('--bots <ids>', 'bot ids separated by commas, or *', '*')
+    .option('--scopes <names>', 'separated by commas; left out: Dialout')
+    .addOption(
+      new Option('--jwt-algorithm <name>', 'the one that its tokens are signed by')
+        .choices(jwtAlgorithms)
+        .default('HS256'),
+    )
+    .option('--public-key <file>', 'for RS256, ES256, EdDSA: PEM, or a JWK')
+    .option('--jwks <file>', 'the same as a JWKS document of several keys')
+    .option(
+      '--default-country <code>',
+      'numbers without + are national ones of this country, e.g. US',
+    )
+    .addOption(bareNumbers(['international']))
+    .action(async (options: CreateAppOptions) => {
+      await (await appCommands()).createApp(createContext(), options);
+    });
+}
+
+function addLimits(apps: Command): void {
   apps
     .command('limit <appId>')
     .description('what an app may dial, and how much; an option that is left out changes nothing')
@@ -185,15 +204,18 @@ function addAppCommands(program: Command): void {
     .option('--calls-at-once <number>', 'accepted and not ended; none: no limit')
     .option('--calls-a-day <number>', 'accepted between midnights in UTC; none: no limit')
     .option('--token-ttl <duration>', 'how long its tokens may live, e.g. 24h; none: as they say')
+    .option(
+      '--default-country <code>',
+      'numbers without + are national ones of it, e.g. US; or none',
+    )
+    .addOption(bareNumbers(['international', 'none']))
     .action(async (appId: string, options: LimitOptions) => {
       await (await appCommands()).limitApp(createContext(), appId, options);
     });
-  apps
-    .command('revoke <appId>')
-    .description('refuse an app from now on, for good')
-    .action(async (appId: string) => {
-      await (await appCommands()).revokeApp(createContext(), appId);
-    });
+}
+
+function bareNumbers(ways: readonly string[]): Option {
+  return new Option('--bare-numbers <how>', 'how every number without + is read').choices(ways);
 }
 
 function addTableCommands(program: Command): void {

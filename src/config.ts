@@ -111,7 +111,10 @@ const environment = z.object({
     .describe(
       'while our side is silent (no bot, message or ringback) a packet of silence is sent this often, after the first second; 20: always',
     ),
-  MAX_CALL_DURATION_MS: timerMs.min(1_000).default(7_200_000).describe('longest call'),
+  MAX_CALL_DURATION_MS: timerMs
+    .min(1_000)
+    .default(7_200_000)
+    .describe('longest call; what `maxDurationMs` of a request may be at most'),
   MAX_CONCURRENT_CALLS: z.coerce
     .number()
     .int()

@@ -42,6 +42,8 @@ export type ApiServices = {
   readonly routes: RoutePlanner;
   /** Names that a request's `callControlParameter.sttProvider` may say; undefined: any, and words are counted by ear. */
   readonly speechToTextProviders: ReadonlySet<string> | undefined;
+  /** What `maxDurationMs` of a request may be at most. */
+  readonly maxCallDurationMs: number;
   readonly control: CallControl;
   readonly commands: CommandRouting;
   readonly calls: CallQueries;

@@ -208,6 +208,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       intake: calls.intake,
       routes: sip.router,
       speechToTextProviders: media.speechToTextProviders,
+      maxCallDurationMs: config.calls.maxDurationMs,
       control: calls.control,
       commands: calls.commands,
       calls: createCallQueries(storage.database, contexts),

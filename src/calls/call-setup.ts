@@ -245,7 +245,12 @@ export const callSetup = setup({
       ),
     ringTimeout: ({ context: { call } }) => call.request.ringTimeoutMs,
     storeAnswerTimeout: ({ context }) => context.limits.storeAnswerTimeoutMs,
-    maxDuration: ({ context }) => context.limits.maxDurationMs,
+    /** Counts from the answer; storing it took a part of the time. */
+    maxDuration: ({ context: { call, limits, clock, answeredAt } }) => {
+      const longestMs = Math.min(limits.maxDurationMs, call.request.maxDurationMs ?? Infinity);
+      const now = clock.now().getTime();
+      return Math.max(0, longestMs - (now - (answeredAt?.getTime() ?? now)));
+    },
     closingTimeout: ({ context }) => context.limits.closingTimeoutMs,
     storeEndTimeout: ({ context }) => context.limits.storeEndTimeoutMs,
   },

@@ -61,6 +61,8 @@ export type DialoutRequest = {
   readonly ringTimeoutMs: number;
   /** Not dialled any more when it has waited for so long. */
   readonly queueTimeoutMs: number;
+  /** From the answer to the hang-up. The limit of the gateway holds in any case. */
+  readonly maxDurationMs?: number;
   /** Name of a trunk; left out for a `sip:` target that is dialled directly. Filled in with the default for `tel:`. */
   readonly trunk?: string;
   readonly metadata: Readonly<Record<string, unknown>>;

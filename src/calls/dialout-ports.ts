@@ -20,10 +20,21 @@ export type Submission = {
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
   /** Of the app; left out: none. */
   readonly limits?: AppLimits;
+  readonly remarks?: DialoutRemarks;
+};
+
+/** What an answer says beside the ids, where there is something to say. */
+export type DialoutRemarks = {
+  /** URI of a number that was written without `+`, as it is dialled. */
+  readonly target?: string;
+  /** Likewise. */
+  readonly bridge?: { readonly to: string };
+  /** Paths of members that nothing knows. */
+  readonly ignored?: readonly string[];
 };
 
 /** The answer to a dial-out request; stored with its idempotency key. */
-export type DialoutAnswer = {
+export type DialoutAnswer = DialoutRemarks & {
   readonly sid: string;
   readonly callId: string;
   readonly conversationId: string;

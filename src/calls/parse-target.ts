@@ -1,17 +1,18 @@
-// Reads what a caller wants dialled. Strict on purpose: these texts end up in SIP headers, so that anything that could end
-// a URI, a header or a line is refused here, and a number that can only be dialled in part is not dialled at all.
+// Reads what a caller wants dialled. Strict on purpose: these texts end up in SIP headers, so that
+// anything that could end a URI, a header or a line is refused here. A number that can only be
+// dialled in part is not dialled at all, and neither is one that no phone can have.
 
 import { isIPv4, isIPv6 } from 'node:net';
-import type { DialTarget } from './dial-target.ts';
-
-export type TargetResult =
-  | { readonly ok: true; readonly target: DialTarget }
-  | { readonly ok: false; readonly message: string };
+import { impossibilityOf } from '../lib/phone-numbers.ts';
+import type { TargetResult } from './dial-target.ts';
+import { type NumberReading, readBareNumber } from './number-reading.ts';
 
 /** RFC 3261 leaves lengths open; this is more than any carrier takes and far from the engine's limits. */
 const longestUser = 128;
-/** E.164 allows 15 digits; under three there are only service codes of a single switch. */
-const telephoneDigits = /^[0-9]{3,15}$/;
+/** E.164 allows 15 digits. */
+const globalDigits = /^[0-9]{3,15}$/;
+/** Without `+`, a prefix may be in front, such as `00` or `011` for international calls. */
+const dialledDigits = /^[0-9]{3,20}$/;
 
 /** RFC 3261 section 25.1 `user`: unreserved, user-unreserved and escapes. No `@`, `:`, `<`, quotes, spaces or controls. */
 const userCharacters = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2})+$/;
@@ -22,11 +23,11 @@ export function isSipUser(text: string): boolean {
   return text.length <= longestUser && userCharacters.test(text) && !escapedControl.test(text);
 }
 
-export function parseTarget(text: string): TargetResult {
-  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase() ?? '';
-  switch (scheme) {
+/** @param reading of a number without `+`; left out: it must be valid with a `+` in front */
+export function parseTarget(text: string, reading: NumberReading = {}): TargetResult {
+  switch (schemeOf(text)) {
     case 'tel':
-      return parseTel(text.slice(4));
+      return parseTel(text.slice(4), reading);
     case 'sip':
       return parseSip(text.slice(4));
     case 'sips':
@@ -36,17 +37,35 @@ export function parseTarget(text: string): TargetResult {
   }
 }
 
-function parseTel(number: string): TargetResult {
+/** Whether settings decide which number this is: a `tel:` URI without `+`. */
+export function isBareNumber(text: string): boolean {
+  return schemeOf(text) === 'tel' && dialledDigits.test(digitsOf(text.slice(4)));
+}
+
+function schemeOf(text: string): string {
+  return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase() ?? '';
+}
+
+/** Without the visual separators of RFC 3966, section 3. */
+function digitsOf(number: string): string {
+  return number.replaceAll(/[-.()]/g, '');
+}
+
+function parseTel(number: string, reading: NumberReading): TargetResult {
   // RFC 3966 parameters change who is reached (`ext`, `isub`, `phone-context`): leaving them out would ring another phone.
   if (number.includes(';')) return refuse('tel: parameters are not supported');
-  // Visual separators of RFC 3966 section 3.
-  const digits = number.replace(/^\+/, '').replaceAll(/[-.()]/g, '');
-  if (!telephoneDigits.test(digits)) {
+  const digits = digitsOf(number.replace(/^\+/, ''));
+  const isGlobal = number.startsWith('+');
+  if (!(isGlobal ? globalDigits : dialledDigits).test(digits)) {
     return refuse(
       'must be a global number of 3 to 15 digits with its country code, e.g. tel:+15551234567',
     );
   }
-  return { ok: true, target: { kind: 'tel', number: digits } };
+  if (!isGlobal) return readBareNumber(digits, reading);
+  const problem = impossibilityOf(digits);
+  return problem === undefined
+    ? { ok: true, target: { kind: 'tel', number: digits } }
+    : refuse(problem);
 }
 
 function parseSip(rest: string): TargetResult {

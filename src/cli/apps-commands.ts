@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { AppLimits } from '../calls/app-limits.ts';
+import type { NumberReading } from '../calls/number-reading.ts';
 import { longestTokenTtlS } from '../http/issue-token.ts';
 import {
   longestGraceS,
@@ -44,7 +45,7 @@ export type CreateAppOptions = KeyOptions & {
   readonly bots: string;
   readonly scopes?: string;
   readonly jwtAlgorithm: JwtAlgorithm;
-};
+} & NumberReading;
 
 export async function createApp(context: CliContext, options: CreateAppOptions): Promise<void> {
   const wanted = options.scopes === undefined ? ['Dialout'] : splitList(options.scopes);
@@ -64,6 +65,7 @@ export async function createApp(context: CliContext, options: CreateAppOptions):
     scopes: known,
     jwtAlgorithm: options.jwtAlgorithm,
     ...keys,
+    ...readingOf(options),
   });
   context.note('These credentials are shown once; the API key is stored only as a hash.');
   noteBotCredentials(context, credentials.appId);
@@ -80,12 +82,18 @@ export async function listApps(
     const uncapped = app.tokenMaxTtlS === undefined ? '  tokens without a cap' : '';
     const revoked = revokedAt === undefined ? '' : '  revoked';
     const limited = app.limits === undefined ? '' : `  ${describeLimits(app.limits)}`;
+    const read = describeReading(app);
     context.print(
       options.json === true
         ? JSON.stringify(app)
-        : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  ${jwtAlgorithm}  scopes ${granted.join(', ')}${limited}${uncapped}${revoked}`,
+        : `${appId}  ${name}  account ${accountId}  bots ${bots.join(',')}  ${jwtAlgorithm}  scopes ${granted.join(', ')}${limited}${read}${uncapped}${revoked}`,
     );
   }
+}
+
+function describeReading({ defaultCountry, bareNumbers }: NumberReading): string {
+  if (defaultCountry !== undefined) return `  numbers without + are of ${defaultCountry}`;
+  return bareNumbers === undefined ? '' : '  numbers without + are international';
 }
 
 function describeLimits(limits: AppLimits): string {
@@ -136,13 +144,15 @@ export type LimitOptions = {
   readonly callsAtOnce?: string;
   readonly callsADay?: string;
   readonly tokenTtl?: string;
+  readonly defaultCountry?: string;
+  readonly bareNumbers?: 'international' | 'none';
 };
 
 /** What is left out stays as it is; `none` lifts it. */
 export async function limitApp(
   context: CliContext,
   appId: string,
-  { prefixes, denyPrefixes, callsAtOnce, callsADay, tokenTtl }: LimitOptions,
+  { prefixes, denyPrefixes, callsAtOnce, callsADay, tokenTtl, ...reading }: LimitOptions,
 ): Promise<void> {
   const change = {
     ...(prefixes === undefined ? {} : { allowedPrefixes: readPrefixes('--prefixes', prefixes) }),
@@ -154,11 +164,32 @@ export async function limitApp(
       : { callsAtOnce: readCount('--calls-at-once', callsAtOnce) }),
     ...(callsADay === undefined ? {} : { callsPerDay: readCount('--calls-a-day', callsADay) }),
     ...(tokenTtl === undefined ? {} : { tokenMaxTtlS: readTokenTtl(tokenTtl) }),
+    ...readingChange(reading),
   };
   await using access = await openAdminAccess(context);
   const limited = await access.run('apps.limit', { appId, ...change });
   context.note('Every gateway knows within 5 seconds.');
   context.print(JSON.stringify(limited));
+}
+
+function readingOf({ defaultCountry, bareNumbers }: NumberReading): NumberReading {
+  return {
+    // Whoever types it need not know that the codes of countries are in capitals.
+    ...(defaultCountry === undefined ? {} : { defaultCountry: defaultCountry.toUpperCase() }),
+    ...(bareNumbers === undefined ? {} : { bareNumbers }),
+  };
+}
+
+function readingChange({
+  defaultCountry,
+  bareNumbers,
+}: Pick<LimitOptions, 'defaultCountry' | 'bareNumbers'>) {
+  const named = defaultCountry === 'none' ? null : defaultCountry?.toUpperCase();
+  const read = bareNumbers === 'none' ? null : bareNumbers;
+  return {
+    ...(named === undefined ? {} : { defaultCountry: named }),
+    ...(read === undefined ? {} : { bareNumbers: read }),
+  };
 }
 
 function readPrefixes(option: string, text: string): string[] | null {

@@ -9,6 +9,7 @@ import type { CallEvent } from '../calls/contract/call-event.ts';
 import type { CallId } from '../calls/contract/identity.ts';
 import type {
   DialoutAnswer,
+  DialoutRemarks,
   Intake,
   Submission,
   SubmitResult,
@@ -36,6 +37,7 @@ export type IntakeLedger = {
       readonly notifyHeaders?: Readonly<Record<string, string>>;
       readonly idempotency?: { readonly key: string; readonly requestHash: string };
       readonly limits?: AppLimits;
+      readonly remarks?: DialoutRemarks;
       readonly takenBy?: string;
       readonly queuedNotification?: QueuedNotification;
     },
@@ -160,15 +162,12 @@ async function accept(
   call: AcceptedCall,
   submission: Submission,
 ): Promise<SubmitResult> {
-  const { notifyHeaders, idempotency, limits } = submission;
   const queued = queuedEvent(call);
   const queuedNotification = ports.queuedNotification(call, queued);
   const reservation = ports.taking.reserve(call.callId, call.request.trunk);
   const result = await ports.ledger
     .accept(call, {
-      ...(limits === undefined ? {} : { limits }),
-      ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
-      ...(idempotency === undefined ? {} : { idempotency }),
+      ...keptBeside(submission),
       ...(reservation === undefined ? {} : { takenBy: ports.ownerId }),
       ...(queuedNotification === undefined ? {} : { queuedNotification }),
     })
@@ -185,7 +184,17 @@ async function accept(
   ports.onStored(queued, submission);
   if (reservation === undefined) ports.taking.accepted(call);
   else reservation.start(call);
-  return { kind: 'accepted', answer: { sid, callId, conversationId } };
+  return { kind: 'accepted', answer: { sid, callId, conversationId, ...submission.remarks } };
+}
+
+/** What the ledger judges or stores beside the call. */
+function keptBeside({ notifyHeaders, idempotency, limits, remarks }: Submission) {
+  return {
+    ...(limits === undefined ? {} : { limits }),
+    ...(notifyHeaders === undefined ? {} : { notifyHeaders }),
+    ...(idempotency === undefined ? {} : { idempotency }),
+    ...(remarks === undefined ? {} : { remarks }),
+  };
 }
 
 /** A request with a key may have been accepted before: only a database that answers can tell. */

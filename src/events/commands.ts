@@ -5,11 +5,10 @@ import {
   type Command,
   type CommandReply,
   commandReply,
-  commandSchema,
-  misspelledMembers,
+  type ReadCommand,
+  readCommand,
 } from '../calls/contract/command.ts';
 import { inBackground } from '../lib/in-background.ts';
-import { describeIssues } from '../lib/issues.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { EventConnection } from './connection.ts';
 import { commandSubject } from './subjects.ts';
@@ -82,14 +81,21 @@ async function answer(message: Msg, handler: CommandHandler, logger: Logger): Pr
   const callId = message.subject.slice(message.subject.lastIndexOf('.') + 1);
   try {
     const parsed = parseCommand(message);
-    const reply: CommandReply | undefined = parsed.ok
-      ? await handler(callId, parsed.command, askedByOf(message))
+    const reply = parsed.ok
+      ? withIgnored(await handler(callId, parsed.command, askedByOf(message)), parsed.ignored)
       : parsed;
     if (reply !== undefined) message.respond(JSON.stringify(reply));
   } catch (error) {
     logger.error({ err: error, callId }, 'command failed');
     respondFailure(message);
   }
+}
+
+function withIgnored(
+  reply: CommandReply | undefined,
+  ignored: readonly string[],
+): CommandReply | undefined {
+  return reply?.ok === true && ignored.length > 0 ? { ...reply, ignored } : reply;
 }
 
 function askedByOf(message: Msg): string {
@@ -106,7 +112,7 @@ function respondFailure(message: Msg): void {
   }
 }
 
-function parseCommand(message: Msg): { readonly ok: true; readonly command: Command } | Refusal {
+function parseCommand(message: Msg): Extract<ReadCommand, { readonly ok: true }> | Refusal {
   if (message.data.length > maxBodyBytes) {
     return { ok: false, code: 'invalid', error: `the body is larger than ${maxBodyBytes} bytes` };
   }
@@ -117,14 +123,8 @@ function parseCommand(message: Msg): { readonly ok: true; readonly command: Comm
     const error = 'the body is not JSON; {"command":"hangup"} is a command';
     return { ok: false, code: 'invalid', error };
   }
-  const misspelled = misspelledMembers(body);
-  const parsed = commandSchema.safeParse(body, { error: describeIssues });
-  if (parsed.success && misspelled.length === 0) return { ok: true, command: parsed.data };
-  const issues = (parsed.error?.issues ?? []).map(({ path, message: problem }) => ({
-    path: path.join('.'),
-    message: problem,
-  }));
-  return wrongMembers([...misspelled, ...issues]);
+  const read = readCommand(body);
+  return read.ok ? read : wrongMembers(read.errors);
 }
 
 function wrongMembers(all: readonly MemberError[]): Refusal {

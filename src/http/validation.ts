@@ -19,7 +19,7 @@ export const validatorCompiler: FastifySchemaCompiler<unknown> = ({ schema, http
 };
 
 /** A header may be called like a parameter, and a whole body has no name. */
-function placed({ path, message }: MemberError, httpPart: string | undefined): MemberError {
+export function placed({ path, message }: MemberError, httpPart: string | undefined): MemberError {
   if (httpPart === 'headers') return { path, message: `${message} (header)` };
   return { path, message: path === '' ? `${message} (${httpPart})` : message };
 }

@@ -117,6 +117,7 @@ export async function startHarness(
       passes: (_trunk, name) => name.toLowerCase() === 'diversion',
     },
     speechToTextProviders: undefined,
+    maxCallDurationMs: 7_200_000,
     control: {
       end: async (callId) => {
         ended.push(callId);

@@ -577,6 +577,42 @@ describe('a call that is answered', () => {
     });
   });
 
+  test.each([
+    ['its own, where it is the shorter one', 10_000, 60_000, 10_000],
+    ['that of the gateway, where its own is longer', 120_000, 60_000, 60_000],
+  ])('ends at %s', async (_name, maxDurationMs, ofGatewayMs, endsAfterMs) => {
+    const call = await answered({
+      request: { machineDetection: 'disabled', maxDurationMs },
+      limits: { maxDurationMs: ofGatewayMs },
+    });
+    call.advance(endsAfterMs - 1);
+    await call.settle();
+    expect(call.log).not.toContain('bye');
+    call.advance(1);
+    await call.settle();
+
+    expect(call.end().data).toMatchObject({
+      reason: 'Maximum call duration reached',
+      outcome: 'completed',
+      callDurationMs: endsAfterMs,
+    });
+  });
+
+  test('counts its longest duration from the answer, and not from when that was stored', async () => {
+    let told = (): void => undefined;
+    const call = await answered({
+      request: { machineDetection: 'disabled', maxDurationMs: 10_000 },
+      storeAnswer: () => new Promise((resolve) => (told = () => resolve('stored'))),
+    });
+    call.advance(3_000);
+    told();
+    await call.settle();
+    call.advance(7_000);
+    await call.settle();
+
+    expect(call.end().data).toMatchObject({ callDurationMs: 10_000, outcome: 'completed' });
+  });
+
   test('without RTP it ends, with amd_error and amd_stopped before the end', async () => {
     const call = await answered();
     call.media().onInactive();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createApp, limitApp, listApps } from '../../src/cli/apps-commands.ts';
+import { createApp, type LimitOptions, limitApp, listApps } from '../../src/cli/apps-commands.ts';
 import type { CliContext } from '../../src/cli/cli-context.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { AppCredentials } from '../../src/store/apps/apps.ts';
@@ -43,6 +43,44 @@ test('offhook apps limit sets limits, shows them, changes one and lifts one', as
   await expect(run((context) => limitApp(context, 'app-none', {}))).rejects.toThrow('no such app');
   await expect(run((context) => limitApp(context, appId, { prefixes: '001' }))).rejects.toThrow(
     '--prefixes must be',
+  );
+});
+
+test('offhook apps create and limit say how numbers without + are read, one way at a time', async () => {
+  await using database = await openTestDatabase('postgres');
+  const { databaseUrl, dataDir } = database.location;
+  await database.close();
+  const run = commandsIn({
+    DATA_DIR: dataDir,
+    DATABASE_URL: databaseUrl ?? '',
+    SECRETS_KEY: 'ab'.repeat(32),
+  });
+  const wanted = { name: 'crm', account: 'acme', bots: '*', jwtAlgorithm: 'HS256' as const };
+  const created = await run((context) => createApp(context, { ...wanted, defaultCountry: 'us' }));
+  const { appId } = JSON.parse(created) as AppCredentials;
+  const limit = async (options: LimitOptions) =>
+    JSON.parse(await run((context) => limitApp(context, appId, options))) as object;
+  const listed = (json: boolean) => run((context) => listApps(context, { json }));
+
+  expect(JSON.parse(await listed(true))).toMatchObject({ appId, defaultCountry: 'US' });
+  expect(await listed(false)).toContain('numbers without + are of US');
+
+  const international = { appId, limits: {}, tokenMaxTtlS: 86_400, bareNumbers: 'international' };
+  expect(await limit({ bareNumbers: 'international' })).toEqual(international);
+  expect(await limit({ defaultCountry: 'none' })).toEqual(international);
+  expect(await listed(false)).toContain('numbers without + are international');
+  expect(await limit({ defaultCountry: 'DE', callsAtOnce: '2' })).toEqual({
+    ...{ appId, limits: { callsAtOnce: 2 }, tokenMaxTtlS: 86_400, defaultCountry: 'DE' },
+  });
+  expect(await limit({ defaultCountry: 'none', callsAtOnce: 'none' })).toEqual({
+    ...{ appId, limits: {}, tokenMaxTtlS: 86_400 },
+  });
+
+  await expect(limit({ defaultCountry: 'US', bareNumbers: 'international' })).rejects.toThrow(
+    'bareNumbers: goes without defaultCountry',
+  );
+  await expect(limit({ defaultCountry: 'Germany' })).rejects.toThrow(
+    'defaultCountry: must be a country of ISO 3166-1',
   );
 });
 

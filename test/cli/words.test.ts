@@ -31,6 +31,9 @@ describe('a target', () => {
     ['tel:+15551234567', 'tel:+15551234567'],
     ['sip:bob@127.0.0.1', 'sip:bob@127.0.0.1'],
     ['+1-555-123-4567', 'tel:+1-555-123-4567'],
+    ['+1 (202) 555-0110', 'tel:+1(202)555-0110'],
+    ['tel:2025550110', 'tel:2025550110'],
+    ['talker', 'tel:+12025550104'],
     ['person', 'tel:+12025550100'],
   ])('%s is dialled as %s', (text, target) => {
     expect(targetOf(text)).toBe(target);
@@ -38,7 +41,17 @@ describe('a target', () => {
 
   test('another word is refused with what could be meant', () => {
     expect(() => targetOf('hugo')).toThrow(/person, person-hangs-up/);
-    expect(() => targetOf('2025550110')).toThrow('"2025550110" has no country code: +2025550110?');
+  });
+
+  test.each([
+    ['2025550110', 'write +12025550110 if it is a number of North America'],
+    ['(202) 555-0110', 'write +12025550110 if it is a number of North America'],
+    ['12025550130', 'write +12025550130 if it is a number of North America'],
+    ['4930901820123', 'write +4930901820123'],
+    ['0171 1234567', 'write it with + and its country code, e.g. +12025550110'],
+    ['110', 'write it with + and its country code'],
+  ])('%s has no country code, and is told how to write it', (text, advice) => {
+    expect(() => targetOf(text)).toThrow(`"${text}" has no country code: ${advice}`);
   });
 });
 
@@ -55,6 +68,7 @@ describe('a dial-out request', () => {
     expect(
       request({
         timeout: '5000',
+        maxDuration: '10m',
         metadata: '{"a":1}',
         header: ['X-A: b: c', 'X-D:e'],
         timer: ['toneTimeoutMs=500'],
@@ -63,12 +77,25 @@ describe('a dial-out request', () => {
       }),
     ).toMatchObject({
       timeoutInMs: 5_000,
+      maxDurationMs: 600_000,
       metadata: { a: 1 },
       notifyHeaders: { 'X-A': 'b: c', 'X-D': 'e' },
       timers: { toneTimeoutMs: 500 },
       thresholdWordCount: 6,
       notifyEvents: ['ringing', 'transfer-*'],
     });
+  });
+
+  test.each([
+    ['5000', 5_000],
+    ['90s', 90_000],
+    ['1h', 3_600_000],
+  ])('--max-duration %s is %i ms', (maxDuration, maxDurationMs) => {
+    expect(request({ maxDuration })).toMatchObject({ maxDurationMs });
+  });
+
+  test('--max-duration takes no other words', () => {
+    expect(() => request({ maxDuration: 'long' })).toThrow('--max-duration must be milliseconds');
   });
 
   test('has the plans that were typed', () => {

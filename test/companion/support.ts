@@ -134,6 +134,7 @@ export async function startRig(
         passes: () => false,
       },
       speechToTextProviders: undefined,
+      maxCallDurationMs: 7_200_000,
       control: { end: unused },
       commands: { run: unused },
       calls: {

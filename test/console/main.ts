@@ -172,6 +172,10 @@ async function refusedForm(page: Page): Promise<void> {
     await page.getByRole('alert').getByText('The call was not placed.').waitFor();
     await page.locator('input[name="stream.url"][aria-invalid]:focus').waitFor();
   }
+  await page.getByLabel('Target').fill('(202) 555-0110');
+  await page.getByRole('button', { name: 'Place the call' }).click();
+  await page.getByRole('alert').getByText('write +1 202 555 0110').waitFor();
+  await page.locator('input[name="target"][aria-invalid]:focus').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   say('what is wrong in the form is unfolded and has the focus, however often it is refused');
 }

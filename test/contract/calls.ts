@@ -71,6 +71,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     }),
     sounds: createSoundLibrary(createSoundStore({ database, clock }), converter),
     speechToTextProviders: undefined,
+    maxCallDurationMs: 7_200_000,
     deadLetters: createDeadLetters(database, clock, () => undefined),
     isNotifiable: () => true,
     streams: {

@@ -92,6 +92,35 @@ describe('commands', () => {
     server.stop();
   });
 
+  test('a foreign member is named in the answer, and a hang-up is done whatever it has', async () => {
+    const { ask, server } = await serving(async () => ({ ok: true, state: 'answered' }));
+    const known = { command: 'stream', url: null };
+
+    expect(await ask(JSON.stringify(known))).toEqual({ ok: true, state: 'answered' });
+    expect(await ask(JSON.stringify({ ...known, note: 1, 'x-y': 2 }))).toEqual({
+      ...{ ok: true, state: 'answered', ignored: ['note', 'x-y'] },
+    });
+    expect(await ask('{"command":"hangup","commandd":1,"why":2}')).toEqual({
+      ...{ ok: true, state: 'answered', ignored: ['commandd', 'why'] },
+    });
+    server.stop();
+  });
+
+  test.each([
+    [{ command: 'play', sound: 'sound:a', lopp: true }, 'lopp', 'loop'],
+    [
+      { command: 'transfer', to: 'sip:a@b', timeoutInMs: 2_000 },
+      ...(['timeoutInMs', 'timeoutMs'] as const),
+    ],
+  ])('%j is refused with what is meant', async (body, path, meant) => {
+    const { ask, server } = await serving(async () => ({ ok: true }));
+
+    expect(await ask(JSON.stringify(body))).toMatchObject({
+      errors: [{ path, message: `is not known; ${meant} is` }],
+    });
+    server.stop();
+  });
+
   test('each wrong member is named, as over HTTP', async () => {
     const body = { command: 'dtmf', digits: '12X', durationMs: 1 };
     const { ask, server } = await serving(async () => ({ ok: true }));

@@ -1,5 +1,5 @@
 // Bots that do what bots do wrong, in a process of their own that can be killed and stopped. The path says what a bot does and
-// which number it is connected to: `/talk/15550…`. Each connection is told to the parent when it is asked for and when it is over.
+// which number it is connected to: `/talk/4911…`. Each connection is told to the parent when it is asked for and when it is over.
 
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

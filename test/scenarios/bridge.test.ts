@@ -87,6 +87,21 @@ describe('a person and an agent', () => {
     expect(await transferOf(callId)).not.toHaveProperty('msToTwoWayAudio');
   });
 
+  test('are both hung up when the call has lasted for as long as its request allows', async () => {
+    const maxDurationMs = 6_000;
+    const { person, agent, callId } = await connecting({}, null, { maxDurationMs });
+    agent.ring();
+    await agent.answer();
+    await Promise.all([person.isHungUp(), agent.isHungUp()]);
+
+    const end = await rig.endOf(callId);
+    expect(end).toMatchObject({
+      ...{ reason: 'Maximum call duration reached', outcome: 'completed' },
+      transfer: { mode: 'bridge', outcome: 'completed' },
+    });
+    expect(end['callDurationMs']).toBeGreaterThanOrEqual(maxDurationMs);
+  });
+
   test('are told how long it took from the answer until both were heard', async () => {
     const before = performance.now();
     const { person, agent, callId } = await connected();

@@ -30,6 +30,32 @@ afterAll(async () => {
   await database.remove();
 });
 
+async function ownerOf(callId: string): Promise<string> {
+  const { rows } = await database.pool.query<{ owner_id: string }>(
+    'select owner_id from calls where call_id = $1',
+    [callId],
+  );
+  return rows[0]?.owner_id ?? '';
+}
+
+/** A node that has as many calls as it may: what it accepts, another one takes. */
+async function oneCallAtOnce() {
+  const node = await cluster.startNode('full', { MAX_CONCURRENT_CALLS: '1' });
+  const { callId } = await node.dialer.dial({
+    ...{ target: `tel:+${numberFor('stay', 0, 11)}`, notifyurl: cluster.receiver.url },
+  });
+  await eventually(() => cluster.receiver.of(callId).length > 0, 'it is up');
+  expect(await ownerOf(callId)).toMatch(/^full\//);
+  return {
+    node,
+    [Symbol.asyncDispose]: async () => {
+      await node.dialer.end(callId);
+      await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'it is over');
+      await node.terminate();
+    },
+  };
+}
+
 /** Up; with the node that has it, and the one that has not. */
 async function answeredCall(index: number) {
   const [first] = nodes;
@@ -42,11 +68,7 @@ async function answeredCall(index: number) {
     return body as Details;
   };
   await eventually(() => cluster.receiver.of(callId).length > 0, 'it is up and told');
-  const { rows } = await database.pool.query<{ owner_id: string }>(
-    'select owner_id from calls where call_id = $1',
-    [callId],
-  );
-  const isFirst = rows[0]?.owner_id.startsWith('a/') === true;
+  const isFirst = (await ownerOf(callId)).startsWith('a/');
   const [owner, other] = (isFirst ? nodes : [...nodes].reverse()) as [
     GatewayProcess,
     GatewayProcess,
@@ -114,6 +136,21 @@ describe('a command through another node', () => {
     for (const node of [owner, other]) {
       expect(await send(node, { command: 'hangup' }, 'bye')).toMatchObject({ status: 409 });
     }
+  }, 120_000);
+
+  test('a call that another node takes lasts for as long as its request allows there, too', async () => {
+    await using full = await oneCallAtOnce();
+    const maxDurationMs = 1_500;
+    const { callId } = await full.node.dialer.dial({
+      ...{ target: `tel:+${numberFor('stay', 0, 12)}`, maxDurationMs },
+      notifyurl: cluster.receiver.url,
+    });
+    await eventually(() => cluster.receiver.of(callId).some(isTerminal), 'it is over');
+
+    expect(cluster.receiver.of(callId).at(-1)).toMatchObject({
+      ...{ outcome: 'completed', reason: 'Maximum call duration reached' },
+    });
+    expect(await ownerOf(callId)).not.toMatch(/^full\//);
   }, 120_000);
 
   test('is a 503 while its owner is gone, and a 409 once the call was ended for it', async () => {

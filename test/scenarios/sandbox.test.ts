@@ -276,6 +276,20 @@ describe('the callees of the sandbox', { concurrent: true, timeout: 120_000 }, (
 });
 
 describe('while a call is up', { timeout: 120_000 }, () => {
+  test('it ends when it has lasted for as long as its request allows', async () => {
+    const maxDurationMs = 1_500;
+    const { callId } = await dial(numbers.personStays, {
+      ...{ maxDurationMs, machineDetection: 'disabled' },
+    });
+    const end = (await receiver.untilEnded(callId)).at(-1);
+
+    expect(end).toMatchObject({
+      ...{ status: 'completed', outcome: 'completed', reasonCode: 'Gateway-disconnected' },
+      reason: 'Maximum call duration reached',
+    });
+    expect(Number(end?.['callDurationMs'])).toBeGreaterThanOrEqual(maxDurationMs);
+  });
+
   test('a bot hangs up by a request on NATS', async () => {
     const { callId } = await dial(numbers.personStays);
     await eventually(() => receiver.of(callId).length > 0, 'it is answered');
@@ -298,6 +312,29 @@ describe('while a call is up', { timeout: 120_000 }, () => {
     const unknown = await gateway.dialer.end('call-00000000-0000-4000-8000-000000000000');
 
     expect([first.status, second.status, unknown.status]).toEqual([200, 200, 404]);
+  });
+
+  test('a number without + is shown as it is dialled, and members that nothing knows are named, in each answer', async () => {
+    const request = {
+      ...{ target: 'tel:2025550101', defaultCountry: 'US', language: 'en' },
+      notifyurl: receiver.url,
+    };
+    const headers = { 'idempotency-key': 'order-18' };
+    const first = await gateway.dialer.post(request, headers);
+    const { defaultCountry: _country, ...others } = request;
+    const again = await gateway.dialer.post(
+      { ...others, target: numbers.personHangsUp, campaign: 'spring' },
+      headers,
+    );
+
+    expect(first.body).toEqual({
+      ...{ sid: expect.any(String), callId: expect.any(String) },
+      ...{ conversationId: expect.any(String), target: numbers.personHangsUp },
+      ignored: ['language'],
+    });
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    expect(again.body).toEqual(first.body);
+    await receiver.untilEnded((first.body as { callId: string }).callId);
   });
 
   test('an idempotency key places one call', async () => {

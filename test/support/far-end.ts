@@ -53,10 +53,10 @@ const behaviours = {
 } as const;
 type Behaviour = (typeof behaviours)[keyof typeof behaviours];
 
-/** A number that no other phone has: `+1555`, what it does, and a counter. */
+/** A number that no other phone has: `+491` (numbers of Germany may be as long as this), what it does, and a counter. */
 export function numberFor(behaviour: Behaviour, tenths: number, index: number): string {
   const code = Object.entries(behaviours).find(([, name]) => name === behaviour)?.[0] ?? '';
-  return `155${code}${String(tenths).padStart(2, '0')}${String(index).padStart(7, '0')}`;
+  return `491${code}${String(tenths).padStart(2, '0')}${String(index).padStart(7, '0')}`;
 }
 
 /** RFC 3261, section 13.3.1.4: a 200 is sent again until the ACK, for 64 * T1. */

@@ -127,7 +127,7 @@ export const outcomes = table(
     rowOf('a plan left its message', endOfVoicemail(at)),
     rowOf('referred to an agent', endOfReferral(at)),
     rowOf('the bot could not be reached, or did not come back', endOfBotFailure(at)),
-    rowOf('`MAX_CALL_DURATION_MS` was reached', endOfMaxDuration(at)),
+    rowOf('`maxDurationMs` or `MAX_CALL_DURATION_MS` was reached', endOfMaxDuration(at)),
     rowOf(
       'after the answer, detection in `disconnect` mode, RTP, the SIP engine or the gateway failed',
       endAfterAnswer(failure, at),

@@ -2,6 +2,13 @@
 // runs them itself on PostgreSQL; with the embedded database the gateway that has it open does, behind the admin server.
 
 import { z } from 'zod';
+import {
+  bareNumbers,
+  defaultCountry,
+  hasAtMostOneReading,
+  numberReadingMembers,
+  oneReadingOnly,
+} from '../../calls/number-reading.ts';
 import { issueToken, longestTokenTtlS, signerOf } from '../../http/issue-token.ts';
 import { invalidRequest, ProblemError } from '../../http/problem.ts';
 import { identifier, plainId } from '../../lib/ids.ts';
@@ -46,7 +53,9 @@ const newApp = z
     scopes: z.array(z.enum(scopes)),
     jwtAlgorithm: z.enum(jwtAlgorithms).default('HS256'),
     publicKeys: publicKeys.optional(),
+    ...numberReadingMembers,
   })
+  .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
   .transform(({ jwtAlgorithm, publicKeys: keys, ...app }, context) => {
     const complain = (message: string) => {
       context.addIssue({ code: 'custom', path: ['publicKeys'], message });
@@ -79,14 +88,18 @@ const prefixes = z
 const count = z.number().int().min(0).max(1_000_000_000);
 
 /** Left out: as it is. Null: none. */
-const appLimits = z.strictObject({
-  appId: plainId,
-  allowedPrefixes: prefixes.nullish(),
-  deniedPrefixes: prefixes.nullish(),
-  callsAtOnce: count.nullish(),
-  callsPerDay: count.nullish(),
-  tokenMaxTtlS: z.number().int().min(shortestTokenMaxTtlS).max(longestTokenMaxTtlS).nullish(),
-});
+const appLimits = z
+  .strictObject({
+    appId: plainId,
+    allowedPrefixes: prefixes.nullish(),
+    deniedPrefixes: prefixes.nullish(),
+    callsAtOnce: count.nullish(),
+    callsPerDay: count.nullish(),
+    tokenMaxTtlS: z.number().int().min(shortestTokenMaxTtlS).max(longestTokenMaxTtlS).nullish(),
+    defaultCountry: defaultCountry.nullish(),
+    bareNumbers: bareNumbers.nullish(),
+  })
+  .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly });
 
 function operation<Input extends z.ZodType, Answer>(
   input: Input,

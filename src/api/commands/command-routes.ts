@@ -6,16 +6,18 @@ import {
   type Command,
   type CommandReply,
   commandId,
-  misspelledMembers,
+  readCommand,
 } from '../../calls/contract/command.ts';
 import { type ApiInstance, botRoute, type Caller } from '../../http/http.ts';
 import { dependencyRetryAfterS, invalidRequest, ProblemError } from '../../http/problem.ts';
 import { accepted, authenticated } from '../../http/route-schema.ts';
+import { placed, validatorCompiler } from '../../http/validation.ts';
+import type { App } from '../../store/apps/app-directory.ts';
 import { callIdOf, found } from '../call-routes.ts';
 import { callParams } from '../call-schemas.ts';
 import type { ApiServices } from '../services.ts';
 import { commandAnswerSchema, commandSchema } from './command-schemas.ts';
-import { mayAskFor } from './transfer-command.ts';
+import { mayAskFor, withGlobalNumber } from './transfer-command.ts';
 
 export type CommandRoutesDependencies = {
   readonly services: Pick<ApiServices, 'calls' | 'commands'>;
@@ -45,22 +47,38 @@ export function registerCommands(
       ),
       ...authenticated,
     },
-    preValidation: async ({ body }) => {
-      const errors = misspelledMembers(body);
-      if (errors.length > 0) throw invalidRequest(errors);
-    },
+    // The schema documents the body; `readCommand` reads it, as it does on NATS.
+    validatorCompiler: (part) =>
+      part.httpPart === 'body' ? (value: unknown) => ({ value }) : validatorCompiler(part),
     handler: async (request, reply) => {
-      const { accountId, appId, limits } = caller.of(request);
+      const app = caller.of(request);
+      const { accountId, appId, limits } = app;
       const { botId } = caller.botOf(request);
       const callId = callIdOf(request.params.callId);
-      const command = withId(request.body, request);
+      const { command, remarks } = commandOf(request, app);
       const state = found(await services.calls.state({ accountId, botId }, callId));
       if (state === 'ended') throw hasEnded();
       if (command.command === 'transfer' && !mayAskFor(limits, command)) throw targetForbidden();
       const answer = answerOf(await services.commands.run(callId, command, appId));
-      return await reply.code(202).send({ ...answer, commandId: command.id });
+      return await reply.code(202).send({ ...answer, commandId: command.id, ...remarks });
     },
   });
+}
+
+type Asked = {
+  readonly command: Command & { readonly id: string };
+  readonly remarks: { readonly to?: string; readonly ignored?: readonly string[] };
+};
+
+function commandOf(request: FastifyRequest, app: App): Asked {
+  const read = readCommand(request.body);
+  if (!read.ok) throw invalidRequest(read.errors.map((error) => placed(error, 'body')));
+  const { ignored } = read;
+  const command = withId(read.command, request);
+  const wasIgnored = ignored.length === 0 ? {} : { ignored };
+  if (command.command !== 'transfer') return { command, remarks: wasIgnored };
+  const { transfer, to } = withGlobalNumber(command, app);
+  return { command: transfer, remarks: { ...(to === undefined ? {} : { to }), ...wasIgnored } };
 }
 
 /** The header and the member are one id: two of them would be two minds. */

@@ -1,10 +1,12 @@
 // What the API says of commands to a call.
 
 import { z } from 'zod';
-import { commandSchema as contract } from '../../calls/contract/command.ts';
+import { commandRemarks, commandSchema as contract } from '../../calls/contract/command.ts';
 
 export const commandSchema = contract.meta({
   id: 'CallCommand',
+  description:
+    'Members that are not listed do nothing, and are named in `ignored` of the answer; a near miss of a listed one is a 400 that gives its name, but for `hangup`.',
   examples: [
     { command: 'play', sound: 'sound:spring-offer', id: 'offer-1' },
     { command: 'dtmf', digits: '2w4#' },
@@ -21,6 +23,7 @@ export const commandAnswerSchema = z
     ok: z.literal(true),
     commandId: z.string().describe('of the request, or a new one; events that come of it name it'),
     state: z.string().describe('of the call, e.g. `answered`; `ending` after a hang-up'),
+    ...commandRemarks,
   })
   .meta({
     id: 'CallCommandAnswer',

@@ -3,8 +3,13 @@
 
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { misspellings } from '../../calls/contract/misspellings.ts';
-import type { SubmittedRequest } from '../../calls/dialout-ports.ts';
+import {
+  allUnknown,
+  namesOf,
+  type UnknownMembers,
+  unknownMembers,
+} from '../../calls/contract/misspellings.ts';
+import type { DialoutRemarks, SubmittedRequest } from '../../calls/dialout-ports.ts';
 import type { RequestedStream } from '../../calls/stream.ts';
 import type { TransferPlan } from '../../calls/transfer.ts';
 import type { MemberError } from '../../http/problem.ts';
@@ -13,6 +18,7 @@ import { describeIssues } from '../../lib/issues.ts';
 import type { App } from '../../store/apps/app-directory.ts';
 import type { Bot } from '../../store/apps/bot-directory.ts';
 import type { ApiServices } from '../services.ts';
+import { withGlobalNumbers } from './bare-numbers.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
 import { planErrors, screeningSchema, voicemailSchema } from './plan-requests.ts';
@@ -26,6 +32,8 @@ export type ParsedDialout =
       readonly notifyHeaders?: Readonly<Record<string, string>>;
       /** SHA-256 of what was asked for, whatever the spelling: the same for a repeated request. */
       readonly requestHash: string;
+      /** For the answer. */
+      readonly remarks?: DialoutRemarks;
     }
   | { readonly ok: false; readonly errors: readonly MemberError[] };
 
@@ -36,37 +44,48 @@ const otherSpellings = [
   ['machineDetection', 'machinedetection'],
 ] as const;
 
-/** Members that have members of their own, all of which the gateway knows. */
-const nestedSchemas = {
+const knownNames = new Map([
+  ...namesOf(dialoutSchema.shape),
+  ...otherSpellings.map(([documented, other]) => [other, documented] as const),
+]);
+
+/** By the member that has them. Names in `metadata`, parameters and headers are the caller's own. */
+const nestedNames = Object.entries({
   timers: timersSchema,
   stream: streamSchema,
   voicemail: voicemailSchema,
   screening: screeningSchema,
   bridge: bridgeSchema,
   callControlParameter: callControlSchema,
-} as const;
+}).map(([name, { shape }]) => [name, namesOf(shape)] as const);
 
 /** What a request may name. */
 export type Known = Pick<
   ApiServices,
-  'routes' | 'speechToTextProviders' | 'isNotifiable' | 'streams'
+  'routes' | 'speechToTextProviders' | 'isNotifiable' | 'streams' | 'maxCallDurationMs'
 >;
 
 /** For whom: the bot of the path; the body may call it by either of its names. */
 export type Asking = {
   readonly bot: Pick<Bot, 'botId' | 'streamId' | 'accountId' | 'stream'>;
-  readonly app: Pick<App, 'appId' | 'streamSecrets'>;
+  readonly app: Pick<App, 'appId' | 'streamSecrets' | 'defaultCountry' | 'bareNumbers'>;
 };
 
 export function parseDialout(body: unknown, asking: Asking, known: Known): ParsedDialout {
-  const { bot } = asking;
+  const { bot, app } = asking;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { ok: false, errors: [{ path: '', message: 'must be a JSON object' }] };
   }
   const { members, errors } = canonicalSpelling(withBotId(body as Members, bot));
-  const parsed = dialoutSchema.safeParse(members, { error: describeIssues });
-  for (const issue of parsed.error?.issues ?? []) {
-    errors.push({ path: issue.path.join('.'), message: issue.message });
+  const unknown = unknownIn(members);
+  const numbers = withGlobalNumbers(members, app);
+  const parsed = dialoutSchema.safeParse(numbers.members, { error: describeIssues });
+  errors.push(...unknown.errors, ...numbers.errors);
+  for (const { path, message } of parsed.error?.issues ?? []) {
+    const member = path.join('.');
+    // The error of the number itself is the more precise one.
+    if (!numbers.errors.some((error) => error.path === member))
+      errors.push({ path: member, message });
   }
   const botId = members['botId'];
   if (typeof botId === 'string' && botId !== bot.botId) {
@@ -74,19 +93,28 @@ export function parseDialout(body: unknown, asking: Asking, known: Known): Parse
   }
   if (!parsed.success) return { ok: false, errors };
 
-  return acrossMembers(parsed.data, { ...known, ...asking }, errors);
+  const result = acrossMembers(parsed.data, { ...known, ...asking }, errors);
+  if (!result.ok) return result;
+  const ignored = unknown.ignored.length === 0 ? {} : { ignored: unknown.ignored };
+  const remarks = { ...numbers.dialled, ...ignored };
+  return Object.keys(remarks).length === 0 ? result : { ...result, remarks };
 }
 
 /** What the members are to the rest of the world: headers, providers, routes. */
 function acrossMembers(
-  { notifyHeaders, ...wanted }: z.output<typeof dialoutSchema>,
-  { routes, speechToTextProviders, isNotifiable, streams, app, bot }: Known & Asking,
+  {
+    notifyHeaders,
+    defaultCountry: _country,
+    bareNumbers: _bare,
+    ...wanted
+  }: z.output<typeof dialoutSchema>,
+  { routes, streams, app, bot, ...names }: Known & Asking,
   found: readonly MemberError[],
 ): ParsedDialout {
   const errors = [...found];
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
-  errors.push(...namedErrors(wanted, { speechToTextProviders, isNotifiable }));
+  errors.push(...namedErrors(wanted, names));
   const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
   if (!route.ok) errors.push({ path: route.field, message: route.message });
   const detects = wanted.machineDetection !== 'disabled';
@@ -113,7 +141,11 @@ function acrossMembers(
 /** What they name, by itself. */
 function namedErrors(
   wanted: Wanted,
-  { speechToTextProviders, isNotifiable }: Pick<Known, 'speechToTextProviders' | 'isNotifiable'>,
+  {
+    speechToTextProviders,
+    isNotifiable,
+    maxCallDurationMs,
+  }: Pick<Known, 'speechToTextProviders' | 'isNotifiable' | 'maxCallDurationMs'>,
 ): readonly MemberError[] {
   const errors: MemberError[] = [];
   if (wanted.notifyurl !== undefined && !isNotifiable(new URL(wanted.notifyurl))) {
@@ -126,6 +158,10 @@ function namedErrors(
   if (wanted.notifyurl === undefined && (wanted.notifyEvents ?? []).length > 0) {
     errors.push({ path: 'notifyEvents', message: 'needs notifyurl, where the events are sent' });
   }
+  if (wanted.maxDurationMs !== undefined && wanted.maxDurationMs > maxCallDurationMs) {
+    const message = `must be at most ${maxCallDurationMs}, the MAX_CALL_DURATION_MS of this gateway`;
+    errors.push({ path: 'maxDurationMs', message });
+  }
   const provider = wanted.callControlParameter?.sttProvider;
   if (provider !== undefined && speechToTextProviders?.has(provider) === false) {
     errors.push({
@@ -136,7 +172,11 @@ function namedErrors(
   return errors;
 }
 
-type Wanted = Omit<z.output<typeof dialoutSchema>, 'notifyHeaders'>;
+/** How numbers are read is over by now. */
+type Wanted = Omit<
+  z.output<typeof dialoutSchema>,
+  'notifyHeaders' | 'defaultCountry' | 'bareNumbers'
+>;
 
 /** What members come to together. */
 type Resolved = { readonly stream?: RequestedStream; readonly bridge?: TransferPlan };
@@ -154,6 +194,7 @@ function toRequest(
     ...(wanted.notifyurl === undefined ? {} : { notifyUrl: wanted.notifyurl }),
     ringTimeoutMs: wanted.timeoutInMs,
     ...(wanted.queueTimeoutMs === undefined ? {} : { queueTimeoutMs: wanted.queueTimeoutMs }),
+    ...(wanted.maxDurationMs === undefined ? {} : { maxDurationMs: wanted.maxDurationMs }),
     ...(trunk === undefined ? {} : { trunk }),
     metadata: wanted.metadata,
     machineDetection: wanted.machineDetection,
@@ -193,9 +234,12 @@ function canonicalSpelling(body: Members) {
     }
     delete members[other];
   }
-  errors.push(...misspellings(members, dialoutSchema.shape, ''));
-  for (const [name, { shape }] of Object.entries(nestedSchemas)) {
-    errors.push(...misspellings(members[name], shape, `${name}.`));
-  }
   return { members, errors };
+}
+
+function unknownIn(members: Members): UnknownMembers {
+  return allUnknown([
+    unknownMembers(members, knownNames),
+    ...nestedNames.map(([name, known]) => unknownMembers(members[name], known, `${name}.`)),
+  ]);
 }

@@ -16,14 +16,11 @@ import { validatorCompiler } from '../../http/validation.ts';
 import { parseTraceHeaders } from '../../lib/trace-context.ts';
 import { botParams } from '../call-schemas.ts';
 import type { ApiServices, DialoutAnswer, Submission, SubmitResult } from '../services.ts';
-import { parseDialout } from './dialout-request.ts';
+import { type Known, parseDialout } from './dialout-request.ts';
 import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-schema.ts';
 
 export type DialoutDependencies = {
-  readonly services: Pick<
-    ApiServices,
-    'intake' | 'routes' | 'speechToTextProviders' | 'isNotifiable' | 'streams'
-  >;
+  readonly services: Pick<ApiServices, 'intake' | keyof Known>;
   readonly caller: Caller;
   readonly metrics: Metrics | undefined;
 };
@@ -85,6 +82,7 @@ function toSubmission(request: FastifyRequest, deps: DialoutDependencies): Submi
     botId: bot.botId,
     request: { ...parsed.request, ...parseTraceHeaders(request.headers) },
     ...(app.limits === undefined ? {} : { limits: app.limits }),
+    ...(parsed.remarks === undefined ? {} : { remarks: parsed.remarks }),
     ...(parsed.notifyHeaders === undefined ? {} : { notifyHeaders: parsed.notifyHeaders }),
     ...(typeof key === 'string' ? { idempotency: { key, requestHash: parsed.requestHash } } : {}),
   };

@@ -4,7 +4,13 @@
 import { z } from 'zod';
 import { defaultAmdTimers, machineDetectionModes } from '../../calls/call-types.ts';
 import { amdEventNames } from '../../calls/contract/amd-event.ts';
+import { ignoredMembers } from '../../calls/contract/misspellings.ts';
 import { eventSelectors, typesSelectedBy } from '../../calls/contract/notify-events.ts';
+import {
+  hasAtMostOneReading,
+  numberReadingMembers,
+  oneReadingOnly,
+} from '../../calls/number-reading.ts';
 import { isSipUser } from '../../calls/parse-target.ts';
 import { jsonProblem } from '../../http/stored-json.ts';
 import { plainId } from '../../lib/ids.ts';
@@ -101,12 +107,15 @@ export const dialoutExample = {
   metadata: { customer: '4711' },
 };
 
+const shortestCallMs = 1_000;
+
 export const dialoutSchema = z
   .object({
     botId: botId.describe('the bot of the path again; also accepted as `bot`'),
     target: targetSchema.describe(
-      '`tel:` global number with country code, with or without `+`, visual separators dropped, without parameters; or `sip:user@host[:port]`, without parameters or headers',
+      '`tel:` number with country code, visual separators dropped, without parameters; or `sip:user@host[:port]`, without parameters or headers. A number that no phone can have (its length, its country code) is a 400. Without `+`, a number is taken if it is valid with one, e.g. `tel:12025550110`; how others are read, `defaultCountry` or `bareNumbers` must say',
     ),
+    ...numberReadingMembers,
     caller: z
       .string()
       .refine(isSipUser, 'must be 1 to 128 characters of the user part of a SIP URI')
@@ -129,6 +138,14 @@ export const dialoutSchema = z
       .optional()
       .describe(
         'how long the call may wait for room on its trunk; then it ends as `Failed` and is not dialled late. Left out: 5 minutes, or what the gateway is configured to',
+      ),
+    maxDurationMs: z
+      .number()
+      .overwrite(Math.round)
+      .min(shortestCallMs)
+      .optional()
+      .describe(
+        'how long the call may last from the answer; then it is hung up (outcome `completed`, `Maximum call duration reached`). At most `MAX_CALL_DURATION_MS` of the gateway (2 hours, unless it is configured otherwise), which holds where this is left out',
       ),
     trunk: z
       .string()
@@ -192,10 +209,11 @@ export const dialoutSchema = z
       .optional()
       .describe('speech-to-text as a second opinion on the words of the greeting'),
   })
+  .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
   .meta({
     id: 'DialoutRequest',
     description:
-      'Members that are not listed are ignored, except a misspelling of a listed one (other case, `_` or `-`), which is a 400. Milliseconds are rounded to whole ones.',
+      'Members that are not listed do nothing, and are named in `ignored` of the answer. A near miss of a listed one (`machineDetect`, `timeoutMs`) is a 400 that gives its name. Milliseconds are rounded to whole ones.',
     examples: [dialoutExample],
   });
 
@@ -204,6 +222,15 @@ export const dialoutAnswerSchema = z
     sid: z.string().describe('names the dial-out request'),
     callId: z.string().describe('names the call'),
     conversationId: z.string().describe('UUID that joins the notifications of this call'),
+    target: z
+      .string()
+      .exactOptional()
+      .describe('the number as it is dialled; only if `target` was written without `+`'),
+    bridge: z
+      .object({ to: z.string() })
+      .exactOptional()
+      .describe('likewise, if `bridge.to` was written without `+`'),
+    ignored: ignoredMembers.exactOptional(),
   })
   .meta({
     id: 'DialoutAnswer',

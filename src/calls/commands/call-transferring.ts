@@ -3,6 +3,8 @@
 import type { CallRegistry } from '../call-registry.ts';
 import type { AcceptedCall } from '../call-types.ts';
 import type { CommandOf, CommandReply } from '../contract/command.ts';
+import { uriOfTarget } from '../dial-target.ts';
+import { isBareNumber } from '../parse-target.ts';
 import type { TransferRequest } from '../transfer.ts';
 
 export type JudgedTransfer =
@@ -33,5 +35,6 @@ export async function transferByCommand(
   const obstacle = state === 'answered' ? transferObstacle : `The call is ${state}.`;
   if (obstacle !== undefined) return { ok: false, code: 'state', error: obstacle };
   live.send({ type: 'command.transfer', commandId, transfer: judged.transfer });
-  return { ok: true, commandId, state };
+  const dialled = isBareNumber(command.to) ? { to: uriOfTarget(judged.transfer.to) } : {};
+  return { ok: true, commandId, state, ...dialled };
 }

@@ -1,7 +1,15 @@
 // Commands while a call is up: the same at both doors, a request on `<prefix>.command.<callId>` and `POST …/commands`.
 
 import { z } from 'zod';
-import { misspellings } from './misspellings.ts';
+import { describeIssues } from '../../lib/issues.ts';
+import { hasAtMostOneReading, numberReadingMembers, oneReadingOnly } from '../number-reading.ts';
+import {
+  ignoredMembers,
+  namesOf,
+  nothingUnknown,
+  type UnknownMembers,
+  unknownMembers,
+} from './misspellings.ts';
 import type { Immutable } from './schema.ts';
 import { soundReference } from './sound-reference.ts';
 import { streamParameters, streamUrl } from './stream-members.ts';
@@ -65,7 +73,14 @@ const commands = [
     })
     .describe('has a bot take the audio, in place of the one that has it; 50 in a call'),
   z
-    .object({ command: z.literal('transfer'), id, to: transferTarget, ...transferMembers })
+    .object({
+      command: z.literal('transfer'),
+      id,
+      to: transferTarget,
+      ...transferMembers,
+      ...numberReadingMembers,
+    })
+    .refine(hasAtMostOneReading, { path: ['bareNumbers'], message: oneReadingOnly })
     .describe('connects the person to an agent; one at a time, 20 in a call'),
 ] as const;
 
@@ -76,12 +91,34 @@ export type CommandOf<Name extends Command['command']> = Extract<
   { readonly command: Name }
 >;
 
-/** Of a body of any kind: members that would be ignored, though they were meant to do something. A hang-up is never refused for one. */
-export function misspelledMembers(body: unknown): ReturnType<typeof misspellings> {
+type MemberError = UnknownMembers['errors'][number];
+
+export type ReadCommand =
+  | { readonly ok: true; readonly command: Command; readonly ignored: readonly string[] }
+  | { readonly ok: false; readonly errors: readonly MemberError[] };
+
+/** The same at both doors. @param body of any kind */
+export function readCommand(body: unknown): ReadCommand {
+  const unknown = unknownMembersOf(body);
+  const parsed = commandSchema.safeParse(body, { error: describeIssues });
+  if (parsed.success && unknown.errors.length === 0) {
+    return { ok: true, command: parsed.data, ignored: unknown.ignored };
+  }
+  const issues = (parsed.error?.issues ?? []).map(({ path, message }) => ({
+    path: path.join('.'),
+    message,
+  }));
+  return { ok: false, errors: [...unknown.errors, ...issues] };
+}
+
+/** A hang-up is never refused for a member that it does not know. */
+function unknownMembersOf(body: unknown): UnknownMembers {
   const { command: name } = (body ?? {}) as { readonly command?: unknown };
   const command = commands.find(({ shape }) => shape.command.value === name);
-  const isHangUp = name === 'hangup';
-  return command === undefined || isHangUp ? [] : misspellings(body, command.shape, '');
+  if (command === undefined) return nothingUnknown;
+  const { errors, ignored } = unknownMembers(body, namesOf(command.shape));
+  if (name !== 'hangup') return { errors, ignored };
+  return { errors: [], ignored: [...errors.map(({ path }) => path), ...ignored] };
 }
 
 /** Why a command was not taken. */
@@ -96,6 +133,15 @@ export const commandRefusals = [
   'internal',
 ] as const;
 
+/** What an answer says beside, where there is something to say. */
+export const commandRemarks = {
+  to: z
+    .string()
+    .exactOptional()
+    .describe('the number as it is dialled; only if `to` of a transfer was written without `+`'),
+  ignored: ignoredMembers.exactOptional(),
+};
+
 const memberErrors = z.array(z.object({ path: z.string(), message: z.string() }));
 
 export const commandReply = z.union([
@@ -103,6 +149,7 @@ export const commandReply = z.union([
     ok: z.literal(true),
     commandId: z.string().exactOptional(),
     state: z.string().exactOptional(),
+    ...commandRemarks,
   }),
   z.object({
     ok: z.literal(false),

@@ -1,19 +1,70 @@
-// An unknown member is ignored, so that later versions may add some; but `timeoutInMS` was meant to do something: silence would
-// be a trap.
+// Members that no schema knows. Later versions may add some, and dialers send members of their own:
+// they are accepted, and named in the answer. But `timeoutInMS` was meant to do something: a near
+// miss of a known member is refused.
 
-/** Members of `value` that differ from one of `shape` in case, `_` or `-` only; each with what is meant. */
-export function misspellings(
+import { z } from 'zod';
+import { nearMisses } from '../../lib/near-miss.ts';
+
+type MemberError = { readonly path: string; readonly message: string };
+
+export type UnknownMembers = {
+  /** Near misses, each with what is meant. */
+  readonly errors: readonly MemberError[];
+  /** Paths of the others. */
+  readonly ignored: readonly string[];
+};
+
+/** Of either kind: an answer tells a person what to mend, and stays far smaller than the body. */
+const mostNamed = 50;
+/** More unknown members are no typing error, and are not compared with what is known. */
+const mostCompared = 1_000;
+const longestPath = 128;
+
+/** In an answer. */
+export const ignoredMembers: z.ZodType<readonly string[]> = z
+  .array(z.string())
+  .describe(`paths of members that do nothing, because none is called so; the first ${mostNamed}`);
+
+/**
+ * @param known names of members, each with the one to write: itself, or the documented spelling
+ * @param prefix of the paths, e.g. `timers.`
+ */
+export function unknownMembers(
   value: unknown,
-  shape: object,
-  prefix: string,
-): readonly { readonly path: string; readonly message: string }[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
-  const byBareName = new Map(Object.keys(shape).map((name) => [bare(name), name]));
-  return Object.keys(value).flatMap((name) => {
-    const meant = byBareName.get(bare(name));
-    return meant === undefined || meant === name
-      ? []
-      : [{ path: `${prefix}${name}`, message: `is not known; ${meant} is` }];
-  });
+  known: ReadonlyMap<string, string>,
+  prefix = '',
+): UnknownMembers {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return nothingUnknown;
+  const errors: MemberError[] = [];
+  const ignored: string[] = [];
+  const unknown = Object.keys(value).filter((name) => !known.has(name));
+  for (const [index, name] of unknown.entries()) {
+    const near = index < mostCompared ? nearMisses(name, known.keys()) : [];
+    const path = pathOf(`${prefix}${name}`);
+    if (near.length === 0) ignored.push(path);
+    else {
+      const meant = [...new Set(near.map((each) => known.get(each)))];
+      errors.push({ path, message: `is not known; ${meant.join(' or ')} is` });
+    }
+  }
+  return { errors: errors.slice(0, mostNamed), ignored: ignored.slice(0, mostNamed) };
+}
+
+export const nothingUnknown: UnknownMembers = { errors: [], ignored: [] };
+
+/** What several objects of one body have. */
+export function allUnknown(parts: readonly UnknownMembers[]): UnknownMembers {
+  return {
+    errors: parts.flatMap(({ errors }) => errors).slice(0, mostNamed),
+    ignored: parts.flatMap(({ ignored }) => ignored).slice(0, mostNamed),
+  };
+}
+
+export function namesOf(shape: object): ReadonlyMap<string, string> {
+  return new Map(Object.keys(shape).map((name) => [name, name]));
+}
+
+/** Is stored with the answer, and comes back the same: without what a database refuses. */
+function pathOf(path: string): string {
+  return path.slice(0, longestPath).replaceAll(/\p{Cc}|\p{Cs}/gu, '\ufffd');
 }

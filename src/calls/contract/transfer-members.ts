@@ -1,18 +1,21 @@
 // How a transfer is asked for, by the plan of a dial-out request or by a command.
 
 import { z } from 'zod';
-import { isSipUser, parseTarget } from '../parse-target.ts';
+import { isBareNumber, isSipUser, parseTarget } from '../parse-target.ts';
 import { defaultTransferTimeoutMs, transferFallbacks, transferModes } from '../transfer.ts';
 
 export const transferTargetMeaning = 'whom to call: `tel:` or `sip:`, like `target`';
 
-/** Stays a text: a command is handed on to the process that has the call as it came. */
+/**
+ * Stays a text, because a command is handed on as it came to the process that has the call. How a
+ * number without `+` is read depends on the app as well, and is decided there.
+ */
 export const transferTarget = z
   .string()
   .max(512)
   .superRefine((text, context) => {
-    const result = parseTarget(text);
-    if (!result.ok) context.addIssue({ code: 'custom', message: result.message });
+    const result = isBareNumber(text) ? undefined : parseTarget(text);
+    if (result?.ok === false) context.addIssue({ code: 'custom', message: result.message });
   })
   .describe(transferTargetMeaning);
 

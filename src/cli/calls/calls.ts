@@ -61,6 +61,7 @@ function addPlacing(program: Command, createContext: () => CliContext): void {
     .option('--caller <number>', 'user part of the caller ID', '+12025550199')
     .option('--trunk <name>', 'trunk; left out: the default one')
     .option('--timeout <ms>', 'how long to ring')
+    .option('--max-duration <ms>', 'how long the call may last from the answer; also e.g. 90s, 10m')
     .option('--follow', 'print what happens until the call ended; Ctrl-C hangs up')
     .action(async (target: string, options: CallOptions) => {
       const { placeCall } = await import('./call-command.ts');

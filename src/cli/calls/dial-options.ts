@@ -2,7 +2,9 @@
 
 import { timersSchema } from '../../api/dialout/dialout-schema.ts';
 import { sandboxNumbers } from '../../embedded/sandbox/sandbox-numbers.ts';
+import { isAssigned, readNational } from '../../lib/phone-numbers.ts';
 import { CliError } from '../cli-error.ts';
+import { parseDurationS } from '../durations.ts';
 import { readHeaders } from './header-options.ts';
 
 export type DialOptions = {
@@ -10,6 +12,7 @@ export type DialOptions = {
   readonly caller: string;
   readonly trunk?: string;
   readonly timeout?: string;
+  readonly maxDuration?: string;
   readonly metadata?: string;
   /** `Name: value` */
   readonly header?: readonly string[];
@@ -40,7 +43,7 @@ export function dialRequest(
   options: DialOptions,
 ): Readonly<Record<string, unknown>> {
   const { amd, caller, trunk, timeout, metadata, header = [], timer = [] } = options;
-  const { thresholdWordCount: words } = options;
+  const { thresholdWordCount: words, maxDuration } = options;
   const members = {
     target: targetOf(target),
     caller,
@@ -49,6 +52,7 @@ export function dialRequest(
     notifyEvents: options.notifyEvents?.split(',').map((name) => name.trim()),
     trunk,
     timeoutInMs: timeout === undefined ? undefined : readNumber('--timeout', timeout),
+    maxDurationMs: maxDuration === undefined ? undefined : readDurationMs(maxDuration),
     metadata: metadata === undefined ? undefined : readMetadata(metadata),
     notifyHeaders: header.length === 0 ? undefined : readHeaders(header),
     timers: timer.length === 0 ? undefined : readTimers(timer),
@@ -62,17 +66,30 @@ export function dialRequest(
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** `tel:…` and `sip:…` as they are; a bare number and a name of the sandbox for the lazy. */
+/** Leaves URIs as they are; takes a number with its country code and a name of the sandbox, too. */
 export function targetOf(text: string): string {
   if (/^(tel|sip):/i.test(text)) return text;
   const sandbox = sandboxNumbers.find(({ name }) => name === text);
   if (sandbox !== undefined) return `tel:${sandbox.number}`;
-  if (/^\+[\d\-.()]+$/.test(text)) return `tel:${text}`;
-  // Without its country's code it would be a number of another country.
-  if (/^[\d\-.()]+$/.test(text)) throw new CliError(`"${text}" has no country code: +${text}?`);
+  const number = text.replaceAll(' ', '');
+  if (/^\+[\d\-.()]+$/.test(number)) return `tel:${number}`;
+  if (/^[\d\-.()]+$/.test(number)) {
+    throw new CliError(`"${text}" has no country code: ${adviceFor(number.replaceAll(/\D/g, ''))}`);
+  }
   throw new CliError(
     `"${text}" is no target: tel:+15551234567, sip:user@host, or one of the sandbox's: ${sandboxNumbers.map(({ name }) => name).join(', ')}`,
   );
+}
+
+/** Only the person who types a number knows its country: 2025550110 begins like one of Egypt. */
+function adviceFor(digits: string): string {
+  const american = readNational(digits, 'US');
+  if (american !== undefined) {
+    return `write +${american.digits} if it is a number of North America, else + and its country code`;
+  }
+  return isAssigned(digits)
+    ? `write +${digits}`
+    : 'write it with + and its country code, e.g. +12025550110';
 }
 
 /** A name that is none would change nothing, without a word. */
@@ -138,6 +155,16 @@ export function readParameters(
 export function readNumber(option: string, text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new CliError(`${option} must be a number`);
   return Number(text);
+}
+
+/** Reads milliseconds, like the other options of a call, or a duration with its unit. */
+function readDurationMs(text: string): number {
+  const isMs = /^\d{1,10}$/.test(text);
+  const durationMs = isMs ? Number(text) : (parseDurationS(text) ?? Number.NaN) * 1_000;
+  if (Number.isNaN(durationMs)) {
+    throw new CliError('--max-duration must be milliseconds, or e.g. 90s or 10m');
+  }
+  return durationMs;
 }
 
 function readMetadata(text: string): unknown {

@@ -6,6 +6,7 @@ import { leavesOpen, lostBeside, settle } from './dial-attempts.js';
 import { html } from './dom.js';
 import { numberOf } from './format.js';
 import { Trouble } from './parts.js';
+import { readTarget } from './typed-target.js';
 
 /** As the API calls them, and as the form does. */
 const names = {
@@ -32,7 +33,8 @@ export function DialForm({ onClose }) {
   const again = useRef(null);
   const { app } = session.value;
   const [typed, setTyped] = useState(() => initiallyTyped(app));
-  const { error, question, isSending, submit, send, clearQuestion } = useSending({
+  const sandbox = useSandbox();
+  const { error, question, isSending, submit, send, refuse, clearQuestion } = useSending({
     // Stands for this form among those that were open before.
     self: dialog,
     placed: ({ callId }) => {
@@ -58,10 +60,12 @@ export function DialForm({ onClose }) {
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="dial-title">
     <form ref=${form} class="dial" onInput=${change} onSubmit=${(event) => {
       event.preventDefault();
-      submit(requestOf(typed));
+      const { request, errors } = requestOf(typed, sandbox);
+      if (errors.length > 0) refuse(errors);
+      else submit(request);
     }}>
       <h2 id="dial-title">Dial</h2>
-      <${Fields} typed=${typed} wrong=${wrong} bots=${app.bots} />
+      <${Fields} typed=${typed} wrong=${wrong} bots=${app.bots} sandbox=${sandbox} />
       ${error && html`<${Trouble} error=${told(error)} />`}
       ${question && html`<${Question} question=${question} />`}
       <div class="buttons">
@@ -77,7 +81,10 @@ export function DialForm({ onClose }) {
   </dialog>`;
 }
 
-/** `submit` asks first where it would place another call than one that may have been placed. */
+/**
+ * `submit` asks first where it would place another call than one that may have been placed. `refuse`
+ * shows what is wrong as the gateway would, without asking it.
+ */
 function useSending({ self, placed }) {
   const [{ error, question, isSending }, setState] = useState({});
   const isGone = useRef(false);
@@ -106,13 +113,13 @@ function useSending({ self, placed }) {
     if (lost.length > 0) setState({ question: { request, lost, placeAnother } });
     else void send(request);
   };
+  const refuse = (errors) => setState({ error: { status: 400, errors } });
   const clearQuestion = () =>
     setState((state) => (state.question === undefined ? state : { ...state, question: undefined }));
-  return { error, question, isSending, submit, send, clearQuestion };
+  return { error, question, isSending, submit, send, refuse, clearQuestion };
 }
 
-function Fields({ typed, wrong, bots }) {
-  const sandbox = useSandbox();
+function Fields({ typed, wrong, bots, sandbox }) {
   const field = (name, attributes) => html`<label><span>${names[name]}</span>
     <input name=${name} value=${typed[name]} autocomplete="off" spellcheck=${false} aria-invalid=${wrong.has(name) ? 'true' : null} ...${attributes} /></label>`;
   return html`
@@ -156,25 +163,29 @@ function useSandbox() {
   return numbers;
 }
 
-function requestOf(typed) {
+/** What the gateway is asked for, with what is known to be wrong before it is. */
+function requestOf(typed, sandbox) {
   const filled = Object.entries(typed).map(([name, value]) => [name, value.trim()]);
   const {
-    target,
+    target = '',
     'stream.url': url,
     'bridge.to': to,
     ...rest
   } = Object.fromEntries(filled.filter(([, value]) => value !== ''));
+  const called = readTarget(target, sandbox);
+  const connected = to === undefined ? {} : readTarget(to, sandbox);
   return {
-    ...rest,
-    target: uriOf(target),
-    ...(url === undefined ? {} : { stream: { url } }),
-    ...(to === undefined ? {} : { bridge: { to: uriOf(to) } }),
+    request: {
+      ...rest,
+      target: called.uri,
+      ...(url === undefined ? {} : { stream: { url } }),
+      ...(to === undefined ? {} : { bridge: { to: connected.uri } }),
+    },
+    errors: [
+      { path: 'target', message: called.message },
+      { path: 'bridge.to', message: connected.message },
+    ].filter(({ message }) => message !== undefined),
   };
-}
-
-/** A number as people write it. */
-function uriOf(text = '') {
-  return /^\+?[\d ().-]+$/.test(text) ? `tel:${text.replace(/[ ().-]/g, '')}` : text;
 }
 
 /** What is folded cannot take the focus; it stays unfolded. */

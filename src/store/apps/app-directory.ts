@@ -1,6 +1,7 @@
 // Apps: who may call the API, for which account and bots, and what signs their tokens and notifications.
 
 import type { AppLimits } from '../../calls/app-limits.ts';
+import type { NumberReading } from '../../calls/number-reading.ts';
 
 export const scopes = [
   'Dialout',
@@ -19,7 +20,8 @@ export type Scope = (typeof scopes)[number];
 export const jwtAlgorithms = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const;
 export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
 
-export type App = {
+/** Has at most one of the two members of a reading, for requests that say nothing. */
+export type App = NumberReading & {
   readonly appId: string;
   readonly accountId: string;
   readonly name: string;

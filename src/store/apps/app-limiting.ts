@@ -1,17 +1,23 @@
-// Sets and lifts the limits of an app.
+// Sets and lifts the limits of an app, and how it has numbers without `+` read.
 
 import type { AppLimits } from '../../calls/app-limits.ts';
+import type { NumberReading } from '../../calls/number-reading.ts';
 import type { Database } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
+import { type AppColumns, readingOf } from './app-rows.ts';
 
 /** What is undefined here is lifted, what is left out stays. */
 export type LimitChange = {
-  readonly [Limit in keyof AppLimits]?: AppLimits[Limit] | undefined;
-} & { readonly tokenMaxTtlS?: number | undefined };
+  readonly [Setting in keyof Settings]?: Settings[Setting] | undefined;
+};
 
-export type LimitedApp = { readonly limits: AppLimits; readonly tokenMaxTtlS?: number };
+type Settings = AppLimits & NumberReading & { readonly tokenMaxTtlS?: number };
 
-type Columns = { readonly limits: AppLimits | null; readonly token_max_ttl_s: number | null };
+export type LimitedApp = { readonly limits: AppLimits } & NumberReading & {
+    readonly tokenMaxTtlS?: number;
+  };
+
+type Columns = Pick<AppColumns, 'limits' | 'token_max_ttl_s' | 'default_country' | 'bare_numbers'>;
 
 /** Undefined: unknown or revoked. */
 export async function limitApp(
@@ -21,22 +27,44 @@ export async function limitApp(
 ): Promise<LimitedApp | undefined> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<Columns>(
-      'select limits, token_max_ttl_s from apps where app_id = $1 and revoked_at is null for update',
+      `select limits, token_max_ttl_s, default_country, bare_numbers
+       from apps where app_id = $1 and revoked_at is null for update`,
       [appId],
     );
     const [app] = rows;
     if (app === undefined) return undefined;
-    const before = { ...app.limits, tokenMaxTtlS: app.token_max_ttl_s ?? undefined };
-    const { tokenMaxTtlS, ...after } = { ...before, ...change };
-    const limits = Object.fromEntries(
-      Object.entries(after).filter(([, value]) => value !== undefined),
-    ) as AppLimits;
-    const none = Object.keys(limits).length === 0;
-    await client.query('update apps set limits = $2, token_max_ttl_s = $3 where app_id = $1', [
-      appId,
-      none ? null : limits,
-      tokenMaxTtlS ?? null,
-    ]);
-    return { limits, ...(tokenMaxTtlS === undefined ? {} : { tokenMaxTtlS }) };
+    const { limits, ...others } = limitedOf(app, change);
+    const { tokenMaxTtlS = null, defaultCountry = null, bareNumbers = null } = others;
+    const limitsOrNull = Object.keys(limits).length === 0 ? null : limits;
+    await client.query(
+      `update apps set limits = $2, token_max_ttl_s = $3, default_country = $4, bare_numbers = $5
+       where app_id = $1`,
+      [appId, limitsOrNull, tokenMaxTtlS, defaultCountry, bareNumbers],
+    );
+    return { limits, ...others };
   });
+}
+
+function limitedOf(app: Columns, change: LimitChange): LimitedApp {
+  const { tokenMaxTtlS, defaultCountry, bareNumbers, ...limits } = settingsAfter(app, change);
+  return {
+    limits,
+    ...(tokenMaxTtlS === undefined ? {} : { tokenMaxTtlS }),
+    ...(defaultCountry === undefined ? {} : { defaultCountry }),
+    ...(bareNumbers === undefined ? {} : { bareNumbers }),
+  };
+}
+
+function settingsAfter(app: Columns, change: LimitChange): Settings {
+  const before = { ...app.limits, tokenMaxTtlS: app.token_max_ttl_s ?? undefined };
+  const reading = readingAfter(readingOf(app), change);
+  return Object.fromEntries(
+    Object.entries({ ...before, ...reading, ...change }).filter(([, value]) => value !== undefined),
+  ) as Settings;
+}
+
+/** A new reading replaces the one before, whichever setting it is. */
+function readingAfter(before: NumberReading, change: LimitChange): NumberReading {
+  const isReplaced = change.defaultCountry !== undefined || change.bareNumbers !== undefined;
+  return isReplaced ? {} : before;
 }

@@ -1,6 +1,7 @@
 // A row of `apps` as `pg` gives it, and the app that it is.
 
 import type { AppLimits } from '../../calls/app-limits.ts';
+import type { BareNumberReading, NumberReading } from '../../calls/number-reading.ts';
 import { type App, scopes as allScopes } from './app-directory.ts';
 
 export type AppColumns = {
@@ -34,7 +35,20 @@ export type AppColumns = {
   readonly limits: AppLimits | null;
   /** Null: a token may live as long as it says. */
   readonly token_max_ttl_s: number | null;
+  /** How numbers without `+` are read, for requests that say nothing; at most one is not null. */
+  readonly default_country: string | null;
+  readonly bare_numbers: BareNumberReading | null;
 };
+
+export function readingOf({
+  default_country: country,
+  bare_numbers: reading,
+}: Pick<AppColumns, 'default_country' | 'bare_numbers'>): NumberReading {
+  return {
+    ...(country === null ? {} : { defaultCountry: country }),
+    ...(reading === null ? {} : { bareNumbers: reading }),
+  };
+}
 
 export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'apiKeyIds' | 'streamSecrets'> {
   return {
@@ -47,6 +61,7 @@ export function appOf(row: AppColumns): Omit<App, 'jwtKeys' | 'apiKeyIds' | 'str
     createdAt: row.created_at,
     ...(row.limits === null ? {} : { limits: row.limits }),
     ...(row.token_max_ttl_s === null ? {} : { tokenMaxTtlS: row.token_max_ttl_s }),
+    ...readingOf(row),
   };
 }
 

@@ -2,6 +2,7 @@
 // encrypted.
 
 import { randomUUID } from 'node:crypto';
+import type { NumberReading } from '../../calls/number-reading.ts';
 import type { Clock } from '../../calls/ports.ts';
 import { ExpiringCache } from '../../lib/expiring-cache.ts';
 import { isId } from '../../lib/ids.ts';
@@ -25,7 +26,7 @@ import { type PublicKeyAlgorithm, parsePublicKeys } from './jwt-keys.ts';
 
 export type { AppCredentials } from './app-credentials.ts';
 
-export type NewApp = {
+export type NewApp = NumberReading & {
   readonly name: string;
   readonly accountId: string;
   /** Bot ids, or `*` alone. */
@@ -268,13 +269,14 @@ async function insertApp(
   await inTransaction(database.pool, async (client) => {
     await client.query(
       `insert into apps (app_id, account_id, name, bots, scopes, jwt_algorithm, jwt_secret, api_key_hash, token_max_ttl_s,
-         created_at, stream_secret)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+         created_at, stream_secret, default_country, bare_numbers)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
       [
         ...[appId, app.accountId, app.name, JSON.stringify(app.bots), JSON.stringify(app.scopes)],
         ...[jwt.algorithm, secrets.seal('jwt-secret', appId, jwt.key)],
         ...[hashApiKey(credentials.apiKey), tokenMaxTtlS, createdAt],
         secrets.seal('stream-secret', appId, credentials.streamSecret),
+        ...[app.defaultCountry ?? null, app.bareNumbers ?? null],
       ],
     );
     const secret = secrets.seal('webhook-secret', secretId, credentials.webhookSecret);

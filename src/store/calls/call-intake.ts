@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { type AppLimits, targetsOf } from '../../calls/app-limits.ts';
 import { queuedEvent } from '../../calls/call-events.ts';
 import type { AcceptedCall } from '../../calls/call-types.ts';
+import type { DialoutAnswer, DialoutRemarks } from '../../calls/dialout-ports.ts';
 import { Batcher, BatchQueueFullError } from '../../lib/batcher.ts';
 import { GroupWriter } from '../group-writer.ts';
 import { jsonRows, storableJson } from '../json-rows.ts';
@@ -19,22 +20,17 @@ export type AcceptExtra = {
   readonly idempotency?: Idempotency;
   /** Of the app; left out: none. */
   readonly limits?: AppLimits;
+  /** What the answer says beside the ids; kept with the idempotency key. */
+  readonly remarks?: DialoutRemarks;
   /** The process whose call it is from the first; left out: it waits to be taken. */
   readonly takenBy?: string;
   /** The notification of the first event; left out: the request does not select it. */
   readonly queuedNotification?: { readonly origin: string; readonly body: string };
 };
 
-/** What the caller was, or is now, answered; kept with the idempotency key. */
-export type AcceptedAnswer = {
-  readonly sid: string;
-  readonly callId: string;
-  readonly conversationId: string;
-};
-
 export type AcceptResult =
   | { readonly kind: 'accepted' }
-  | { readonly kind: 'replayed'; readonly answer: AcceptedAnswer }
+  | { readonly kind: 'replayed'; readonly answer: DialoutAnswer }
   | { readonly kind: 'conflict' }
   /** Over a limit of the app; nothing was stored. */
   | { readonly kind: 'refused'; readonly limit: LimitName }
@@ -90,11 +86,11 @@ with input as (
   select * from json_to_recordset($1::json) as i(
     call_id text, sid text, conversation_id text, account_id text, app_id text, bot_id text, request jsonb,
     notify_url text, notify_headers bytea, accepted_at timestamptz, trunk text, dial_before timestamptz, key text, request_hash text,
-    queued_id text, queued_data jsonb, queued_origin text, queued_body text, taken_by text)
+    queued_id text, queued_data jsonb, queued_origin text, queued_body text, taken_by text, remarks jsonb)
 ), taken as (
   insert into idempotency_keys (app_id, bot_id, key, request_hash, call_id, answer, expires_at)
   select distinct on (app_id, bot_id, key) app_id, bot_id, key, request_hash, call_id,
-    jsonb_build_object('sid', sid, 'callId', call_id, 'conversationId', conversation_id),
+    jsonb_build_object('sid', sid, 'callId', call_id, 'conversationId', conversation_id) || coalesce(remarks, '{}'),
     accepted_at + interval '24 hours'
   from input where key is not null
   order by app_id, bot_id, key, accepted_at
@@ -220,6 +216,7 @@ function intakeRow(call: AcceptedCall, extra: AcceptExtra, secrets: SecretBox): 
     queued_origin: extra.queuedNotification?.origin,
     queued_body: extra.queuedNotification?.body,
     taken_by: extra.takenBy,
+    remarks: extra.remarks,
   });
 }
 
@@ -277,7 +274,7 @@ async function judgeAll(
 type Earlier = {
   readonly call_id: string;
   readonly request_hash: string;
-  readonly answer: AcceptedAnswer;
+  readonly answer: DialoutAnswer;
 };
 
 /** Never throws: the other calls of the batch are accepted by now, and must be told so. */

@@ -31,6 +31,7 @@ import { consoleTables } from './0026-console.ts';
 import { callNotes } from './0027-call-notes.ts';
 import { waitingCalls } from './0028-waiting-calls.ts';
 import { traceIds } from './0029-trace-ids.ts';
+import { numberReading } from './0030-number-reading.ts';
 import { consoleCredentials } from './0032-console-credentials.ts';
 import { steadyLeases } from './0033-steady-leases.ts';
 import { buildLateIndexes } from './late-indexes.ts';
@@ -65,6 +66,7 @@ export const migrations: readonly Migration[] = [
   callNotes,
   waitingCalls,
   traceIds,
+  numberReading,
   consoleCredentials,
   steadyLeases,
 ];

@@ -48,6 +48,19 @@ describe('POST …/commands', () => {
     expect(taken).toEqual([{ command: 'play', sound: 'sound:offer', id: 'offer-1' }]);
   });
 
+  test('names the members that nothing knows, also of a hang-up, which is done', async () => {
+    const ignored = async (body: object) =>
+      (await post(body)).json<{ ignored?: unknown }>().ignored;
+
+    expect(await ignored({ command: 'stop', note: 1, volume: 2 })).toEqual(['note', 'volume']);
+    expect(await ignored({ command: 'hangup', commandd: 1, note: 1 })).toEqual([
+      'commandd',
+      'note',
+    ]);
+    expect(await ignored({ command: 'stop' })).toBeUndefined();
+    expect(taken.map(({ command }) => command)).toEqual(['stop', 'hangup', 'stop']);
+  });
+
   test('takes the member id for the same, and makes one where there is none', async () => {
     await post({ command: 'stop', id: 'one' });
     await post({ command: 'stop', id: 'one' }, { 'idempotency-key': 'one' });
@@ -68,6 +81,8 @@ describe('POST …/commands', () => {
       {},
       'timeoutMS',
     ],
+    ['a near miss', { command: 'play', sound: 'sound:offer', lopp: true }, {}, 'lopp'],
+    ['a unit too many', { command: 'transfer', to: 'sip:a@b', timeoutInMs: 9 }, {}, 'timeoutInMs'],
     ['a command that is none', { command: 'dial' }, {}, 'command'],
   ])('%s is a 400 that names it', async (_name, body, headers, path) => {
     const response = await post(body, headers);

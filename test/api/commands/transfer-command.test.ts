@@ -95,4 +95,24 @@ describe('a transfer by command', () => {
     known = new Error('no connection');
     expect(await judged({ to: 'tel:+4930123456' })).toMatchObject({ ok: true });
   });
+
+  test('to a number without + reads it as its app does, or as it says itself', async () => {
+    const dialled = { ok: true, transfer: { to: { kind: 'tel', number: '12025550105' } } };
+    const to = 'tel:2025550105';
+
+    expect(await judged({ to })).toMatchObject({
+      refusal: { code: 'invalid', errors: [{ path: 'to', message: expect.any(String) }] },
+    });
+    expect(await judged({ to, defaultCountry: 'US' })).toMatchObject(dialled);
+    known = app({ appId: call.appId, defaultCountry: 'US' });
+    expect(await judged({ to })).toMatchObject(dialled);
+  });
+
+  test('to a number without + waits for SQL where the app would have to be asked', async () => {
+    known = new Error('no connection');
+    const to = 'tel:12025550105';
+
+    expect(await judged({ to })).toMatchObject({ ok: false, refusal: { code: 'internal' } });
+    expect(await judged({ to, defaultCountry: 'US' })).toMatchObject({ ok: true });
+  });
 });

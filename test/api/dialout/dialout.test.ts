@@ -107,11 +107,13 @@ describe('a dial-out request', () => {
       machineDetection: 'disconnect',
       thresholdWordCount: 7,
       amdEventsSubscription: ['amd_human_detected', 'amd_human_detected'],
+      maxDurationMs: 7_200_000,
     });
 
     expect(submission.request).toMatchObject({
       notifyUrl: 'https://dialer.example.com/calls?id=1',
       ringTimeoutMs: 30_000,
+      maxDurationMs: 7_200_000,
       trunk: 'carrier',
       metadata: { customer: { id: 4711 } },
       machineDetection: 'disconnect',
@@ -307,10 +309,10 @@ describe('spellings', () => {
 describe('the target', () => {
   test.each([
     ['tel:+15551230001', { kind: 'tel', number: '15551230001' }],
-    ['tel:15551230001', { kind: 'tel', number: '15551230001' }],
+    ['tel:12025550110', { kind: 'tel', number: '12025550110' }],
     ['TEL:+1-(555).123-0001', { kind: 'tel', number: '15551230001' }],
-    ['tel:+123', { kind: 'tel', number: '123' }],
-    ['tel:+123456789012345', { kind: 'tel', number: '123456789012345' }],
+    ['tel:+29010000', { kind: 'tel', number: '29010000' }],
+    ['tel:+491234567890123', { kind: 'tel', number: '491234567890123' }],
     ['sip:bob@example.com', { kind: 'sip', user: 'bob', host: 'example.com' }],
     ['SIP:bob@Example.COM:5061', { kind: 'sip', user: 'bob', host: 'example.com', port: 5061 }],
     ['sip:+1555;a=b&c@10.0.0.1', { kind: 'sip', user: '+1555;a=b&c', host: '10.0.0.1' }],
@@ -333,6 +335,11 @@ describe('the target', () => {
     'tel:+',
     'tel:12',
     'tel:+1234567890123456',
+    'tel:+123',
+    'tel:+123456789012345',
+    'tel:+9991234567',
+    'tel:15551230001',
+    'tel:2025550110',
     'tel:+1 555 123 0001',
     'tel:++1555123',
     'tel:1+555123',
@@ -391,6 +398,16 @@ describe('members', () => {
     ['time-out over three minutes', { timeoutInMs: 180_001 }, 'timeoutInMs'],
     ['time-out that rounds to under a second', { timeoutInMs: 999.4 }, 'timeoutInMs'],
     ['time-out that rounds to over three minutes', { timeoutInMs: 180_000.5 }, 'timeoutInMs'],
+    ['a call under a second', { maxDurationMs: 999 }, 'maxDurationMs'],
+    ['a call without end', { maxDurationMs: 7_200_001 }, 'maxDurationMs'],
+    [
+      'two ways to read a number',
+      { defaultCountry: 'US', bareNumbers: 'international' },
+      'bareNumbers',
+    ],
+    ['a country that is none', { defaultCountry: 'XX' }, 'defaultCountry'],
+    ['a country in small letters', { defaultCountry: 'us' }, 'defaultCountry'],
+    ['another way to read numbers', { bareNumbers: 'national' }, 'bareNumbers'],
     ['time-out in words', { timeoutInMs: '30000' }, 'timeoutInMs'],
     ['unknown trunk', { trunk: 'nowhere' }, 'trunk'],
     ['metadata that is a list', { metadata: [1] }, 'metadata'],
@@ -441,6 +458,17 @@ describe('members', () => {
     ['null for an optional member', { timeoutInMs: null }, 'timeoutInMs'],
   ])('%s is refused', async (_name, extra, path) => {
     expect(await refused({ ...minimal, ...extra })).toEqual([path]);
+  });
+
+  test('a call that is to last longer than it may is told by which setting', async () => {
+    const body = { ...minimal, maxDurationMs: 7_200_001 };
+
+    expect((await dial(harness, body)).json<ProblemDocument>().errors).toEqual([
+      {
+        path: 'maxDurationMs',
+        message: 'must be at most 7200000, the MAX_CALL_DURATION_MS of this gateway',
+      },
+    ]);
   });
 
   test('every problem is listed at once', async () => {

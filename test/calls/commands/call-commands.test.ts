@@ -257,7 +257,7 @@ describe('under an id', () => {
   });
 
   test('what failed ends nothing but its answer, and may be asked for again', async () => {
-    const asked = { command: 'transfer', to: 'tel:+15550177', id: 'k' };
+    const asked = { command: 'transfer', to: 'tel:+12025550177', id: 'k' };
     const command = commandSchema.parse(asked);
     judgement = Promise.reject(new Error('the database is away'));
     const answers = await Promise.allSettled([run(command), run(command)]);

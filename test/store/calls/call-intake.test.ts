@@ -101,6 +101,25 @@ describe.each(databaseKinds)('accepting calls on %s', (kind) => {
     expect((await rowOf(first.callId))?.['idempotency_key']).toBe('key-1');
   });
 
+  test('keeps what the answer said beside its ids, and says it again', async () => {
+    const first = acceptedCall();
+    const idempotency = { key: 'key-1', requestHash: 'hash-1' };
+    const remarks = {
+      target: 'tel:+12025550110',
+      bridge: { to: 'tel:+12025550105' },
+      ignored: ['language', 'timers.x'],
+    };
+    await ledger.accept(first, { idempotency, remarks });
+
+    const result = await ledger.accept(acceptedCall(), {
+      ...{ idempotency, remarks: { ignored: ['another'] } },
+    });
+
+    const { sid, callId, conversationId } = first;
+    const answer = { sid, callId, conversationId, ...remarks };
+    expect(result).toEqual({ kind: 'replayed', answer });
+  });
+
   test('refuses the same key with another request', async () => {
     await ledger.accept(acceptedCall(), { idempotency: { key: 'key-1', requestHash: 'hash-1' } });
 

@@ -1,0 +1,56 @@
+// Numbers that a dial-out request writes without `+` get theirs before anything else is read, so
+// that a repeated request is the same however it writes them.
+
+import { z } from 'zod';
+import { uriOfTarget } from '../../calls/dial-target.ts';
+import type { DialoutRemarks } from '../../calls/dialout-ports.ts';
+import {
+  type NumberReading,
+  numberReadingMembers,
+  readingFor,
+} from '../../calls/number-reading.ts';
+import { isBareNumber, parseTarget } from '../../calls/parse-target.ts';
+import type { MemberError } from '../../http/problem.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+
+export type GlobalNumbers = {
+  readonly members: Members;
+  readonly errors: readonly MemberError[];
+  /** For the answer. */
+  readonly dialled: Pick<DialoutRemarks, 'target' | 'bridge'>;
+};
+
+const ownReading = z.object(numberReadingMembers);
+
+export function withGlobalNumbers(members: Members, app: NumberReading): GlobalNumbers {
+  const own = ownReading.safeParse(members);
+  const reading = readingFor(own.data ?? {}, app);
+  const errors: MemberError[] = [];
+  const uriOf = (text: unknown, path: string): string | undefined => {
+    if (typeof text !== 'string' || !isBareNumber(text)) return undefined;
+    const result = parseTarget(text, reading);
+    if (result.ok) return uriOfTarget(result.target);
+    errors.push({ path, message: result.message });
+    return undefined;
+  };
+  const bridge = isObject(members['bridge']) ? members['bridge'] : {};
+  const target = uriOf(members['target'], 'target');
+  const to = uriOf(bridge['to'], 'bridge.to');
+  return {
+    members: {
+      ...members,
+      ...(target === undefined ? {} : { target }),
+      ...(to === undefined ? {} : { bridge: { ...bridge, to } }),
+    },
+    errors,
+    dialled: {
+      ...(target === undefined ? {} : { target }),
+      ...(to === undefined ? {} : { bridge: { to } }),
+    },
+  };
+}
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null;
+}
