@@ -205,9 +205,9 @@ const environment = z.object({
     .describe('the same with its path, for traces alone; absent: /v1/traces below the other'),
   OTEL_SERVICE_NAME: z.string().default('offhook').describe('`service.name` of the traces'),
   LOG_LEVEL: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .describe('pino level'),
+    .describe('least severe level that is logged: trace, debug, info, warn, error, fatal or silent'),
 });
 
 export type DrachtioServer = {
