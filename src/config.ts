@@ -207,7 +207,9 @@ const environment = z.object({
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .describe('least severe level that is logged: trace, debug, info, warn, error, fatal or silent'),
+    .describe(
+      'least severe level that is logged: trace, debug, info, warn, error, fatal or silent',
+    ),
 });
 
 export type DrachtioServer = {

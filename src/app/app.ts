@@ -214,6 +214,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       live: openLive(environment, storage, parts.events),
       deadLetters: createDeadLetters(storage.database, clock, () => parts.notifier.lookForOwed()),
       isNotifiable: (url) => parts.notifier.isNotifiable(url),
+      isSoundReachable: (reference) => parts.sounds.isReachable(reference),
       streams: parts.streams,
       sounds: parts.sounds.library,
       health: healthChecks({

@@ -73,6 +73,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     speechToTextProviders: undefined,
     deadLetters: createDeadLetters(database, clock, () => undefined),
     isNotifiable: () => true,
+    isSoundReachable: () => true,
     streams: {
       isReachable: () => true,
       seal: (_botId: string, url: string) => ({ url }),

@@ -15,7 +15,7 @@ import type { Bot } from '../../store/apps/bot-directory.ts';
 import type { ApiServices } from '../services.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
-import { planErrors, screeningSchema, voicemailSchema } from './plan-requests.ts';
+import { planErrors, planSoundErrors, screeningSchema, voicemailSchema } from './plan-requests.ts';
 import { resolveStream, streamSchema } from './stream-request.ts';
 import { bridgeSchema, resolveBridge } from './transfer-request.ts';
 
@@ -49,7 +49,7 @@ const nestedSchemas = {
 /** What a request may name. */
 export type Known = Pick<
   ApiServices,
-  'routes' | 'speechToTextProviders' | 'isNotifiable' | 'streams'
+  'routes' | 'speechToTextProviders' | 'isNotifiable' | 'isSoundReachable' | 'streams'
 >;
 
 /** For whom: the bot of the path; the body may call it by either of its names. */
@@ -80,13 +80,14 @@ export function parseDialout(body: unknown, asking: Asking, known: Known): Parse
 /** What the members are to the rest of the world: headers, providers, routes. */
 function acrossMembers(
   { notifyHeaders, ...wanted }: z.output<typeof dialoutSchema>,
-  { routes, speechToTextProviders, isNotifiable, streams, app, bot }: Known & Asking,
+  { app, bot, ...known }: Known & Asking,
   found: readonly MemberError[],
 ): ParsedDialout {
+  const { routes, streams } = known;
   const errors = [...found];
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
-  errors.push(...namedErrors(wanted, { speechToTextProviders, isNotifiable }));
+  errors.push(...namedErrors(wanted, known));
   const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
   if (!route.ok) errors.push({ path: route.field, message: route.message });
   const detects = wanted.machineDetection !== 'disabled';
@@ -113,9 +114,9 @@ function acrossMembers(
 /** What they name, by itself. */
 function namedErrors(
   wanted: Wanted,
-  { speechToTextProviders, isNotifiable }: Pick<Known, 'speechToTextProviders' | 'isNotifiable'>,
+  { speechToTextProviders, isNotifiable, isSoundReachable }: Known,
 ): readonly MemberError[] {
-  const errors: MemberError[] = [];
+  const errors = [...planSoundErrors(wanted, isSoundReachable)];
   if (wanted.notifyurl !== undefined && !isNotifiable(new URL(wanted.notifyurl))) {
     errors.push({
       path: 'notifyurl',

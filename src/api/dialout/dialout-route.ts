@@ -22,7 +22,7 @@ import { dialoutAnswerSchema, dialoutSchema, idempotencyKey } from './dialout-sc
 export type DialoutDependencies = {
   readonly services: Pick<
     ApiServices,
-    'intake' | 'routes' | 'speechToTextProviders' | 'isNotifiable' | 'streams'
+    'intake' | 'routes' | 'speechToTextProviders' | 'isNotifiable' | 'isSoundReachable' | 'streams'
   >;
   readonly caller: Caller;
   readonly metrics: Metrics | undefined;
