@@ -16,6 +16,7 @@ import {
 } from './lib/config-values.ts';
 import { describeIssues } from './lib/issues.ts';
 import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/apps/app-credentials.ts';
+import { keyForm, keyOf } from './store/secrets.ts';
 
 const environment = z.object({
   HTTP_HOST: z.string().default('127.0.0.1').describe('address that the API listens on'),
@@ -143,6 +144,7 @@ const environment = z.object({
     .describe('audio of all bots that is still to be played, in this process'),
   SECRETS_KEY: z
     .string()
+    .refine((text) => keyOf(text) !== undefined, keyForm)
     .optional()
     .describe('32 bytes as 64 hex digits or base64; required with DATABASE_URL'),
   NODE_ID: z

@@ -14,6 +14,7 @@ describe('bad configuration', () => {
         NOTIFY_ALLOWED_NETWORKS: '10.0.0.1',
         TRUSTED_PROXIES: '10.0.0.0/8,::/0',
         TOKEN_MAX_TTL_S: '59',
+        SECRETS_KEY: 'secret',
       }),
     ).toThrow(
       [
@@ -25,6 +26,7 @@ describe('bad configuration', () => {
         '  SIP_PORT: must be at most 65535',
         '  MAX_CALL_DURATION_MS: must be an integer',
         '  NOTIFY_ALLOWED_NETWORKS: must be `none`, or CIDR networks separated by commas, e.g. 10.0.0.0/8',
+        '  SECRETS_KEY: must be 32 bytes, as 64 hex digits or base64 (openssl rand -hex 32 makes one)',
         '  LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent',
       ].join('\n'),
     );

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createApiServer } from '../api/server.ts';
 import type { StreamServices } from '../api/services.ts';
 import type { Captures } from '../capture/captures.ts';
-import { checkBeforeStart, checkDataFolder } from '../checks/start-checks.ts';
+import { checkBeforeStart, checkConfiguredFiles, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
 import type { Config } from '../config.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
@@ -84,6 +84,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 
 async function openApp(environment: Environment): Promise<App> {
   const { config, logger, closers } = environment;
+  await checkConfiguredFiles(config);
   await checkDataFolder(config);
   const lock = await lockDataDir(config.dataDir);
   // Another process may open the folder then: never while a part of this one still writes there.
