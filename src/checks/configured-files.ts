@@ -15,7 +15,7 @@ export function trunksCheck(
     run: () =>
       unlessThrown(async () => {
         const file = await readTrunkFile(config);
-        if (file === undefined) return skipped('TRUNKS_FILE names none');
+        if (file === undefined) return skipped('there is no TRUNKS_FILE: no carrier is configured');
         // Its name alone matters here: no trunk of the file may have the same.
         const sandbox = sandboxIsOn(config, file) ? { host: '127.0.0.1', port: 5_060 } : undefined;
         const trunks = trunksOf(config, { file, sandbox, secrets: readSecrets });
@@ -33,7 +33,7 @@ export function speechToTextCheck(
       unlessThrown(async () => {
         const { providers } = await readSpeechToText(config, readSecrets);
         return providers.size === 0
-          ? skipped('STT_PROVIDERS_FILE names none')
+          ? skipped('there is no STT_PROVIDERS_FILE: words are counted by ear')
           : ok([...providers.keys()].join(', '));
       }),
   };

@@ -286,6 +286,10 @@ describe('with a gateway', () => {
       (await within((context) => listNotifications(context, callId, {}))).out;
     await eventually(async () => (await listed()).includes('failed (gone)'), 'it is given up');
 
+    // As README.md says it: what was given up.
+    const letters = await offhook(['notifications']).finished;
+    expect(letters.out).toContain(`${callId}  dev-bot  #1 Failed  gone`);
+
     const event = `evt-${callId.slice(5, 17)}`;
     const replayed = await within((context) => replayNotifications(context, event, {}));
 

@@ -185,7 +185,7 @@ function addTransfer(calls: Command, createContext: () => CliContext): void {
 
 function addNotifications(program: Command, createContext: () => CliContext): void {
   const notifications = program.command('notifications').description('what receivers were sent');
-  ofApp(notifications.command('list [callId]'))
+  ofApp(notifications.command('list [callId]', { isDefault: true }))
     .description('of a call, with each attempt; without one: dead letters, newest first')
     .option('--failed-since <duration>', 'dead letters of the last e.g. 2h')
     .option('--json', 'one JSON object a line')
