@@ -4,9 +4,12 @@ import type { Pool } from 'pg';
 import { describe, expect, test } from 'vitest';
 import type { AppScope, CallScope } from '../../src/interactions/call-queries.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
-import { type Sql, sql } from '../../src/store/sql.ts';
+import type { Database } from '../../src/store/database.ts';
+import type { Queries } from '../../src/store/queries.ts';
+import type { Reads } from '../../src/store/reads.ts';
 import { databaseKinds, openTestDatabase } from '../support/databases.ts';
 
+type Statement = Parameters<Queries['query']>[0];
 type Blocks = { readonly 'Shared Hit Blocks': number; readonly 'Shared Read Blocks': number };
 type Explained = { readonly 'QUERY PLAN': readonly { readonly Plan: Blocks }[] };
 
@@ -30,19 +33,23 @@ const scopes: readonly (CallScope | AppScope)[] = [
   { accountId: 'acme', botIds: ['bot-0', 'bot-2'] },
 ];
 
-/** `pool`, and what is asked of it. */
-function watched(pool: Pool) {
-  const statements: Sql[] = [];
-  const query = async (statement: Sql) => {
-    statements.push(statement);
-    return await pool.query(statement);
-  };
-  return { pool: { query } as unknown as Pool, statements };
+/** What an account reads of `database`, and each statement that it was asked by. */
+function watched(database: Pick<Database, 'pool' | 'reads'>) {
+  const statements: Statement[] = [];
+  const reads: Reads = (accountId) => ({
+    query: async (statement, values) => {
+      statements.push(statement);
+      return await database.reads(accountId).query(statement, values);
+    },
+  });
+  return { pool: database.pool, reads, statements };
 }
 
-async function blocksReadBy(pool: Pool, statement: Sql): Promise<number> {
+async function blocksReadBy(pool: Pool, statement: Statement): Promise<number> {
+  const { text, values = [] } = typeof statement === 'string' ? { text: statement } : statement;
   const { rows } = await pool.query<Explained>(
-    sql`explain (analyze, buffers, format json) ${statement}`,
+    `explain (analyze, buffers, format json) ${text}`,
+    values,
   );
   const plan = rows[0]?.['QUERY PLAN'][0]?.Plan;
   return (plan?.['Shared Hit Blocks'] ?? Number.NaN) + (plan?.['Shared Read Blocks'] ?? Number.NaN);
@@ -52,8 +59,8 @@ describe.each(databaseKinds)('a prefix on %s', (kind) => {
   test('is looked up in the index, for a bot and for an app', async () => {
     await using database = await openTestDatabase(kind);
     await fill(database.pool);
-    const { pool, statements } = watched(database.pool);
-    const queries = createCallQueries({ pool }, { get: async () => undefined });
+    const { statements, ...reading } = watched(database);
+    const queries = createCallQueries(reading, { get: async () => undefined });
     const { rows } = await database.pool.query<{ call_id: string }>(
       `select call_id from calls where account_id = 'acme' and bot_id = 'bot-0' order by call_id limit 1 offset 300`,
     );
