@@ -17,7 +17,10 @@ import type { Storage } from './storage.ts';
 export type Sounds = {
   readonly library: SoundLibrary;
   readonly port: SoundPort;
-  /** False where a sound's URL names an address that is never fetched from; a name is judged when it is resolved. */
+  /**
+   * Whether the sound may be fetched from the address in its URL. A host name is judged when it is
+   * resolved.
+   */
   isReachable(reference: string): boolean;
 };
 

@@ -1,5 +1,5 @@
-// Files that the configuration names: are they there, and without mistakes? This takes neither a port nor the network, so a
-// start asks it first.
+// The files that the configuration names: do they exist, and are they without mistakes? These
+// checks need neither a port nor the network, so a start makes them first.
 
 import { readSpeechToText } from '../amd/stt/provider-file.ts';
 import { type Config, readSecrets } from '../config.ts';

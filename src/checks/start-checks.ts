@@ -36,7 +36,10 @@ export function fileChecksOf(config: Config): readonly Check[] {
   return [trunksCheck(config), speechToTextCheck(config)];
 }
 
-/** All but the data folder and the files. `running`: the gateway that runs here, which has the ports. */
+/**
+ * Every other check but that of the data folder. `running`: the gateway that runs here, which has
+ * the ports.
+ */
 export function checksOf(
   config: Config,
   running?: { readonly natsUrl?: string | undefined },

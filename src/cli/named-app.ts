@@ -4,7 +4,12 @@ import type { AdminAccess } from './admin-access.ts';
 import { CliError } from './cli-error.ts';
 import { idPrefixOf, severalBegin } from './id-prefix.ts';
 
-/** What is no beginning of an id is returned as it is: the gateway says that there is no such app. @throws CliError where several begin so. */
+/**
+ * Text that no id begins with is returned unchanged, so that the gateway says that there is no such
+ * app.
+ *
+ * @throws CliError if several ids begin so
+ */
 export async function appIdNamed(access: AdminAccess, text: string): Promise<string> {
   const prefix = idPrefixOf('app', text);
   if (prefix === undefined || prefix === 'too-short') return text;

@@ -38,7 +38,10 @@ const mostCallsAtOnce = 1_000;
 /** `name`: in place of the beginning of the call's id. */
 export type NotificationLines = (notification: ReceivedNotification, name?: string) => string;
 
-/** The last notification of a call has its verdict alone: that it was a fax, or that it beeped, came before. */
+/**
+ * Remembers what detection said of each call: the last notification has the verdict, but neither
+ * its reason nor the beep.
+ */
 export function createNotificationLines(): NotificationLines {
   const heardOf = new BoundedMap<string, Detected>(mostCallsAtOnce);
   return (notification, name) => {

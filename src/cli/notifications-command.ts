@@ -140,7 +140,12 @@ export async function replayNotifications(
   });
 }
 
-/** The id of an event has that of its call in it: `evt-<uuid of the call>-<which>`. @throws CliError unless one has what is typed. */
+/**
+ * Finds a dead letter by the beginning of its id, which has the UUID of its call in it:
+ * `evt-<uuid>-<which>`.
+ *
+ * @throws CliError if no dead letter has such an id, or several have
+ */
 async function deadLetterNamed(
   client: GatewayClient,
   options: AppOptions,

@@ -18,8 +18,8 @@ export class AddressNotAllowedError extends Error {
 export type AddressGuard = {
   isAddressAllowed(address: string): boolean;
   /**
-   * Judges an IP literal in any notation that URLs normalise. A name is judged when it is resolved, unless no address is
-   * allowed at all.
+   * Judges an IP literal in any notation that URLs normalise. A name is judged when it is resolved,
+   * unless no address is allowed at all.
    */
   isHostAllowed(url: URL): boolean;
   /** For the connection itself: resolves, and gives only what was checked. One bad address among several refuses all. */

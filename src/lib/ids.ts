@@ -36,8 +36,8 @@ export function startsUuid(text: string): boolean {
 }
 
 /**
- * The first and the last UUID that begin with `start`. What lies between them is the same in every collation of a database:
- * both have a digit where the other has one, and digits come before letters everywhere.
+ * The first and the last UUID that begin with `start`. The UUIDs between them are the same in every
+ * collation of a database: hyphens stand at the same places, and digits sort before letters.
  */
 export function uuidsFrom(start: string): { readonly first: string; readonly last: string } {
   const rest = noUuid.slice(start.length);

@@ -1,8 +1,8 @@
 // What `new URL` hides about the text of a URL.
 
 /**
- * Whether a host follows the scheme. `new URL` does not tell for http, https, ws and wss: it skips further slashes, adds
- * missing ones, and so reads `http:///x` and `http:x` as the host `x`.
+ * Whether a host follows the scheme. `new URL` hides this for http, https, ws and wss: it skips
+ * extra slashes and adds missing ones, so it reads both `http:///x` and `http:x` as the host `x`.
  */
 export function namesHost(text: string): boolean {
   // Spaces in front are no part of a URL.

@@ -18,7 +18,10 @@ export type Fetched =
   | { readonly kind: 'failed'; readonly reason: string };
 
 export type SoundFetcher = {
-  /** False of an address that is never fetched from, which takes no network to say; a name is judged when it is resolved. */
+  /**
+   * Judges the address in the URL without the network. A host name is judged when it is resolved,
+   * by `fetch`.
+   */
   mayFetch(url: URL): boolean;
   /** Never rejects. */
   fetch(url: URL, validators: Validators): Promise<Fetched>;

@@ -1,4 +1,4 @@
-// Calls by the beginning of their id, where several have it: a gateway whose answers are written here.
+// Calls by the beginning of their id, at a gateway whose answers are written here.
 
 import { expect, test } from 'vitest';
 import { callIdNamed } from '../../src/cli/calls/named-call.ts';

@@ -1,4 +1,5 @@
-// Finding calls by how their ids begin, among many: what is read does not grow with the calls that are stored.
+// Finds calls by the beginning of their ids among many others. What the database reads does not
+// grow with the calls that it stores.
 
 import type { Pool } from 'pg';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// The speech-to-text providers as the configuration names them: the file, the default, and whether others may be named.
+// The speech-to-text providers as the configuration names them: the file, the default, and whether
+// a request may name others.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';

@@ -17,7 +17,7 @@ export const newBot = z
     accountId: plainId,
     streamId: plainId.optional(),
     iconUrl: z
-      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL', abort: true })
       .max(2_048)
       .refine(namesHost, hostMissing)
       .optional(),

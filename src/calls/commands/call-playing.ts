@@ -9,7 +9,7 @@ import type { Clock, SoundPort } from '../ports.ts';
 export type PlayingPorts = {
   readonly sounds: SoundPort;
   readonly clock: Clock;
-  /** False where a sound is at an address that is never fetched from. */
+  /** Whether the sound may be fetched from the address in its URL. */
   readonly isSoundReachable: (reference: string) => boolean;
 };
 

@@ -14,7 +14,11 @@ export type SoundPlace =
   | { readonly kind: 'stored'; readonly name: string }
   | { readonly kind: 'url'; readonly url: URL };
 
-/** Undefined: it is no reference. Whether an address may be fetched from is judged by `src/sounds/sound-fetch.ts`. */
+/**
+ * Reads a reference. `src/sounds/sound-fetch.ts` judges whether an address may be fetched from.
+ *
+ * @returns undefined if it is not a reference
+ */
 export function soundPlaceOf(reference: string): SoundPlace | undefined {
   if (reference.startsWith(namePrefix)) {
     const name = reference.slice(namePrefix.length);
@@ -52,6 +56,6 @@ export const soundReference = z
     '`sound:<name>` of the account, or the `https:` URL of a WAV file; a private address, and `http:`, only within NOTIFY_ALLOWED_NETWORKS',
   );
 
-/** What an API user reads where the address of a sound is one that is never fetched from. */
+/** What an API user reads about a sound that may not be fetched from the address in its URL. */
 export const soundNotReachable =
   'must be a public address over https, or one in NOTIFY_ALLOWED_NETWORKS';

@@ -5,7 +5,12 @@ import type { BotClient, GatewayClient, OverviewClient } from '../gateway-client
 import { idPrefixOf, mostShown, severalBegin, tooShort } from '../id-prefix.ts';
 import { callLine } from './call-line.ts';
 
-/** What is no beginning of an id is returned as it is: the gateway says that there is no such call. @throws CliError unless one call has it. */
+/**
+ * Text that no id begins with is returned unchanged, so that the gateway says that there is no such
+ * call.
+ *
+ * @throws CliError if no call has an id that begins so, or several have
+ */
 export async function callIdNamed(overview: OverviewClient, text: string): Promise<string> {
   const prefix = idPrefixOf('call', text);
   if (prefix === undefined) return text;
@@ -24,7 +29,7 @@ export async function callIdNamed(overview: OverviewClient, text: string): Promi
   );
 }
 
-/** The call, and its bot: what is asked of the bot alone needs both. @throws CliError where the app has no such call. */
+/** Finds the call and its bot, for operations of a bot. @throws CliError if the app has no such call. */
 export async function botOfCall(
   client: GatewayClient,
   { bot }: { readonly bot?: string },

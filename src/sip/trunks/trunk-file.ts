@@ -1,5 +1,5 @@
-// The file of trunks as the configuration names it: read, and made into the trunks that this gateway has. A start checks it
-// before it opens anything, and reads it again when it opens SIP.
+// Reads the trunks file that the configuration names, and makes the trunks of this gateway from it.
+// A start checks the file before it opens anything, and reads it again when it opens SIP.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
