@@ -62,6 +62,7 @@ export type App = {
 
 /** @throws Error that says which part did not start; what was opened by then is closed again. */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
+  await checkConfiguredFiles(config);
   const { logger } = options;
   const closers = new Closers(logger);
   const environment: Environment = {
@@ -84,7 +85,6 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 
 async function openApp(environment: Environment): Promise<App> {
   const { config, logger, closers } = environment;
-  await checkConfiguredFiles(config);
   await checkDataFolder(config);
   const lock = await lockDataDir(config.dataDir);
   // Another process may open the folder then: never while a part of this one still writes there.

@@ -1,8 +1,9 @@
 // Calls by the beginning of their id, at a gateway whose answers are written here.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { callIdNamed } from '../../src/cli/calls/named-call.ts';
 import type { OverviewClient } from '../../src/cli/gateway-client.ts';
+import { idPrefixOf, severalBegin } from '../../src/cli/id-prefix.ts';
 import type { CallSummary } from '../../src/interactions/call-queries.ts';
 
 function overviewOf(count: number) {
@@ -57,4 +58,35 @@ test.each([
   expect(lines[0]).toBe('Several begin with call-0d9c; give more of the one that you mean:');
   expect(lines.filter((line) => line.endsWith('failed  busy (486 Busy Here)'))).toHaveLength(shown);
   expect(lines.includes('  and more')).toBe(more);
+});
+
+describe('the beginning of an id', () => {
+  const uuid = '0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10';
+
+  test.each([
+    ['call-0d9c', 'call-0d9c'],
+    ['0d9c4c52-9', 'call-0d9c4c52-9'],
+    [uuid, `call-${uuid}`],
+    [`call-${uuid.slice(0, -1)}`, `call-${uuid.slice(0, -1)}`],
+    ['call-0d9', 'too-short'],
+    ['0', 'too-short'],
+    [`call-${uuid}`, undefined],
+    [`call-${uuid}0`, undefined],
+    ['call-', undefined],
+    ['', undefined],
+    ['nonsense', undefined],
+    ['0d9c-4c52', undefined],
+    ['0d9ccall-4c52', undefined],
+  ])('%j is %s', (text, prefix) => {
+    expect(idPrefixOf('call', text)).toBe(prefix);
+  });
+
+  test('that several have lists a bounded number of them', () => {
+    const lines = Array.from({ length: 11 }, (_, index) => `line ${index}`);
+
+    expect(severalBegin('call-0d9c', lines.slice(0, 2))).toBe(
+      'Several begin with call-0d9c; give more of the one that you mean:\n  line 0\n  line 1',
+    );
+    expect(severalBegin('call-0d9c', lines)).toMatch(/\n {2}line 9\n {2}and more$/);
+  });
 });

@@ -29,7 +29,7 @@ export async function callIdNamed(overview: OverviewClient, text: string): Promi
   );
 }
 
-/** Finds the call and its bot, for operations of a bot. @throws CliError if the app has no such call. */
+/** Finds the call and its bot, for operations of a bot. @throws CliError if there is no such call. */
 export async function botOfCall(
   client: GatewayClient,
   { bot }: { readonly bot?: string },
