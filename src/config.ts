@@ -16,6 +16,7 @@ import {
 } from './lib/config-values.ts';
 import { describeIssues } from './lib/issues.ts';
 import { longestTokenMaxTtlS, shortestTokenMaxTtlS } from './store/apps/app-credentials.ts';
+import { keyForm, keyOf } from './store/secrets.ts';
 
 const environment = z.object({
   HTTP_HOST: z.string().default('127.0.0.1').describe('address that the API listens on'),
@@ -146,6 +147,7 @@ const environment = z.object({
     .describe('audio of all bots that is still to be played, in this process'),
   SECRETS_KEY: z
     .string()
+    .refine((text) => keyOf(text) !== undefined, keyForm)
     .optional()
     .describe('32 bytes as 64 hex digits or base64; required with DATABASE_URL'),
   NODE_ID: z
@@ -208,9 +210,11 @@ const environment = z.object({
     .describe('the same with its path, for traces alone; absent: /v1/traces below the other'),
   OTEL_SERVICE_NAME: z.string().default('offhook').describe('`service.name` of the traces'),
   LOG_LEVEL: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .describe('pino level'),
+    .describe(
+      'least severe level that is logged: trace, debug, info, warn, error, fatal or silent',
+    ),
 });
 
 export type DrachtioServer = {

@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../src/config.ts';
 
@@ -13,6 +14,7 @@ describe('bad configuration', () => {
         NOTIFY_ALLOWED_NETWORKS: '10.0.0.1',
         TRUSTED_PROXIES: '10.0.0.0/8,::/0',
         TOKEN_MAX_TTL_S: '59',
+        SECRETS_KEY: 'secret',
       }),
     ).toThrow(
       [
@@ -24,9 +26,16 @@ describe('bad configuration', () => {
         '  SIP_PORT: must be at most 65535',
         '  MAX_CALL_DURATION_MS: must be an integer',
         '  NOTIFY_ALLOWED_NETWORKS: must be `none`, or CIDR networks separated by commas, e.g. 10.0.0.0/8',
-        '  LOG_LEVEL: must be one of trace, debug, info, warn, error, silent',
+        '  SECRETS_KEY: must be 32 bytes, as 64 hex digits or base64 (openssl rand -hex 32 makes one)',
+        '  LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent',
       ].join('\n'),
     );
+  });
+
+  test('LOG_LEVEL takes every level of pino', () => {
+    for (const level of [...Object.keys(pino.levels.values), 'silent']) {
+      expect(loadConfig({ LOG_LEVEL: level }).logLevel).toBe(level);
+    }
   });
 
   test('a default for unknown speech-to-text providers leaves nothing to be strict about', () => {

@@ -142,7 +142,7 @@ function registerEnd(
 }
 
 export function toFilter(query: (typeof listQuery)['_output']): CallFilter {
-  const { limit, cursor, status, state, outcome, idempotencyKey, from, to } = query;
+  const { limit, cursor, status, state, outcome, idempotencyKey, callIdPrefix, from, to } = query;
   return {
     limit,
     ...(cursor === undefined ? {} : { cursor }),
@@ -150,6 +150,7 @@ export function toFilter(query: (typeof listQuery)['_output']): CallFilter {
     ...(state === undefined ? {} : { state }),
     ...(outcome === undefined ? {} : { outcome }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(callIdPrefix === undefined ? {} : { callIdPrefix }),
     ...(from === undefined ? {} : { acceptedFrom: new Date(from) }),
     ...(to === undefined ? {} : { acceptedTo: new Date(to) }),
   };

@@ -11,10 +11,22 @@ import {
   interactionStatuses,
 } from '../calls/contract/call-words.ts';
 import { inRange, timestamp } from '../calls/contract/timestamp.ts';
-import { identifier } from '../lib/ids.ts';
+import { identifier, shortestUuidStart, startsUuid } from '../lib/ids.ts';
 import { botId, idempotencyKey } from './dialout/dialout-schema.ts';
 
 export const callIdPattern = /^call-[0-9A-Za-z-]{1,64}$/;
+
+const callIdPrefix = z
+  .string()
+  .refine(isCallIdPrefix, {
+    message: `must be \`call-\` and the first ${shortestUuidStart} characters of the id, or more`,
+  })
+  .meta({ examples: ['call-0d9c'] });
+
+function isCallIdPrefix(text: string): boolean {
+  const start = text.slice('call-'.length);
+  return text.startsWith('call-') && start.length >= shortestUuidStart && startsUuid(start);
+}
 
 export const botParams = z.object({ botId });
 export const callParams = z.object({ botId, callId: identifier.describe('`call-<uuid>`') });
@@ -44,6 +56,7 @@ export const listQuery = z
     state: z.enum(callStates).optional(),
     outcome: z.enum(callOutcomes).optional(),
     idempotencyKey: idempotencyKey.optional().describe('`Idempotency-Key` of the request'),
+    callIdPrefix: callIdPrefix.optional().describe('how the id begins'),
     from: filterInstant.optional().describe('accepted at this instant or later'),
     to: filterInstant
       .optional()
@@ -63,6 +76,8 @@ const summaryExample = {
   trunk: 'carrier',
   machineDetection: 'detect',
   verdict: 'amd_machine_detected',
+  verdictReason: 'long-greeting',
+  beep: true as const,
   outcome: 'completed',
   sipStatus: 200,
   reason: '200 OK',
@@ -113,6 +128,11 @@ export const callSummarySchema = z
       .enum(amdEventNames)
       .optional()
       .describe('what detection decided; while the call is up: so far'),
+    verdictReason: z
+      .string()
+      .optional()
+      .describe('why: `amd.reason` of the event of the verdict, e.g. `fax-tone`'),
+    beep: z.literal(true).optional().describe("a machine's beep was heard"),
     outcome: z.enum(callOutcomes).optional().describe('once the call ended'),
     fault: z
       .enum(callFaults)

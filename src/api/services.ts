@@ -51,6 +51,8 @@ export type ApiServices = {
   readonly deadLetters: DeadLetters;
   /** Whether notifications may be sent to the host of this URL; of a name that is only known when it is resolved. */
   readonly isNotifiable: (url: URL) => boolean;
+  /** Whether calls may fetch this sound from the address in its URL; a `sound:<name>` they may. */
+  readonly isSoundReachable: (reference: string) => boolean;
   readonly streams: StreamServices;
   readonly sounds: SoundLibrary;
   /** For /ready. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createApiServer } from '../api/server.ts';
 import type { StreamServices } from '../api/services.ts';
 import type { Captures } from '../capture/captures.ts';
-import { checkBeforeStart, checkDataFolder } from '../checks/start-checks.ts';
+import { checkBeforeStart, checkConfiguredFiles, checkDataFolder } from '../checks/start-checks.ts';
 import { companionRoutes, openIngest } from '../companion/companion.ts';
 import type { Config } from '../config.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
@@ -62,6 +62,7 @@ export type App = {
 
 /** @throws Error that says which part did not start; what was opened by then is closed again. */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
+  await checkConfiguredFiles(config);
   const { logger } = options;
   const closers = new Closers(logger);
   const environment: Environment = {
@@ -215,6 +216,7 @@ async function openApi(environment: Environment, parts: ApiParts): Promise<strin
       live: openLive(environment, storage, parts.events),
       deadLetters: createDeadLetters(storage.database, clock, () => parts.notifier.lookForOwed()),
       isNotifiable: (url) => parts.notifier.isNotifiable(url),
+      isSoundReachable: (reference) => parts.sounds.isReachable(reference),
       streams: parts.streams,
       sounds: parts.sounds.library,
       health: healthChecks({

@@ -54,6 +54,7 @@ export function openCommands(
   });
   const commands = new CallCommands({
     ...{ registry, clock, sounds: sounds.port },
+    isSoundReachable: (reference) => sounds.isReachable(reference),
     judgeTransfer: createTransferJudge({ routes, apps }),
     judgeStream: createStreamJudge({ apps, streams }),
     newCommandId: () => `cmd-${randomUUID()}`,

@@ -1,10 +1,8 @@
 // SIP: the configured drachtio servers or the embedded engine, the trunks, the sandbox carrier, and the port over them.
 
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
 import type { SipCapture } from '../calls/capture.ts';
-import { type Config, type DrachtioServer, readSecrets } from '../config.ts';
+import { type DrachtioServer, readSecrets } from '../config.ts';
 import { startSipEngineThread } from '../embedded/drachtio/engine-thread.ts';
 import { startSandboxThread } from '../embedded/sandbox/sandbox-thread.ts';
 import type { EventConnection } from '../events/connection.ts';
@@ -13,16 +11,13 @@ import { errorForPeople } from '../lib/error-for-log.ts';
 import { supervise } from '../lib/threads/supervise.ts';
 import { createDrachtioSip, type DrachtioSip } from '../sip/drachtio-sip.ts';
 import { createRouter, type Router } from '../sip/trunks/routing.ts';
+import { readTrunkFile, sandboxIsOn, trunksOf } from '../sip/trunks/trunk-file.ts';
 import {
-  builtInTrunk,
-  type Gateway,
   type LiveTrunks,
   liveTrunks,
-  loadTrunks,
   type TrunkDirectory,
   type TrunkFile,
 } from '../sip/trunks/trunks.ts';
-import { trunksPath } from '../sip/trunks/trunks-path.ts';
 import type { Environment } from './environment.ts';
 import { beyondLaptop, networksOpenTo } from './networks.ts';
 
@@ -45,10 +40,6 @@ export type SipParts = {
   reloadTrunks(): Promise<void>;
 };
 
-type SipAddress = { readonly host: string; readonly port: number };
-
-const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
-
 export async function openSip(
   environment: Environment,
   connection: EventConnection,
@@ -59,11 +50,7 @@ export async function openSip(
   const file = await readTrunkFile(config);
   const sandbox = sandboxIsOn(config, file) ? await openSandbox(environment) : undefined;
   const read = (text: TrunkFile | undefined) =>
-    readTrunks(
-      text,
-      sandbox,
-      config.drachtioServers === undefined ? embeddedTransports : undefined,
-    );
+    trunksOf(config, { file: text, sandbox, secrets: readSecrets });
   const trunks = liveTrunks(read(file));
   const beyond = beyondLaptop(config, file !== undefined);
   const allowedNetworks =
@@ -161,37 +148,6 @@ async function openSandbox({ config, logger, closers, onSandboxCallEnded }: Envi
   const supervision = supervise(sandbox, again, { name: 'sandbox', logger });
   closers.add('sandbox', () => supervision.close());
   return sandbox;
-}
-
-function sandboxIsOn(config: Config, file: TrunkFile | undefined): boolean {
-  return config.sandbox === undefined ? file === undefined : config.sandbox === 'on';
-}
-
-function readTrunks(
-  file: TrunkFile | undefined,
-  sandbox: SipAddress | undefined,
-  transports: readonly Gateway['transport'][] | undefined,
-): TrunkDirectory {
-  return loadTrunks({
-    secrets: (names) => readSecrets(names),
-    builtIn:
-      sandbox === undefined
-        ? []
-        : [builtInTrunk('sandbox', { host: sandbox.host, port: sandbox.port, transport: 'udp' })],
-    ...(file === undefined ? {} : { file }),
-    ...(transports === undefined ? {} : { transports }),
-  });
-}
-
-/** TRUNKS_FILE must be there when it is named; sip-config/trunks.yaml need not. */
-async function readTrunkFile(config: Config): Promise<TrunkFile | undefined> {
-  const path = trunksPath(config);
-  if (path === undefined) return undefined;
-  try {
-    return { name: basename(path), text: await readFile(path, 'utf8') };
-  } catch (error) {
-    throw new Error(`TRUNKS_FILE cannot be read: ${path}`, { cause: error });
-  }
 }
 
 function drachtioUrl(server: DrachtioServer | undefined): string {

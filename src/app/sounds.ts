@@ -1,5 +1,6 @@
 // The sounds that calls play: where they are kept, and what converts them.
 
+import { soundPlaceOf } from '../calls/contract/sound-reference.ts';
 import type { SoundPort } from '../calls/ports.ts';
 import { createAddressGuard } from '../lib/address-guard.ts';
 import { createHostResolver } from '../lib/host-resolver.ts';
@@ -13,7 +14,15 @@ import type { Environment } from './environment.ts';
 import { networksOpenTo } from './networks.ts';
 import type { Storage } from './storage.ts';
 
-export type Sounds = { readonly library: SoundLibrary; readonly port: SoundPort };
+export type Sounds = {
+  readonly library: SoundLibrary;
+  readonly port: SoundPort;
+  /**
+   * Whether the sound may be fetched from the address in its URL. A host name is judged when it is
+   * resolved.
+   */
+  isReachable(reference: string): boolean;
+};
 
 export function openSounds(
   { config, clock, logger, closers }: Environment,
@@ -33,5 +42,9 @@ export function openSounds(
   return {
     library: createSoundLibrary(store, converter),
     port: createSoundLoader({ store, urls, logger }),
+    isReachable: (reference) => {
+      const place = soundPlaceOf(reference);
+      return place?.kind !== 'url' || fetcher.mayFetch(place.url);
+    },
   };
 }

@@ -3,11 +3,17 @@
 import type { Config } from '../config.ts';
 import type { Logger } from '../lib/logger.ts';
 import { type Check, type CheckResult, runChecks, startTimeoutMs } from './check.ts';
+import { speechToTextCheck, trunksCheck } from './configured-files.ts';
 import { dataFolderCheck, diskCheck } from './data-folder.ts';
 import { clockCheck, databaseCheck } from './database.ts';
 import { drachtioCheck } from './drachtio.ts';
 import { natsCheck, natsServerCheck } from './nats.ts';
 import { portsCheck } from './ports.ts';
+
+/** @throws Error with a line for each mistake in the files that the configuration names. */
+export async function checkConfiguredFiles(config: Config): Promise<void> {
+  throwFailures(await runChecks(fileChecksOf(config), startTimeoutMs));
+}
 
 /** @throws Error that names DATA_DIR, which is made where it is missing. */
 export async function checkDataFolder(config: Config): Promise<void> {
@@ -26,7 +32,14 @@ export async function checkBeforeStart(config: Config, logger: Logger): Promise<
   throwFailures(results.filter((result) => !result.isAwaited));
 }
 
-/** All but the data folder. `running`: the gateway that runs here, which has the ports. */
+export function fileChecksOf(config: Config): readonly Check[] {
+  return [trunksCheck(config), speechToTextCheck(config)];
+}
+
+/**
+ * Every other check but that of the data folder. `running`: the gateway that runs here, which has
+ * the ports.
+ */
 export function checksOf(
   config: Config,
   running?: { readonly natsUrl?: string | undefined },

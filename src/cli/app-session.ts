@@ -1,7 +1,7 @@
-// A command that acts for an app through the API of the gateway that runs here; and the way from a call's id to its bot.
+// A command that acts for an app through the API of the gateway that runs here.
 
 import { type CliContext, requireGateway } from './cli-context.ts';
-import { type BotClient, createGatewayClient, type GatewayClient } from './gateway-client.ts';
+import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
 import { openTokens } from './tokens.ts';
 
 /** `app` left out: the dev app. `bot` left out: every bot of the app. */
@@ -15,14 +15,4 @@ export async function withGateway(
   await using app = await openTokens(context, appId);
   const { httpUrl } = await requireGateway(context);
   await work(createGatewayClient(httpUrl, app.tokens));
-}
-
-/** @throws CliError where the app has no such call. */
-export async function botOfCall(
-  client: GatewayClient,
-  { bot }: AppOptions,
-  callId: string,
-): Promise<BotClient> {
-  const { botId } = await client.overview(bot).call(callId);
-  return client.bot(botId);
 }

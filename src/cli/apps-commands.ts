@@ -16,6 +16,7 @@ import { noteBotCredentials } from './bot-credentials.ts';
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
+import { appIdNamed } from './named-app.ts';
 import { openAdminAccess, openTokens } from './tokens.ts';
 
 /** What `offhook token` takes without `--ttl`. */
@@ -113,7 +114,7 @@ export type RotateOptions = KeyOptions & { readonly grace: string; readonly forc
 
 export async function rotateApp(
   context: CliContext,
-  appId: string,
+  named: string,
   what: RotatableCredential,
   options: RotateOptions,
 ): Promise<void> {
@@ -123,6 +124,7 @@ export async function rotateApp(
   }
   const keys = await readPublicKeys(options);
   await using access = await openAdminAccess(context);
+  const appId = await appIdNamed(access, named);
   const rotated = await access.run('apps.rotate', {
     ...{ appId, what, graceS, ...keys },
     force: options.force === true,
@@ -151,7 +153,7 @@ export type LimitOptions = {
 /** What is left out stays as it is; `none` lifts it. */
 export async function limitApp(
   context: CliContext,
-  appId: string,
+  named: string,
   { prefixes, denyPrefixes, callsAtOnce, callsADay, tokenTtl, ...reading }: LimitOptions,
 ): Promise<void> {
   const change = {
@@ -167,6 +169,7 @@ export async function limitApp(
     ...readingChange(reading),
   };
   await using access = await openAdminAccess(context);
+  const appId = await appIdNamed(access, named);
   const limited = await access.run('apps.limit', { appId, ...change });
   context.note('Every gateway knows within 5 seconds.');
   context.print(JSON.stringify(limited));
@@ -216,8 +219,9 @@ function readTokenTtl(text: string): number | null {
   return ttlS;
 }
 
-export async function revokeApp(context: CliContext, appId: string): Promise<void> {
+export async function revokeApp(context: CliContext, named: string): Promise<void> {
   await using access = await openAdminAccess(context);
+  const appId = await appIdNamed(access, named);
   await access.run('apps.revoke', { appId });
   context.note(`${appId} is refused within 5 seconds by every gateway.`);
 }

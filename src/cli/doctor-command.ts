@@ -3,7 +3,7 @@
 import { type Check, type CheckResult, failed, ok, runChecks, skipped } from '../checks/check.ts';
 import { dataFolderCheck } from '../checks/data-folder.ts';
 import { receiverCheck } from '../checks/receiver.ts';
-import { checksOf } from '../checks/start-checks.ts';
+import { checksOf, fileChecksOf } from '../checks/start-checks.ts';
 import type { CliContext, RunningGateway } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 
@@ -20,6 +20,7 @@ export async function examine(
   const results = await runChecks([
     gatewayCheck(running),
     dataFolderCheck(config.dataDir, { keep: false }),
+    ...fileChecksOf(config),
     ...checksOf(config, running),
     receiverCheck(options.notify, allowedNetworks),
   ]);
@@ -44,7 +45,7 @@ function gatewayCheck(running: RunningGateway | undefined): Check {
 const marks = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: '-' } as const;
 
 function asLine({ name, state, detail }: CheckResult): string {
-  return `${marks[state].padEnd(7)}  ${name.padEnd(11)}  ${detail}`;
+  return `${marks[state].padEnd(7)}  ${name.padEnd(14)}  ${detail}`;
 }
 
 function asJson({ name, state, detail }: CheckResult): string {

@@ -2,7 +2,7 @@
 
 import { type CliContext, readDevApp } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
-import { describeNotification } from './notification-lines.ts';
+import { createNotificationLines } from './notification-lines.ts';
 import { startReceiver } from './receiver.ts';
 
 export type ListenOptions = {
@@ -18,6 +18,7 @@ export async function listen(context: CliContext, options: ListenOptions): Promi
     throw new CliError('--port must be 0 to 65535');
   }
   const webhookSecret = options.secret ?? (await readDevApp(context)).webhookSecret;
+  const lineOf = createNotificationLines();
   await using receiver = await startReceiver({
     host: options.host,
     port,
@@ -26,7 +27,7 @@ export async function listen(context: CliContext, options: ListenOptions): Promi
       context.print(
         options.json === true
           ? JSON.stringify({ type: 'notification', ...notification })
-          : describeNotification(notification),
+          : lineOf(notification),
       ),
   }).catch((error: unknown) => {
     throw new CliError(`Port ${port} of ${options.host} cannot be listened on.`, { cause: error });

@@ -2,6 +2,8 @@
 
 import { z } from 'zod';
 import { lineOf } from '../calls/contract/event-table.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
+import { type Detected, whoPickedUp } from './picked-up.ts';
 import type { ReceivedNotification } from './receiver.ts';
 
 /** What is shown of a body; receivers in the wild see other senders' too, so that nothing is taken for granted. */
@@ -30,13 +32,38 @@ export function readBody(body: unknown): ShownBody | undefined {
   return shownBody.safeParse(body).data;
 }
 
-export function describeNotification(notification: ReceivedNotification, name?: string): string {
-  const mark = notification.verified ? '✓ signed' : faultOf(notification.reason);
-  const body = readBody(notification.body);
-  if (body === undefined) return `${mark}  ${notification.rawBody.slice(0, 200)}`;
-  const time = body.timestamp.slice(11, 23);
-  const who = name ?? body.callId.slice(0, 13);
-  return `${time}  ${who.padEnd(16)} #${body.sequence} ${body.status.padEnd(17)} ${detailsOf(body).padEnd(58)} ${mark}`;
+/** More calls than a developer has up at once. */
+const mostCallsAtOnce = 1_000;
+
+/** `name`: in place of the beginning of the call's id. */
+export type NotificationLines = (notification: ReceivedNotification, name?: string) => string;
+
+/**
+ * Remembers what detection said of each call: the last notification has the verdict, but neither
+ * its reason nor the beep.
+ */
+export function createNotificationLines(): NotificationLines {
+  const heardOf = new BoundedMap<string, Detected>(mostCallsAtOnce);
+  return (notification, name) => {
+    const body = readBody(notification.body);
+    const mark = notification.verified ? '✓ signed' : faultOf(notification.reason);
+    if (body === undefined) return `${mark}  ${notification.rawBody.slice(0, 200)}`;
+    const { callId, sequence, status, timestamp } = body;
+    const heard = afterNotification(heardOf.get(callId) ?? {}, body);
+    if (status === 'completed' || status === 'Failed') heardOf.delete(callId);
+    else heardOf.set(callId, heard);
+    const who = (name ?? callId.slice(0, 13)).padEnd(16);
+    return `${timestamp.slice(11, 23)}  ${who} #${sequence} ${status.padEnd(17)} ${detailsOf(body, heard).padEnd(58)} ${mark}`;
+  };
+}
+
+/** One notification later. */
+function afterNotification(heard: Detected, { machineDetection, amd }: ShownBody): Detected {
+  if (machineDetection === 'amd_tone_detected') return { ...heard, beep: true };
+  const reason = amd?.reason;
+  return machineDetection === 'amd_machine_detected' && reason !== undefined
+    ? { ...heard, reason }
+    : heard;
 }
 
 /** Signed, but not over this body with this secret; or not signed at all. */
@@ -44,7 +71,7 @@ function faultOf(reason: string | undefined): string {
   return reason === 'no-match' ? '✗ WRONG SIGNATURE (another secret?)' : `✗ NOT SIGNED (${reason})`;
 }
 
-function detailsOf(body: ShownBody): string {
+function detailsOf(body: ShownBody, heard: Detected): string {
   switch (body.status) {
     case 'Answered':
       return `after ringing ${seconds(body.ringDurationInMS)}`;
@@ -55,7 +82,11 @@ function detailsOf(body: ShownBody): string {
         ? ''
         : `${body.event.type} ${lineOf(body.event.type, body.event.data)}`.trim();
     case 'completed':
-      return [body.reasonCode, callDuration(body), body.machineDetection]
+      return [
+        body.reasonCode,
+        callDuration(body),
+        whoPickedUp({ verdict: body.machineDetection, ...heard }) ?? body.machineDetection,
+      ]
         .filter((part) => part !== undefined)
         .join(', ');
     default:

@@ -2,12 +2,15 @@
 // have it sent again.
 
 import { callIdOfEvent } from '../calls/contract/call-event.ts';
+import type { NotificationView } from '../interactions/call-queries.ts';
 import type { DeadLetter } from '../notifier/dead-letters.ts';
-import { type AppOptions, botOfCall, withGateway } from './app-session.ts';
+import { type AppOptions, withGateway } from './app-session.ts';
+import { botOfCall } from './calls/named-call.ts';
 import type { CliContext } from './cli-context.ts';
 import { CliError } from './cli-error.ts';
 import { parseDurationS } from './durations.ts';
-import type { BotClient, OverviewClient } from './gateway-client.ts';
+import type { BotClient, GatewayClient, OverviewClient } from './gateway-client.ts';
+import { severalBegin, uuidLength } from './id-prefix.ts';
 import { readBody } from './notification-lines.ts';
 
 export type ListOptions = AppOptions & { readonly failedSince?: string; readonly json?: boolean };
@@ -16,18 +19,18 @@ export type ReplayOptions = AppOptions & { readonly call?: string; readonly fail
 /** Without a call: dead letters. */
 export async function listNotifications(
   context: CliContext,
-  callId: string | undefined,
+  named: string | undefined,
   options: ListOptions,
 ): Promise<void> {
   const from = instantAgo(options.failedSince);
-  if (callId !== undefined && from !== undefined) {
+  if (named !== undefined && from !== undefined) {
     throw new CliError('Give a call or --failed-since, not both.');
   }
   await withGateway(context, options, async (client) => {
-    if (callId === undefined) {
+    if (named === undefined) {
       await listDeadLetters(context, client.overview(options.bot), from, options);
     } else {
-      const bot = await botOfCall(client, options, callId);
+      const { bot, callId } = await botOfCall(client, options, named);
       await listOfCall(context, bot, callId, options);
     }
   });
@@ -46,9 +49,8 @@ async function listOfCall(
       context.print(JSON.stringify(notification));
       continue;
     }
-    const { sequence, eventId, state, failure, attempts, replays } = notification;
-    const why = failure === undefined ? '' : ` (${failure})`;
-    context.print(`#${sequence} ${wordsOf(notification.body)}  ${state}${why}  ${eventId}`);
+    context.print(notificationLine(notification));
+    const { attempts, replays } = notification;
     for (const { attempt, startedAt, durationMs, responseStatus, error } of attempts) {
       context.print(
         `   ${attempt}. ${startedAt}  ${responseStatus ?? error ?? 'no answer'}  ${durationMs} ms`,
@@ -56,6 +58,12 @@ async function listOfCall(
     }
     for (const { replayedAt, by } of replays) context.print(`   ${replayedAt}  replayed by ${by}`);
   }
+}
+
+function notificationLine(notification: NotificationView): string {
+  const { sequence, eventId, state, failure, body } = notification;
+  const why = failure === undefined ? '' : ` (${failure})`;
+  return `#${sequence} ${wordsOf(body)}  ${state}${why}  ${eventId}`;
 }
 
 async function listDeadLetters(
@@ -98,18 +106,17 @@ function lineOf(letter: DeadLetter): string {
 
 export async function replayNotifications(
   context: CliContext,
-  eventId: string | undefined,
+  event: string | undefined,
   options: ReplayOptions,
 ): Promise<void> {
   const { call, failedSince } = options;
-  const given = [eventId, call, failedSince].filter((what) => what !== undefined);
+  const given = [event, call, failedSince].filter((what) => what !== undefined);
   if (given.length !== 1)
     throw new CliError('Give an event id, --call or --failed-since: one of them.');
   const from = instantAgo(failedSince);
   await withGateway(context, options, async (client) => {
-    if (eventId !== undefined) {
-      // An event's id says whose call it is of; one that does not is of no call.
-      const bot = await botOfCall(client, options, callIdOfEvent(eventId) ?? eventId);
+    if (event !== undefined) {
+      const { bot, eventId } = await deadLetterNamed(client, options, event);
       context.print(JSON.stringify(await bot.replayOne(eventId)));
       return;
     }
@@ -121,14 +128,40 @@ export async function replayNotifications(
         more = result.more;
       }
     };
-    if (call !== undefined) await again(await botOfCall(client, options, call), { callId: call });
-    else if (from !== undefined) {
+    if (call !== undefined) {
+      const { bot, callId } = await botOfCall(client, options, call);
+      await again(bot, { callId });
+    } else if (from !== undefined) {
       for (const botId of await botsOf(client.overview(options.bot), from)) {
         await again(client.bot(botId), { from });
       }
     }
     context.print(JSON.stringify({ replayed: count }));
   });
+}
+
+/**
+ * Finds a dead letter by the beginning of its id, which has the UUID of its call in it:
+ * `evt-<uuid>-<which>`.
+ *
+ * @throws CliError if no dead letter has such an id, or several have
+ */
+async function deadLetterNamed(
+  client: GatewayClient,
+  options: AppOptions,
+  text: string,
+): Promise<{ readonly bot: BotClient; readonly eventId: string }> {
+  const start = text.replace(/^evt-/, '');
+  const { bot, callId } = await botOfCall(client, options, `call-${start.slice(0, uuidLength)}`);
+  // Of a whole id the gateway says what is wrong with it.
+  if (callIdOfEvent(text) === callId) return { bot, eventId: text };
+  const failed = (await bot.notifications(callId)).filter(({ state }) => state === 'failed');
+  const letters = failed.filter(({ eventId }) => eventId.startsWith(`evt-${start}`));
+  const [letter, ...others] = letters;
+  if (letter === undefined) throw new CliError(`${callId} has no dead letter evt-${start}.`);
+  if (others.length > 0)
+    throw new CliError(severalBegin(`evt-${start}`, letters.map(notificationLine)));
+  return { bot, eventId: letter.eventId };
 }
 
 /** Those with dead letters since then. */

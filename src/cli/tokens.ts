@@ -3,6 +3,7 @@
 import type { AdminAccess } from './admin-access.ts';
 import { type CliContext, type DevApp, readDevApp } from './cli-context.ts';
 import { type TokenSource, tokensOf } from './gateway-client.ts';
+import { appIdNamed } from './named-app.ts';
 
 export type AppTokens = AsyncDisposable & {
   readonly tokens: TokenSource;
@@ -12,9 +13,9 @@ export type AppTokens = AsyncDisposable & {
 
 export async function openTokens(
   context: CliContext,
-  appId: string | undefined,
+  named: string | undefined,
 ): Promise<AppTokens> {
-  if (appId === undefined) {
+  if (named === undefined) {
     const devApp = await readDevApp(context);
     return {
       devApp,
@@ -23,8 +24,12 @@ export async function openTokens(
     };
   }
   const access = await openAdminAccess(context);
+  let appId: Promise<string> | undefined;
   return {
-    tokens: async (ttlS) => (await access.run('apps.token', { appId, ttlS })).token,
+    tokens: async (ttlS) => {
+      appId ??= appIdNamed(access, named);
+      return (await access.run('apps.token', { appId: await appId, ttlS })).token;
+    },
     [Symbol.asyncDispose]: () => access[Symbol.asyncDispose](),
   };
 }

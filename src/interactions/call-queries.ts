@@ -31,6 +31,10 @@ export type CallSummary = {
   readonly machineDetection: string;
   /** What detection decided, so far. */
   readonly verdict?: AmdEventName;
+  /** Why, as the event of the verdict says it: `fax-tone`, `short-greeting`, … */
+  readonly verdictReason?: string;
+  /** A machine's beep was heard. */
+  readonly beep?: true;
   readonly outcome?: CallOutcome;
   /** Of a call that came to nothing. */
   readonly fault?: CallFault;
@@ -83,6 +87,8 @@ export type CallFilter = {
   readonly state?: CallState;
   readonly outcome?: CallOutcome;
   readonly idempotencyKey?: string;
+  /** `call-` and how the UUID of the id begins. */
+  readonly callIdPrefix?: string;
   readonly acceptedFrom?: Date;
   readonly acceptedTo?: Date;
   /** Opaque, of the page before. */

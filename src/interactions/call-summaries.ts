@@ -4,6 +4,7 @@ import { faultOf } from '../calls/call-outcome.ts';
 import type { DialTarget } from '../calls/call-types.ts';
 import { type AmdEventName, amdVerdicts } from '../calls/contract/amd-event.ts';
 import type { CallOutcome, CallState, InteractionStatus } from '../calls/contract/call-words.ts';
+import { uuidsFrom } from '../lib/ids.ts';
 import type { Queries } from '../store/queries.ts';
 import { all, type Sql, sql } from '../store/sql.ts';
 import type { AppScope, CallFilter, CallScope, CallSummary } from './call-queries.ts';
@@ -26,6 +27,8 @@ export type SummaryColumns = {
   readonly reason: string | null;
   readonly reason_code: string | null;
   readonly verdict: AmdEventName | null;
+  /** What detection said, in order; null where it said nothing. */
+  readonly amd_events: readonly { readonly event: AmdEventName; readonly reason: string }[] | null;
   readonly accepted_at: Date;
   readonly ringing_at: Date | null;
   readonly answered_at: Date | null;
@@ -46,13 +49,26 @@ const verdict = sql`
       order by event_sequence desc limit 1)
   end`;
 
+/** The end of a call repeats what detection said; while the call is up, its events do. */
+const amdEvents = sql`
+  case when answered_at is not null and request->>'machineDetection' <> 'disabled' then (
+    select jsonb_agg(jsonb_build_object('event', amd->'event', 'reason', amd->'reason') order by place)
+    from (
+      select amd, place from jsonb_path_query(
+        end_event, '$.data.context.session.UserSession.amdInfo.amdEvents[*]') with ordinality as ended (amd, place)
+      union all
+      select data->'amd', event_sequence from call_events e
+      where end_event is null and e.call_id = calls.call_id and e.type = 'amd'
+    ) as said)
+  end`;
+
 /** The request's members one by one: its metadata can be 16 KiB, and a page has up to 200 calls. */
 export const summaryColumns = sql`
   call_id, sid, conversation_id, bot_id, state, status, outcome, sip_status, accepted_at, ringing_at, answered_at, ended_at,
   request->'target' as target, request->>'caller' as caller, request->>'trunk' as trunk,
   request->>'machineDetection' as machine_detection,
   end_event->'data'->>'reason' as reason, end_event->'data'->>'reasonCode' as reason_code,
-  ${verdict} as verdict`;
+  ${verdict} as verdict, ${amdEvents} as amd_events`;
 
 export async function listCalls(
   queries: Queries,
@@ -119,15 +135,22 @@ function botsOf(accountId: string): Sql {
 }
 
 function conditions(filter: CallFilter): readonly (Sql | undefined)[] {
-  const { status, state, outcome, idempotencyKey, acceptedFrom, acceptedTo } = filter;
+  const { status, state, outcome, idempotencyKey, callIdPrefix, acceptedFrom, acceptedTo } = filter;
   return [
     status && sql`status = ${status}`,
     state && sql`state = ${state}`,
     outcome && sql`outcome = ${outcome}`,
     idempotencyKey === undefined ? undefined : sql`idempotency_key = ${idempotencyKey}`,
+    callIdPrefix === undefined ? undefined : startsWith(callIdPrefix),
     acceptedFrom && sql`accepted_at >= ${acceptedFrom}`,
     acceptedTo && sql`accepted_at < ${acceptedTo}`,
   ];
+}
+
+/** A range of the primary key. */
+function startsWith(callIdPrefix: string): Sql {
+  const { first, last } = uuidsFrom(callIdPrefix.slice('call-'.length));
+  return sql`call_id between ${`call-${first}`} and ${`call-${last}`}`;
 }
 
 // ── Cursor ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,13 +188,25 @@ export function toSummary(row: SummaryColumns): CallSummary {
     caller: row.caller,
     machineDetection: row.machine_detection,
     acceptedAt: row.accepted_at.toISOString(),
-    ...(row.verdict === null ? {} : { verdict: row.verdict }),
+    ...verdictOf(row),
     ...(row.trunk === null ? {} : { trunk: row.trunk }),
     ...outcomeOf(row),
     ...(row.sip_status === null ? {} : { sipStatus: row.sip_status }),
     ...(row.reason === null ? {} : { reason: row.reason }),
     ...(row.reason_code === null ? {} : { reasonCode: row.reason_code }),
     ...instantsOf(row),
+  };
+}
+
+function verdictOf({ verdict, amd_events }: SummaryColumns) {
+  if (verdict === null) return {};
+  const events = amd_events ?? [];
+  const reason = events.findLast(({ event }) => event === verdict)?.reason;
+  const beep = events.some(({ event }) => event === 'amd_tone_detected');
+  return {
+    verdict,
+    ...(reason === undefined ? {} : { verdictReason: reason }),
+    ...(beep && { beep: true as const }),
   };
 }
 

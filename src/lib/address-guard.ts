@@ -17,7 +17,10 @@ export class AddressNotAllowedError extends Error {
 
 export type AddressGuard = {
   isAddressAllowed(address: string): boolean;
-  /** An IP literal in any notation that URLs normalise; names are judged when they are resolved. */
+  /**
+   * Judges an IP literal in any notation that URLs normalise. A name is judged when it is resolved,
+   * unless no address is allowed at all.
+   */
   isHostAllowed(url: URL): boolean;
   /** For the connection itself: resolves, and gives only what was checked. One bad address among several refuses all. */
   readonly lookup: LookupFunction;
@@ -43,7 +46,7 @@ export function createAddressGuard(
     isAddressAllowed,
     isHostAllowed: (url) => {
       const host = url.hostname.replace(/^\[|\]$/g, '');
-      return isIP(host) === 0 || isAddressAllowed(host);
+      return isIP(host) === 0 ? isPublicAllowed || allowed.length > 0 : isAddressAllowed(host);
     },
     lookup: (hostname, options, answer) => {
       // In the form of `dns.lookup`, which is what sockets ask.

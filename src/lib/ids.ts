@@ -24,3 +24,22 @@ export function identifierUpTo(longest: number) {
     .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be text without control characters');
 }
 export const identifier = identifierUpTo(longestId);
+
+const noUuid = '00000000-0000-0000-0000-000000000000';
+
+/** Fewer characters than this would name too many rows of a large table. */
+export const shortestUuidStart = 4;
+
+/** Whether UUIDs may begin with `text`, or are it. */
+export function startsUuid(text: string): boolean {
+  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(`${text}${noUuid.slice(text.length)}`);
+}
+
+/**
+ * The first and the last UUID that begin with `start`. The UUIDs between them are the same in every
+ * collation of a database: hyphens stand at the same places, and digits sort before letters.
+ */
+export function uuidsFrom(start: string): { readonly first: string; readonly last: string } {
+  const rest = noUuid.slice(start.length);
+  return { first: `${start}${rest}`, last: `${start}${rest.replaceAll('0', 'f')}` };
+}

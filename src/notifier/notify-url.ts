@@ -1,5 +1,7 @@
 // What can be said of a notification URL without asking the network. The API and `offhook doctor` judge by it.
 
+import { hostMissing, namesHost } from '../lib/url-text.ts';
+
 /** Longer ones break receivers' own servers and proxies. */
 export const maxNotifyUrlLength = 2_048;
 
@@ -11,6 +13,7 @@ export function notifyUrlProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return 'must be an absolute URL';
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http or https URL';
+  if (!namesHost(text)) return hostMissing;
   if (url.username !== '' || url.password !== '') {
     return 'must not hold a user or password; use notifyHeaders';
   }

@@ -18,6 +18,11 @@ export type Fetched =
   | { readonly kind: 'failed'; readonly reason: string };
 
 export type SoundFetcher = {
+  /**
+   * Judges the address in the URL without the network. A host name is judged when it is resolved,
+   * by `fetch`.
+   */
+  mayFetch(url: URL): boolean;
   /** Never rejects. */
   fetch(url: URL, validators: Validators): Promise<Fetched>;
   close(): Promise<void>;
@@ -50,9 +55,11 @@ export function createSoundFetcher(options: SoundFetcherOptions): SoundFetcher {
     'https:': { guard: anywhere, dispatcher: agentOf(anywhere) },
     'http:': { guard: inside, dispatcher: agentOf(inside) },
   };
+  const wayOf = (url: URL) => ways[url.protocol === 'http:' ? 'http:' : 'https:'];
   return {
+    mayFetch: (url) => wayOf(url).guard.isHostAllowed(url),
     async fetch(url, validators) {
-      const { guard, dispatcher } = ways[url.protocol === 'http:' ? 'http:' : 'https:'];
+      const { guard, dispatcher } = wayOf(url);
       if (!guard.isHostAllowed(url)) return notAllowed(url);
       using patience = deadline(timeoutMs);
       try {

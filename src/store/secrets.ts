@@ -77,17 +77,29 @@ export function createSecretBox(key: Buffer): SecretBox {
   };
 }
 
-/** 64 hex digits, or base64 (also base64url, also without padding) of 32 bytes. */
+/** @throws Error that names `source`. */
 export function parseKey(text: string, source: string): Buffer {
+  const key = keyOf(text);
+  if (key === undefined) throw new Error(`${source} ${keyForm}`);
+  return key;
+}
+
+export const keyForm =
+  'must be 32 bytes, as 64 hex digits or base64 (openssl rand -hex 32 makes one)';
+
+/**
+ * Reads 64 hex digits, or base64 (also base64url, also without padding) of 32 bytes.
+ *
+ * @returns undefined if it is neither
+ */
+export function keyOf(text: string): Buffer | undefined {
   const trimmed = text.trim();
   if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return Buffer.from(trimmed, 'hex');
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) {
     const key = Buffer.from(trimmed, 'base64');
     if (key.length === keyBytes) return key;
   }
-  throw new Error(
-    `${source} must be 32 bytes, as 64 hex digits or base64 (openssl rand -hex 32 makes one)`,
-  );
+  return undefined;
 }
 
 async function readOrCreateKeyFile(dataDir: string, path: string): Promise<string> {

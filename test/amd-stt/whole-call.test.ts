@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readSpeechToText } from '../../src/app/media.ts';
+import { readSpeechToText } from '../../src/amd/stt/provider-file.ts';
 import { loadConfig } from '../../src/config.ts';
 import { taskProvesOnAny } from '../companion/proves.ts';
 import { makeSeededDataDir } from '../support/databases.ts';

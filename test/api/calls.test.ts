@@ -54,7 +54,7 @@ describe('the list of calls', () => {
 
   test('takes every filter', async () => {
     const query =
-      'limit=7&cursor=c&status=machineDetected&state=ended&outcome=machine&idempotencyKey=k%2F1&from=2026-11-20T08:00:00Z&to=2026-11-21T08:00:00%2B01:00';
+      'limit=7&cursor=c&status=machineDetected&state=ended&outcome=machine&idempotencyKey=k%2F1&callIdPrefix=call-0d9c&from=2026-11-20T08:00:00Z&to=2026-11-21T08:00:00%2B01:00';
 
     await ask(`/api/public/bot/st-1/calls?${query}`);
 
@@ -65,6 +65,7 @@ describe('the list of calls', () => {
       state: 'ended',
       outcome: 'machine',
       idempotencyKey: 'k/1',
+      callIdPrefix: 'call-0d9c',
       acceptedFrom: new Date('2026-11-20T08:00:00Z'),
       acceptedTo: new Date('2026-11-21T07:00:00Z'),
     });
@@ -84,6 +85,12 @@ describe('the list of calls', () => {
     ['from=2026-11-21T08:00:00Z&to=2026-11-21T08:00:00%2B01:00', 'to'],
     ['to=2026-13-01T00:00:00Z', 'to'],
     ['idempotencyKey=%00', 'idempotencyKey'],
+    ['callIdPrefix=0d9c4c52', 'callIdPrefix'],
+    ['callIdPrefix=call-0d9', 'callIdPrefix'],
+    ['callIdPrefix=call-0D9C', 'callIdPrefix'],
+    ['callIdPrefix=call-0d9c-', 'callIdPrefix'],
+    ['callIdPrefix=call-%25%25%25%25', 'callIdPrefix'],
+    ['callIdPrefix=call-0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f100', 'callIdPrefix'],
     ['cursor=bad', 'cursor'],
     ['stauts=queued', 'stauts'],
   ])('?%s is a 400 that names %s', async (query, member) => {

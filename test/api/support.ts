@@ -142,6 +142,7 @@ export async function startHarness(
       replay: async () => ({ count: 0, more: false }),
     },
     isNotifiable: ({ hostname }) => hostname !== '10.0.0.1',
+    isSoundReachable: (reference) => reference !== 'https://10.0.0.1/a.wav',
     streams: {
       isReachable: ({ hostname }) => hostname !== '10.0.0.1',
       seal: (_botId, url) => ({ url }),

@@ -203,6 +203,11 @@ describe.each(places)('commands on %s', (_name, open) => {
       /400: .*\n {2}iconUrl: must be an http or https URL/,
     ],
     [
+      'a logo without a host',
+      (context) => addBot(context, 'b', { account: 'acme', icon: 'https:///logo.png' }),
+      /400: .*\n {2}iconUrl: must name a host after `\/\/`/,
+    ],
+    [
       'a stream that is no WebSocket',
       (context) => addBot(context, 'b', { account: 'acme', streamUrl: 'https://b.example/' }),
       /400: .*\n {2}stream.url: must be a ws or wss URL/,

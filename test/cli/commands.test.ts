@@ -240,6 +240,74 @@ describe('with a gateway', () => {
     expect([ofBot.code, ofBot.out, ofBot.err]).toEqual([0, '', 'No calls.\n']);
   });
 
+  test('the beginning of an id is enough, for every command that takes one', async () => {
+    const placed = await offhook(['call', 'person-stays', '--amd', 'detect']).finished;
+    const { callId } = JSON.parse(placed.out) as { callId: string };
+    const start = callId.slice(0, 13);
+    const show = async (text: string) =>
+      JSON.parse((await within((context) => showCall(context, text, { json: true }))).out) as {
+        callId: string;
+        state: string;
+        verdict?: string;
+      };
+    await eventually(async () => (await show(start)).verdict !== undefined, 'a verdict');
+
+    expect((await show(start.slice('call-'.length))).callId).toBe(callId);
+    const stored = await within((context) => showContext(context, start, {}));
+    expect(JSON.parse(stored.out)).toMatchObject({ session: {} });
+    const notified = await within((context) => listNotifications(context, start, {}));
+    expect(notified.notes).toBe('No notification yet, or no notify URL.');
+    const up = await within((context) => listCalls(context, { limit: '1' }));
+    expect(up.out).toMatch(/ {2}answered {2}person, \d+\.\d s so far$/);
+    const ended = await offhook(['calls', 'hangup', start]).finished;
+    expect(ended.out).toMatch(/^hanging up \(cmd-/);
+    await eventually(async () => (await show(start)).state === 'ended', 'it ends');
+    const over = await within((context) => listCalls(context, { limit: '1' }));
+    expect(over.out).toMatch(/ {2}completed {2}person, \d+\.\d s {2}\(200 OK\)$/);
+  });
+
+  test('a beginning that no id has, or that is too short, is an error', async () => {
+    const none = (context: CliContext) => showCall(context, 'call-ffffffff-ffff', {});
+
+    await expect(within(none)).rejects.toThrow(
+      'There is no call whose id begins with call-ffffffff-ffff.',
+    );
+    await expect(within((context) => showCall(context, '0d9', {}))).rejects.toThrow(
+      '"0d9" is too short: give the first 4 characters of the id, or more.',
+    );
+  });
+
+  test('dead letters are replayed by the beginning of their id', async () => {
+    const gone = await startReceiver();
+    gone.answerWith(() => 410);
+    const placed = await offhook(['call', 'busy', '--notify', gone.url]).finished;
+    const { callId } = JSON.parse(placed.out) as { callId: string };
+    const listed = async () =>
+      (await within((context) => listNotifications(context, callId, {}))).out;
+    await eventually(async () => (await listed()).includes('failed (gone)'), 'it is given up');
+
+    // As README.md says it: what was given up.
+    const letters = await offhook(['notifications']).finished;
+    expect(letters.out).toContain(`${callId}  dev-bot  #1 Failed  gone`);
+
+    const event = `evt-${callId.slice(5, 17)}`;
+    const replayed = await within((context) => replayNotifications(context, event, {}));
+
+    expect(JSON.parse(replayed.out)).toMatchObject({ eventId: `evt-${callId.slice(5)}-end` });
+    await gone.close();
+  });
+
+  test('an app is named by the beginning of its id', async () => {
+    const created = await offhook(['apps', 'create', '--name', 'p', '--account', 'acme']).finished;
+    const { appId } = JSON.parse(created.out) as { appId: string };
+
+    const token = await offhook(['token', '--app', appId.slice(0, 12)]).finished;
+    const revoked = await offhook(['apps', 'revoke', appId.slice(4, 12)]).finished;
+
+    expect(decodeJwt(token.out.trim())['appId']).toBe(appId);
+    expect(revoked.err).toBe(`${appId} is refused within 5 seconds by every gateway.\n`);
+  });
+
   const unknown = 'call-00000000-0000-4000-8000-000000000000';
   const unknownEvent = 'evt-00000000-0000-4000-8000-000000000000-end';
   test.each<[string, Command]>([

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { makeSeededDataDir } from '../support/databases.ts';
@@ -49,6 +49,8 @@ describe('offhook doctor', () => {
     expect(checksIn(finished)).toEqual({
       gateway: 'skipped',
       'data folder': 'ok',
+      trunks: 'skipped',
+      'speech-to-text': 'skipped',
       disk: expect.stringMatching(/ok|warning/) as string,
       ports: 'ok',
       'nats-server': 'ok',
@@ -67,16 +69,20 @@ describe('offhook doctor', () => {
     const { code, out, err } = await doctor(['--notify', `http://127.0.0.1:${unusedPort}/`], {
       DATA_DIR: '/dev/null',
       NATS_URL: `nats://127.0.0.1:${unusedPort}`,
+      STT_PROVIDERS_FILE: '/nowhere/stt.yaml',
     });
 
     expect(code).toBe(1);
     expect(out).toMatch(
       /^FAILED +data folder +DATA_DIR: \/dev\/null cannot be made: it is a file/m,
     );
+    expect(out).toMatch(
+      /^FAILED +speech-to-text +STT_PROVIDERS_FILE cannot be read: \/nowhere\/stt\.yaml\n {2}ENOENT/m,
+    );
     expect(out).toMatch(/^FAILED +NATS +NATS_URL: .* no server listens there/m);
     expect(out).toMatch(/^FAILED +receiver +127\.0\.0\.1:\d+: no server listens there/m);
     expect(out).toMatch(/^ok +ports /m);
-    expect(err).toBe('offhook: 3 of 10 checks failed\n');
+    expect(err).toBe('offhook: 4 of 12 checks failed\n');
   });
 
   test('of a gateway that runs: asks it, and does not take its ports for a stranger’s', async () => {
@@ -143,6 +149,24 @@ describe('a start', () => {
 
     expect(code).toBe(1);
     expect(err).toMatch(/^offhook: DATA_DIR: .*data cannot be written: .*\(EFBIG\)\n$/);
+  });
+
+  test('says what is wrong with its files before it looks at ports, and opens nothing', async () => {
+    const dataDir = join(folder, 'data');
+    const trunks = join(folder, 'trunks.yaml');
+    await writeFile(trunks, 'trunks:\n  - name: carrier\n    colour: red\n');
+    const err = await failure({
+      DATA_DIR: dataDir,
+      HTTP_HOST: '203.0.113.9',
+      TRUNKS_FILE: trunks,
+      STT_PROVIDERS_FILE: '/nowhere/stt.yaml',
+    });
+
+    expect(err).toMatch(/^offhook: trunks\.yaml:2: trunks\[0\]/);
+    expect(err).toContain('\n  trunks.yaml:2: trunks[0]: unknown: colour\n');
+    expect(err).toContain('\n  STT_PROVIDERS_FILE cannot be read: /nowhere/stt.yaml\n  ENOENT');
+    expect(err).not.toContain('HTTP_HOST');
+    expect(await readdir(folder)).toEqual(['trunks.yaml']);
   });
 
   test('says all that is wrong, before it opens anything', async () => {

@@ -1,13 +1,16 @@
 // What commands make of what is typed, and what the demo makes of what came.
 
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { BotCallSummary } from '../../src/cli/bot/bot-events.ts';
 import { dialRequest, targetOf } from '../../src/cli/calls/dial-options.ts';
 import { describeConversation, problemsOfConversation } from '../../src/cli/demo/conversation.ts';
 import { problemsOf, type Scene, scenes } from '../../src/cli/demo/scenes.ts';
 import { describeTransfer, problemsOfTransfer } from '../../src/cli/demo/transfer.ts';
 import { parseDurationS } from '../../src/cli/durations.ts';
-import { describeNotification } from '../../src/cli/notification-lines.ts';
+import {
+  createNotificationLines,
+  type NotificationLines,
+} from '../../src/cli/notification-lines.ts';
 import type { ReceivedNotification } from '../../src/cli/receiver.ts';
 
 describe('a duration', () => {
@@ -147,15 +150,21 @@ describe('a dial-out request', () => {
 });
 
 describe('a notification in one line', () => {
+  let write: NotificationLines;
+  beforeEach(() => {
+    write = createNotificationLines();
+  });
   const lineOf = (members: object): string => {
     const common = { callId: 'call-1', sequence: 4, timestamp: '2026-11-20T08:00:00.000Z' };
-    return describeNotification({
+    return write({
       headers: {},
       rawBody: '',
       body: { ...common, status: 'completed', reasonCode: 'Caller-disconnected', ...members },
       verified: true,
     });
   };
+  const amd = (machineDetection: string, reason: string, callId = 'call-1') =>
+    lineOf({ callId, status: 'Call-In-Progress', machineDetection, amd: { reason } });
 
   test('has how long the call was up to the millisecond', () => {
     expect(lineOf({ callDuration: 8, callDurationMs: 7_982 })).toContain(
@@ -174,6 +183,24 @@ describe('a notification in one line', () => {
     ['not an event', ''],
   ])('of the event %j has what happened', (event, details) => {
     expect(lineOf({ status: 'Event', event })).toContain(`#4 Event             ${details} `);
+  });
+
+  test('says at the end who picked up, by all that was notified of the call', () => {
+    const end = (machineDetection: string, callId = 'call-1') =>
+      lineOf({ callId, callDurationMs: 7_982, machineDetection });
+
+    expect(end('amd_human_detected')).toContain('Caller-disconnected, 7.982 s, person ');
+    expect(amd('amd_machine_detected', 'long-greeting')).toContain(
+      'amd_machine_detected (long-greeting) ',
+    );
+    amd('amd_tone_detected', 'beep');
+    amd('amd_machine_detected', 'fax-tone', 'call-2');
+    expect(end('amd_machine_detected')).toContain('7.982 s, machine, beep ');
+    expect(end('amd_machine_detected', 'call-2')).toContain('7.982 s, fax ');
+    // What was known of a call is forgotten at its end.
+    expect(end('amd_machine_detected')).toContain('7.982 s, machine ');
+    // Another version may have other words.
+    expect(end('amd_parrot_detected')).toContain('7.982 s, amd_parrot_detected ');
   });
 });
 

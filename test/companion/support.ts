@@ -147,6 +147,7 @@ export async function startRig(
       live: { follow: async function* () {} },
       deadLetters: { list: unused, replayOne: unused, replay: unused },
       isNotifiable: () => false,
+      isSoundReachable: () => false,
       streams: {
         isReachable: ({ hostname }) => hostname !== '10.0.0.1',
         seal: (_botId, url) => ({ url }),

@@ -74,6 +74,7 @@ export async function callServices(dependencies: CompanionDependencies, closers:
     maxCallDurationMs: 7_200_000,
     deadLetters: createDeadLetters(database, clock, () => undefined),
     isNotifiable: () => true,
+    isSoundReachable: () => true,
     streams: {
       isReachable: () => true,
       seal: (_botId: string, url: string) => ({ url }),

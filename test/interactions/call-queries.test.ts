@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CallContext } from '../../src/calls/contract/call-context.ts';
 import type { CallEvent, TerminalEvent } from '../../src/calls/contract/call-event.ts';
 import type { CallId } from '../../src/calls/contract/identity.ts';
+import type { AppScope, CallScope } from '../../src/interactions/call-queries.ts';
 import type { ContextStore } from '../../src/interactions/context-store.ts';
 import { createCallQueries } from '../../src/interactions/stored-calls.ts';
 import { createOlderEventWriter } from '../../src/store/outbox/older-events.ts';
@@ -133,6 +134,78 @@ describe.each(databaseKinds)('call queries on %s', (kind) => {
     expect(await verdictOf(up.identity.callId)).toBe('amd_machine_detected');
     expect(await verdictOf(over.identity.callId)).toBe('amd_human_detected');
     expect(await verdictOf(undetected.identity.callId)).toBeUndefined();
+  });
+
+  test('a call says why, and whether it beeped: by its end, and before it by its events', async () => {
+    const at = new Date('2026-11-20T08:00:02.000Z');
+    const [up, over] = [eventTeller(), eventTeller()];
+    const ended = over.completed() as Extract<TerminalEvent, { type: 'completed' }>;
+    const amdEvents = [
+      { event: 'amd_human_detected', reason: 'short-greeting', elapsedMs: 900 },
+      {
+        event: 'amd_tone_detected',
+        reason: 'beep',
+        elapsedMs: 2_900,
+        corrects: 'amd_human_detected',
+      },
+      { event: 'amd_stopped', reason: 'tone', elapsedMs: 2_900 },
+    ] as const;
+    const context = { session: { UserSession: { amd: [], amdInfo: { amdEvents } } }, metadata: {} };
+    const data = { ...ended.data, machineDetection: 'amd_tone_detected', context } as const;
+    await insert(
+      row({ ...up.identity, state: 'answered', status: 'answered', answeredAt: at }),
+      row({
+        ...{ ...over.identity, state: 'ended', status: 'completed', answeredAt: at },
+        endEvent: { ...ended, data },
+      }),
+    );
+    await createOlderEventWriter(database.pool)([up.amd('amd_machine_detected')]);
+
+    const one = async (callId: string) => await queries().details(scope, callId as CallId);
+    expect(await one(over.identity.callId)).toMatchObject({
+      ...{ verdict: 'amd_tone_detected', verdictReason: 'beep', beep: true },
+    });
+    const whileUp = await one(up.identity.callId);
+    expect(whileUp).toMatchObject({
+      ...{ verdict: 'amd_machine_detected', verdictReason: 'short-greeting' },
+    });
+    expect(whileUp?.beep).toBeUndefined();
+  });
+
+  test('calls are found by how their ids begin, within what may be seen, and beside other filters', async () => {
+    const named = (uuid: string, changes: object = {}) =>
+      row({ callId: `call-${uuid}`, ...changes });
+    const [one, other, stranger] = [
+      '0d9c4c52-9a63-4a7e-a7ab-0f1b5a9f7f10',
+      '0d9cffff-ffff-4fff-bfff-ffffffffffff',
+      '0d9c4c52-0000-4000-8000-000000000000',
+    ];
+    await insert(
+      named(one),
+      named(other, { state: 'ended' }),
+      named(stranger, { accountId: 'rival' }),
+      named('0d9bffff-ffff-4fff-bfff-ffffffffffff'),
+      named('0d9d0000-0000-4000-8000-000000000000'),
+      named('10d9c000-0000-4000-8000-000000000000'),
+    );
+    const found = async (
+      start: string,
+      filter: object = {},
+      seen: CallScope | AppScope = scope,
+    ) => {
+      const filters = { limit: 10, callIdPrefix: `call-${start}`, ...filter };
+      const page = await queries().list(seen, filters);
+      return page === 'bad-cursor' ? [] : page.calls.map(({ callId }) => callId.slice(5)).sort();
+    };
+
+    for (const seen of [scope, { accountId: 'acme', botIds: 'all' as const }]) {
+      expect(await found('0d9c', {}, seen)).toEqual([one, other]);
+      expect(await found('0d9c4c52-9', {}, seen)).toEqual([one]);
+      expect(await found('0d9c4c52-0', {}, seen)).toEqual([]);
+      expect(await found(other, {}, seen)).toEqual([other]);
+      expect(await found('0d9c', { state: 'ended' }, seen)).toEqual([other]);
+    }
+    expect(await found('0d9c', {}, { accountId: 'acme', botIds: ['other'] })).toEqual([]);
   });
 
   test('a direct sip target is written as a URI', async () => {

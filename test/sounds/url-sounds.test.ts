@@ -183,3 +183,24 @@ describe('where sounds are not fetched from', () => {
     expect(fetched).toEqual({ kind: 'failed', reason: 'it was not there within 0.1 s' });
   });
 });
+
+describe('an address in a URL', () => {
+  test.each([
+    ['https://93.184.216.34/a.wav', [], true],
+    ['https://sounds.example/a.wav', [], true],
+    ['https://10.0.0.1/a.wav', [], false],
+    ['https://10.0.0.1/a.wav', ['10.0.0.0/8'], true],
+    ['https://[::ffff:10.0.0.1]/a.wav', [], false],
+    ['https://169.254.169.254/a.wav', ['10.0.0.0/8'], false],
+    ['http://10.0.0.1/a.wav', ['10.0.0.0/8'], true],
+    ['http://93.184.216.34/a.wav', ['10.0.0.0/8'], false],
+    // It may resolve to an address of the list, and to none where the list is empty.
+    ['http://sounds.example/a.wav', ['10.0.0.0/8'], true],
+    ['http://sounds.example/a.wav', [], false],
+  ])('%s may be fetched with %j open: %s', async (url, networks, expected) => {
+    const guarded = fetching(networks);
+
+    expect(guarded.mayFetch(new URL(url))).toBe(expected);
+    await guarded.close();
+  });
+});

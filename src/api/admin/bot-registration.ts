@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { streamUrl } from '../../calls/contract/stream-members.ts';
 import { invalidRequest } from '../../http/problem.ts';
 import { plainId } from '../../lib/ids.ts';
+import { hostMissing, namesHost } from '../../lib/url-text.ts';
 import type { Bot, BotStore } from '../../store/apps/bot-directory.ts';
 import { type StreamAddress, sealStreamUrl } from '../../store/apps/stream-addresses.ts';
 import type { SecretBox } from '../../store/secrets.ts';
@@ -16,8 +17,9 @@ export const newBot = z
     accountId: plainId,
     streamId: plainId.optional(),
     iconUrl: z
-      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL', abort: true })
       .max(2_048)
+      .refine(namesHost, hostMissing)
       .optional(),
     /** Null: none any more. */
     stream: z

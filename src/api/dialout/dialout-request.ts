@@ -21,7 +21,7 @@ import type { ApiServices } from '../services.ts';
 import { withGlobalNumbers } from './bare-numbers.ts';
 import { callControlSchema, dialoutSchema, timersSchema } from './dialout-schema.ts';
 import { checkNotifyHeaders } from './notify-headers.ts';
-import { planErrors, screeningSchema, voicemailSchema } from './plan-requests.ts';
+import { planErrors, planSoundErrors, screeningSchema, voicemailSchema } from './plan-requests.ts';
 import { resolveStream, streamSchema } from './stream-request.ts';
 import { bridgeSchema, resolveBridge } from './transfer-request.ts';
 
@@ -62,7 +62,12 @@ const nestedNames = Object.entries({
 /** What a request may name. */
 export type Known = Pick<
   ApiServices,
-  'routes' | 'speechToTextProviders' | 'isNotifiable' | 'streams' | 'maxCallDurationMs'
+  | 'routes'
+  | 'speechToTextProviders'
+  | 'isNotifiable'
+  | 'isSoundReachable'
+  | 'streams'
+  | 'maxCallDurationMs'
 >;
 
 /** For whom: the bot of the path; the body may call it by either of its names. */
@@ -108,13 +113,14 @@ function acrossMembers(
     bareNumbers: _bare,
     ...wanted
   }: z.output<typeof dialoutSchema>,
-  { routes, streams, app, bot, ...names }: Known & Asking,
+  { app, bot, ...known }: Known & Asking,
   found: readonly MemberError[],
 ): ParsedDialout {
+  const { routes, streams } = known;
   const errors = [...found];
   const headers = checkNotifyHeaders(notifyHeaders ?? {});
   if (!headers.ok) errors.push(...headers.errors);
-  errors.push(...namedErrors(wanted, names));
+  errors.push(...namedErrors(wanted, known));
   const route = routes.plan(wanted.target, wanted.trunk, bot.accountId);
   if (!route.ok) errors.push({ path: route.field, message: route.message });
   const detects = wanted.machineDetection !== 'disabled';
@@ -141,13 +147,9 @@ function acrossMembers(
 /** What they name, by itself. */
 function namedErrors(
   wanted: Wanted,
-  {
-    speechToTextProviders,
-    isNotifiable,
-    maxCallDurationMs,
-  }: Pick<Known, 'speechToTextProviders' | 'isNotifiable' | 'maxCallDurationMs'>,
+  { speechToTextProviders, isNotifiable, isSoundReachable, maxCallDurationMs }: Known,
 ): readonly MemberError[] {
-  const errors: MemberError[] = [];
+  const errors = [...planSoundErrors(wanted, isSoundReachable)];
   if (wanted.notifyurl !== undefined && !isNotifiable(new URL(wanted.notifyurl))) {
     errors.push({
       path: 'notifyurl',

@@ -2,18 +2,9 @@
 
 import { z } from 'zod';
 import type { MachineDetectionMode } from '../../calls/call-types.ts';
-import { soundPlaceOf } from '../../calls/contract/sound-reference.ts';
+import { soundNotReachable, soundReference } from '../../calls/contract/sound-reference.ts';
 import { noBeepChoices } from '../../calls/plans.ts';
 import type { MemberError } from '../../http/problem.ts';
-
-const soundReference = z
-  .string()
-  .max(2_048)
-  .refine(
-    (text) => soundPlaceOf(text) !== undefined,
-    'must be sound:<name>, or a URL of a WAV file',
-  )
-  .describe('`sound:<name>` of the account, or the `https:` URL of a WAV file');
 
 const milliseconds = (from: number, to: number) =>
   z.number().overwrite(Math.round).min(from).max(to);
@@ -34,13 +25,32 @@ export const voicemailSchema = z.object({
 
 export const screeningSchema = z.object({ play: soundReference });
 
+type WantedPlans = {
+  readonly voicemail?: { readonly play: string } | undefined;
+  readonly screening?: { readonly play: string } | undefined;
+};
+
 /** They act on what detection says, and where it hangs up there is no call to act on. */
 export function planErrors(
-  wanted: { readonly voicemail?: unknown; readonly screening?: unknown },
+  wanted: WantedPlans,
   machineDetection: MachineDetectionMode,
 ): readonly MemberError[] {
   if (machineDetection === 'detect') return [];
-  return (['voicemail', 'screening'] as const)
-    .filter((name) => wanted[name] !== undefined)
-    .map((path) => ({ path, message: 'needs machineDetection: detect' }));
+  return plansOf(wanted).map(([path]) => ({ path, message: 'needs machineDetection: detect' }));
+}
+
+/** `isReachable`: whether a sound may be fetched from where it is. */
+export function planSoundErrors(
+  wanted: WantedPlans,
+  isReachable: (reference: string) => boolean,
+): readonly MemberError[] {
+  return plansOf(wanted)
+    .filter(([, { play }]) => !isReachable(play))
+    .map(([name]) => ({ path: `${name}.play`, message: soundNotReachable }));
+}
+
+function plansOf({ voicemail, screening }: WantedPlans) {
+  return Object.entries({ voicemail, screening }).flatMap(([name, plan]) =>
+    plan === undefined ? [] : [[name, plan] as const],
+  );
 }

@@ -3,13 +3,25 @@
 import { within } from '../../lib/at-most.ts';
 import type { LiveCall } from '../call-registry.ts';
 import type { CommandOf, CommandReply } from '../contract/command.ts';
-import { publicNameOf } from '../contract/sound-reference.ts';
+import { publicNameOf, soundNotReachable } from '../contract/sound-reference.ts';
 import type { Clock, SoundPort } from '../ports.ts';
 
-export type PlayingPorts = { readonly sounds: SoundPort; readonly clock: Clock };
+export type PlayingPorts = {
+  readonly sounds: SoundPort;
+  readonly clock: Clock;
+  /** Whether the sound may be fetched from the address in its URL. */
+  readonly isSoundReachable: (reference: string) => boolean;
+};
 
 /** The sender of the command waits for 2 s. A sound of the account is there at once, and one that is not there can be told at once. */
 const answerWithinMs = 1_000;
+
+const notReachable: CommandReply = {
+  ok: false,
+  code: 'invalid',
+  error: `sound: ${soundNotReachable}`,
+  errors: [{ path: 'sound', message: soundNotReachable }],
+};
 
 export class CallPlaying {
   readonly #ports: PlayingPorts;
@@ -27,6 +39,7 @@ export class CallPlaying {
     command: CommandOf<'play'>,
     playbackId: string,
   ): Promise<CommandReply> {
+    if (!this.#ports.isSoundReachable(command.sound)) return notReachable;
     const loading = this.#ports.sounds.loadSound(live.call.accountId, command.sound);
     const early = within(loading, answerWithinMs);
     const stops = this.#stops;

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { plainId } from '../../lib/ids.ts';
+import { hostMissing, namesHost } from '../../lib/url-text.ts';
 
 export const soundName = plainId;
 
@@ -13,7 +14,11 @@ export type SoundPlace =
   | { readonly kind: 'stored'; readonly name: string }
   | { readonly kind: 'url'; readonly url: URL };
 
-/** Undefined: it is no reference. Whether an address may be fetched from is not judged here. */
+/**
+ * Reads a reference. `src/sounds/sound-fetch.ts` judges whether an address may be fetched from.
+ *
+ * @returns undefined if it is not a reference
+ */
 export function soundPlaceOf(reference: string): SoundPlace | undefined {
   if (reference.startsWith(namePrefix)) {
     const name = reference.slice(namePrefix.length);
@@ -33,6 +38,7 @@ function urlProblem(text: string): string | undefined {
   const { protocol, username, password } = new URL(text);
   if (protocol !== 'https:' && protocol !== 'http:')
     return 'must be a sound:<name> or an https URL';
+  if (!namesHost(text)) return hostMissing;
   return username === '' && password === '' ? undefined : 'must not hold a user or password';
 }
 
@@ -46,4 +52,10 @@ export const soundReference = z
       : (urlProblem(text) ?? 'must be a sound:<name> or an https URL');
     context.addIssue({ code: 'custom', message });
   })
-  .describe('`sound:<name>` of the account, or an `https:` URL of a WAV file');
+  .describe(
+    '`sound:<name>` of the account, or the `https:` URL of a WAV file; a private address, and `http:`, only within NOTIFY_ALLOWED_NETWORKS',
+  );
+
+/** What an API user reads about a sound that may not be fetched from the address in its URL. */
+export const soundNotReachable =
+  'must be a public address over https, or one in NOTIFY_ALLOWED_NETWORKS';

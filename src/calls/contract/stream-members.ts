@@ -1,6 +1,7 @@
 // Where a bot takes a call's audio, as a dial-out request, a bot's registration or a command says it.
 
 import { z } from 'zod';
+import { hostMissing, namesHost } from '../../lib/url-text.ts';
 
 const maxUrlLength = 2_048;
 /** They are told in one message at the start of the stream, with the metadata. */
@@ -15,6 +16,7 @@ function streamUrlProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return 'must be an absolute URL';
   const url = new URL(text);
   if (url.protocol !== 'ws:' && url.protocol !== 'wss:') return 'must be a ws or wss URL';
+  if (!namesHost(text)) return hostMissing;
   if (url.username !== '' || url.password !== '') return 'must not hold a user or password';
   if (text.includes('#')) return 'must not have a fragment';
   return undefined;

@@ -5,7 +5,7 @@ import { lineOf } from '../../calls/contract/event-table.ts';
 import type { CallDetails } from '../../interactions/call-queries.ts';
 import { type CliContext, type DevApp, requireGateway } from '../cli-context.ts';
 import { type BotClient, createGatewayClient } from '../gateway-client.ts';
-import { describeNotification, readBody } from '../notification-lines.ts';
+import { createNotificationLines, readBody } from '../notification-lines.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
 import { openTokens } from '../tokens.ts';
 import { createCallTimeline } from './call-timeline.ts';
@@ -55,12 +55,13 @@ async function ownReceiver(
   app: DevApp,
   notified: { end: boolean },
 ): Promise<Receiver> {
+  const lineOf = createNotificationLines();
   return await startReceiver({
     host: '127.0.0.1',
     port: 0,
     webhookSecret: app.webhookSecret,
     onNotification: (notification) => {
-      context.print(describeNotification(notification, 'notified'));
+      context.print(lineOf(notification, 'notified'));
       const status = readBody(notification.body)?.status;
       if (status === 'completed' || status === 'Failed') notified.end = true;
     },

@@ -2,10 +2,12 @@
 
 import { lineOf } from '../../calls/contract/event-table.ts';
 import type { CallSummary } from '../../interactions/call-queries.ts';
-import { type AppOptions, botOfCall, withGateway } from '../app-session.ts';
+import { type AppOptions, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
 import type { OverviewClient } from '../gateway-client.ts';
+import { callLine } from './call-line.ts';
+import { botOfCall, callIdNamed } from './named-call.ts';
 
 export type ListCallsOptions = AppOptions & {
   readonly status?: string;
@@ -18,7 +20,7 @@ export async function listCalls(context: CliContext, options: ListCallsOptions):
   if (!/^[1-9]\d{0,5}$/.test(options.limit)) throw new CliError('--limit must be 1 to 999999');
   const limit = Number(options.limit);
   const written: (call: CallSummary) => string =
-    options.json === true ? JSON.stringify : summaryLine;
+    options.json === true ? JSON.stringify : (call) => callLine(call, new Date());
   await withGateway(context, options, async (client) => {
     let count = 0;
     for await (const call of callsOf(client.overview(options.bot), options)) {
@@ -52,16 +54,17 @@ async function* callsOf(
 
 export async function showCall(
   context: CliContext,
-  callId: string,
+  named: string,
   options: ShowCallOptions,
 ): Promise<void> {
   await withGateway(context, options, async (client) => {
-    const call = await client.overview(options.bot).call(callId);
+    const overview = client.overview(options.bot);
+    const call = await overview.call(await callIdNamed(overview, named));
     if (options.json === true) {
       context.print(JSON.stringify(call));
       return;
     }
-    context.print(summaryLine(call));
+    context.print(callLine(call, new Date()));
     const { queuePosition, metadata, timeline } = call;
     if (queuePosition !== undefined)
       context.print(`waits for its trunk as number ${queuePosition}`);
@@ -75,19 +78,11 @@ export async function showCall(
 /** As a bot flow reads it. */
 export async function showContext(
   context: CliContext,
-  callId: string,
+  named: string,
   options: AppOptions,
 ): Promise<void> {
   await withGateway(context, options, async (client) => {
-    const bot = await botOfCall(client, options, callId);
+    const { bot, callId } = await botOfCall(client, options, named);
     context.print(JSON.stringify(await bot.context(callId), undefined, 2));
   });
-}
-
-function summaryLine(call: CallSummary): string {
-  const { acceptedAt, callId, botId, target, status, outcome, reason } = call;
-  // `completed  completed` would say it twice.
-  const finer = outcome === undefined || outcome === status ? '' : `${outcome} `;
-  const end = outcome === undefined ? [] : [`${finer}(${reason ?? ''})`];
-  return [acceptedAt, callId, botId, target, status, ...end].join('  ');
 }

@@ -28,7 +28,11 @@ const notificationsCommands = () => import('../notifications-command.ts');
 
 export function addCallCommands(program: Command, createContext: () => CliContext): void {
   addPlacing(program, createContext);
-  const calls = program.command('calls').description('calls of every bot of the app');
+  const calls = program
+    .command('calls')
+    .description(
+      'calls of every bot of the app; of an id its first 4 characters or more are enough',
+    );
   addReading(program, calls, createContext);
   addLive(calls, createContext);
   addNotifications(program, createContext);
@@ -117,7 +121,7 @@ function addReading(program: Command, calls: Command, createContext: () => CliCo
       await (await callsCommands()).showCall(createContext(), callId, options);
     });
   ofApp(program.command('context <callId>'))
-    .description('what a bot flow reads of a call, as JSON')
+    .description('what a bot flow reads of a call, as JSON; the beginning of its id is enough')
     .action(async (callId: string, options: AppOptions) => {
       await (await callsCommands()).showContext(createContext(), callId, options);
     });
@@ -182,7 +186,7 @@ function addTransfer(calls: Command, createContext: () => CliContext): void {
 
 function addNotifications(program: Command, createContext: () => CliContext): void {
   const notifications = program.command('notifications').description('what receivers were sent');
-  ofApp(notifications.command('list [callId]'))
+  ofApp(notifications.command('list [callId]', { isDefault: true }))
     .description('of a call, with each attempt; without one: dead letters, newest first')
     .option('--failed-since <duration>', 'dead letters of the last e.g. 2h')
     .option('--json', 'one JSON object a line')

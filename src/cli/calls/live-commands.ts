@@ -1,12 +1,13 @@
 // offhook calls play, stop, dtmf, stream, transfer and hangup: what a call is made to do while it is up. What comes of it is in its timeline.
 
 import { withoutQuery } from '../../calls/contract/stream-members.ts';
-import { type AppOptions, botOfCall, withGateway } from '../app-session.ts';
+import { type AppOptions, withGateway } from '../app-session.ts';
 import type { CliContext } from '../cli-context.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandMembers } from '../gateway-client.ts';
 import { readNumber, readParameters, targetOf } from './dial-options.ts';
 import { readHeaders } from './header-options.ts';
+import { botOfCall } from './named-call.ts';
 
 /** `id`: names the command, so that it may be repeated after an answer that was lost. */
 export type LiveOptions = AppOptions & { readonly id?: string };
@@ -101,13 +102,13 @@ export async function hangUpCall(
 
 async function send(
   context: CliContext,
-  callId: string,
+  call: string,
   { id, ...options }: LiveOptions,
   command: CommandMembers,
   done: string,
 ): Promise<void> {
   await withGateway(context, options, async (client) => {
-    const bot = await botOfCall(client, options, callId);
+    const { bot, callId } = await botOfCall(client, options, call);
     const named = id === undefined ? command : { ...command, id };
     const { commandId } = await bot.command(callId, named);
     context.print(`${done} (${commandId})`);

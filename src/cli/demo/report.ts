@@ -1,7 +1,7 @@
 // What the demo prints: lines for people, or JSON.
 
 import { type BotEvent, describeBotEvent } from '../bot/bot-events.ts';
-import { describeNotification } from '../notification-lines.ts';
+import { createNotificationLines } from '../notification-lines.ts';
 import type { ReceivedNotification } from '../receiver.ts';
 import { type Conversation, describeConversation } from './conversation.ts';
 import { describeMessage } from './message.ts';
@@ -45,14 +45,14 @@ export function textReporter(): Reporter {
   const line = (text: string): void => {
     process.stdout.write(`${text}\n`);
   };
+  const lineOf = createNotificationLines();
   return {
     started: (httpUrl, receiverUrl) => {
       line(`Offhook runs on ${httpUrl}: SIP engine, sandbox carrier, nats-server, PGlite.`);
       line(`Notifications go to ${receiverUrl}, where each signature is checked.\n`);
     },
     dialled: (scene, target) => line(`dialling ${scene.name} (${target})`),
-    notified: (scene, notification) =>
-      line(describeNotification(notification, scene?.name ?? 'unknown')),
+    notified: (scene, notification) => line(lineOf(notification, scene?.name ?? 'unknown')),
     bot: (event) =>
       line(
         `${new Date().toISOString().slice(11, 23)}  the bot          ${describeBotEvent(event)}`,

@@ -74,6 +74,8 @@ describe('POST …/commands', () => {
     ['two ids', { command: 'stop', id: 'one' }, { 'idempotency-key': 'two' }, 'Idempotency-Key'],
     ['a key with a space', { command: 'stop' }, { 'idempotency-key': 'a b' }, 'Idempotency-Key'],
     ['a sound that is none', { command: 'play', sound: 'offer' }, {}, 'sound'],
+    ['a sound without a host', { command: 'play', sound: 'https:///a.wav' }, {}, 'sound'],
+    ['a bot without a host', { command: 'stream', url: 'wss:///audio' }, {}, 'url'],
     ['a transfer to no address', { command: 'transfer', to: 'agents' }, {}, 'to'],
     [
       'a misspelled member',

@@ -392,6 +392,8 @@ describe('members', () => {
     ['empty caller', { caller: '' }, 'caller'],
     ['relative notify URL', { notifyurl: '/calls' }, 'notifyurl'],
     ['notify URL of another scheme', { notifyurl: 'ftp://example.com/' }, 'notifyurl'],
+    ['notify URL without a host', { notifyurl: 'http:///calls' }, 'notifyurl'],
+    ['notify URL without slashes', { notifyurl: 'http:calls' }, 'notifyurl'],
     ['notify URL with a password', { notifyurl: 'https://a:b@example.com/' }, 'notifyurl'],
     ['notify URL without end', { notifyurl: `https://a/${'b'.repeat(2_048)}` }, 'notifyurl'],
     ['time-out under a second', { timeoutInMs: 999 }, 'timeoutInMs'],

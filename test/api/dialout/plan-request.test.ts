@@ -63,6 +63,8 @@ describe('a plan in a request', () => {
     ['voicemail.play', { play: 'offer.wav' }],
     ['voicemail.play', { play: 'ftp://sounds.example/a.wav' }],
     ['voicemail.play', { play: 'https://user:secret@sounds.example/a.wav' }],
+    ['voicemail.play', { play: 'https:///a.wav' }],
+    ['voicemail.play', { play: 'https:a.wav' }],
     ['voicemail.play', {}],
     ['voicemail.ifNoBeep', { play: 'sound:a', ifNoBeep: 'wait' }],
     ['voicemail.waitForBeepMs', { play: 'sound:a', waitForBeepMs: 1 }],
@@ -73,6 +75,18 @@ describe('a plan in a request', () => {
 
     expect(status).toBe(400);
     expect(errors?.map((error) => error.path)).toEqual([path]);
+  });
+
+  test('names each sound at an address that is never fetched from, and what opens it', async () => {
+    const plan = { play: 'https://10.0.0.1/a.wav' };
+    const { status, errors } = await dial({ ...detect, voicemail: plan, screening: plan });
+
+    const message = 'must be a public address over https, or one in NOTIFY_ALLOWED_NETWORKS';
+    expect(status).toBe(400);
+    expect(errors).toEqual([
+      { path: 'voicemail.play', message },
+      { path: 'screening.play', message },
+    ]);
   });
 
   test.each([

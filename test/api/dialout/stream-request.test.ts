@@ -84,6 +84,8 @@ describe('the stream of a request', () => {
   test.each([
     ['no address', {}, 'stream.url'],
     ['http', { url: 'https://bot.example/' }, 'stream.url'],
+    ['no host', { url: 'wss:///audio' }, 'stream.url'],
+    ['no slashes', { url: 'wss:audio' }, 'stream.url'],
     ['a user in the URL', { url: 'wss://me@bot.example/' }, 'stream.url'],
     ['a fragment', { url: `${url}#there` }, 'stream.url'],
     ['a space', { url: `${url} ` }, 'stream.url'],

@@ -91,6 +91,7 @@ beforeEach(() => {
       loadSound: async (_accountId, reference) =>
         await (sounds.get(reference) ?? { ok: false, reason: `There is no ${reference}` }),
     },
+    isSoundReachable: (reference) => reference !== 'https://10.0.0.1/a.wav',
     judgeTransfer: async () => await judgement,
     judgeStream: async () => await streamJudgement,
     clock: { now: () => new Date(0) },
@@ -187,6 +188,18 @@ describe('a command', () => {
       ok: false,
       code: 'sound',
       error: 'There is no sound:none',
+    });
+    await settled();
+    expect(sent).toEqual([]);
+  });
+
+  test('for a sound at an address that is never fetched from names the member', async () => {
+    const message = 'must be a public address over https, or one in NOTIFY_ALLOWED_NETWORKS';
+    expect(await run({ command: 'play', sound: 'https://10.0.0.1/a.wav' })).toEqual({
+      ok: false,
+      code: 'invalid',
+      error: `sound: ${message}`,
+      errors: [{ path: 'sound', message }],
     });
     await settled();
     expect(sent).toEqual([]);

@@ -1,0 +1,40 @@
+// The speech-to-text providers as the configuration names them: the file, the default, and whether
+// a request may name others.
+
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { Config } from '../../config.ts';
+import { loadProviders, type SpeechToTextProviders } from './providers.ts';
+import type { SpeechToText } from './transcribed-detector.ts';
+
+type Secrets = Parameters<typeof loadProviders>[1];
+
+/** @throws Error when the file cannot be read or has mistakes, or lacks the default. */
+export async function readSpeechToText(
+  {
+    sttProvidersFile,
+    sttDefaultProvider,
+    isSttStrict,
+  }: Pick<Config, 'sttProvidersFile' | 'sttDefaultProvider' | 'isSttStrict'>,
+  secrets: Secrets,
+): Promise<SpeechToText & { readonly onlyNames: ReadonlySet<string> | undefined }> {
+  const providers = await readProviders(sttProvidersFile, secrets);
+  if (sttDefaultProvider !== undefined && !providers.has(sttDefaultProvider)) {
+    throw new Error(
+      `STT_DEFAULT_PROVIDER: STT_PROVIDERS_FILE has no provider of the name ${sttDefaultProvider}`,
+    );
+  }
+  const onlyNames = isSttStrict ? new Set(providers.keys()) : undefined;
+  return { providers, defaultProvider: sttDefaultProvider, onlyNames };
+}
+
+async function readProviders(
+  path: string | undefined,
+  secrets: Secrets,
+): Promise<SpeechToTextProviders> {
+  if (path === undefined) return new Map();
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new Error(`STT_PROVIDERS_FILE cannot be read: ${path}`, { cause: error });
+  });
+  return loadProviders({ name: basename(path), text }, secrets);
+}

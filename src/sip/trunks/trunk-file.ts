@@ -1,0 +1,62 @@
+// Reads the trunks file that the configuration names, and makes the trunks of this gateway from it.
+// A start checks the file before it opens anything, and reads it again when it opens SIP.
+
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { Config } from '../../config.ts';
+import {
+  builtInTrunk,
+  type Gateway,
+  loadTrunks,
+  type TrunkDirectory,
+  type TrunkFile,
+  type TrunkSources,
+} from './trunks.ts';
+import { trunksPath } from './trunks-path.ts';
+
+/** What the embedded SIP engine speaks. */
+const embeddedTransports: readonly Gateway['transport'][] = ['udp', 'tcp'];
+
+/** TRUNKS_FILE must be there when it is named; sip-config/trunks.yaml need not. */
+export async function readTrunkFile(
+  config: Pick<Config, 'trunksFile'>,
+): Promise<TrunkFile | undefined> {
+  const path = trunksPath(config);
+  if (path === undefined) return undefined;
+  try {
+    return { name: basename(path), text: await readFile(path, 'utf8') };
+  } catch (error) {
+    throw new Error(`TRUNKS_FILE cannot be read: ${path}`, { cause: error });
+  }
+}
+
+export function sandboxIsOn(
+  { sandbox }: Pick<Config, 'sandbox'>,
+  file: TrunkFile | undefined,
+): boolean {
+  return sandbox === undefined ? file === undefined : sandbox === 'on';
+}
+
+/** `sandbox`: where it takes INVITEs, if it is on. @throws Error that lists every mistake. */
+export function trunksOf(
+  { drachtioServers }: Pick<Config, 'drachtioServers'>,
+  {
+    file,
+    sandbox,
+    secrets,
+  }: {
+    readonly file: TrunkFile | undefined;
+    readonly sandbox: { readonly host: string; readonly port: number } | undefined;
+    readonly secrets: TrunkSources['secrets'];
+  },
+): TrunkDirectory {
+  return loadTrunks({
+    secrets,
+    builtIn:
+      sandbox === undefined
+        ? []
+        : [builtInTrunk('sandbox', { host: sandbox.host, port: sandbox.port, transport: 'udp' })],
+    ...(file === undefined ? {} : { file }),
+    ...(drachtioServers === undefined ? { transports: embeddedTransports } : {}),
+  });
+}
