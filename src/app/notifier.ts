@@ -79,7 +79,6 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
   );
   const sender = createSender({
     guard,
-    connectionsPerOrigin: 32,
     now: () => clock.now().getTime(),
   });
   closers.add('notification sender', () => sender.close());

@@ -74,7 +74,6 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     const store = createNotificationStore(database.pool, ownerId, schedule);
     const sender = createSender({
       guard: createAddressGuard(options.allowedNetworks ?? ['127.0.0.0/8']),
-      connectionsPerOrigin: 32,
       // Long by default: a busy machine must not make an attempt fail.
       timeoutMs: options.timeoutMs ?? 10_000,
       now: Date.now,
