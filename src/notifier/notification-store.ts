@@ -58,6 +58,13 @@ export type Settlement = {
   readonly queue: 'keep' | 'finish' | { readonly until: number };
 };
 
+export type Claimed = {
+  /** Those whose lease is ours now. */
+  readonly callIds: readonly string[];
+  /** Those that were due and had room; another process may have been faster. */
+  readonly chosen: number;
+};
+
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
 /**
@@ -81,19 +88,11 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       const values = [acceptParameter(rows), now, passedBefore];
       await retryConflicts(() => sql.query({ ...acceptStatement, values }));
     },
-    /** Of each receiver as many as it has room for. */
-    claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms) =>
-      claim(sql, claimStatement, [
-        ownerId,
-        leasedUntil,
-        now,
-        limit,
-        [...rooms.byOrigin.keys()],
-        [...rooms.byOrigin.values()],
-        rooms.ofOthers,
-      ]),
+    /** Of each receiver, and of each account, as many as it has room for. */
+    claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms): Promise<Claimed> =>
+      claimDue(sql, [ownerId, leasedUntil, now, limit, ...roomParameters(rooms)]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
-      claim(sql, claimTheseStatement, [ownerId, leasedUntil, now, callIds]),
+      claimThese(sql, [ownerId, leasedUntil, now, callIds]),
     /** What is pending of queues that are leased to us; a queue that is not is absent. */
     load: (callIds: readonly string[]) => loadCallQueues(sql, ownerId, schedule, callIds),
     /** False: the queue was not let go, because it has changed or is no longer ours. */
@@ -150,13 +149,31 @@ function acceptParameter(rows: readonly NewNotification[]): string {
   );
 }
 
-async function claim(
-  sql: SqlClient,
-  statement: { readonly name: string; readonly text: string },
-  values: unknown[],
-): Promise<readonly string[]> {
-  const result = await sql.query<{ call_id: string }>({ ...statement, values });
+async function claimDue(sql: SqlClient, values: unknown[]): Promise<Claimed> {
+  const result = await sql.query<{ chosen: number; call_ids: readonly string[] }>({
+    ...claimStatement,
+    values,
+  });
+  const [row] = result.rows;
+  return { callIds: row?.call_ids ?? [], chosen: row?.chosen ?? 0 };
+}
+
+async function claimThese(sql: SqlClient, values: unknown[]): Promise<readonly string[]> {
+  const result = await sql.query<{ call_id: string }>({ ...claimTheseStatement, values });
   return result.rows.map((row) => row.call_id);
+}
+
+function roomParameters({ byReceiver, byAccount, ofOthers }: Rooms): readonly unknown[] {
+  return [
+    byReceiver.map(({ accountId }) => accountId),
+    byReceiver.map(({ origin }) => origin),
+    byReceiver.map(({ room }) => room),
+    byAccount.map(({ accountId }) => accountId),
+    byAccount.map(({ room }) => room),
+    byAccount.map(({ byNewReceiver }) => byNewReceiver),
+    ofOthers.room,
+    ofOthers.byNewReceiver,
+  ];
 }
 
 async function settleAll(

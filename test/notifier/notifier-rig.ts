@@ -192,7 +192,7 @@ function createHandler(
     const results = await appendSteps(
       {
         ...{ pool, ownerId },
-        owedFor: (call, event) => owedFor(call, event, (origin) => dispatcher.canTake(origin)),
+        owedFor: (call, event) => owedFor(call, event, (receiver) => dispatcher.canTake(receiver)),
         publishedThrough: () => undefined,
         now: () => new Date(),
         leaseUntil: (at) => dispatcher.leaseUntil(at),

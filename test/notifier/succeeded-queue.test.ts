@@ -28,7 +28,7 @@ function open(pendingInSql: readonly number[]) {
     releaseLost: async () => 0,
     releaseOwn: async () => undefined,
     owesAnything: async () => false,
-    claimDue: async () => [],
+    claimDue: async () => ({ callIds: [], chosen: 0 }),
     claimThese: async () => [],
     load: async () => {
       reads += 1;

@@ -33,6 +33,7 @@ import { waitingCalls } from './0028-waiting-calls.ts';
 import { traceIds } from './0029-trace-ids.ts';
 import { consoleCredentials } from './0032-console-credentials.ts';
 import { steadyLeases } from './0033-steady-leases.ts';
+import { queuesByAccount } from './0034-queues-by-account.ts';
 import { buildLateIndexes } from './late-indexes.ts';
 import type { Migration } from './migration.ts';
 
@@ -67,6 +68,7 @@ export const migrations: readonly Migration[] = [
   traceIds,
   consoleCredentials,
   steadyLeases,
+  queuesByAccount,
 ];
 
 /** Any number that no other program takes an advisory lock on: the letters `offhook`. */

@@ -91,12 +91,12 @@ with given as materialized (
   on conflict (event_id) do nothing
   returning event_id, call_id, state
 ), queues as (
-  select inserted.call_id, bool_and(judged.lease) as lease, min(judged.origin) as origin
+  select inserted.call_id, bool_and(judged.lease) as lease, min(judged.account_id) as account_id, min(judged.origin) as origin
   from inserted join judged using (event_id) where inserted.state = 'pending'
   group by inserted.call_id
 ), queued as (
-  insert into notification_lanes as lane (call_id, origin, next_attempt_at, leased_by, leased_until)
-  select call_id, origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
+  insert into notification_lanes as lane (call_id, account_id, origin, next_attempt_at, leased_by, leased_until)
+  select call_id, coalesce(account_id, ''), origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
   from queues order by call_id
   on conflict (call_id) do update set
     next_attempt_at = case when (
