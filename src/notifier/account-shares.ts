@@ -3,7 +3,8 @@
 // others hold, and nothing has to be known about how many there are. Packet switches share their memory in the same way
 // ("dynamic thresholds").
 //
-// An account that holds more than its share, because others came, keeps what it has, and gets no more until it holds less.
+// An account may come to hold more than its share: others came, or several calls were let in at the same moment. It gets no more
+// then, and gives back what it can (`isOver`).
 
 export class AccountShares {
   readonly #places: number;
@@ -29,6 +30,11 @@ export class AccountShares {
   /** How many more the account may have. */
   room(accountId: string): number {
     return Math.max(0, this.free - this.held(accountId));
+  }
+
+  /** It holds more than its share. */
+  isOver(accountId: string): boolean {
+    return this.held(accountId) > this.free;
   }
 
   /** What an account may have that holds none. */

@@ -11,8 +11,8 @@
 // forgotten   Nothing under way or waiting for a minute: what is sent next finds it `new`.
 //
 // An account has a share of the calls in memory, and the same share of the part for receivers that are not trusted
-// (`AccountShares`): no account keeps another one out, whatever the state of its receivers. Once it holds more than it may
-// still get it is crowded: none of its receivers gets more than a failing one, so that a few of them cannot take its share
+// (`AccountShares`): no account keeps another one out, whatever the state of its receivers. What it has beyond its share goes
+// back to the database when it would be sent. Once an account holds more than it may still get it is crowded: none of its receivers gets more than a failing one, so that a few of them cannot take its share
 // from the others.
 //
 // In each state, a call that finds no place stays in the database, and a trusted receiver that has room again says so.
@@ -110,15 +110,19 @@ export class OriginGates {
     this.#calls.add(accountId, -1);
   }
 
-  /** Waits for a place. False: too many wait already, or it is closed. Each true is followed by one `leave`. */
+  /**
+   * Waits for a place. False: too many wait already, its account holds more than its share, or it is closed. Each true is
+   * followed by one `leave`.
+   */
   async enter(receiver: Receiver, now: number): Promise<boolean> {
     const gate = this.#gateOf(receiver);
     gate.lastUsedAt = now;
-    if (this.#isOpen(gate)) {
+    const isOver = this.#calls.isOver(receiver.accountId);
+    if (!isOver && this.#isOpen(gate)) {
       this.#change(gate, () => (gate.active += 1));
       return true;
     }
-    if (this.#isClosed || gate.waiting.length >= this.#maxWaiting(gate)) {
+    if (isOver || this.#isClosed || gate.waiting.length >= this.#maxWaiting(gate)) {
       gate.leftBehind = true;
       return false;
     }

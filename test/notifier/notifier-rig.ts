@@ -120,9 +120,18 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     secret,
     start,
     /** A call that is notified to this URL; undefined: its dialer gave none. */
-    call: (notifyUrl: string | undefined, notifyHeaders: Readonly<Record<string, string>> = {}) => {
-      const identity = someIdentity();
-      const { appId, accountId } = identity;
+    call: (
+      notifyUrl: string | undefined,
+      {
+        notifyHeaders = {},
+        accountId = 'acme',
+      }: {
+        readonly notifyHeaders?: Readonly<Record<string, string>>;
+        readonly accountId?: string;
+      } = {},
+    ) => {
+      const identity = someIdentity({ accountId });
+      const { appId } = identity;
       known.set(identity.callId, {
         ...{ appId, accountId, notifyHeaders },
         ...(notifyUrl === undefined ? {} : { notifyUrl }),

@@ -151,14 +151,16 @@ describe('accounts', () => {
     expect(gates.hasRoom(receiverOf('https://hooks.example', 'greedy'))).toBe(false);
   });
 
-  test('that hold more than their share get nothing until they hold less', () => {
+  test('that hold more than their share get nothing until they hold less', async () => {
     const gates = new OriginGates({ ...limits, maxCalls: 9 });
     hold(gates, 'greedy', 4);
     hold(gates, 'second', 2);
     const greedy = receiverOf('https://hooks.example', 'greedy');
     expect(gates.hasRoom(greedy)).toBe(false);
+    expect(await gates.enter(greedy, 0)).toBe(false);
     gates.release('greedy');
     expect(gates.hasRoom(greedy)).toBe(true);
+    expect(await gates.enter(greedy, 0)).toBe(true);
   });
 
   test('have receivers of their own, even where they share an origin', async () => {
