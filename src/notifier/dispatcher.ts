@@ -209,7 +209,7 @@ export class NotificationDispatcher {
   async #takeOwn(callId: string): Promise<void> {
     const queue = this.#queues.get(callId);
     if (queue !== undefined) return markStale(queue);
-    const leased = (await this.#deps.store.load([callId])).get(callId);
+    const leased = await this.#deps.store.loadOne(callId);
     if (leased === undefined || this.#queues.has(callId)) return;
     this.#take(leased, (await this.#deps.recipients([callId])).get(callId));
   }
@@ -337,7 +337,7 @@ export class NotificationDispatcher {
   async #refresh(queue: CallQueue): Promise<boolean> {
     // What was delivered is still pending there until then.
     await queue.recorded;
-    const leased = (await this.#deps.store.load([queue.callId])).get(queue.callId);
+    const leased = await this.#deps.store.loadOne(queue.callId);
     if (leased === undefined) {
       queue.isStale = false;
       return false;

@@ -3,7 +3,7 @@
 
 import { Batcher } from '../lib/batcher.ts';
 import { retryConflicts } from '../store/sql-errors.ts';
-import { loadCallQueues } from './call-queue-loading.ts';
+import { type LeasedCallQueue, loadCallQueues } from './call-queue-loading.ts';
 import type { Failure, RetrySchedule } from './delivery-rules.ts';
 import {
   acceptStatement,
@@ -76,11 +76,19 @@ const settleBatch = {
   wholeTurns: true,
 } as const;
 
+/** The same for queues that are read again: a thousand at once where a thousand leases were renewed while they were let go. */
+const loadBatch = { maxBatch: 200, maxWaiting: 50_000, concurrency: 1 } as const;
+
 export function createNotificationStore(sql: SqlClient, ownerId: string, schedule: RetrySchedule) {
   const settling = new Batcher<Settlement, boolean>(
     (items) => settleAll(sql, ownerId, items),
     settleBatch,
   );
+  const load = (callIds: readonly string[]) => loadCallQueues(sql, ownerId, schedule, callIds);
+  const loading = new Batcher<string, LeasedCallQueue | undefined>(async (callIds) => {
+    const queues = await load(callIds);
+    return callIds.map((callId) => queues.get(callId));
+  }, loadBatch);
   return {
     /** New rows and their queues, in one statement; a notification that is known is passed over. */
     accept: async (rows: readonly NewNotification[], now: Date): Promise<void> => {
@@ -94,7 +102,9 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
       claimThese(sql, [ownerId, leasedUntil, now, callIds]),
     /** What is pending of queues that are leased to us; a queue that is not is absent. */
-    load: (callIds: readonly string[]) => loadCallQueues(sql, ownerId, schedule, callIds),
+    load,
+    /** The same of one call; undefined: its queue is not ours. */
+    loadOne: (callId: string) => loading.add(callId),
     /** False: the queue was not let go, because it has changed or is no longer ours. */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
     /** Calls whose lease was prolonged. */

@@ -30,13 +30,13 @@ function open(pendingInSql: readonly number[]) {
     owesAnything: async () => false,
     claimDue: async () => ({ callIds: [], chosen: 0 }),
     claimThese: async () => [],
-    load: async () => {
+    loadOne: async () => {
       reads += 1;
       const pending = pendingInSql.map((sequence) => ({
         ...owed(sequence),
         ...{ attempts: 0, attemptsBefore: 0, owedSince: now.getTime() },
       }));
-      return new Map([[callId, { callId, leasedUntil: now.getTime() + leaseMs, pending }]]);
+      return { callId, leasedUntil: now.getTime() + leaseMs, pending };
     },
     // The first is let go when the test says so.
     settle: async (settlement) => {

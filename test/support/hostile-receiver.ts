@@ -18,19 +18,20 @@ export type HostileReceiver = {
   close(): Promise<void>;
 };
 
-const dripEveryMs = 100;
+const dripEveryMs = 400;
+const pourEveryMs = 20;
 /** Far below the time-out of an attempt, and far above what a good receiver takes. */
 const lateMs = 8_000;
 
 const manners = {
   'drips a body': (response: ServerResponse) => {
     response.writeHead(200, { 'content-length': 50_000 });
-    drip(response, () => response.write('x'));
+    every(dripEveryMs, response, () => response.write('x'));
   },
   'drips a head': (response: ServerResponse) => {
     const { socket } = response;
     socket?.write('HTTP/1.1 200 OK\r\nx-dripped: ');
-    drip(response, () => socket?.write('x'));
+    every(dripEveryMs, response, () => socket?.write('x'));
   },
   'never answers': () => undefined,
   resets: (response: ServerResponse) => response.socket?.resetAndDestroy(),
@@ -44,14 +45,14 @@ const manners = {
   },
   'answers at length': (response: ServerResponse) => {
     response.writeHead(200);
-    drip(response, () => response.write(Buffer.alloc(16 * 1024)));
+    every(pourEveryMs, response, () => response.write(Buffer.alloc(16 * 1024)));
   },
 } satisfies Readonly<Record<string, (response: ServerResponse) => unknown>>;
 
 export type Manner = keyof typeof manners | 'never accepts';
 
-function drip(response: ServerResponse, write: () => void): void {
-  const timer = setInterval(write, dripEveryMs);
+function every(intervalMs: number, response: ServerResponse, write: () => void): void {
+  const timer = setInterval(write, intervalMs);
   response.once('close', () => clearInterval(timer));
   write();
 }
