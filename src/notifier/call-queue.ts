@@ -85,6 +85,12 @@ export function markStale(queue: CallQueue): void {
   queue.onMore?.();
 }
 
+/** The receiver said 410: what is pending is not sent. */
+export function markGone(queue: CallQueue, at: number): void {
+  queue.goneAt ??= at;
+  queue.pending = [];
+}
+
 /** Takes the outcome of an attempt into the queue. */
 export function recordInCallQueue(
   queue: CallQueue,
@@ -92,8 +98,7 @@ export function recordInCallQueue(
   { verdict, record }: Delivery,
 ): void {
   if (verdict.kind === 'failed' && verdict.failure === 'gone') {
-    queue.goneAt = record.at.getTime();
-    queue.pending = [];
+    markGone(queue, record.at.getTime());
     return;
   }
   if (verdict.kind !== 'retry') {

@@ -15,6 +15,7 @@ import {
   type CallQueue,
   endpointOf,
   extendCallQueue,
+  markGone,
   markStale,
   newCallQueue,
   pendingOf,
@@ -238,6 +239,7 @@ export class NotificationDispatcher {
     }
     const queue = newCallQueue(leased, recipient);
     queue.isStale = isStale;
+    if (leased.isGone === true) markGone(queue, this.#now());
     this.#queues.set(queue.callId, queue);
     this.#gates.hold(queue.receiver.accountId);
     const run = this.#run(queue)
@@ -343,6 +345,7 @@ export class NotificationDispatcher {
       return false;
     }
     refreshCallQueue(queue, leased);
+    if (leased.isGone === true) markGone(queue, this.#now());
     return true;
   }
 

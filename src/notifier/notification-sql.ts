@@ -115,6 +115,8 @@ where lane.call_id = due.call_id
 returning lane.call_id`,
 } as const;
 
+// A call that was answered 410 owes nothing, but for what was replayed since. What is pending of it all the same was stored by a
+// statement that had begun before the 410 was.
 export const loadStatement = {
   name: 'notifier-load',
   text: `
@@ -123,6 +125,8 @@ select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body
   n.sequence - 1 > (
     select count(*) from notifications p where p.call_id = n.call_id and p.sequence < n.sequence
   ) as has_gap,
+  (select true from notifications g where g.call_id = lane.call_id and g.failure = 'gone' limit 1)
+    and n.owed_since is null as is_gone,
   case when n.refused_at is not null then (
     select max(a.started_at) from delivery_attempts a where a.call_id = n.call_id and a.event_id = n.event_id
   ) end as last_attempt_at
