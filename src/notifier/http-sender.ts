@@ -45,25 +45,18 @@ export type SenderOptions = {
 
 export function createSender(options: SenderOptions): NotificationSender {
   const { timeoutMs = defaultTimeoutMs, replyTimeoutMs = defaultReplyTimeoutMs } = options;
+  const times = { timeoutMs, replyTimeoutMs };
   const connections = new Connections(options.guard, timeoutMs);
   return {
     send: async (notification) => {
       const url = URL.canParse(notification.url) ? new URL(notification.url) : undefined;
       if (url === undefined) return { kind: 'forbidden', error: 'the notification URL is invalid' };
       if (!options.guard.isHostAllowed(url)) return notAllowed;
-      let client: Client | undefined;
       try {
-        client = connections.take(url.origin);
-        const exchange = await post(client, url, notification, { timeoutMs, replyTimeoutMs });
-        if (exchange.isOver) {
-          connections.giveBack(url.origin, client);
-          client = undefined;
-        }
+        const exchange = await exchangeWith(connections, url, notification, times);
         return answered(exchange, options.now());
       } catch (error) {
         return failure(error);
-      } finally {
-        if (client !== undefined) connections.destroy(client);
       }
     },
     close: async () => connections.close(),
@@ -79,12 +72,33 @@ type Exchange = {
   readonly isOver: boolean;
 };
 
+type Times = { readonly timeoutMs: number; readonly replyTimeoutMs: number };
+
+/** Rejects where there was no status line. */
+async function exchangeWith(
+  connections: Connections,
+  url: URL,
+  notification: OutgoingNotification,
+  times: Times,
+): Promise<Exchange> {
+  const client = connections.take(url.origin);
+  let isFree = false;
+  try {
+    const exchange = await post(client, url, notification, times);
+    isFree = exchange.isOver;
+    return exchange;
+  } finally {
+    if (isFree) connections.giveBack(url.origin, client);
+    else connections.destroy(client);
+  }
+}
+
 /** Settles within the time, whatever the client does; unless the exchange is over the client is to be destroyed then. */
 function post(
   client: Client,
   url: URL,
   { headers, body, mayBeSent }: OutgoingNotification,
-  { timeoutMs, replyTimeoutMs }: { readonly timeoutMs: number; readonly replyTimeoutMs: number },
+  { timeoutMs, replyTimeoutMs }: Times,
 ): Promise<Exchange> {
   return new Promise((resolve, reject) => {
     let reply: Omit<Exchange, 'isOver'> | undefined;

@@ -9,7 +9,7 @@ import {
   startHostileReceiver,
 } from '../support/hostile-receiver.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { createNotifierRig, type NotifierRig, personCall } from './notifier-rig.ts';
+import { createNotifierRig, type NotifierRig, personCall, type TestNode } from './notifier-rig.ts';
 
 const manners: readonly Manner[] = [
   'never answers',
@@ -26,6 +26,8 @@ const limits = {
 };
 const timeoutMs = 60_000;
 const callsPerReceiver = 30;
+/** What is asked of these is under way until the time-out. */
+const holding: readonly Manner[] = ['never answers', 'drips a head'];
 
 describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind) => {
   let database: TestDatabase;
@@ -50,39 +52,60 @@ describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind
     await database.clear();
   });
 
-  const stallingCall = ({ url }: HostileReceiver) => rig.call(url, { accountId: 'stalling' });
+  const stallingCalls = (each: HostileReceiver, count: number) =>
+    Array.from({ length: count }, () => rig.call(each.url, { accountId: 'stalling' }).failed());
 
-  test.each(['never answered', 'answered before'] as const)(
-    'and %s: the notifications of another account arrive, in order',
-    async (past) => {
-      const notifier = await rig.start({ gates: limits, timeoutMs });
-      if (past === 'answered before') {
-        await notifier.handle(stalling.map((each) => stallingCall(each).failed()));
-        await eventually(async () => (await rig.lanesLeft()) === 0, 'each has answered once');
-      }
-      for (const each of stalling) each.turn();
-      for (const each of stalling) {
-        const calls = Array.from({ length: callsPerReceiver }, () => stallingCall(each));
-        await notifier.handle(calls.map((call) => call.failed()));
-      }
+  async function stall(notifier: TestNode) {
+    for (const each of stalling) {
+      each.turn();
+      await notifier.handle(stallingCalls(each, callsPerReceiver));
+    }
+  }
 
-      // Found by the poll, in the order of the database, and given their places at once.
-      const stored = Array.from({ length: 5 }, () => rig.call(receiver.url));
-      await notifier.handle(stored.flatMap(personCall));
-      for (const { identity } of stored) await receiver.untilEnded(identity.callId);
-      for (let number = 0; number < 5; number += 1) {
-        const call = rig.call(receiver.url);
-        for (const event of personCall(call)) await notifier.handle([event]);
-        await receiver.untilEnded(call.identity.callId);
-        stored.push(call);
-      }
+  async function anotherAccountIsNotified(notifier: TestNode) {
+    // At once, and one event after the other.
+    const together = Array.from({ length: 5 }, () => rig.call(receiver.url));
+    await notifier.handle(together.flatMap(personCall));
+    const alone = rig.call(receiver.url);
+    for (const event of personCall(alone)) await notifier.handle([event]);
+    for (const { identity } of [...together, alone]) {
+      const notified = await receiver.untilEnded(identity.callId);
+      expect(notified.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+    }
+  }
 
-      for (const { identity } of stored)
-        expect(receiver.of(identity.callId).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
-      await eventually(
-        () => notifier.queues() <= limits.maxCalls / 2,
-        'the account that stalls has its share, not more',
-      );
-    },
-  );
+  const thatAccountHasItsShare = (notifier: TestNode) =>
+    eventually(() => notifier.queues() <= limits.maxCalls / 2, 'half of the places, not more');
+
+  test('and never answered: the notifications of another account arrive, in order', async () => {
+    const notifier = await rig.start({ gates: limits, timeoutMs });
+    await stall(notifier);
+    await anotherAccountIsNotified(notifier);
+    await thatAccountHasItsShare(notifier);
+    for (const each of stalling) {
+      if (holding.includes(each.manner))
+        expect(each.asked(), each.manner).toBeLessThanOrEqual(limits.maxActive);
+    }
+  });
+
+  test('and answered before: the notifications of another account arrive, in order', async () => {
+    const notifier = await rig.start({ gates: limits, timeoutMs });
+    await notifier.handle(stalling.flatMap((each) => stallingCalls(each, 1)));
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'each has answered once');
+    await stall(notifier);
+    await anotherAccountIsNotified(notifier);
+    await thatAccountHasItsShare(notifier);
+  });
+
+  test('and do so over and over: the attempts at each are bounded', async () => {
+    const notifier = await rig.start({ gates: limits, timeoutMs: 500 });
+    await stall(notifier);
+    await anotherAccountIsNotified(notifier);
+    await thatAccountHasItsShare(notifier);
+    // No more connections than sends at once, whatever becomes of them.
+    await eventually(
+      () => stalling.every(({ sockets }) => !(sockets() > limits.maxActive)),
+      'none has more connections than sends at once',
+    );
+  });
 });

@@ -108,9 +108,7 @@ describe.each(databaseKinds)('410, on %s', (kind) => {
     await nothingIsOwed();
     await notifier.handle([completed]);
     await database.pool.query('update calls set notify_url = $1', [receiver.url]);
-    const deadLetters = createDeadLetters(database.pool, { now: () => new Date() }, () =>
-      rig.wake(),
-    );
+    const deadLetters = createDeadLetters(database, { now: () => new Date() }, () => rig.wake());
     receiver.answerWith(() => 200);
 
     await deadLetters.replayOne({ accountId: 'acme', botId: 'st-bot' }, 'app-1', answered.id);

@@ -2,20 +2,20 @@
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
 export type HostileReceiver = {
+  readonly manner: Manner;
   readonly url: string;
   /** From now on it misbehaves. */
-  turn(): void;
+  readonly turn: () => void;
   /** Requests that it has read. */
-  asked(): number;
+  readonly asked: () => number;
   /** Connections that are open at this moment. */
-  sockets(): number;
+  readonly sockets: () => number;
   /** Those that there were. */
-  connections(): number;
-  close(): Promise<void>;
+  readonly connections: () => number;
+  readonly close: () => Promise<void>;
 };
 
 const dripEveryMs = 400;
@@ -39,9 +39,8 @@ const manners = {
     response.writeHead(200, { 'content-length': 50_000 });
     response.write('x', () => response.socket?.resetAndDestroy());
   },
-  'answers late': async (response: ServerResponse) => {
-    await pause(lateMs, undefined, { ref: false });
-    response.writeHead(200).end();
+  'answers late': (response: ServerResponse) => {
+    setTimeout(() => response.writeHead(200).end(), lateMs).unref();
   },
   'answers at length': (response: ServerResponse) => {
     response.writeHead(200);
@@ -80,6 +79,7 @@ export async function startHostileReceiver(manner: Manner): Promise<HostileRecei
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
+    manner,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     turn: () => {
       isTurned = true;
@@ -108,6 +108,7 @@ async function startDeaf(): Promise<HostileReceiver> {
     worker.once('message', resolve).once('error', reject);
   });
   return {
+    manner: 'never accepts',
     url: `http://127.0.0.1:${port}/`,
     turn: () => void Atomics.store(gate, 0, 1),
     asked: () => Number.NaN,
