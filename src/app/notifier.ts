@@ -11,6 +11,7 @@ import { createEndpointStore } from '../notifier/endpoint-store.ts';
 import { EndpointWatch } from '../notifier/endpoint-watch.ts';
 import { createSender } from '../notifier/http-sender.ts';
 import { createNotificationStore, type NotificationStore } from '../notifier/notification-store.ts';
+import type { Receiver } from '../notifier/origin-gates.ts';
 import { type Recipients, rememberRecipients } from '../notifier/recipients.ts';
 import { version } from '../version.ts';
 import type { Environment } from './environment.ts';
@@ -45,7 +46,7 @@ export type Notifier = {
   /** The same, and they are due. */
   lookForDue(): void;
   /** Whether it would send to this receiver at once. */
-  canTake(origin: string): boolean;
+  canTake(receiver: Receiver): boolean;
   leaseUntil(now: Date): Date;
   onStored(stored: StoredNotifications): void;
   /** Something is being sent, or about to be. */
@@ -82,7 +83,6 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
   );
   const sender = createSender({
     guard,
-    connectionsPerOrigin: 32,
     now: () => clock.now().getTime(),
   });
   closers.add('notification sender', () => sender.close());
@@ -122,7 +122,7 @@ export async function openNotifier(environment: Environment, parts: Parts): Prom
     takeOver: () => dispatcher.takeOver(),
     lookForOwed: () => dispatcher.wake(),
     lookForDue: () => dispatcher.lookForDue(),
-    canTake: (origin) => dispatcher.canTake(origin),
+    canTake: (receiver) => dispatcher.canTake(receiver),
     leaseUntil: (now) => dispatcher.leaseUntil(now),
     onStored: (stored) => dispatcher.onStored(stored),
     isSending: () => store.holdsLeases(),

@@ -91,7 +91,7 @@ export function openOutbox(
     pool,
     ownerId: config.ownerId,
     owedFor: (call: AcceptedCall, event: CallEvent) =>
-      owedFor(call, event, (origin) => notifier.canTake(origin)),
+      owedFor(call, event, (receiver) => notifier.canTake(receiver)),
     publishedThrough: (callId: string) => relay.publishedThrough(callId as CallId),
     now: () => clock.now(),
     leaseUntil: (now: Date) => notifier.leaseUntil(now),

@@ -34,18 +34,19 @@ export async function claimCallQueues(
   { store, now, recipients }: Deps,
   { wanted, limit, until, rooms }: ClaimRequest,
 ): Promise<Claimed> {
-  const callIds = [
-    ...(wanted.length === 0 ? [] : await store.claimThese(now(), until, wanted)),
-    ...(limit <= 0 ? [] : await store.claimDue(now(), until, limit, rooms)),
-  ];
-  if (callIds.length === 0) return { queues: [], more: false };
+  const named = wanted.length === 0 ? [] : await store.claimThese(now(), until, wanted);
+  const due =
+    limit <= 0 ? { callIds: [], chosen: 0 } : await store.claimDue(now(), until, limit, rooms);
+  const more = limit > 0 && due.chosen >= limit;
+  const callIds = [...named, ...due.callIds];
+  if (callIds.length === 0) return { queues: [], more };
   const [queues, targets] = await Promise.all([store.load(callIds), recipients(callIds)]);
   return {
     queues: [...queues.values()].map((leased) => ({
       leased,
       recipient: targets.get(leased.callId),
     })),
-    more: limit > 0 && callIds.length >= limit,
+    more,
   };
 }
 

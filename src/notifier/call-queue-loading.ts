@@ -8,6 +8,8 @@ export type LeasedCallQueue = {
   readonly callId: string;
   readonly leasedUntil: number;
   readonly pending: readonly PendingNotification[];
+  /** The receiver said 410 before this was stored, and nothing of it was replayed: it is not to be sent. */
+  readonly isGone?: boolean;
 };
 
 type LoadedRow = { readonly call_id: string; readonly leased_until: Date } & (
@@ -24,8 +26,14 @@ type LoadedRow = { readonly call_id: string; readonly leased_until: Date } & (
       readonly refused_at: Date | null;
       readonly last_attempt_at: Date | null;
       readonly has_gap: boolean;
+      readonly is_gone: boolean | null;
     }
 );
+
+type LoadedCallQueue = LeasedCallQueue & {
+  readonly pending: PendingNotification[];
+  isGone: boolean;
+};
 
 /** What is pending of queues that are leased to this owner. */
 export async function loadCallQueues(
@@ -35,15 +43,18 @@ export async function loadCallQueues(
   callIds: readonly string[],
 ): Promise<ReadonlyMap<string, LeasedCallQueue>> {
   const result = await sql.query<LoadedRow>({ ...loadStatement, values: [callIds, ownerId] });
-  const queues = new Map<string, LeasedCallQueue & { readonly pending: PendingNotification[] }>();
+  const queues = new Map<string, LoadedCallQueue>();
   for (const row of result.rows) {
     const queue = queues.get(row.call_id) ?? {
       callId: row.call_id,
       leasedUntil: row.leased_until.getTime(),
       pending: [],
+      isGone: row.event_id !== null,
     };
     queues.set(row.call_id, queue);
     if (row.event_id === null) continue;
+    // One that was replayed is sent, and so is what follows it.
+    if (row.is_gone !== true) queue.isGone = false;
     queue.pending.push(pendingOf(row, schedule));
   }
   return queues;

@@ -6,12 +6,13 @@ import type { Delivery } from './delivery.ts';
 import type { CallQueueStep, PendingNotification } from './delivery-rules.ts';
 import type { Endpoint } from './endpoint-store.ts';
 import type { Settlement } from './notification-store.ts';
+import { originOf, type Receiver } from './origin-gates.ts';
 import type { Recipient } from './recipients.ts';
 
 export type CallQueue = {
   readonly callId: string;
   readonly recipient: Recipient | undefined;
-  readonly origin: string;
+  readonly receiver: Receiver;
   leasedUntil: number;
   pending: readonly PendingNotification[];
   /** The receiver as a whole failed: nothing is sent before. */
@@ -28,25 +29,20 @@ export type CallQueue = {
   successor?: LeasedCallQueue;
 };
 
-export function newCallQueue(
-  leased: LeasedCallQueue,
-  recipient: Recipient | undefined,
-  origin: string,
-): CallQueue {
+export function newCallQueue(leased: LeasedCallQueue, recipient: Recipient | undefined): CallQueue {
+  const { accountId = '', notifyUrl } = recipient ?? {};
   return {
     callId: leased.callId,
     recipient,
-    origin,
+    receiver: { accountId, origin: originOf(notifyUrl) },
     leasedUntil: leased.leasedUntil,
     pending: [...leased.pending].sort((a, b) => a.sequence - b.sequence),
     isStale: false,
   };
 }
 
-export function endpointOf({ recipient, origin }: CallQueue): Endpoint | undefined {
-  if (recipient === undefined) return undefined;
-  const { appId, accountId } = recipient;
-  return { appId, accountId, origin };
+export function endpointOf({ recipient, receiver }: CallQueue): Endpoint | undefined {
+  return recipient === undefined ? undefined : { appId: recipient.appId, ...receiver };
 }
 
 /** What was read again from the database stands; what waited as a successor is in it. */
@@ -89,6 +85,12 @@ export function markStale(queue: CallQueue): void {
   queue.onMore?.();
 }
 
+/** The receiver said 410: what is pending is not sent. */
+export function markGone(queue: CallQueue, at: number): void {
+  queue.goneAt ??= at;
+  queue.pending = [];
+}
+
 /** Takes the outcome of an attempt into the queue. */
 export function recordInCallQueue(
   queue: CallQueue,
@@ -96,8 +98,7 @@ export function recordInCallQueue(
   { verdict, record }: Delivery,
 ): void {
   if (verdict.kind === 'failed' && verdict.failure === 'gone') {
-    queue.goneAt = record.at.getTime();
-    queue.pending = [];
+    markGone(queue, record.at.getTime());
     return;
   }
   if (verdict.kind !== 'retry') {

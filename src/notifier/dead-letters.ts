@@ -144,8 +144,8 @@ with chosen as (
   insert into notification_replays (event_id, call_id, replayed_at, replayed_by)
   select event_id, call_id, $6, $7 from renewed
 ), lanes as (
-  insert into notification_lanes as lane (call_id, origin, next_attempt_at)
-  select distinct r.call_id, coalesce(substring(c.notify_url from '^[a-z]+://[^/?#]*'), ''), $6::timestamptz
+  insert into notification_lanes as lane (call_id, account_id, origin, next_attempt_at)
+  select distinct r.call_id, $1, coalesce(substring(c.notify_url from '^[a-z]+://[^/?#]*'), ''), $6::timestamptz
   from renewed r left join calls c using (call_id) order by r.call_id
   on conflict (call_id) do update set next_attempt_at = least(lane.next_attempt_at, excluded.next_attempt_at),
     leased_until = lane.leased_until + interval '1 millisecond'

@@ -15,6 +15,7 @@ import {
   type CallQueue,
   endpointOf,
   extendCallQueue,
+  markGone,
   markStale,
   newCallQueue,
   pendingOf,
@@ -32,7 +33,7 @@ import {
 } from './delivery-rules.ts';
 import type { Endpoint } from './endpoint-store.ts';
 import type { AttemptRecord, NotificationStore } from './notification-store.ts';
-import { defaultGateLimits, type GateLimits, OriginGates, originOf } from './origin-gates.ts';
+import { defaultGateLimits, type GateLimits, OriginGates, type Receiver } from './origin-gates.ts';
 import { Poller } from './poller.ts';
 import type { Recipient, RecipientLookup } from './recipients.ts';
 
@@ -42,8 +43,6 @@ const renewEveryMs = 10_000;
 /** Less than this of the lease left: nothing is sent any more, because it could outlast the lease. */
 const minLeaseLeftMs = 12_000;
 const defaultPollMs = 1_000;
-/** Calls in memory: bounds it, and the sockets, whatever number of receivers hangs. */
-const maxCallQueues = 2_000;
 const claimLimit = 200;
 /** Some polls' worth; more are found by the poll that looks for what is due. */
 const maxWanted = 2_000;
@@ -107,7 +106,7 @@ export class NotificationDispatcher {
   readonly #queues = new Map<string, CallQueue>();
   readonly #running = new Set<Promise<void>>();
   /** Calls to look for at once: accepted, but into a queue that was not made for it. */
-  readonly #wanted = new Set<string>();
+  readonly #wanted = new Map<string, Receiver>();
   #renewTimer: NodeJS.Timeout | undefined;
   #isStopping = false;
 
@@ -160,9 +159,9 @@ export class NotificationDispatcher {
     return this.#queues.size;
   }
 
-  canTake(origin: string): boolean {
+  canTake(receiver: Receiver): boolean {
     if (this.#isStopping || !this.#deps.mayDeliver()) return false;
-    return this.#queues.size < maxCallQueues && this.#gates.hasRoom(origin);
+    return this.#gates.hasRoom(receiver);
   }
 
   /** Of a queue that is made at this moment. */
@@ -191,10 +190,10 @@ export class NotificationDispatcher {
 
   async #takeNew(
     { callId, owed, storedAt, leasedUntil, isNewQueue }: StoredNotifications,
-    { origin }: OwedNotification,
+    receiver: OwedNotification,
   ): Promise<void> {
     // Without a lease there was no room: the poll takes it when there is.
-    if (leasedUntil === undefined) return this.#want(callId, origin);
+    if (leasedUntil === undefined) return this.#want(callId, receiver);
     const pending = pendingOf(owed, storedAt);
     if (isNewQueue) {
       const recipient = (await this.#deps.recipients([callId])).get(callId);
@@ -203,7 +202,7 @@ export class NotificationDispatcher {
     }
     const queue = this.#queues.get(callId);
     if (queue === undefined || !extendCallQueue(queue, pending, leasedUntil.getTime())) {
-      this.#want(callId, origin);
+      this.#want(callId, receiver);
     }
   }
 
@@ -211,7 +210,7 @@ export class NotificationDispatcher {
   async #takeOwn(callId: string): Promise<void> {
     const queue = this.#queues.get(callId);
     if (queue !== undefined) return markStale(queue);
-    const leased = (await this.#deps.store.load([callId])).get(callId);
+    const leased = await this.#deps.store.loadOne(callId);
     if (leased === undefined || this.#queues.has(callId)) return;
     this.#take(leased, (await this.#deps.recipients([callId])).get(callId));
   }
@@ -221,13 +220,13 @@ export class NotificationDispatcher {
   }
 
   /** Looks for a call at once: something was added to a queue that was not made for it. */
-  #want(callId: string, origin: string): void {
+  #want(callId: string, { accountId, origin }: Receiver): void {
     const queue = this.#queues.get(callId);
     if (queue !== undefined) {
       markStale(queue);
-    } else if (this.#wanted.size < maxWanted && this.canTake(origin)) {
+    } else if (this.#wanted.size < maxWanted && this.canTake({ accountId, origin })) {
       // Where there is no room, it is found by the poll when there is.
-      this.#wanted.add(callId);
+      this.#wanted.set(callId, { accountId, origin });
       this.#poller.soon(false);
     }
   }
@@ -238,9 +237,11 @@ export class NotificationDispatcher {
       present.successor = leased;
       return;
     }
-    const queue = newCallQueue(leased, recipient, originOf(recipient?.notifyUrl));
+    const queue = newCallQueue(leased, recipient);
     queue.isStale = isStale;
+    if (leased.isGone === true) markGone(queue, this.#now());
     this.#queues.set(queue.callId, queue);
+    this.#gates.hold(queue.receiver.accountId);
     const run = this.#run(queue)
       .catch((error: unknown) => {
         // The queue goes with its lease, and comes back when that has run out.
@@ -249,9 +250,10 @@ export class NotificationDispatcher {
       .finally(() => {
         this.#running.delete(run);
         this.#queues.delete(queue.callId);
+        this.#gates.release(queue.receiver.accountId);
         // What is in a successor may have been sent by the queue before it: it is read again.
         if (queue.successor !== undefined) this.#take(queue.successor, recipient, true);
-        else if (queue.isStale) this.#want(queue.callId, queue.origin);
+        else if (queue.isStale) this.#want(queue.callId, queue.receiver);
       });
     this.#running.add(run);
   }
@@ -301,7 +303,7 @@ export class NotificationDispatcher {
     queue: CallQueue,
     notification: PendingNotification,
   ): Promise<AttemptRecord | 'no-room' | 'lease-short'> {
-    if (!(await this.#gates.enter(queue.origin, this.#now()))) {
+    if (!(await this.#gates.enter(queue.receiver, this.#now()))) {
       if (!this.#isStopping) queue.heldUntil = this.#now() + noRoomDelayMs;
       return 'no-room';
     }
@@ -328,7 +330,7 @@ export class NotificationDispatcher {
         this.#deps.logger.warn(delivery.record, 'notification given up');
       return delivery.record;
     } finally {
-      const hasRoom = this.#gates.leave(queue.origin, this.#now(), failed);
+      const hasRoom = this.#gates.leave(queue.receiver, this.#now(), failed);
       if (hasRoom) this.#poller.soon(true);
     }
   }
@@ -337,12 +339,13 @@ export class NotificationDispatcher {
   async #refresh(queue: CallQueue): Promise<boolean> {
     // What was delivered is still pending there until then.
     await queue.recorded;
-    const leased = (await this.#deps.store.load([queue.callId])).get(queue.callId);
+    const leased = await this.#deps.store.loadOne(queue.callId);
     if (leased === undefined) {
       queue.isStale = false;
       return false;
     }
     refreshCallQueue(queue, leased);
+    if (leased.isGone === true) markGone(queue, this.#now());
     return true;
   }
 
@@ -370,20 +373,26 @@ export class NotificationDispatcher {
     this.#gates.forgetIdle(this.#now());
     // What is claimed now could not be sent.
     if (!this.#deps.mayDeliver()) return 'nothing';
-    const places = Math.max(0, maxCallQueues - this.#queues.size);
-    const wanted = [...this.#wanted].slice(0, Math.min(claimLimit, places));
-    // Those that find no place are due all the same.
-    if (places === 0) this.#wanted.clear();
-    for (const callId of wanted) this.#wanted.delete(callId);
-    const limit = due ? Math.min(claimLimit, places - wanted.length) : 0;
+    const wanted = this.#nextWanted();
+    const rooms = this.#gates.rooms();
+    const limit = due ? Math.min(claimLimit, rooms.ofOthers.room - wanted.length) : 0;
     const claimed = await claimCallQueues(this.#deps, {
-      wanted,
-      limit,
+      ...{ wanted, limit, rooms },
       until: this.leaseUntil(),
-      rooms: this.#gates.rooms(),
     });
     for (const { leased, recipient } of claimed.queues) this.#take(leased, recipient);
     if (claimed.more) return 'more';
     return this.#wanted.size > 0 ? 'wanted' : 'nothing';
+  }
+
+  /** Those that find no place are due all the same. */
+  #nextWanted(): readonly string[] {
+    const wanted: string[] = [];
+    for (const [callId, receiver] of this.#wanted) {
+      if (wanted.length === claimLimit) break;
+      this.#wanted.delete(callId);
+      if (this.canTake(receiver)) wanted.push(callId);
+    }
+    return wanted;
   }
 }

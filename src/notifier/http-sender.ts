@@ -1,22 +1,31 @@
-// Sends one notification over HTTP and says what became of it, as a value. Connections are kept and bounded per
-// receiver, and only made to addresses that the guard let pass.
+// Sends one notification over HTTP and returns what became of it as a value. Connections are only made to addresses that the
+// guard let pass. An attempt goes through:
+//
+// connecting  A connection is made, unless one is idle. Left when the request is written.
+// asked       Left with the status line.
+// answered    The status decides, whatever follows. The body is read so that the connection can be used again: at most 64 KiB
+//             of it, for at most two seconds.
+//
+// The attempt's own timer ends each of them, whatever undici does. Then the connection is destroyed, so that nothing is written
+// later and no receiver holds a connection for longer than one attempt may take.
 
-import { Agent, DecoratorHandler, type Dispatcher, request } from 'undici';
+import type { Client } from 'undici';
 import { type AddressGuard, AddressNotAllowedError } from '../lib/address-guard.ts';
+import { Connections } from './connections.ts';
 import { type AttemptResult, parseRetryAfterS } from './delivery-rules.ts';
 
-/** From the first byte of the connection to the status line. */
+/** A whole attempt: connection, request, status line and body. */
 const defaultTimeoutMs = 10_000;
-/** What a receiver answers is not read, only emptied, so that the connection can be used again. */
+/** What a receiver answers is not looked at: more of it is not worth keeping the connection. */
 const maxReplyBytes = 64 * 1024;
-/** Receivers kept open at once; beyond it new ones have to wait for idle ones to be closed. */
-const maxOrigins = 5_000;
+/** The same in time. Short, because the call's next notification waits for it. */
+const defaultReplyTimeoutMs = 2_000;
 
 export type OutgoingNotification = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Asked in the moment in which it is written: it may have waited for its connection, and this process may have been stopped. */
+  /** Asked in the moment in which it is written: the connection may have taken long, and this process may have been stopped. */
   readonly mayBeSent: () => boolean;
 };
 
@@ -28,72 +37,111 @@ export type NotificationSender = {
 
 export type SenderOptions = {
   readonly guard: AddressGuard;
-  readonly connectionsPerOrigin: number;
   readonly timeoutMs?: number;
+  /** For the body of the reply. */
+  readonly replyTimeoutMs?: number;
   readonly now: () => number;
 };
 
 export function createSender(options: SenderOptions): NotificationSender {
-  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-  const agent = new Agent({
-    connections: options.connectionsPerOrigin,
-    pipelining: 1,
-    maxOrigins,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    connect: { timeout: timeoutMs, lookup: options.guard.lookup },
-  });
-  const dispatcher = agent.compose(withhold);
+  const { timeoutMs = defaultTimeoutMs, replyTimeoutMs = defaultReplyTimeoutMs } = options;
+  const times = { timeoutMs, replyTimeoutMs };
+  const connections = new Connections(options.guard, timeoutMs);
   return {
     send: async (notification) => {
       const url = URL.canParse(notification.url) ? new URL(notification.url) : undefined;
       if (url === undefined) return { kind: 'forbidden', error: 'the notification URL is invalid' };
       if (!options.guard.isHostAllowed(url)) return notAllowed;
-      const deadline = new AbortController();
-      const timer = setTimeout(() => deadline.abort(), timeoutMs);
       try {
-        const response = await request(url, {
-          method: 'POST',
-          headers: notification.headers,
-          body: notification.body,
-          dispatcher,
-          opaque: notification.mayBeSent,
-          signal: deadline.signal,
-        });
-        // The status decides; the rest of the answer only has to be out of the way.
-        response.body.dump({ limit: maxReplyBytes }).catch(() => undefined);
-        return answered(response.statusCode, response.headers['retry-after'], options.now());
+        const exchange = await exchangeWith(connections, url, notification, times);
+        return answered(exchange, options.now());
       } catch (error) {
-        if (deadline.signal.aborted)
-          return { kind: 'unreachable', error: `no response within ${timeoutMs} ms` };
         return failure(error);
-      } finally {
-        clearTimeout(timer);
       }
     },
-    close: () => agent.destroy(),
+    close: async () => connections.close(),
   };
 }
 
 class WithheldError extends Error {}
 
-const withhold: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
-  const { opaque } = options as { readonly opaque?: () => boolean };
-  const checked: Dispatcher.DispatchHandler = new DecoratorHandler(handler);
-  const start = checked.onRequestStart?.bind(checked);
-  // undici starts a request right before it writes the first byte of it.
-  checked.onRequestStart = (controller, context) => {
-    if (opaque === undefined || opaque()) start?.(controller, context);
-    else controller.abort(new WithheldError('not allowed to send any more'));
-  };
-  return dispatch(options, checked);
+type Exchange = {
+  readonly status: number;
+  readonly retryAfter: string | string[] | undefined;
+  /** The reply was read to its end: the connection is free. */
+  readonly isOver: boolean;
 };
 
-function answered(
-  status: number,
-  retryAfter: string | string[] | undefined,
-  now: number,
-): AttemptResult {
+type Times = { readonly timeoutMs: number; readonly replyTimeoutMs: number };
+
+/** Rejects where there was no status line. */
+async function exchangeWith(
+  connections: Connections,
+  url: URL,
+  notification: OutgoingNotification,
+  times: Times,
+): Promise<Exchange> {
+  const client = connections.take(url.origin);
+  let isFree = false;
+  try {
+    const exchange = await post(client, url, notification, times);
+    isFree = exchange.isOver;
+    return exchange;
+  } finally {
+    if (isFree) connections.giveBack(url.origin, client);
+    else connections.destroy(client);
+  }
+}
+
+/** Settles within the time, whatever the client does; unless the exchange is over the client is to be destroyed then. */
+function post(
+  client: Client,
+  url: URL,
+  { headers, body, mayBeSent }: OutgoingNotification,
+  { timeoutMs, replyTimeoutMs }: Times,
+): Promise<Exchange> {
+  return new Promise((resolve, reject) => {
+    let reply: Omit<Exchange, 'isOver'> | undefined;
+    let replyBytes = 0;
+    let replyTimer: NodeJS.Timeout | undefined;
+    const end = (isOver: boolean, error?: unknown): void => {
+      clearTimeout(timer);
+      clearTimeout(replyTimer);
+      if (reply === undefined) reject(error);
+      else resolve({ ...reply, isOver });
+    };
+    const timer = setTimeout(end, timeoutMs, false, new TooLateError(timeoutMs));
+    client.dispatch(
+      { method: 'POST', path: `${url.pathname}${url.search}`, headers, body },
+      {
+        // Right before the first byte is written.
+        onRequestStart: () => {
+          if (!mayBeSent()) throw new WithheldError('not allowed to send any more');
+        },
+        onResponseStart: (_, status, replyHeaders) => {
+          // One that only says that a reply will come.
+          if (status < 200) return;
+          reply = { status, retryAfter: replyHeaders['retry-after'] };
+          replyTimer = setTimeout(end, replyTimeoutMs, false);
+        },
+        onResponseData: (_, chunk) => {
+          replyBytes += chunk.length;
+          if (replyBytes > maxReplyBytes) end(false);
+        },
+        onResponseEnd: () => end(true),
+        onResponseError: (_, error) => end(false, error),
+      },
+    );
+  });
+}
+
+class TooLateError extends Error {
+  constructor(timeoutMs: number) {
+    super(`no response within ${timeoutMs} ms`);
+  }
+}
+
+function answered({ status, retryAfter }: Exchange, now: number): AttemptResult {
   const header = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
   const retryAfterS = parseRetryAfterS(status, header, now);
   return { kind: 'response', status, ...(retryAfterS === undefined ? {} : { retryAfterS }) };
@@ -102,6 +150,7 @@ function answered(
 function failure(error: unknown): AttemptResult | undefined {
   for (const cause of causes(error)) {
     if (cause instanceof WithheldError) return undefined;
+    if (cause instanceof TooLateError) return { kind: 'unreachable', error: cause.message };
     if (cause instanceof AddressNotAllowedError) return notAllowed;
   }
   const code = errorCode(error);

@@ -40,12 +40,12 @@ with given as (
   on conflict (event_id) do nothing
   returning event_id, call_id, state
 ), lanes as (
-  select inserted.call_id, min(given.origin) as origin
+  select inserted.call_id, min(given.account_id) as account_id, min(given.origin) as origin
   from inserted join given using (event_id) where inserted.state = 'pending'
   group by inserted.call_id
 )
-insert into notification_lanes as lane (call_id, origin, next_attempt_at)
-select call_id, origin, $2::timestamptz from lanes order by call_id
+insert into notification_lanes as lane (call_id, account_id, origin, next_attempt_at)
+select call_id, coalesce(account_id, ''), origin, $2::timestamptz from lanes order by call_id
 on conflict (call_id) do update set
   next_attempt_at = case when (
     select true from notifications n where n.call_id = lane.call_id and n.state = 'pending'
@@ -55,33 +55,51 @@ on conflict (call_id) do update set
 } as const;
 
 // Receiver by receiver, each from the front of its own queue: what one of them is owed is not even looked at for another,
-// however much it is. Found by leaping through the index, one probe for each receiver.
+// however much it is. Found by leaping through the index, one probe for each receiver. Then the accounts take turns, so that
+// what one of them is owed, at whatever number of receivers, does not fill the batch before the others.
+//
+// Rows are locked when they are chosen: what another process takes meanwhile is passed over, and \`chosen\` says that there may be
+// more all the same.
 export const claimStatement = {
   name: 'notifier-claim',
   text: `
-with recursive origins as (
-  (select origin from notification_lanes order by origin limit 1)
+with recursive receivers as (
+  (select account_id, origin from notification_lanes order by account_id, origin limit 1)
   union all
-  select (select l.origin from notification_lanes l where l.origin > o.origin order by l.origin limit 1)
-  from origins o where o.origin is not null
+  select next.account_id, next.origin
+  from receivers r cross join lateral (
+    select l.account_id, l.origin from notification_lanes l
+    where (l.account_id, l.origin) > (r.account_id, r.origin) order by l.account_id, l.origin limit 1
+  ) next
 ), rooms as (
-  select o.origin, coalesce(r.room, $7::integer) as room
-  from origins o left join unnest($5::text[], $6::integer[]) as r(origin, room) on r.origin = o.origin
-  where o.origin is not null
-), due as materialized (
-  select candidate.call_id
+  select r.account_id, r.origin, coalesce(a.room, $11::integer) as account_room,
+    least(coalesce(g.room, a.by_new_receiver, $12::integer), coalesce(a.room, $11::integer), $4::integer) as room
+  from receivers r
+  left join unnest($5::text[], $6::text[], $7::integer[]) as g(account_id, origin, room) using (account_id, origin)
+  left join unnest($8::text[], $9::integer[], $10::integer[]) as a(account_id, room, by_new_receiver) using (account_id)
+), candidates as (
+  select candidate.call_id, candidate.next_attempt_at, rooms.account_room,
+    row_number() over (partition by rooms.account_id order by candidate.next_attempt_at) as turn
   from rooms cross join lateral (
     select c.call_id, c.next_attempt_at from notification_lanes c
-    where c.origin = rooms.origin and c.next_attempt_at <= $3 and (c.leased_until is null or c.leased_until < $3)
+    where c.account_id = rooms.account_id and c.origin = rooms.origin
+      and c.next_attempt_at <= $3 and (c.leased_until is null or c.leased_until < $3)
     order by c.next_attempt_at limit rooms.room
-    for update skip locked
   ) candidate
   where rooms.room > 0
-  order by candidate.next_attempt_at limit $4
+), chosen as materialized (
+  select call_id from candidates where turn <= account_room order by turn, next_attempt_at limit $4
+), free as materialized (
+  select call_id from notification_lanes
+  where call_id = any(array(select call_id from chosen)) and next_attempt_at <= $3
+    and (leased_until is null or leased_until < $3)
+  for update skip locked
+), claimed as (
+  update notification_lanes lane set leased_by = $1, leased_until = $2
+  where lane.call_id = any(array(select call_id from free))
+  returning lane.call_id
 )
-update notification_lanes lane set leased_by = $1, leased_until = $2
-where lane.call_id = any(array(select call_id from due))
-returning lane.call_id`,
+select (select count(*) from chosen)::integer as chosen, array(select call_id from claimed) as call_ids`,
 } as const;
 
 export const claimTheseStatement = {
@@ -99,11 +117,16 @@ returning lane.call_id`,
 
 // A notification has a gap before it if its sequence is above its rank. One pass finds all gaps: a call
 // may have thousands of notifications.
+//
+// A call that was answered 410 owes nothing, but for what was replayed since. What is pending of it all the same was stored by a
+// statement that had begun before the 410 was.
 export const loadStatement = {
   name: 'notifier-load',
   text: `
 select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.attempts_before,
   n.created_at, n.owed_since, n.refused_at, n.sequence > n.rank as has_gap,
+  (select true from notifications g where g.call_id = lane.call_id and g.failure = 'gone' limit 1)
+    and n.owed_since is null as is_gone,
   case when n.refused_at is not null then (
     select max(a.started_at) from delivery_attempts a where a.call_id = n.call_id and a.event_id = n.event_id
   ) end as last_attempt_at

@@ -3,7 +3,7 @@
 
 import { Batcher } from '../lib/batcher.ts';
 import { retryConflicts } from '../store/sql-errors.ts';
-import { loadCallQueues } from './call-queue-loading.ts';
+import { type LeasedCallQueue, loadCallQueues } from './call-queue-loading.ts';
 import type { Failure, RetrySchedule } from './delivery-rules.ts';
 import {
   acceptStatement,
@@ -58,6 +58,13 @@ export type Settlement = {
   readonly queue: 'keep' | 'finish' | { readonly until: number };
 };
 
+export type Claimed = {
+  /** Those whose lease is ours now. */
+  readonly callIds: readonly string[];
+  /** Those that were due and had room; another process may have been faster. */
+  readonly chosen: number;
+};
+
 export type NotificationStore = ReturnType<typeof createNotificationStore>;
 
 /**
@@ -69,11 +76,19 @@ const settleBatch = {
   wholeTurns: true,
 } as const;
 
+/** The same for queues that are read again: a thousand at once where a thousand leases were renewed while they were let go. */
+const loadBatch = { maxBatch: 200, maxWaiting: 50_000, concurrency: 1 } as const;
+
 export function createNotificationStore(sql: SqlClient, ownerId: string, schedule: RetrySchedule) {
   const settling = new Batcher<Settlement, boolean>(
     (items) => settleAll(sql, ownerId, items),
     settleBatch,
   );
+  const load = (callIds: readonly string[]) => loadCallQueues(sql, ownerId, schedule, callIds);
+  const loading = new Batcher<string, LeasedCallQueue | undefined>(async (callIds) => {
+    const queues = await load(callIds);
+    return callIds.map((callId) => queues.get(callId));
+  }, loadBatch);
   return {
     /** New rows and their queues, in one statement; a notification that is known is passed over. */
     accept: async (rows: readonly NewNotification[], now: Date): Promise<void> => {
@@ -81,21 +96,15 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       const values = [acceptParameter(rows), now, passedBefore];
       await retryConflicts(() => sql.query({ ...acceptStatement, values }));
     },
-    /** Of each receiver as many as it has room for. */
-    claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms) =>
-      claim(sql, claimStatement, [
-        ownerId,
-        leasedUntil,
-        now,
-        limit,
-        [...rooms.byOrigin.keys()],
-        [...rooms.byOrigin.values()],
-        rooms.ofOthers,
-      ]),
+    /** Of each receiver, and of each account, as many as it has room for. */
+    claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms): Promise<Claimed> =>
+      claimDue(sql, [ownerId, leasedUntil, now, limit, ...roomParameters(rooms)]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>
-      claim(sql, claimTheseStatement, [ownerId, leasedUntil, now, callIds]),
+      claimThese(sql, [ownerId, leasedUntil, now, callIds]),
     /** What is pending of queues that are leased to us; a queue that is not is absent. */
-    load: (callIds: readonly string[]) => loadCallQueues(sql, ownerId, schedule, callIds),
+    load,
+    /** The same of one call; undefined: its queue is not ours. */
+    loadOne: (callId: string) => loading.add(callId),
     /** False: the queue was not let go, because it has changed or is no longer ours. */
     settle: (settlement: Settlement): Promise<boolean> => settling.add(settlement),
     /** Calls whose lease was prolonged. */
@@ -150,13 +159,31 @@ function acceptParameter(rows: readonly NewNotification[]): string {
   );
 }
 
-async function claim(
-  sql: SqlClient,
-  statement: { readonly name: string; readonly text: string },
-  values: unknown[],
-): Promise<readonly string[]> {
-  const result = await sql.query<{ call_id: string }>({ ...statement, values });
+async function claimDue(sql: SqlClient, values: unknown[]): Promise<Claimed> {
+  const result = await sql.query<{ chosen: number; call_ids: readonly string[] }>({
+    ...claimStatement,
+    values,
+  });
+  const [row] = result.rows;
+  return { callIds: row?.call_ids ?? [], chosen: row?.chosen ?? 0 };
+}
+
+async function claimThese(sql: SqlClient, values: unknown[]): Promise<readonly string[]> {
+  const result = await sql.query<{ call_id: string }>({ ...claimTheseStatement, values });
   return result.rows.map((row) => row.call_id);
+}
+
+function roomParameters({ byReceiver, byAccount, ofOthers }: Rooms): readonly unknown[] {
+  return [
+    byReceiver.map(({ accountId }) => accountId),
+    byReceiver.map(({ origin }) => origin),
+    byReceiver.map(({ room }) => room),
+    byAccount.map(({ accountId }) => accountId),
+    byAccount.map(({ room }) => room),
+    byAccount.map(({ byNewReceiver }) => byNewReceiver),
+    ofOthers.room,
+    ofOthers.byNewReceiver,
+  ];
 }
 
 async function settleAll(

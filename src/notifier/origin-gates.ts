@@ -1,5 +1,6 @@
-// How many notifications may be under way to one receiver, and how many calls may wait in memory for it: so that one that is
-// slow or dead fills neither our sockets nor our memory, and delays no other receiver.
+// How many notifications may be under way to one receiver, and how many calls may be in memory for it and for its account: so
+// that one that is slow or dead fills neither our sockets nor our memory, and delays no other receiver. A receiver is an account's
+// origin: what two accounts send to the same host are two receivers, neither of which the other one can fill.
 //
 // new         Nothing has been sent to it yet, or none has succeeded. It may have as much under way as a trusted one, but all
 //             that are not trusted share one part of the calls in memory, so that any number of dead ones leaves the rest to
@@ -9,10 +10,17 @@
 //             database. It counts into the shared part. Left for `trusted` with one success.
 // forgotten   Nothing under way or waiting for a minute: what is sent next finds it `new`.
 //
-// In each, a call that finds no place stays in the database, and a trusted receiver that has room again says so.
+// An account has a share of the calls in memory, and the same share of the part for receivers that are not trusted
+// (`AccountShares`): no account keeps another one out, whatever the state of its receivers. What it has beyond its share goes
+// back to the database when it would be sent. Once an account holds more than it may still get it is crowded: none of its receivers gets more than a failing one, so that a few of them cannot take its share
+// from the others.
+//
+// In each state, a call that finds no place stays in the database, and a trusted receiver that has room again says so.
+
+import { AccountShares } from './account-shares.ts';
 
 export type GateLimits = {
-  /** Sends at once to one receiver. */
+  /** Sends at once to one receiver; each has a connection of its own. */
   readonly maxActive: number;
   /** The same while it fails: enough to see that it is back. */
   readonly maxActiveFailing: number;
@@ -22,10 +30,9 @@ export type GateLimits = {
   readonly maxWaiting: number;
   /** The same while it fails: what those under way are followed by. */
   readonly maxWaitingFailing: number;
-  /**
-   * Calls in memory for all receivers together that are not trusted. From so many of all on it is crowded: none gets more
-   * than a failing one, so that a handful of slow receivers cannot take every place.
-   */
+  /** Calls in memory: bounds it, and the sockets, whatever number of receivers hangs. Accounts share them. */
+  readonly maxCalls: number;
+  /** Those of receivers that are not trusted. Accounts share them, too. */
   readonly maxUntrusted: number;
 };
 
@@ -35,11 +42,15 @@ export const defaultGateLimits: GateLimits = {
   failuresToFailing: 5,
   maxWaiting: 200,
   maxWaitingFailing: 8,
-  // Half of the calls in memory.
+  maxCalls: 2_000,
+  // Half of them.
   maxUntrusted: 1_000,
 };
 
-type Gate = {
+/** To whom notifications go: an origin (scheme, host and port), for one account. */
+export type Receiver = { readonly accountId: string; readonly origin: string };
+
+type Gate = Receiver & {
   active: number;
   failuresInRow: number;
   hasSucceeded: boolean;
@@ -54,41 +65,64 @@ const forgetAfterMs = 60_000;
 
 /** Free places in memory, for calls that are looked for in the database. */
 export type Rooms = {
-  readonly byOrigin: ReadonlyMap<string, number>;
-  /** Of every receiver that is not named. */
-  readonly ofOthers: number;
+  readonly byReceiver: readonly (Receiver & { readonly room: number })[];
+  readonly byAccount: readonly (AccountRoom & { readonly accountId: string })[];
+  /** Of every account that is not named. */
+  readonly ofOthers: AccountRoom;
+};
+
+export type AccountRoom = {
+  readonly room: number;
+  /** Of each of its receivers that is not named. */
+  readonly byNewReceiver: number;
 };
 
 export class OriginGates {
   readonly #gates = new Map<string, Gate>();
   readonly #limits: GateLimits;
+  /** Calls in memory. */
+  readonly #calls: AccountShares;
   /** Calls under way to, and waiting for, receivers that are not trusted. */
-  #untrusted = 0;
-  /** To and for all. */
-  #total = 0;
+  readonly #untrusted: AccountShares;
   #isClosed = false;
 
   constructor(limits: GateLimits) {
     this.#limits = limits;
+    this.#calls = new AccountShares(limits.maxCalls);
+    this.#untrusted = new AccountShares(limits.maxUntrusted);
   }
 
   /** May a call for this receiver be taken into memory? */
-  hasRoom(origin: string): boolean {
-    const gate = this.#gates.get(origin);
-    const room = gate === undefined ? this.#roomOfOthers() : this.#roomOf(gate);
-    if (room === 0 && gate !== undefined) gate.leftBehind = true;
+  hasRoom(receiver: Receiver): boolean {
+    const gate = this.#gates.get(keyOf(receiver));
+    if (gate === undefined) return this.#accountRoom(receiver.accountId).byNewReceiver > 0;
+    const room = this.#roomOf(gate);
+    if (room === 0) gate.leftBehind = true;
     return room > 0;
   }
 
-  /** Waits for a place. False: too many wait already, or it is closed. Each true is followed by one `leave`. */
-  async enter(origin: string, now: number): Promise<boolean> {
-    const gate = this.#gateOf(origin);
+  /** A call of the account is in memory from now on, until it is `released`. */
+  hold(accountId: string): void {
+    this.#calls.add(accountId, 1);
+  }
+
+  release(accountId: string): void {
+    this.#calls.add(accountId, -1);
+  }
+
+  /**
+   * Waits for a place. False: too many wait already, its account holds more than its share, or it is closed. Each true is
+   * followed by one `leave`.
+   */
+  async enter(receiver: Receiver, now: number): Promise<boolean> {
+    const gate = this.#gateOf(receiver);
     gate.lastUsedAt = now;
-    if (this.#isOpen(gate)) {
+    const isOver = this.#calls.isOver(receiver.accountId);
+    if (!isOver && this.#isOpen(gate)) {
       this.#change(gate, () => (gate.active += 1));
       return true;
     }
-    if (this.#isClosed || gate.waiting.length >= this.#maxWaiting(gate)) {
+    if (isOver || this.#isClosed || gate.waiting.length >= this.#maxWaiting(gate)) {
       gate.leftBehind = true;
       return false;
     }
@@ -110,8 +144,8 @@ export class OriginGates {
    * `failed`: the receiver as a whole; undefined where nothing was sent. True: a trusted receiver has room again for calls
    * that were left in the database.
    */
-  leave(origin: string, now: number, failed: boolean | undefined): boolean {
-    const gate = this.#gateOf(origin);
+  leave(receiver: Receiver, now: number, failed: boolean | undefined): boolean {
+    const gate = this.#gateOf(receiver);
     gate.lastUsedAt = now;
     this.#change(gate, () => {
       gate.active -= 1;
@@ -121,26 +155,33 @@ export class OriginGates {
         gate.waiting.shift()?.(true);
       }
     });
-    const hasRoom = gate.waiting.length <= this.#maxWaiting(gate) / 2;
-    if (!gate.leftBehind || !hasRoom || !this.#isTrusted(gate)) return false;
+    if (!gate.leftBehind || !this.#isTrusted(gate)) return false;
+    // A look into the database is worth it for half of what it may have.
+    const most = this.#isCrowded(gate.accountId) ? this.#mostOfCrowded() : this.#maxWaiting(gate);
+    if (this.#roomOf(gate) < most / 2) return false;
     gate.leftBehind = false;
     return true;
   }
 
   rooms(): Rooms {
-    const byOrigin = new Map<string, number>();
-    for (const [origin, gate] of this.#gates) {
+    const byReceiver = [...this.#gates.values()].map((gate) => {
       const room = this.#roomOf(gate);
-      byOrigin.set(origin, room);
       if (room === 0) gate.leftBehind = true;
-    }
-    return { byOrigin, ofOthers: this.#roomOfOthers() };
+      return { accountId: gate.accountId, origin: gate.origin, room };
+    });
+    const byAccount = [...this.#calls.accounts()].map((accountId) => ({
+      accountId,
+      ...this.#accountRoom(accountId),
+    }));
+    const { free } = this.#calls;
+    const byNewReceiver = Math.min(this.#limits.maxWaiting, free, this.#untrusted.free);
+    return { byReceiver, byAccount, ofOthers: { room: free, byNewReceiver } };
   }
 
   forgetIdle(now: number): void {
-    for (const [origin, gate] of this.#gates) {
+    for (const [key, gate] of this.#gates) {
       const isIdle = gate.active === 0 && gate.waiting.length === 0;
-      if (isIdle && now - gate.lastUsedAt > forgetAfterMs) this.#gates.delete(origin);
+      if (isIdle && now - gate.lastUsedAt > forgetAfterMs) this.#gates.delete(key);
     }
   }
 
@@ -149,10 +190,12 @@ export class OriginGates {
     return this.#gates.size;
   }
 
-  #gateOf(origin: string): Gate {
-    let gate = this.#gates.get(origin);
+  #gateOf(receiver: Receiver): Gate {
+    const key = keyOf(receiver);
+    let gate = this.#gates.get(key);
     if (gate === undefined) {
       gate = {
+        ...receiver,
         active: 0,
         failuresInRow: 0,
         hasSucceeded: false,
@@ -160,7 +203,7 @@ export class OriginGates {
         leftBehind: false,
         lastUsedAt: 0,
       };
-      this.#gates.set(origin, gate);
+      this.#gates.set(key, gate);
     }
     return gate;
   }
@@ -196,38 +239,49 @@ export class OriginGates {
     return this.#isFailing(gate) ? maxWaitingFailing : maxWaiting;
   }
 
+  #isCrowded(accountId: string): boolean {
+    return this.#calls.held(accountId) >= this.#calls.room(accountId);
+  }
+
+  /** For a receiver of a crowded account: what is under way to it, and what waits. */
+  #mostOfCrowded(): number {
+    return this.#limits.maxActiveFailing + this.#limits.maxWaitingFailing;
+  }
+
   #roomOf(gate: Gate): number {
-    const { maxWaitingFailing, maxUntrusted } = this.#limits;
-    const isCrowded = this.#total >= maxUntrusted;
-    const most = isCrowded ? maxWaitingFailing : this.#maxWaiting(gate);
-    const room = Math.max(0, most - gate.waiting.length);
-    return this.#isTrusted(gate) ? room : Math.min(room, this.#untrustedRoom());
+    const { accountId, active, waiting } = gate;
+    const room = this.#isCrowded(accountId)
+      ? this.#mostOfCrowded() - active - waiting.length
+      : this.#maxWaiting(gate) - waiting.length;
+    const bounds = [room, this.#calls.room(accountId)];
+    if (!this.#isTrusted(gate)) bounds.push(this.#untrusted.room(accountId));
+    return Math.max(0, Math.min(...bounds));
   }
 
-  #roomOfOthers(): number {
-    return Math.min(this.#limits.maxWaiting, this.#untrustedRoom());
-  }
-
-  #untrustedRoom(): number {
-    return Math.max(0, this.#limits.maxUntrusted - this.#untrusted);
+  #accountRoom(accountId: string): AccountRoom {
+    const room = this.#calls.room(accountId);
+    const most = this.#isCrowded(accountId) ? this.#mostOfCrowded() : this.#limits.maxWaiting;
+    return { room, byNewReceiver: Math.min(most, room, this.#untrusted.room(accountId)) };
   }
 
   /** Keeps the sum right: it is asked for with every call that is accepted. */
   #change(gate: Gate, change: () => void): void {
-    const count = () => gate.active + gate.waiting.length;
-    const untrusted = () => (this.#isTrusted(gate) ? 0 : count());
-    const before = { all: count(), untrusted: untrusted() };
+    const untrusted = () => (this.#isTrusted(gate) ? 0 : gate.active + gate.waiting.length);
+    const before = untrusted();
     change();
-    this.#total += count() - before.all;
-    this.#untrusted += untrusted() - before.untrusted;
+    this.#untrusted.add(gate.accountId, untrusted() - before);
   }
+}
+
+function keyOf({ accountId, origin }: Receiver): string {
+  return `${accountId} ${origin}`;
 }
 
 function sendAway(waiting: readonly ((entered: boolean) => void)[]): void {
   for (const resolve of waiting) resolve(false);
 }
 
-/** Scheme, host and port: what a receiver is known by. */
+/** Scheme, host and port. */
 export function originOf(url: string | undefined): string {
   return url !== undefined && URL.canParse(url) ? new URL(url).origin : '';
 }

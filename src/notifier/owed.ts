@@ -4,7 +4,7 @@ import type { AcceptedCall } from '../calls/call-types.ts';
 import type { CallEvent } from '../calls/contract/call-event.ts';
 import { notificationOf } from '../calls/contract/event-table.ts';
 import type { OwedNotification } from '../store/outbox/call-appends.ts';
-import { originOf } from './origin-gates.ts';
+import { originOf, type Receiver } from './origin-gates.ts';
 
 /**
  * `canTake`: whether the notifier of this process would send to this receiver at once.
@@ -14,20 +14,19 @@ import { originOf } from './origin-gates.ts';
 export function owedFor(
   { request: { notifyUrl } }: AcceptedCall,
   event: CallEvent,
-  canTake: (origin: string) => boolean,
+  canTake: (receiver: Receiver) => boolean,
 ): OwedNotification | undefined {
   const body = notifyUrl === undefined ? undefined : notificationOf(event);
   if (body === undefined) return undefined;
-  const origin = originOf(notifyUrl);
+  const receiver = { accountId: event.accountId, origin: originOf(notifyUrl) };
   return {
     eventId: event.id,
     callId: event.callId,
     appId: event.appId,
-    accountId: event.accountId,
     botId: event.botId,
-    origin,
+    ...receiver,
     sequence: body.sequence,
     body: JSON.stringify(body),
-    lease: canTake(origin),
+    lease: canTake(receiver),
   };
 }

@@ -11,6 +11,7 @@ import { benchDeliveries } from './deliveries.ts';
 import { benchIdle } from './idle.ts';
 import { benchNodes } from './nodes.ts';
 import { benchSoak } from './soak.ts';
+import { benchStalledReceivers } from './stalled-receivers.ts';
 import { benchStreams } from './streams.ts';
 import { benchVoicemail } from './voicemail.ts';
 
@@ -26,6 +27,7 @@ const benches: Readonly<Record<string, (args: readonly string[]) => Promise<void
   idle: benchIdle,
   nodes: benchNodes,
   soak: benchSoak,
+  'stalled-receivers': benchStalledReceivers,
   streams: benchStreams,
   voicemail: benchVoicemail,
 };

@@ -106,7 +106,6 @@ describe('names that resolve to the inside', () => {
     const guard = createAddressGuard(networks, () => Promise.resolve(resolved));
     const sender = createSender({
       guard,
-      connectionsPerOrigin: 1,
       timeoutMs: 60_000,
       now: Date.now,
     });
@@ -140,7 +139,6 @@ describe('names that resolve to the inside', () => {
   test('the real resolver is behind the guard too', async () => {
     const sender = createSender({
       guard: createAddressGuard([]),
-      connectionsPerOrigin: 1,
       now: Date.now,
     });
     const url = `http://localhost:${receiver.port}/`;
@@ -154,7 +152,6 @@ describe('names that resolve to the inside', () => {
   test('headers that cannot be written are told as such', async () => {
     const sender = createSender({
       guard: createAddressGuard(['127.0.0.0/8']),
-      connectionsPerOrigin: 1,
       now: Date.now,
     });
     const headers = { 'x-bad': 'a\r\nb' };

@@ -24,11 +24,7 @@ let records: AttemptRecords;
 beforeEach(() => {
   now = startedAt.getTime();
   const leasedUntil = now + leaseMs;
-  queue = newCallQueue(
-    { callId: 'call-1', leasedUntil, pending: [] },
-    undefined,
-    'https://a.example',
-  );
+  queue = newCallQueue({ callId: 'call-1', leasedUntil, pending: [] }, undefined);
   failures = [];
   stored = [];
   asked = 0;

@@ -39,7 +39,8 @@ describe.each(databaseKinds)('delivery of notifications, on %s', (kind) => {
       'notifications.post.header.Gateway-Signature',
     );
     const notifier = await rig.start();
-    const call = rig.call(receiver.url, { 'X-Tenant': 'acme', 'content-type': 'text/plain' });
+    const notifyHeaders = { 'X-Tenant': 'acme', 'content-type': 'text/plain' };
+    const call = rig.call(receiver.url, { notifyHeaders });
 
     for (const event of personCall(call)) await notifier.handle([event]);
     const bodies = await receiver.untilEnded(call.identity.callId);

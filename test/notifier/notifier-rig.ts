@@ -74,7 +74,6 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     const store = createNotificationStore(database.pool, ownerId, schedule);
     const sender = createSender({
       guard: createAddressGuard(options.allowedNetworks ?? ['127.0.0.0/8']),
-      connectionsPerOrigin: 32,
       // Long by default: a busy machine must not make an attempt fail.
       timeoutMs: options.timeoutMs ?? 10_000,
       now: Date.now,
@@ -121,9 +120,18 @@ export function createNotifierRig(database: Pick<TestDatabase, 'pool'>, schedule
     secret,
     start,
     /** A call that is notified to this URL; undefined: its dialer gave none. */
-    call: (notifyUrl: string | undefined, notifyHeaders: Readonly<Record<string, string>> = {}) => {
-      const identity = someIdentity();
-      const { appId, accountId } = identity;
+    call: (
+      notifyUrl: string | undefined,
+      {
+        notifyHeaders = {},
+        accountId = 'acme',
+      }: {
+        readonly notifyHeaders?: Readonly<Record<string, string>>;
+        readonly accountId?: string;
+      } = {},
+    ) => {
+      const identity = someIdentity({ accountId });
+      const { appId } = identity;
       known.set(identity.callId, {
         ...{ appId, accountId, notifyHeaders },
         ...(notifyUrl === undefined ? {} : { notifyUrl }),
@@ -193,7 +201,7 @@ function createHandler(
     const results = await appendSteps(
       {
         ...{ pool, ownerId },
-        owedFor: (call, event) => owedFor(call, event, (origin) => dispatcher.canTake(origin)),
+        owedFor: (call, event) => owedFor(call, event, (receiver) => dispatcher.canTake(receiver)),
         publishedThrough: () => undefined,
         now: () => new Date(),
         leaseUntil: (at) => dispatcher.leaseUntil(at),

@@ -1,5 +1,10 @@
-import { expect, test } from 'vitest';
-import { type GateLimits, OriginGates, originOf } from '../../src/notifier/origin-gates.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  type GateLimits,
+  OriginGates,
+  originOf,
+  type Receiver,
+} from '../../src/notifier/origin-gates.ts';
 
 const limits: GateLimits = {
   maxActive: 2,
@@ -7,13 +12,15 @@ const limits: GateLimits = {
   failuresToFailing: 2,
   maxWaiting: 2,
   maxWaitingFailing: 1,
+  maxCalls: 1_000,
   maxUntrusted: 100,
 };
-const origin = 'https://hooks.example';
-const other = 'https://other.example';
+const receiverOf = (origin: string, accountId = 'acme'): Receiver => ({ accountId, origin });
+const receiver = receiverOf('https://hooks.example');
+const other = receiverOf('https://other.example');
 
 /** Starts an `enter` and tells what has become of it so far. */
-function entering(gates: OriginGates, target: string) {
+function entering(gates: OriginGates, target: Receiver) {
   const state: { result?: boolean } = {};
   const done = gates.enter(target, 0).then((result) => {
     state.result = result;
@@ -21,7 +28,7 @@ function entering(gates: OriginGates, target: string) {
   return { state, done };
 }
 
-async function fail(gates: OriginGates, target: string, times: number) {
+async function fail(gates: OriginGates, target: Receiver, times: number) {
   for (let failures = 0; failures < times; failures += 1) {
     await gates.enter(target, 0);
     gates.leave(target, 0, true);
@@ -29,6 +36,7 @@ async function fail(gates: OriginGates, target: string, times: number) {
 }
 
 test('a receiver is known by its origin, however it is spelled', () => {
+  const { origin } = receiver;
   const spellings = ['https://Hooks.example/a', 'https://hooks.example:443/b?c', origin];
   expect(new Set(spellings.map(originOf))).toEqual(new Set([origin]));
   expect([originOf(undefined), originOf('nonsense')]).toEqual(['', '']);
@@ -36,28 +44,28 @@ test('a receiver is known by its origin, however it is spelled', () => {
 
 test('only so many are under way to one receiver; others are free', async () => {
   const gates = new OriginGates(limits);
-  await gates.enter(origin, 0);
-  await gates.enter(origin, 0);
+  await gates.enter(receiver, 0);
+  await gates.enter(receiver, 0);
 
-  const third = entering(gates, origin);
+  const third = entering(gates, receiver);
   expect(await gates.enter(other, 0)).toBe(true);
   expect(third.state.result).toBeUndefined();
 
-  gates.leave(origin, 0, false);
+  gates.leave(receiver, 0, false);
   await third.done;
   expect(third.state.result).toBe(true);
 });
 
 test('those beyond the waiting room are turned away, and the database is asked for none', async () => {
   const gates = new OriginGates(limits);
-  await gates.enter(origin, 0);
-  await gates.enter(origin, 0);
-  const waiting = [entering(gates, origin), entering(gates, origin)];
+  await gates.enter(receiver, 0);
+  await gates.enter(receiver, 0);
+  const waiting = [entering(gates, receiver), entering(gates, receiver)];
 
-  expect(await gates.enter(origin, 0)).toBe(false);
-  expect(gates.hasRoom(origin)).toBe(false);
+  expect(await gates.enter(receiver, 0)).toBe(false);
+  expect(gates.hasRoom(receiver)).toBe(false);
   expect(gates.hasRoom(other)).toBe(true);
-  expect(gates.rooms().byOrigin.get(origin)).toBe(0);
+  expect(gates.rooms().byReceiver).toContainEqual({ ...receiver, room: 0 });
 
   gates.close();
   await Promise.all(waiting.map(({ done }) => done));
@@ -66,70 +74,140 @@ test('those beyond the waiting room are turned away, and the database is asked f
 
 test('says when a receiver that answers has room for those that were turned away', async () => {
   const gates = new OriginGates(limits);
-  await gates.enter(origin, 0);
-  await gates.enter(origin, 0);
-  const waiting = [entering(gates, origin), entering(gates, origin)];
-  await gates.enter(origin, 0);
+  await gates.enter(receiver, 0);
+  await gates.enter(receiver, 0);
+  const waiting = [entering(gates, receiver), entering(gates, receiver)];
+  await gates.enter(receiver, 0);
 
-  expect(gates.leave(origin, 0, false)).toBe(true);
-  expect(gates.leave(origin, 0, false)).toBe(false);
+  expect(gates.leave(receiver, 0, false)).toBe(true);
+  expect(gates.leave(receiver, 0, false)).toBe(false);
   await Promise.all(waiting.map(({ done }) => done));
 });
 
 test('a receiver that fails gets fewer at once, until one succeeds', async () => {
   const gates = new OriginGates(limits);
-  await fail(gates, origin, 2);
+  await fail(gates, receiver, 2);
 
-  await gates.enter(origin, 0);
-  const second = entering(gates, origin);
+  await gates.enter(receiver, 0);
+  const second = entering(gates, receiver);
   await Promise.resolve();
   expect(second.state.result).toBeUndefined();
 
-  gates.leave(origin, 0, false);
+  gates.leave(receiver, 0, false);
   await second.done;
-  expect(await gates.enter(origin, 0)).toBe(true);
+  expect(await gates.enter(receiver, 0)).toBe(true);
 });
 
 test('when a receiver fails, most of those that wait for it go back', async () => {
   const gates = new OriginGates({ ...limits, failuresToFailing: 1 });
-  await gates.enter(origin, 0);
-  await gates.enter(origin, 0);
-  const waiting = [entering(gates, origin), entering(gates, origin)];
+  await gates.enter(receiver, 0);
+  await gates.enter(receiver, 0);
+  const waiting = [entering(gates, receiver), entering(gates, receiver)];
 
-  gates.leave(origin, 0, true);
+  gates.leave(receiver, 0, true);
   await waiting[1]?.done;
   expect(waiting.map(({ state }) => state.result)).toEqual([undefined, false]);
 
-  gates.leave(origin, 0, true);
+  gates.leave(receiver, 0, true);
   await waiting[0]?.done;
   expect(waiting[0]?.state.result).toBe(true);
 });
 
 test('all that never answered share one part of the room; those that do answer have theirs', async () => {
-  const gates = new OriginGates({ ...limits, maxUntrusted: 4 });
-  await gates.enter(origin, 0);
-  gates.leave(origin, 0, false);
-  for (const dead of ['https://a.example', 'https://b.example']) {
-    await gates.enter(dead, 0);
-    await gates.enter(dead, 0);
+  const gates = new OriginGates({ ...limits, maxUntrusted: 8 });
+  await gates.enter(receiver, 0);
+  gates.leave(receiver, 0, false);
+  const dead = receiverOf('https://a.example');
+  for (const each of [dead, receiverOf('https://b.example')]) {
+    await gates.enter(each, 0);
+    await gates.enter(each, 0);
   }
 
-  expect(gates.hasRoom('https://c.example')).toBe(false);
-  expect(gates.rooms().ofOthers).toBe(0);
-  expect(gates.hasRoom('https://a.example')).toBe(false);
-  expect(gates.hasRoom(origin)).toBe(true);
+  expect(gates.hasRoom(receiverOf('https://c.example'))).toBe(false);
+  expect(gates.hasRoom(dead)).toBe(false);
+  expect(gates.hasRoom(receiver)).toBe(true);
 
-  gates.leave('https://a.example', 0, true);
-  expect(gates.hasRoom('https://c.example')).toBe(true);
+  gates.leave(dead, 0, true);
+  expect(gates.hasRoom(receiverOf('https://c.example'))).toBe(true);
+});
+
+describe('accounts', () => {
+  const hold = (gates: OriginGates, accountId: string, calls: number) => {
+    for (let call = 0; call < calls; call += 1) gates.hold(accountId);
+  };
+  /** As many as it gets. */
+  const fill = (gates: OriginGates, accountId: string) => {
+    let held = 0;
+    for (; gates.hasRoom(receiverOf('https://hooks.example', accountId)); held += 1)
+      gates.hold(accountId);
+    return held;
+  };
+
+  test('that are alone have half of the places, those that come after them half of the rest', () => {
+    const gates = new OriginGates({ ...limits, maxCalls: 1_000, maxUntrusted: 1_000 });
+    expect(fill(gates, 'greedy')).toBe(500);
+    expect(fill(gates, 'second')).toBe(250);
+    expect(fill(gates, 'third')).toBe(125);
+    expect(gates.hasRoom(receiverOf('https://hooks.example', 'greedy'))).toBe(false);
+  });
+
+  test('that hold more than their share get nothing until they hold less', async () => {
+    const gates = new OriginGates({ ...limits, maxCalls: 9 });
+    hold(gates, 'greedy', 4);
+    hold(gates, 'second', 2);
+    const greedy = receiverOf('https://hooks.example', 'greedy');
+    expect(gates.hasRoom(greedy)).toBe(false);
+    expect(await gates.enter(greedy, 0)).toBe(false);
+    gates.release('greedy');
+    expect(gates.hasRoom(greedy)).toBe(true);
+    expect(await gates.enter(greedy, 0)).toBe(true);
+  });
+
+  test('have receivers of their own, even where they share an origin', async () => {
+    const gates = new OriginGates(limits);
+    await fail(gates, receiver, 2);
+    const { origin } = receiver;
+
+    expect(await gates.enter(receiver, 0)).toBe(true);
+    expect(entering(gates, receiver).state.result).toBeUndefined();
+    for (let sends = 0; sends < limits.maxActive; sends += 1)
+      expect(await gates.enter(receiverOf(origin, 'another'), 0)).toBe(true);
+  });
+
+  test('share the part for receivers that never answered', async () => {
+    const gates = new OriginGates({ ...limits, maxUntrusted: 4 });
+    await gates.enter(receiver, 0);
+    await gates.enter(other, 0);
+
+    expect(gates.hasRoom(receiverOf('https://third.example'))).toBe(false);
+    expect(gates.hasRoom(receiverOf('https://third.example', 'another'))).toBe(true);
+  });
+
+  test('that are crowded give each receiver what a failing one gets', async () => {
+    const gates = new OriginGates({ ...limits, maxActive: 10, maxCalls: 30 });
+    hold(gates, receiver.accountId, 9);
+    await gates.enter(receiver, 0);
+    await gates.enter(receiver, 0);
+    expect(gates.hasRoom(receiver)).toBe(true);
+
+    hold(gates, receiver.accountId, 1);
+
+    expect(gates.hasRoom(receiver)).toBe(false);
+    expect(gates.hasRoom(other)).toBe(true);
+    const { byReceiver, byAccount, ofOthers } = gates.rooms();
+    expect(byReceiver).toEqual([{ ...receiver, room: 0 }]);
+    expect(byAccount).toEqual([{ accountId: receiver.accountId, room: 10, byNewReceiver: 2 }]);
+    expect(ofOthers).toEqual({ room: 20, byNewReceiver: 2 });
+  });
 });
 
 test('an idle receiver is forgotten, and its failures with it', async () => {
   const gates = new OriginGates(limits);
-  await fail(gates, origin, 2);
+  await fail(gates, receiver, 2);
 
   gates.forgetIdle(120_000);
 
   expect(gates.size).toBe(0);
-  expect(await gates.enter(origin, 120_000)).toBe(true);
-  expect(await gates.enter(origin, 120_000)).toBe(true);
+  expect(await gates.enter(receiver, 120_000)).toBe(true);
+  expect(await gates.enter(receiver, 120_000)).toBe(true);
 });

@@ -38,10 +38,22 @@ function stepOf(number: number) {
 }
 const settled = { call_id: 'call-9', known: at, next: at, gone_at: at };
 
+/** By receiver, by account, and of the others. */
+const rooms = [
+  ['acme'],
+  ['https://dead.example'],
+  [0],
+  ['acme'],
+  [100],
+  [100],
+  1_000,
+  200,
+] as const;
+
 const statements = [
   [acceptStatement, [JSON.stringify([given]), at, at]],
   [appendStatement, [...stepOf(9), at, at, at, '[]']],
-  [claimStatement, ['node-1', at, at, 200, ['https://dead.example'], [0], 200]],
+  [claimStatement, ['node-1', at, at, 200, ...rooms]],
   [claimTheseStatement, ['node-1', at, at, ['call-9']]],
   [loadStatement, [['call-9'], 'node-1']],
   [settleStatement, [JSON.stringify([given]), JSON.stringify([settled]), 'node-1']],
@@ -65,8 +77,8 @@ describe.each(databaseKinds)('plans of the notifier, on %s', (kind) => {
        from generate_series(1, 5000) n`,
     );
     await database.pool.query(
-      `insert into notification_lanes (call_id, origin, next_attempt_at)
-       select 'call-' || n, 'https://dead.example', now() from generate_series(1, 5000) n`,
+      `insert into notification_lanes (call_id, account_id, origin, next_attempt_at)
+       select 'call-' || n, 'acme', 'https://dead.example', now() from generate_series(1, 5000) n`,
     );
   });
   afterAll(async () => {

@@ -28,15 +28,15 @@ function open(pendingInSql: readonly number[]) {
     releaseLost: async () => 0,
     releaseOwn: async () => undefined,
     owesAnything: async () => false,
-    claimDue: async () => [],
+    claimDue: async () => ({ callIds: [], chosen: 0 }),
     claimThese: async () => [],
-    load: async () => {
+    loadOne: async () => {
       reads += 1;
       const pending = pendingInSql.map((sequence) => ({
         ...owed(sequence),
         ...{ attempts: 0, attemptsBefore: 0, owedSince: now.getTime() },
       }));
-      return new Map([[callId, { callId, leasedUntil: now.getTime() + leaseMs, pending }]]);
+      return { callId, leasedUntil: now.getTime() + leaseMs, pending };
     },
     // The first is let go when the test says so.
     settle: async (settlement) => {

@@ -74,8 +74,8 @@ const acceptOwingStatement = {
   select queued_id, call_id, app_id, account_id, bot_id, 1, queued_body, 'pending', 0, accepted_at
   from input join accepted using (call_id) where queued_body is not null
 ), queues as (
-  insert into notification_lanes (call_id, origin, next_attempt_at)
-  select call_id, queued_origin, accepted_at
+  insert into notification_lanes (call_id, account_id, origin, next_attempt_at)
+  select call_id, account_id, queued_origin, accepted_at
   from input join accepted using (call_id) where queued_body is not null
 )`),
 };

@@ -34,6 +34,7 @@ import { traceIds } from './0029-trace-ids.ts';
 import { numberReading } from './0030-number-reading.ts';
 import { consoleCredentials } from './0032-console-credentials.ts';
 import { steadyLeases } from './0033-steady-leases.ts';
+import { queuesByAccount } from './0034-queues-by-account.ts';
 import { buildLateIndexes } from './late-indexes.ts';
 import type { Migration } from './migration.ts';
 
@@ -69,6 +70,7 @@ export const migrations: readonly Migration[] = [
   numberReading,
   consoleCredentials,
   steadyLeases,
+  queuesByAccount,
 ];
 
 /** Any number that no other program takes an advisory lock on: the letters `offhook`. */

@@ -8,6 +8,10 @@
 // Nor does a call that was answered end as one that failed, whichever process believes so: it is found without its end, and ended by what the
 // row says.
 //
+// A statement sees what was stored when it began. A queue that was there then and is not any more was let go meanwhile, and its
+// receiver may have said 410: the queue that is made instead is not leased. So it is read again before anything is sent from it
+// (`loadStatement`), which finds the 410.
+//
 // The same again, after an answer that was lost, is the same success: the end is known by its event, events and notifications
 // by their keys.
 
@@ -91,12 +95,14 @@ with given as materialized (
   on conflict (event_id) do nothing
   returning event_id, call_id, state
 ), queues as (
-  select inserted.call_id, bool_and(judged.lease) as lease, min(judged.origin) as origin
+  select inserted.call_id,
+    bool_and(judged.lease) and not exists (select from notification_lanes l where l.call_id = inserted.call_id) as lease,
+    min(judged.account_id) as account_id, min(judged.origin) as origin
   from inserted join judged using (event_id) where inserted.state = 'pending'
   group by inserted.call_id
 ), queued as (
-  insert into notification_lanes as lane (call_id, origin, next_attempt_at, leased_by, leased_until)
-  select call_id, origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
+  insert into notification_lanes as lane (call_id, account_id, origin, next_attempt_at, leased_by, leased_until)
+  select call_id, coalesce(account_id, ''), origin, $5::timestamptz, case when lease then $2::text end, case when lease then $6::timestamptz end
   from queues order by call_id
   on conflict (call_id) do update set
     next_attempt_at = case when (

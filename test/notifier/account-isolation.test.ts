@@ -1,0 +1,111 @@
+// An account whose receivers stall, each in its own way: another account is notified as if it were alone.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  type HostileReceiver,
+  type Manner,
+  startHostileReceiver,
+} from '../support/hostile-receiver.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { createNotifierRig, type NotifierRig, personCall, type TestNode } from './notifier-rig.ts';
+
+const manners: readonly Manner[] = [
+  'never answers',
+  'never accepts',
+  'drips a head',
+  'drips a body',
+  'resets',
+  'answers late',
+];
+/** Far fewer places than in earnest, and a time-out that none of the stalled attempts comes to. */
+const limits = {
+  ...{ maxCalls: 60, maxUntrusted: 30, maxActive: 10, maxWaiting: 10 },
+  ...{ maxActiveFailing: 2, maxWaitingFailing: 2 },
+};
+const timeoutMs = 60_000;
+const callsPerReceiver = 30;
+/** What is asked of these is under way until the time-out. */
+const holding: readonly Manner[] = ['never answers', 'drips a head'];
+
+describe.each(databaseKinds)('receivers of one account that stall, on %s', (kind) => {
+  let database: TestDatabase;
+  let rig: NotifierRig;
+  let receiver: Receiver;
+  let stalling: readonly HostileReceiver[];
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+  beforeEach(async () => {
+    rig = createNotifierRig(database);
+    receiver = await startReceiver();
+    stalling = await Promise.all(manners.map((manner) => startHostileReceiver(manner)));
+  });
+  afterEach(async () => {
+    await Promise.all(stalling.map(({ close }) => close()));
+    await rig.stop();
+    await receiver.close();
+    await database.clear();
+  });
+
+  const stallingCalls = (each: HostileReceiver, count: number) =>
+    Array.from({ length: count }, () => rig.call(each.url, { accountId: 'stalling' }).failed());
+
+  async function stall(notifier: TestNode) {
+    for (const each of stalling) {
+      each.turn();
+      await notifier.handle(stallingCalls(each, callsPerReceiver));
+    }
+  }
+
+  async function anotherAccountIsNotified(notifier: TestNode) {
+    // At once, and one event after the other.
+    const together = Array.from({ length: 5 }, () => rig.call(receiver.url));
+    await notifier.handle(together.flatMap(personCall));
+    const alone = rig.call(receiver.url);
+    for (const event of personCall(alone)) await notifier.handle([event]);
+    for (const { identity } of [...together, alone]) {
+      const notified = await receiver.untilEnded(identity.callId);
+      expect(notified.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+    }
+  }
+
+  const thatAccountHasItsShare = (notifier: TestNode) =>
+    eventually(() => notifier.queues() <= limits.maxCalls / 2, 'half of the places, not more');
+
+  test('and never answered: the notifications of another account arrive, in order', async () => {
+    const notifier = await rig.start({ gates: limits, timeoutMs });
+    await stall(notifier);
+    await anotherAccountIsNotified(notifier);
+    await thatAccountHasItsShare(notifier);
+    for (const each of stalling) {
+      if (holding.includes(each.manner))
+        expect(each.asked(), each.manner).toBeLessThanOrEqual(limits.maxActive);
+    }
+  });
+
+  test('and answered before: the notifications of another account arrive, in order', async () => {
+    const notifier = await rig.start({ gates: limits, timeoutMs });
+    await notifier.handle(stalling.flatMap((each) => stallingCalls(each, 1)));
+    await eventually(async () => (await rig.lanesLeft()) === 0, 'each has answered once');
+    await stall(notifier);
+    await anotherAccountIsNotified(notifier);
+    await thatAccountHasItsShare(notifier);
+  });
+
+  test('and do so over and over: the attempts at each are bounded', async () => {
+    const notifier = await rig.start({ gates: limits, timeoutMs: 500 });
+    await stall(notifier);
+    await anotherAccountIsNotified(notifier);
+    await thatAccountHasItsShare(notifier);
+    // No more connections than sends at once, whatever becomes of them.
+    await eventually(
+      () => stalling.every(({ sockets }) => !(sockets() > limits.maxActive)),
+      'none has more connections than sends at once',
+    );
+  });
+});

@@ -1,0 +1,119 @@
+// A receiver says 410 while an event of its call is being stored: nothing more is sent, whichever comes first.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CallEvent } from '../../src/calls/contract/call-event.ts';
+import { createDeadLetters } from '../../src/notifier/dead-letters.ts';
+import { databaseKinds, openTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { createNotifierRig, type NotifierRig } from './notifier-rig.ts';
+
+describe.each(databaseKinds)('410, on %s', (kind) => {
+  let database: TestDatabase;
+  let rig: NotifierRig;
+  let receiver: Receiver;
+  beforeAll(async () => {
+    database = await openTestDatabase(kind);
+  });
+  afterAll(async () => {
+    await database.remove();
+  });
+  beforeEach(async () => {
+    rig = createNotifierRig(database);
+    receiver = await startReceiver();
+  });
+  afterEach(async () => {
+    await rig.stop();
+    await receiver.close();
+    await database.clear();
+  });
+
+  const nothingIsOwed = () =>
+    eventually(async () => (await rig.lanesLeft()) === 0, 'nothing is owed');
+  const answers = () => receiver.received.map(({ body, status }) => [body.sequence, status]);
+
+  /** A row as `append to calls` makes it, without anything else. */
+  async function storePending(sql: Pick<TestDatabase['pool'], 'query'>, event: CallEvent) {
+    const { id, callId, appId, accountId, botId } = event;
+    await sql.query(
+      `insert into notifications (event_id, call_id, app_id, account_id, bot_id, sequence, body, state, attempts,
+         created_at)
+       values ($1, $2, $3, $4, $5, 2, $6, 'pending', 0, now())`,
+      [id, callId, appId, accountId, botId, JSON.stringify({ sequence: 2 })],
+    );
+  }
+
+  // The statement of the embedded database ends before another one begins.
+  test.runIf(kind === 'postgres')(
+    'comes and is stored while an event of the call is being stored: that one is a dead letter',
+    async () => {
+      const notifier = await rig.start();
+      const call = rig.call(receiver.url);
+      const [answered, completed] = [call.answered(), call.completed()];
+      let refuse: () => void = () => undefined;
+      receiver.answerWith(({ sequence }) =>
+        sequence === 1 ? new Promise((resolve) => (refuse = () => resolve(410))) : 200,
+      );
+      await notifier.handle([answered]);
+
+      // The second statement begins, and waits for what may become a row of the same name.
+      const other = await database.pool.connect();
+      await other.query('begin');
+      await storePending(other, completed);
+      const ending = notifier.handle([completed]);
+      await eventually(async () => {
+        const { rowCount } = await database.pool.query(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        );
+        return rowCount === 1;
+      }, 'it waits');
+      refuse();
+      await nothingIsOwed();
+      await other.query('rollback');
+      other.release();
+      await ending;
+
+      await nothingIsOwed();
+      expect(await rig.states()).toEqual({ [answered.id]: 'failed', [completed.id]: 'failed' });
+      expect(answers()).toEqual([[1, 410]]);
+    },
+  );
+
+  test('was stored before what is pending of the call is read: that is a dead letter', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    const [answered, completed] = [call.answered(), call.completed()];
+    receiver.answerWith(() => 410);
+    await notifier.handle([answered]);
+    await nothingIsOwed();
+
+    // What a statement leaves that began before.
+    await storePending(database.pool, completed);
+    await database.pool.query(
+      `insert into notification_lanes (call_id, account_id, origin, next_attempt_at) values ($1, 'acme', $2, now())`,
+      [call.identity.callId, new URL(receiver.url).origin],
+    );
+
+    await nothingIsOwed();
+    expect(await rig.states()).toEqual({ [answered.id]: 'failed', [completed.id]: 'failed' });
+    expect(answers()).toEqual([[1, 410]]);
+  });
+
+  test('does not keep what is replayed from being sent', async () => {
+    const notifier = await rig.start();
+    const call = rig.call(receiver.url);
+    const [answered, completed] = [call.answered(), call.completed()];
+    receiver.answerWith(() => 410);
+    await notifier.handle([answered]);
+    await nothingIsOwed();
+    await notifier.handle([completed]);
+    await database.pool.query('update calls set notify_url = $1', [receiver.url]);
+    const deadLetters = createDeadLetters(database, { now: () => new Date() }, () => rig.wake());
+    receiver.answerWith(() => 200);
+
+    await deadLetters.replayOne({ accountId: 'acme', botId: 'st-bot' }, 'app-1', answered.id);
+
+    await nothingIsOwed();
+    expect(await rig.states()).toEqual({ [answered.id]: 'delivered', [completed.id]: 'failed' });
+  });
+});

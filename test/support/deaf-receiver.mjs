@@ -1,0 +1,16 @@
+// A thread whose server answers 200 until its gate is set, and then stands still: it accepts and reads nothing any more.
+
+import { createServer } from 'node:http';
+import { parentPort, workerData } from 'node:worker_threads';
+
+const gate = new Int32Array(workerData);
+const server = createServer((request, response) => {
+  request.resume().once('end', () => response.writeHead(200).end());
+});
+server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+  parentPort?.postMessage(server.address().port);
+});
+setInterval(() => {
+  // For ever: `terminate` ends it.
+  if (Atomics.load(gate, 0) === 1) Atomics.wait(gate, 0, 1);
+}, 5);
