@@ -7,11 +7,12 @@ const longestName = 64;
 /** The known names that `name` is most like, or none if it is one of them or like none of them. */
 export function nearMisses(name: string, known: Iterable<string>): readonly string[] {
   if (name.length > longestName) return [];
+  const letters = lettersOf(name);
   let nearest = Number.POSITIVE_INFINITY;
   let names: string[] = [];
   for (const each of known) {
     if (each === name) return [];
-    const distance = distanceBetween(name, each);
+    const distance = distanceBetween(letters, lettersOf(each));
     if (distance === undefined || distance > nearest) continue;
     names = distance < nearest ? [each] : [...names, each];
     nearest = distance;
@@ -20,9 +21,7 @@ export function nearMisses(name: string, known: Iterable<string>): readonly stri
 }
 
 /** 0: only the spelling or the unit differs. Undefined: these are two names. */
-function distanceBetween(name: string, known: string): number | undefined {
-  const given = lettersOf(name);
-  const meant = lettersOf(known);
+function distanceBetween(given: readonly string[], meant: readonly string[]): number | undefined {
   if (isSame(given, meant) || isOnlyTheUnitWrong(given.join(''), meant.join(''))) return 0;
   const most = mostEdits(meant.length);
   if (Math.abs(given.length - meant.length) > most) return undefined;
