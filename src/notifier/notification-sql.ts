@@ -115,24 +115,21 @@ where lane.call_id = due.call_id
 returning lane.call_id`,
 } as const;
 
-// A notification has a gap before it if its sequence is above its rank. One pass finds all gaps: a call
-// may have thousands of notifications.
-//
-// A call that was answered 410 owes nothing, but for what was replayed since. What is pending of it all the same was stored by a
-// statement that had begun before the 410 was.
+// A notification has a gap before it if its sequence is above its rank. A call that was answered 410 owes nothing, except
+// what was replayed since: a notification that is pending all the same was stored by a statement that had begun before the
+// 410 was stored. One pass finds both: a call may have thousands of notifications.
 export const loadStatement = {
   name: 'notifier-load',
   text: `
 select lane.call_id, lane.leased_until, n.event_id, n.app_id, n.sequence, n.body, n.attempts, n.attempts_before,
-  n.created_at, n.owed_since, n.refused_at, n.sequence > n.rank as has_gap,
-  (select true from notifications g where g.call_id = lane.call_id and g.failure = 'gone' limit 1)
-    and n.owed_since is null as is_gone,
+  n.created_at, n.owed_since, n.refused_at, n.sequence > n.rank as has_gap, n.has_gone and n.owed_since is null as is_gone,
   case when n.refused_at is not null then (
     select max(a.started_at) from delivery_attempts a where a.call_id = n.call_id and a.event_id = n.event_id
   ) end as last_attempt_at
 from notification_lanes lane
 left join lateral (
-  select known.*, rank() over (order by known.sequence) from notifications known where known.call_id = lane.call_id
+  select known.*, rank() over (order by known.sequence), bool_or(known.failure = 'gone') over () as has_gone
+  from notifications known where known.call_id = lane.call_id
 ) n on n.state = 'pending'
 where lane.call_id = any($1::text[]) and lane.leased_by = $2
 order by lane.call_id, n.sequence, n.event_id`,
