@@ -21,7 +21,6 @@ import type { Logger } from '../lib/logger.ts';
 import { registerAppWideRoutes } from './app-wide-routes.ts';
 import { registerCallRoutes } from './call-routes.ts';
 import { registerCommands } from './commands/command-routes.ts';
-
 import { registerContext } from './context-route.ts';
 import { registerDeadLetters } from './dead-letter-routes.ts';
 import { registerDialout } from './dialout/dialout-route.ts';

@@ -185,7 +185,9 @@ function durationOf({ answeredAt, endedAt }: CallDetails): string | null {
 function answeredBy({ verdict, timeline }: CallDetails): AnsweredBy | null {
   if (verdict === undefined) return null;
   if (verdict === 'amd_human_detected') return 'human';
-  return verdict === 'amd_machine_detected' ? machineOf(timeline) : 'unknown';
+  // A beep that takes a person's verdict back is itself the verdict.
+  const isMachine = verdict === 'amd_machine_detected' || verdict === 'amd_tone_detected';
+  return isMachine ? machineOf(timeline) : 'unknown';
 }
 
 function machineOf(timeline: readonly TimelineEntry[]): AnsweredBy {

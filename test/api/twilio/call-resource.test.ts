@@ -94,6 +94,12 @@ describe('answered_by', () => {
       'machine_end_beep',
     ],
     [
+      'a machine whose beep took the verdict of a person back',
+      'amd_tone_detected',
+      [heard('amd_human_detected', 'x'), heard('amd_tone_detected', 'beep')],
+      'machine_end_beep',
+    ],
+    [
       'a machine after its greeting',
       'amd_machine_detected',
       [heard('amd_machine_stopped_speaking', 'silence')],
