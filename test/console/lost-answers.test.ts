@@ -5,7 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 type Page = {
   readonly ask: (path: string, options?: object) => Promise<unknown>;
   readonly api: {
-    readonly dial: (request: object, form?: object) => Promise<{ readonly callId: string }>;
+    readonly dial: (
+      request: object,
+      form?: object,
+      isGone?: () => boolean,
+    ) => Promise<{ readonly callId: string }>;
   };
 };
 type Attempts = {
@@ -161,5 +165,44 @@ describe('a call whose answer was lost', () => {
     expect(attempts.lostBeside(requestTo('tel:+90', '3'), form)).toEqual([]);
     await dial('tel:+90', placed('call-9'), form);
     expect(keys[1]).toBe(keys[0]);
+  });
+});
+
+describe('a form that is cancelled before its answer comes', () => {
+  const [form, later] = [{}, {}];
+  const answerLater = () => {
+    let answer = (_response: Response): void => undefined;
+    const answered = new Promise<Response>((resolve) => {
+      answer = resolve;
+    });
+    globalThis.fetch = async (_path, options) => {
+      keys.push(new Headers(options?.headers).get('idempotency-key') ?? undefined);
+      return (await answered).clone();
+    };
+    return answer;
+  };
+
+  test('may have called the phone, before the answer and after it', async () => {
+    const answer = answerLater();
+    const request = requestTo('tel:+95');
+    const dialled = page.api.dial(request, form, () => true);
+    expect(attempts.lostBeside(requestTo('tel:+95', '2'), later)).toEqual([request]);
+    expect(attempts.lostBeside(request, later), 'the same call').toEqual([]);
+
+    answer(placed('call-95')());
+    await dialled;
+    // Its user has not seen the call.
+    expect(attempts.lostBeside(requestTo('tel:+95', '2'), later)).toEqual([request]);
+    await page.api.dial(request, later);
+    expect(keys[1]).toBe(keys[0]);
+    expect(attempts.lostBeside(requestTo('tel:+95', '2'), later)).toEqual([]);
+  });
+
+  test('has called none if the gateway refused it', async () => {
+    const answer = answerLater();
+    const dialled = page.api.dial(requestTo('tel:+96'), form, () => true);
+    answer(refused(400)());
+    await expect(dialled).rejects.toThrow();
+    expect(attempts.lostBeside(requestTo('tel:+96', '2'), later)).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 // Requests to the gateway that served the page, and its live events. Addresses are relative: a proxy may have put a path in front.
 
 import { signal } from '@preact/signals';
-import { forgetAttempt, keyFor, leavesOpen, noteLost } from './dial-attempts.js';
+import { forgetAttempt, keyFor, leavesOpen, noteLost, noteRefused } from './dial-attempts.js';
 
 /** What `/console/session` says; null: no user is signed in; undefined: not known yet. */
 export const session = signal(undefined);
@@ -82,19 +82,24 @@ export const api = {
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}/notifications`),
   hangUp: (botId, callId) =>
     ask(`${ofBot(botId)}/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
-  /** Sent again after a lost answer, the same request is the same call. `form`: see `noteLost`. */
-  dial: async (request, form) => {
+  /**
+   * Sent again after a lost answer, the same request is the same call. `form`: see `keyFor`.
+   * `isGone`: the form was closed, and its user does not see the answer.
+   */
+  dial: async (request, form, isGone = () => false) => {
     const bot = encodeURIComponent(request.botId);
     try {
       const answer = await ask(`api/1.1/public/bot/${bot}/V2/contactcenter/dialout`, {
         method: 'POST',
         body: request,
-        headers: { 'idempotency-key': keyFor(request) },
+        headers: { 'idempotency-key': keyFor(request, form) },
       });
-      forgetAttempt(request);
+      if (isGone()) noteLost(request, form);
+      else forgetAttempt(request);
       return answer;
     } catch (error) {
       if (leavesOpen(error)) noteLost(request, form);
+      else noteRefused(request);
       throw error;
     }
   },

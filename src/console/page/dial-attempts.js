@@ -4,12 +4,17 @@
 
 const mostKept = 100;
 
-/** By text of the request: its key, and the form that lost its answer (undefined: none is lost). */
+/**
+ * By text of the request: its key, the form that waits for its answer, and the form that lost it
+ * (both undefined: the gateway refused it).
+ */
 const attempts = new Map();
 
-export function keyFor(request) {
+/** Call it when the request is sent. `form`: any object that stands for the form. */
+export function keyFor(request, form) {
   const text = JSON.stringify(request);
   const attempt = attempts.get(text) ?? { request, key: newKey(), lostBy: undefined };
+  attempt.sentBy = form;
   // Set anew, it is the last one to make room.
   attempts.delete(text);
   attempts.set(text, attempt);
@@ -17,7 +22,7 @@ export function keyFor(request) {
   return attempt.key;
 }
 
-/** Call it when the call is known: the next request like this one is another call. */
+/** Call it when the user sees the call: the next request like this one is another call. */
 export function forgetAttempt(request) {
   attempts.delete(JSON.stringify(request));
 }
@@ -28,23 +33,35 @@ export function leavesOpen({ status, kind }) {
   return status === undefined || (status >= 500 && kind !== 'unavailable');
 }
 
-/** `form`: any object that stands for the form. */
+/** Call it when the answer did not reach the user. */
 export function noteLost(request, form) {
   const attempt = attempts.get(JSON.stringify(request));
-  if (attempt !== undefined) attempt.lostBy = form;
+  if (attempt !== undefined) Object.assign(attempt, { sentBy: undefined, lostBy: form });
+}
+
+/** Call it when the gateway refused the request. An earlier try may have placed the call. */
+export function noteRefused(request) {
+  const attempt = attempts.get(JSON.stringify(request));
+  if (attempt !== undefined) attempt.sentBy = undefined;
 }
 
 /**
  * Requests that may have placed a call, if `request` would place another one beside it: those of
- * the same form, which was changed since, and those to the same phone. A request that is sent again
- * places no other call.
+ * the same form, which was changed since, and those to the same phone. A form that was cancelled
+ * may still wait for its answer. A request that is sent again places no other call.
  */
 export function lostBeside(request, form) {
-  if (attempts.get(JSON.stringify(request))?.lostBy !== undefined) return [];
+  const attempt = attempts.get(JSON.stringify(request));
+  if (attempt !== undefined && formOf(attempt) !== undefined) return [];
   return [...attempts.values()]
-    .filter(({ lostBy }) => lostBy !== undefined)
-    .filter((lost) => lost.lostBy === form || lost.request.target === request.target)
-    .map((lost) => lost.request);
+    .filter((open) => formOf(open) !== undefined)
+    .filter((open) => formOf(open) === form || open.request.target === request.target)
+    .map((open) => open.request);
+}
+
+/** The form without an answer; undefined: every try was answered. */
+function formOf({ sentBy, lostBy }) {
+  return lostBy ?? sentBy;
 }
 
 /** The user placed another call beside them: the form does not ask about them again. */

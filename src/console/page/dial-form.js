@@ -97,7 +97,7 @@ function useSending({ self, placed }) {
   const send = async (request) => {
     setState({ isSending: true });
     try {
-      const answer = await api.dial(request, self);
+      const answer = await api.dial(request, self, () => isGone.current);
       // Cancelled meanwhile: another form may be open, or another page.
       if (!isGone.current) placed(answer);
     } catch (problem) {
@@ -143,7 +143,7 @@ function Question({ question: { request, lost } }) {
   const phones = [...new Set(lost.map(({ target }) => numberOf(target)))];
   const isSamePhone = lost.some(({ target }) => target === request.target);
   return html`<div class="trouble" role="alert">
-    <p>Whether the call to ${phones.join(', ')} was placed is not known: no answer came. The form now describes another call: ${
+    <p>Whether the call to ${phones.join(', ')} was placed is not known: the form that asked for it got no answer. The form now describes another call: ${
       isSamePhone ? 'the same phone may ring twice' : 'both phones may ring'
     }.</p>
     <p class="faint">Sending the earlier request again calls no phone twice.</p>
