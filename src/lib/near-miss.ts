@@ -24,12 +24,17 @@ export function nearMisses(name: string, known: Iterable<string>): readonly stri
 function distanceBetween(given: readonly string[], meant: readonly string[]): number | undefined {
   if (isSame(given, meant) || isOnlyTheUnitWrong(given.join(''), meant.join(''))) return 0;
   const most = mostEdits(meant.length);
-  if (Math.abs(given.length - meant.length) > most) return undefined;
+  if (Math.abs(given.length - meant.length) > most || isLongerName(given, meant)) return undefined;
   const edits = editsBetween(given, meant);
   if (edits > most) return undefined;
   // Two typos seldom hit the first letter: `ttsLanguage` is not `sttLanguage`.
   if (edits > 1 && given[0] !== meant[0]) return undefined;
   return meant.length >= shortestFree || isTypoOfShort(given, meant) ? edits : undefined;
+}
+
+/** `machine_detection_url`: a word behind the known name, and not a slip of the finger. */
+function isLongerName(given: readonly string[], meant: readonly string[]): boolean {
+  return given.length > meant.length + 1 && isSame(given.slice(0, meant.length), meant);
 }
 
 /** One letter in five, three at most. */

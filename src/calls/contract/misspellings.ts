@@ -20,6 +20,9 @@ const mostNamed = 50;
 const mostCompared = 100;
 const longestPath = 128;
 
+/** A word of telephony for somebody else: nobody who writes it means `caller`. */
+const otherWord = /^callee$/i;
+
 /** In an answer. */
 export const ignoredMembers: z.ZodType<readonly string[]> = z
   .array(z.string())
@@ -39,7 +42,8 @@ export function unknownMembers(
   const ignored: string[] = [];
   const unknown = Object.keys(value).filter((name) => !known.has(name));
   for (const [index, name] of unknown.entries()) {
-    const near = index < mostCompared ? nearMisses(name, known.keys()) : [];
+    const isCompared = index < mostCompared && !otherWord.test(name);
+    const near = isCompared ? nearMisses(name, known.keys()) : [];
     const path = pathOf(`${prefix}${name}`);
     if (near.length === 0) ignored.push(path);
     else {

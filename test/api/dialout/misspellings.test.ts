@@ -113,6 +113,7 @@ describe('a foreign name', () => {
     ['request', 'statusCallback'],
     ['request', 'machineDetectionTimeout'],
     ['request', 'asyncAmd'],
+    ['request', 'machine_detection_url'],
     ['request', 'notify'],
     ['request', 'x'.repeat(100_000)],
     ['callControlParameter', 'language'],
@@ -172,7 +173,7 @@ describe('a dial-out request', () => {
   test('is accepted with foreign members, which the answer is to name', async () => {
     const response = await dial(harness, {
       ...minimal,
-      ...{ language: 'en', 'x-y': [1], metadata: { targett: 1 }, notifyHeaders: { timeout: '1' } },
+      ...{ language: 'en', callee: 'Ann', 'x-y': [1], metadata: { targett: 1 }, notifyHeaders: { timeout: '1' } },
       timers: { language: 1 },
       callControlParameter: { sttProvider: 'a', sttLanguage: 'b', ttsLanguage: 'c' },
       bridge: { to: 'sip:a@b', on: 'answered', headers: { mod: 'x' }, note: 1 },
@@ -182,6 +183,7 @@ describe('a dial-out request', () => {
     expect(harness.submissions[0]?.remarks).toEqual({
       ignored: [
         'language',
+        'callee',
         'x-y',
         'timers.language',
         'bridge.note',
