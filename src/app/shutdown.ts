@@ -6,7 +6,7 @@
 // | delay    | SHUTDOWN_DELAY_MS   | /ready says no, other nodes are told (0.5 s at most)       |
 // | drain    | SHUTDOWN_TIMEOUT_MS | calls go on; dial-outs get a 503, other requests answers   |
 // | hang up  | 1.5 s (drain.ts)    | calls that are left are hung up, and their ends stored     |
-// | settle   | 3 s, see below      | what is owed leaves, BYEs are answered                     |
+// | settle   | 2 s with "hang up"  | what is owed leaves, BYEs are answered                     |
 // | close    | 2.5 s, and what the | each part in turn, 1 s at most (lib/closers.ts); HTTP cuts |
 // |          | two before left     | its clients off after 0.5 s (http/closing.ts)              |
 // | exit     | 0.5 s               | threads end with the process                               |
@@ -34,9 +34,10 @@ export type ShutdownOptions = {
 const closingMs = 5_000;
 /** If the database does not answer, the others learn it from the lease. */
 const tellOthersTimeoutMs = 500;
-/** A receiver that is slow does not hold a shutdown up: the next process owes it. */
-const settleTimeoutMs = 3_000;
-/** What the parts have in any case. */
+/**
+ * What the parts have in any case. "Settle" ends before: a receiver that is slow does not hold a
+ * shutdown up, because the next process owes it.
+ */
 const partsMs = 2_500;
 /** The process itself ends, with its threads. */
 const exitMs = 500;
@@ -77,7 +78,7 @@ export async function shutDown(
   endDrain();
   const closeEndsMs = drainEndsMs + closingMs - exitMs;
   // What the last calls owe leaves before the process does, where the receiver takes it.
-  const settleMs = Math.min(settleTimeoutMs, Math.max(0, closeEndsMs - partsMs - nowMs()));
+  const settleMs = Math.max(0, closeEndsMs - partsMs - nowMs());
   await atMost(calls.settle(settleMs), settleMs).catch(() => undefined);
   return await closers.closeAll(closeEndsMs - nowMs());
 }
