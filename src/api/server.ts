@@ -117,7 +117,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiIns
   registerEventRoutes(server, { services, streams, caller });
   registerDeadLetters(server, { services, caller });
   registerAppWideRoutes(server, { services, caller });
-  registerTwilioRoutes(server, { services, logger });
+  registerTwilioRoutes(server, { services, faults, logger });
   for (const register of options.areas ?? []) register(server, caller, { services, streams });
   return server;
 }

@@ -9,6 +9,7 @@ import { recordedLogger } from '../support/recorded-logger.ts';
 import { dialoutPath, minimal, startHarness, token } from './support.ts';
 
 const route = '/api/1.1/public/bot/:botId/V2/contactcenter/dialout';
+const twilioRoute = '/2010-04-01/Accounts/:accountSid/Calls/:callSid.json';
 
 async function listening(options: Partial<ApiServerOptions> = {}) {
   const { logger, lines } = recordedLogger('debug');
@@ -33,9 +34,9 @@ async function listening(options: Partial<ApiServerOptions> = {}) {
     /** A request has passed its authentication, and its body is waited for. */
     isAsked: () => eventually(() => asked > 0, 'a request is in'),
     request: (...more: readonly string[]) => `${[...head, ...more].join('\r\n')}\r\n\r\n`,
-    countOf: async (status: number) => {
+    countOf: async (status: number, of = route) => {
       const { body } = await harness.server.inject('/metrics');
-      const labels = `method="POST",route="${route}",status="${status}"`;
+      const labels = `method="POST",route="${of}",status="${status}"`;
       const [, count = '0'] =
         new RegExp(`duration_seconds_count\\{${labels}\\} (\\d+)`).exec(
           body.replaceAll('\\', ''),
@@ -112,6 +113,28 @@ test.each([
   await eventually(async () => (await countOf(400)) === 1, 'it is counted');
   expect(complaints()).toEqual([]);
 });
+
+const twilioPath = `/2010-04-01/Accounts/AC${'1'.repeat(32)}/Calls/CA${'2'.repeat(32)}.json`;
+
+test.each([
+  ['comes too slowly', 408, (socket: Socket) => drip(socket)],
+  ['breaks off', 400, (socket: Socket) => void socket.destroy()],
+])(
+  "a form of Twilio's that %s is counted as what it is, and is no error of ours",
+  async (_name, status, go) => {
+    const { client, countOf, complaints, isAsked } = await listening({ requestTimeoutMs: 300 });
+    const { socket, read } = await client();
+    read();
+    const type = 'content-type: application/x-www-form-urlencoded';
+    const head = [`POST ${twilioPath} HTTP/1.1`, 'host: offhook', type, 'content-length: 1000'];
+    socket.write(`${head.join('\r\n')}\r\n\r\nS`);
+    await isAsked();
+    go(socket);
+
+    await eventually(async () => (await countOf(status, twilioRoute)) === 1, 'it is counted');
+    expect(complaints()).toEqual([]);
+  },
+);
 
 test('what is not HTTP is no error of ours', async () => {
   const { client, complaints } = await listening();

@@ -8,6 +8,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { ClientFaults } from '../../http/client-faults.ts';
 import { createFailedAuthentications } from '../../http/failed-authentications.ts';
 import type { ApiInstance } from '../../http/http.ts';
 import { dependencyRetryAfterS, problemHeaders, toProblem } from '../../http/problem.ts';
@@ -17,7 +18,11 @@ import type { ApiServices, StreamedCall } from '../services.ts';
 import { callResource, callResourceSchema, endingCallSchema } from './call-resource.ts';
 
 type TwilioServices = Pick<ApiServices, 'apps' | 'calls' | 'control' | 'streams'>;
-type Dependencies = { readonly services: TwilioServices; readonly logger: Logger };
+type Dependencies = {
+  readonly services: TwilioServices;
+  readonly faults: Pick<ClientFaults, 'problemOf'>;
+  readonly logger: Logger;
+};
 
 const path = '/2010-04-01/Accounts/:accountSid/Calls/:callSid.json';
 
@@ -62,7 +67,7 @@ class TwilioError extends Error {
 
 export function registerTwilioRoutes(
   server: ApiInstance,
-  { services, logger }: Dependencies,
+  { services, faults, logger }: Dependencies,
 ): void {
   const authenticate = createAuthentication(services);
   void server.register((scope, _options, done) => {
@@ -73,7 +78,7 @@ export function registerTwilioRoutes(
         Object.fromEntries(new URLSearchParams(body)),
     );
     scope.setErrorHandler((error, request, reply) =>
-      answerError(error, { request, reply, logger }),
+      answerError(faults.problemOf(request, error) ?? error, { request, reply, logger }),
     );
     // Credentials come before what the form says, and errors have Twilio's form.
     scope.setValidatorCompiler(() => (value: unknown) => ({ value }));
