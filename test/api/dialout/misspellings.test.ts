@@ -173,7 +173,13 @@ describe('a dial-out request', () => {
   test('is accepted with foreign members, which the answer is to name', async () => {
     const response = await dial(harness, {
       ...minimal,
-      ...{ language: 'en', callee: 'Ann', 'x-y': [1], metadata: { targett: 1 }, notifyHeaders: { timeout: '1' } },
+      ...{
+        language: 'en',
+        callee: 'Ann',
+        'x-y': [1],
+        metadata: { targett: 1 },
+        notifyHeaders: { timeout: '1' },
+      },
       timers: { language: 1 },
       callControlParameter: { sttProvider: 'a', sttLanguage: 'b', ttsLanguage: 'c' },
       bridge: { to: 'sip:a@b', on: 'answered', headers: { mod: 'x' }, note: 1 },
