@@ -84,7 +84,8 @@ export function targetOf(text: string): string {
 /** Only the person who types a number knows its country: 2025550110 begins like one of Egypt. */
 function adviceFor(digits: string): string {
   const american = readNational(digits, 'US');
-  if (american !== undefined) {
+  // No area code begins with 0 or 1: 0612345678 is a number of another country.
+  if (american !== undefined && /^1[2-9]/.test(american.digits)) {
     return `write +${american.digits} if it is a number of North America, else + and its country code`;
   }
   return isAssigned(digits)
