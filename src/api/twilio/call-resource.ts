@@ -29,6 +29,24 @@ type AnsweredBy = (typeof answerers)[number];
 
 const rfc2822 = z.string().describe('RFC 2822, UTC');
 
+/** Members that Twilio sends for calls of other kinds. */
+const withoutMeaning = {
+  parent_call_sid: null,
+  phone_number_sid: null,
+  price: null,
+  price_unit: null,
+  forwarded_from: null,
+  group_sid: null,
+  caller_name: null,
+  trunk_sid: null,
+} as const;
+
+// Built from parts, so that scanners for leaked credentials do not take them for real ones.
+const exampleNames = {
+  sid: `CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}`,
+  account_sid: `AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}`,
+};
+
 export const callResourceSchema = z
   .object({
     sid: z.string().describe('`CA…`, the `callSid` of the stream'),
@@ -67,8 +85,7 @@ export const callResourceSchema = z
     id: 'TwilioCall',
     examples: [
       {
-        sid: `CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}`,
-        account_sid: `AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}`,
+        ...exampleNames,
         to: '+12025550110',
         to_formatted: '+12025550110',
         from: '+15559876543',
@@ -82,17 +99,10 @@ export const callResourceSchema = z
         answered_by: 'machine_end_beep',
         direction: 'outbound-api',
         api_version: '2010-04-01',
-        uri: `/2010-04-01/Accounts/AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}/Calls/CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}.json`,
+        uri: `/2010-04-01/Accounts/${exampleNames.account_sid}/Calls/${exampleNames.sid}.json`,
         subresource_uris: {},
-        parent_call_sid: null,
-        phone_number_sid: null,
-        price: null,
-        price_unit: null,
-        forwarded_from: null,
-        group_sid: null,
-        caller_name: null,
         queue_time: '0',
-        trunk_sid: null,
+        ...withoutMeaning,
       },
     ],
   });
@@ -105,8 +115,7 @@ export const endingCallSchema = callResourceSchema
     id: 'TwilioEndingCall',
     examples: [
       {
-        sid: `CA${'0d9c4c529a634a7ea7ab0f1b5a9f7f10'}`,
-        account_sid: `AC${'2f7c1f3b425a8f9f1e7d5d4c0c9a502f'}`,
+        ...exampleNames,
         status: 'completed',
       },
     ],
@@ -145,17 +154,6 @@ export function callResource(
     ...withoutMeaning,
   };
 }
-
-const withoutMeaning = {
-  parent_call_sid: null,
-  phone_number_sid: null,
-  price: null,
-  price_unit: null,
-  forwarded_from: null,
-  group_sid: null,
-  caller_name: null,
-  trunk_sid: null,
-} as const;
 
 function statusOf({ state, answeredAt, outcome }: CallDetails): TwilioStatus {
   if (state === 'queued' || state === 'dialing') return 'queued';
