@@ -1,6 +1,7 @@
 // The process: configuration, application, signals. SIGTERM and SIGINT let running calls finish up to a
-// bound; a second signal ends them at once. SIGHUP reads the trunks again. The bounds of each step of
-// the end are in app/shutdown.ts.
+// bound; a second signal ends them at once. SIGHUP reads the trunks again; on a terminal, which sends it
+// when it is closed, it ends the process like the other two. The bounds of each step of the end are in
+// app/shutdown.ts.
 
 import type { App } from './app/app.ts';
 import { lastBoundMs } from './app/shutdown.ts';
@@ -38,6 +39,7 @@ async function main(): Promise<number> {
   let app: App | undefined;
   const { stopping, forced } = listenForSignals({
     screen,
+    isTerminal,
     state: () => ({
       starting: app === undefined,
       calls: app?.callCount() ?? 0,
@@ -53,7 +55,6 @@ async function main(): Promise<number> {
     },
   });
 
-  // A terminal that is closed sends SIGHUP as well: there it ends the process, as it always did.
   let reloading = Promise.resolve();
   if (!isTerminal) {
     process.on('SIGHUP', () => {
@@ -83,6 +84,7 @@ async function main(): Promise<number> {
 
 type Signals = {
   readonly screen: Screen;
+  readonly isTerminal: boolean;
   readonly state: () => Stopping;
   /** From the first signal to the moment in which a process that still runs is ended. */
   readonly boundMs: number;
@@ -90,7 +92,7 @@ type Signals = {
 };
 
 /** The first one ends the process in its own time, the second one at once. */
-function listenForSignals({ screen, state, boundMs, onBound }: Signals) {
+function listenForSignals({ screen, isTerminal, state, boundMs, onBound }: Signals) {
   const stopping = new AbortController();
   const forced = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -107,6 +109,11 @@ function listenForSignals({ screen, state, boundMs, onBound }: Signals) {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  if (isTerminal) {
+    process.on('SIGHUP', onSignal);
+    // Nothing can be written to a terminal that is closed, and that must not end the process early.
+    for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+  }
   return { stopping: stopping.signal, forced: forced.signal };
 }
 

@@ -33,7 +33,7 @@ export function parseTarget(text: string, reading: NumberReading = {}): TargetRe
     case 'sips':
       return refuse('sips: is not supported; use sip: through a trunk with TLS');
     default:
-      return refuse('must be a tel: or sip: URI');
+      return refuse('must be a tel: or sip: URI, e.g. tel:+12025550110');
   }
 }
 
@@ -54,6 +54,8 @@ function digitsOf(number: string): string {
 function parseTel(number: string, reading: NumberReading): TargetResult {
   // RFC 3966 parameters change who is reached (`ext`, `isub`, `phone-context`): leaving them out would ring another phone.
   if (number.includes(';')) return refuse('tel: parameters are not supported');
+  // RFC 3966 has no blanks; what a URL decoder makes of one differs.
+  if (/\s/.test(number)) return refuse('must have no blanks; write e.g. tel:+1-202-555-0110');
   const digits = digitsOf(number.replace(/^\+/, ''));
   const isGlobal = number.startsWith('+');
   if (!(isGlobal ? globalDigits : dialledDigits).test(digits)) {

@@ -150,3 +150,13 @@ test('what a request says takes the place of what its app says', () => {
   expect(readingFor({ defaultCountry: 'DE' }, american)).toEqual({ defaultCountry: 'DE' });
   expect(readingFor({}, {})).toEqual({});
 });
+
+test.each(['tel:+1 202 555 0110', 'tel:(202) 555-0110', 'tel:+1202\t5550110'])(
+  'a blank in %s is named, and how to write the number',
+  (text) => {
+    expect(parseTarget(text, { defaultCountry: 'US' })).toEqual({
+      ok: false,
+      message: 'must have no blanks; write e.g. tel:+1-202-555-0110',
+    });
+  },
+);

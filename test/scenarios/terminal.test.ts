@@ -1,6 +1,7 @@
 // A gateway in front of a person: what the terminal shows of its start, its calls and its end. And without one, that programs
 // go on reading what they read.
 
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -9,6 +10,7 @@ import { createDialer, readDevApp } from '../support/dialer-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeUdpPort } from '../support/free-port.ts';
 import { startGateway } from '../support/gateway-process.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { startInTerminal } from '../support/terminal.ts';
 
 test('a terminal shows a banner, each step of a call and of its notifications, and how it ends', async () => {
@@ -79,6 +81,43 @@ test('calls that are up when Ctrl-C comes are ended when their time is over', as
   await terminal.until('It has 1 s to finish');
   expect(await terminal.ended).toBe(0);
 });
+
+test('a terminal that is closed ends the gateway as Ctrl-C does', async () => {
+  const dataDir = await makeSeededDataDir();
+  onTestFinished(() => dataDir.remove());
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.close());
+  const terminal = startInTerminal({ DATA_DIR: dataDir.path, SHUTDOWN_TIMEOUT_MS: '500' });
+  await terminal.until('End          Ctrl-C');
+  const runtimeFile = join(dataDir.path, 'runtime.json');
+  const { httpUrl, pid } = JSON.parse(await readFile(runtimeFile, 'utf8')) as {
+    httpUrl: string;
+    pid: number;
+  };
+  const dialer = await createDialer(httpUrl, await readDevApp(dataDir.path));
+  const { callId } = await dialer.dial({
+    ...{ target: 'tel:+12025550102', notifyurl: receiver.url },
+  });
+  await terminal.until('answered after ringing');
+
+  terminal.close();
+  await terminal.ended;
+  await eventually(() => !isAlive(pid), 'the gateway has ended', 20_000);
+
+  expect(existsSync(runtimeFile)).toBe(false);
+  expect(receiver.of(callId).map(({ status, reasonCode }) => [status, reasonCode])).toEqual([
+    ['Answered', 'OK'],
+    ['completed', 'Gateway-disconnected'],
+  ]);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 test.each([
   ['without LOG_CALLS: none', {}, 0],

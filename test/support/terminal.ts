@@ -16,6 +16,8 @@ export type Terminal = {
   until(text: string): Promise<void>;
   /** Ctrl-C. */
   interrupt(): void;
+  /** The window is closed: the program in it gets SIGHUP, and nothing that it writes can be shown. */
+  close(): void;
   /** The exit code. */
   readonly ended: Promise<number | null>;
 };
@@ -36,6 +38,7 @@ export function startInTerminal(variables: Readonly<Record<string, string>>): Te
     until: (text) =>
       eventually(() => screen.includes(text), `the screen shows: ${text}`, startTimeoutMs),
     interrupt: () => void child.stdin.write('\u0003'),
+    close: () => void child.kill('SIGKILL'),
     ended,
   };
 }

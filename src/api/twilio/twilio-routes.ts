@@ -24,7 +24,8 @@ type Dependencies = {
   readonly logger: Logger;
 };
 
-const path = '/2010-04-01/Accounts/:accountSid/Calls/:callSid.json';
+const prefix = '/2010-04-01';
+const path = '/Accounts/:accountSid/Calls/:callSid.json';
 
 const params = z.object({
   accountSid: z.string().describe('`AC…`, the `accountSid` of the stream'),
@@ -65,35 +66,45 @@ class TwilioError extends Error {
   }
 }
 
+/** For a program whose library places or lists calls: where Offhook does. */
+const notServed =
+  "Twilio's form serves one call: GET, and POST of Status=completed. POST /api/1.1/public/bot/{botId}/V2/contactcenter/dialout places calls, GET /api/public/bot/{botId}/calls lists them.";
+
 export function registerTwilioRoutes(
   server: ApiInstance,
   { services, faults, logger }: Dependencies,
 ): void {
   const authenticate = createAuthentication(services);
-  void server.register((scope, _options, done) => {
-    scope.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string' },
-      async (_request: FastifyRequest, body: string) =>
-        Object.fromEntries(new URLSearchParams(body)),
-    );
-    scope.setErrorHandler((error, request, reply) =>
-      answerError(faults.problemOf(request, error) ?? error, { request, reply, logger }),
-    );
-    // Credentials come before what the form says, and errors have Twilio's form.
-    scope.setValidatorCompiler(() => (value: unknown) => ({ value }));
-    scope.get(path, { schema: schemas.read }, async (request) => {
-      const call = await authenticate(request);
-      return callResource(await detailsOf(services, call), call);
-    });
-    scope.post(path, { schema: schemas.hangUp }, async (request) => {
-      const call = await authenticate(request);
-      checkForm(request.body);
-      await hangUp(services, call);
-      return await hangUpAnswer(services, call);
-    });
-    done();
-  });
+  void server.register(
+    (scope, _options, done) => {
+      scope.addContentTypeParser(
+        'application/x-www-form-urlencoded',
+        { parseAs: 'string' },
+        async (_request: FastifyRequest, body: string) =>
+          Object.fromEntries(new URLSearchParams(body)),
+      );
+      scope.setErrorHandler((error, request, reply) =>
+        answerError(faults.problemOf(request, error) ?? error, { request, reply, logger }),
+      );
+      scope.setNotFoundHandler((_request, reply) =>
+        reply.code(404).send({ ...errors.unknown, message: notServed }),
+      );
+      // Credentials come before what the form says, and errors have Twilio's form.
+      scope.setValidatorCompiler(() => (value: unknown) => ({ value }));
+      scope.get(path, { schema: schemas.read }, async (request) => {
+        const call = await authenticate(request);
+        return callResource(await detailsOf(services, call), call);
+      });
+      scope.post(path, { schema: schemas.hangUp }, async (request) => {
+        const call = await authenticate(request);
+        checkForm(request.body);
+        await hangUp(services, call);
+        return await hangUpAnswer(services, call);
+      });
+      done();
+    },
+    { prefix },
+  );
 }
 
 /** A call, the app that placed it, and the names by which Twilio's libraries know both. */

@@ -119,6 +119,20 @@ describe('/2010-04-01/Accounts/{AC…}/Calls/{CA…}.json', () => {
     expect(await ask('POST', { form })).toMatchObject({ status: 413, body: { code: 20_413 } });
   });
 
+  test('what Twilio has and Offhook does not is a 404 in Twilio’s form that says where to go', async () => {
+    const { statusCode, body } = await harness.server.inject({
+      method: 'POST',
+      url: `/2010-04-01/Accounts/${accountSid}/Calls.json`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: 'To=%2B12025550110&From=%2B15559876543',
+    });
+
+    expect([statusCode, JSON.parse(body)]).toEqual([
+      404,
+      { code: 20_404, status: 404, message: expect.stringContaining('contactcenter/dialout') },
+    ]);
+  });
+
   test('POST hangs up a call that cannot be read just now', async () => {
     isAway = true;
 
