@@ -12,7 +12,7 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type Authenticated = {
   readonly app: App;
-  /** Of a token: the key of the app that verified it, as `jwtKeyId` names it. */
+  /** The app's key that verified the token, as `jwtKeyId` names it; absent for an API key. */
   readonly keyId?: string;
 };
 

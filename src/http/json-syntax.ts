@@ -44,7 +44,7 @@ class Reader {
     this.#text = text;
   }
 
-  /** Reads the next token. False: there is none, or it is a mistake. */
+  /** Reads the next token. @returns false at the end of the text and at a mistake */
   step(): boolean {
     this.#take(space);
     const char = this.#text[this.#index];

@@ -35,7 +35,7 @@ export type VerifiedToken =
       readonly kind: 'verified';
       readonly app: App;
       readonly claims: JWTPayload;
-      /** Of the app's keys, the one that verified it. */
+      /** The key of the app that verified the signature. */
       readonly keyId: string;
     }
   | { readonly kind: 'wrong-claim'; readonly message: string; readonly cause: unknown }

@@ -16,7 +16,7 @@ type Closer = CloserOptions & { readonly name: string; readonly close: () => unk
 
 /** A part says goodbye on a few sockets, or stores a little. With reserved time, it may take longer. */
 const partTimeoutMs = 1_000;
-/** Of a start that failed: as long as a process has after its calls. */
+/** For a start that failed: as long as a process has after its calls. */
 const defaultTimeoutMs = 5_000;
 
 export class Closers {

@@ -96,7 +96,7 @@ export function createNotificationStore(sql: SqlClient, ownerId: string, schedul
       const values = [acceptParameter(rows), now, passedBefore];
       await retryConflicts(() => sql.query({ ...acceptStatement, values }));
     },
-    /** Of each receiver, and of each account, as many as it has room for. */
+    /** Takes as many of each receiver, and of each account, as it has room for. */
     claimDue: (now: Date, leasedUntil: Date, limit: number, rooms: Rooms): Promise<Claimed> =>
       claimDue(sql, [ownerId, leasedUntil, now, limit, ...roomParameters(rooms)]),
     claimThese: (now: Date, leasedUntil: Date, callIds: readonly string[]) =>

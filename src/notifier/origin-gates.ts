@@ -12,8 +12,8 @@
 //
 // An account has a share of the calls in memory, and the same share of the part for receivers that are not trusted
 // (`AccountShares`): no account keeps another one out, whatever the state of its receivers. What it has beyond its share goes
-// back to the database when it would be sent. Once an account holds more than it may still get it is crowded: none of its receivers gets more than a failing one, so that a few of them cannot take its share
-// from the others.
+// back to the database when it would be sent. An account that holds more places than it may still get is crowded: each of its
+// receivers then gets no more than a failing one, so that a few of them cannot take the account's share from the others.
 //
 // In each state, a call that finds no place stays in the database, and a trusted receiver that has room again says so.
 
@@ -67,13 +67,13 @@ const forgetAfterMs = 60_000;
 export type Rooms = {
   readonly byReceiver: readonly (Receiver & { readonly room: number })[];
   readonly byAccount: readonly (AccountRoom & { readonly accountId: string })[];
-  /** Of every account that is not named. */
+  /** For every account that is not named. */
   readonly ofOthers: AccountRoom;
 };
 
 export type AccountRoom = {
   readonly room: number;
-  /** Of each of its receivers that is not named. */
+  /** For each receiver of the account that is not named. */
   readonly byNewReceiver: number;
 };
 

@@ -14,7 +14,7 @@ export type UnknownMembers = {
   readonly ignored: readonly string[];
 };
 
-/** Of either kind: an answer tells a person what to mend, and stays far smaller than the body. */
+/** Bounds each list: an answer tells a person what to mend, and stays far smaller than the body. */
 const mostNamed = 50;
 /** More unknown members are no typing errors. Comparing this many takes some milliseconds. */
 const mostCompared = 100;
